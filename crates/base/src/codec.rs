@@ -7,13 +7,15 @@
 //! end:      name length 0
 //! ```
 //!
-//! Small parts of a state are fields (`fields.rs`) in one section. Each large array has its own
-//! section, because packing a whole array is faster and smaller than encoding its elements.
+//! Small components of a state are encoded as fields (`fields.rs`) in one section. Each large array
+//! has its own section, because packing a whole array is faster and smaller than encoding its
+//! elements.
 //!
-//! All integers are little endian. A chunk holds 4 MiB of its section, the last one the remainder.
-//! Its checksum also covers section name and length, chunk number, packing and packed length.
-//! Memory use is therefore independent of the section size, and any damage is detected. `pack.rs`
-//! implements the packing of a chunk. This module does not interpret the sections.
+//! All integers are little endian. Every chunk holds 4 MiB of its section, except for the last,
+//! which holds the remainder. The checksum of a chunk also covers the section name and length, the
+//! chunk number, the packing and the packed length. Chunking makes memory use independent of the
+//! section size, and the checksums detect any damage. `pack.rs` implements the packing of chunks.
+//! This module does not interpret the section contents.
 
 mod pack;
 
@@ -28,26 +30,27 @@ const MAGIC: &[u8; 8] = b"WCSTATE6";
 const CHUNK_BYTES: usize = 4 << 20;
 const CHUNK_NUMBERS: usize = CHUNK_BYTES / 4;
 
-/// Error of reading a saved state.
+/// Error while reading a saved state.
 #[derive(Debug, Error)]
 pub enum CodecError {
     /// The input does not start with the magic bytes `WCSTATE`.
-    #[error("not a writecliff device state (it does not begin with WCSTATE)")]
+    #[error("not a writecliff device state (the file does not start with WCSTATE)")]
     NotAState,
-    /// Version digit of a format that this program cannot read.
+    /// Version digit of a format that this program does not support.
     #[error("the device state has version {0}, but this program reads version 6: prepare it again")]
     OtherVersion(char),
-    /// Name of a section that fails its checksum or ends early.
+    /// Name of a section that fails its checksum or is truncated.
     #[error("device state is damaged: section '{0}' fails its checksum")]
     Damaged(String),
-    /// Name of a section whose fields decode to an impossible state.
+    /// Name of a section whose fields decode to an invalid state.
     #[error("device state is damaged: section '{0}' contains invalid values")]
     Impossible(String),
-    /// Sections are out of order: the name that the reader expects, and the name in the input.
+    /// Section names when sections are out of order: the name that the reader expects, and the name
+    /// in the input.
     #[error("device state has section '{actual}' where '{expected}' is expected")]
     #[allow(missing_docs, reason = "the variant defines both")]
     Unexpected { expected: String, actual: String },
-    /// Name of a section, its raw length and the length that the drive's configuration implies.
+    /// Section name, its raw length, and the length that the drive's configuration implies.
     #[error("device state section '{0}' has {1} bytes, expected {2}")]
     Length(String, u64, u64),
     /// Error of the underlying reader or writer.
@@ -55,7 +58,7 @@ pub enum CodecError {
     Io(#[from] io::Error),
 }
 
-/// Returns the part of a section's chunk checksums that covers the section's name and length.
+/// Returns the input of a section's chunk checksums that covers the section's name and length.
 fn section_hash(name: &str, raw_length: u64) -> crc32fast::Hasher {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(name.as_bytes());
@@ -76,7 +79,7 @@ fn chunk_header(packing: Packing, packed_length: usize) -> [u8; 5] {
     [packing as u8, a, b, c, d]
 }
 
-/// Writes sections in order; `finish` writes the end marker.
+/// Writer of sections in order; `finish` writes the end marker.
 pub struct StateWriter<W: Write> {
     out: W,
 }
@@ -97,7 +100,7 @@ impl<W: Write> StateWriter<W> {
         Ok(())
     }
 
-    /// Writes an array of 32-bit numbers or ids.
+    /// Writes an array of 32-bit numbers or IDs.
     pub fn u32s<T: Copy + Into<u32>>(
         &mut self,
         name: &str,
@@ -160,7 +163,7 @@ impl<W: Write> StateWriter<W> {
     }
 }
 
-/// Reads sections in the order in which they were written; any other order is an error.
+/// Reader of sections in the order in which they were written; any other order is an error.
 pub struct StateReader<R: Read> {
     input: R,
 }
@@ -286,8 +289,8 @@ impl<R: Read> StateReader<R> {
         let crc = u32::from_le_bytes(self.array()?);
         let [packing, length @ ..] = header;
         let length = u32::from_le_bytes(length) as usize;
-        // Packing never grows a chunk by more than this; without the limit, a damaged length could
-        // request gigabytes.
+        // Packing never grows a chunk by more than this margin; without the limit, a damaged length
+        // could request gigabytes.
         let packing = Packing::from_u8(packing).filter(|_| length <= 2 * CHUNK_BYTES);
         let packing = packing.ok_or_else(|| section.damaged())?;
         let mut packed = vec![0; length];
@@ -387,7 +390,8 @@ mod tests {
         let raw: Vec<u32> = (0..2 * CHUNK_NUMBERS).map(|_| random.next_u64() as u32).collect();
         writer.u32s("map", &raw).unwrap();
         let mut data = writer.finish().unwrap();
-        // The file has magic, name length, name and raw length, then two chunks of equal size.
+        // The file contains the magic bytes, the name length, the name and the raw length, then two
+        // chunks of equal size.
         let begin = 8 + 2 + 3 + 8;
         let size = (data.len() - begin - 2) / 2;
         let (first, second) = data[begin..begin + 2 * size].split_at_mut(size);

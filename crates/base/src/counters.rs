@@ -1,8 +1,8 @@
 //! Counters of a drive. Each counter is declared once, next to the mechanism that it belongs to,
-//! with its name, unit, kind (sum or level), and whether it scales with the size of the drive. All
-//! code that shows or stores counters uses these declarations.
+//! with its name, unit, kind (sum or level), and whether it scales with the drive size. All code
+//! that shows or stores counters uses these declarations.
 
-/// The unit of a counter.
+/// Unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes (B).
@@ -13,9 +13,9 @@ pub enum Unit {
     Joules,
     /// Degrees Celsius (°C).
     DegreesCelsius,
-    /// Percent; may exceed 100 for wear.
+    /// Percent; wear may exceed 100.
     Percent,
-    /// A number of events.
+    /// Event count.
     Count,
 }
 
@@ -33,12 +33,12 @@ impl Unit {
     }
 }
 
-/// The value of a counter.
+/// Value of a counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// A count, or a size or time in whole units.
+    /// A count, or a size or time as an integer.
     Integer(u64),
-    /// A measured quantity with a fraction, such as an energy or a temperature.
+    /// A measured quantity with a fractional part, for example an energy or a temperature.
     Real(f64),
 }
 
@@ -51,32 +51,33 @@ pub enum Read<T> {
     Real(fn(&T) -> f64),
 }
 
-/// A declared counter of `T`. By default it is a sum since the drive was new that scales with the
-/// size of the drive.
+/// Declared counter of `T`. By default, a counter accumulates from the time the drive was new and
+/// scales with the drive size.
 #[must_use]
 #[derive(Clone, Copy, Debug)]
 pub struct Counter<T> {
-    /// Name in snake case, as in results and SQL.
+    /// Counter name in snake case, as in results and SQL.
     pub name: &'static str,
-    /// Unit of the value.
+    /// Unit of the counter value.
     pub unit: Unit,
-    /// One line for reference pages.
+    /// One-line description for reference pages.
     pub meaning: &'static str,
-    /// Function that reads the value.
+    /// Function that reads the counter value.
     pub read: Read<T>,
-    /// `true` for a level, a state of the drive; `false` for a sum since the drive was new.
+    /// `true` for a level (a current state of the drive), `false` for a sum since the drive was
+    /// new.
     pub is_level: bool,
     /// `true` if a drive of twice the size under twice the load has twice the value.
     pub scales: bool,
 }
 
 impl<T> Counter<T> {
-    /// Marks the counter as a level: a state of the drive instead of a sum.
+    /// Marks the counter as a level: a current state of the drive instead of a sum.
     pub const fn level(self) -> Self {
         Self { is_level: true, ..self }
     }
 
-    /// Marks the counter as independent of the size of the drive.
+    /// Marks the counter as independent of the drive size.
     pub const fn of_any_size(self) -> Self {
         Self { scales: false, ..self }
     }
@@ -88,8 +89,8 @@ pub trait Counted: Sized + 'static {
     const COUNTERS: &'static [Counter<Self>];
 }
 
-/// Declares the counters of a type. Each has a type (`Integer` or `Real`), name, unit, optional
-/// modifiers (methods of `Counter`), value and description.
+/// Declares the counters of a type. Each declaration has a type (`Integer` or `Real`), a name, a
+/// unit, optional modifiers (methods of `Counter`), a value and a description.
 #[macro_export]
 macro_rules! counters {
     (|$counted:ident: $type:ty| $(
@@ -110,16 +111,17 @@ macro_rules! counters {
     };
 }
 
-/// A declared counter and its value; `None` if the drive does not have it.
+/// A declared counter and its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
-    /// Name in snake case, as in results and SQL.
+    /// Counter name in snake case, as in results and SQL.
     pub name: &'static str,
-    /// Unit of the value.
+    /// Unit of the counter value.
     pub unit: Unit,
-    /// One line for reference pages.
+    /// One-line description for reference pages.
     pub meaning: &'static str,
-    /// `true` for a level, a state of the drive; `false` for a sum since the drive was new.
+    /// `true` for a level (a current state of the drive), `false` for a sum since the drive was
+    /// new.
     pub is_level: bool,
     /// `true` if a drive of twice the size under twice the load has twice the value.
     pub scales: bool,
@@ -129,7 +131,7 @@ pub struct Reading {
     pub value: Option<Value>,
 }
 
-/// Returns the counters of `T`, with their values if `counted` is given.
+/// Returns the counters of `T`, with their values if `counted` is `Some`.
 pub fn readings<T: Counted>(counted: Option<&T>) -> impl Iterator<Item = Reading> {
     T::COUNTERS.iter().map(move |counter| {
         let value = counted.map(|counted| match counter.read {
@@ -142,7 +144,7 @@ pub fn readings<T: Counted>(counted: Option<&T>) -> impl Iterator<Item = Reading
     })
 }
 
-/// Defines a struct of `u64` counts, which are part of saved states.
+/// Defines a struct of `u64` counts that are saved with the drive state.
 #[macro_export]
 macro_rules! counts {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[$doc:meta])* $field:ident,)* }) => {

@@ -1,19 +1,19 @@
-//! Detection of sequential I/O, which starts where a recent run ended.
+//! Detection of sequential I/O: an I/O is sequential if it starts where a recent run ended.
 //!
-//! A volume has several runs at a time, because several programs use it. The ends of the most
-//! recent runs are kept; a run that was not continued for a while is replaced by a new one (clock
+//! A volume has several runs at a time because several programs use it. The detector stores where
+//! the most recent runs ended. A new run replaces a run that was not continued for a while (clock
 //! algorithm).
 
-/// Maximum number of runs.
+/// Maximum number of tracked runs.
 pub const RUNS: usize = 32;
 
 const _: () = assert!(RUNS <= u32::BITS as usize, "each run has a bit");
 
-/// Runs of one operation on one volume.
+/// Runs of one operation type on one volume.
 #[derive(Clone, Debug)]
 pub struct Cursors {
     ends: [u64; RUNS],
-    /// Bit set of the runs that were continued since the clock hand passed them.
+    /// Bit set of the runs continued since the clock hand last passed them.
     continued: u32,
     hand: u32,
 }
@@ -25,7 +25,7 @@ impl Default for Cursors {
 }
 
 impl Cursors {
-    /// Records an I/O; returns `true` if it continues a run.
+    /// Records an I/O and returns `true` if the I/O continues a run.
     #[inline]
     pub fn take(&mut self, offset: u64, end: u64) -> bool {
         self.place(offset, end).1
@@ -36,8 +36,8 @@ impl Cursors {
         self.ends.contains(&offset)
     }
 
-    /// Returns the number of the run to which an I/O belongs, and `true` if the I/O continues the
-    /// run. The number of a replaced run is reused.
+    /// Returns the run number of an I/O, and `true` if the I/O continues the run. Run numbers are
+    /// reused after a run is replaced.
     #[inline]
     pub fn place(&mut self, offset: u64, end: u64) -> (usize, bool) {
         if let Some(n) = self.ends.iter().position(|&run_end| run_end == offset) {

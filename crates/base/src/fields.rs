@@ -1,26 +1,27 @@
-//! Fields of a drive's state, encoded in the format of `postcard`.
+//! Fields of a drive's state, encoded in the `postcard` format.
 //!
-//! A type that consists only of state derives serde's traits. Equal values then have equal bytes,
-//! and bytes that do not encode a value of the type are rejected. A type that contains both
-//! configuration and state lists its state in [`saved!`](crate::saved), which restores it in place
-//! and keeps the configuration.
+//! A type that consists only of state derives serde's traits. With the derived traits, equal values
+//! have equal bytes, and bytes that do not encode a value of the type are rejected. A type with
+//! both configuration and state lists its state in [`saved!`](crate::saved). The macro restores the
+//! state in place and leaves the configuration unchanged.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The error of bytes that do not encode a possible state.
+/// Error for bytes that do not encode a valid state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Impossible;
 
-/// State that is saved and restored in place.
+/// State that can be saved, and restored in place.
 pub trait Saved {
     /// Appends the state to `out`.
     fn save(&self, out: &mut FieldWriter);
 
-    /// Restores the state that `save` wrote for a value of the same configuration.
+    /// Restores the state that `save` wrote for a value with the same configuration.
     ///
     /// # Errors
-    /// Fails if the fields are not a possible state. `self` is then in an undefined state.
+    /// Returns an error if the fields are not a valid state. After an error, `self` is in an
+    /// undefined state.
     fn restore(&mut self, input: &mut FieldReader<'_>) -> Result<(), Impossible>;
 }
 
@@ -58,7 +59,7 @@ impl FieldReader<'_> {
     /// Reads the next value.
     ///
     /// # Errors
-    /// Fails if the bytes do not encode a `T`.
+    /// Returns an error if the bytes do not encode a `T`.
     pub fn get<T: DeserializeOwned>(&mut self) -> Result<T, Impossible> {
         let (value, rest) = postcard::take_from_bytes(self.bytes).map_err(|_| Impossible)?;
         self.bytes = rest;
@@ -73,22 +74,22 @@ pub fn to_bytes(state: &impl Saved) -> Vec<u8> {
     out.bytes
 }
 
-/// Restores `state` from the fields that [`to_bytes`] returned.
+/// Restores `state` from the output of [`to_bytes`].
 ///
 /// # Errors
-/// Fails if the fields are not a possible state, or if bytes follow them.
+/// Returns an error if the fields are not a valid state, or if bytes follow the fields.
 pub fn from_bytes(bytes: &[u8], state: &mut impl Saved) -> Result<(), Impossible> {
     let mut input = FieldReader { bytes };
     state.restore(&mut input)?;
     if input.bytes.is_empty() { Ok(()) } else { Err(Impossible) }
 }
 
-/// Implements [`Saved`](crate::fields::Saved) for a type from the list of its fields that are
-/// state: `name` (or `part.name`) saves a field, `[name]` the elements of a list whose length is
-/// configuration, and `(name)` the value of an `Option` that is `Some` by configuration. The method
-/// after `check` derives other fields from the restored fields and returns `false` if the state is
-/// impossible.
-/// For an `enum` whose variant is configuration, the list contains the variants that have state.
+/// Implements [`Saved`](crate::fields::Saved) for a type, given the list of its state fields:
+/// `name` (or `part.name`) saves a field. `[name]` saves the elements of a list whose length is
+/// configuration. `(name)` saves the value of an `Option` that is `Some` by configuration. The
+/// method after `check` derives other fields from the restored fields and returns `false` if the
+/// state is invalid. For an `enum` whose variant is configuration, the list contains the variants
+/// that have state.
 #[macro_export]
 macro_rules! saved {
     (enum $type:ty { $($variant:ident),* $(,)? }) => {

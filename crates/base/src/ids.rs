@@ -1,5 +1,6 @@
-//! Newtypes for indices, so that mixing logical and physical page numbers, the classic FTL bug, is
-//! a type error. All have 32 bits: 2^32 mapping units of 4 KiB address 16 TiB.
+//! Newtypes for indices, which turn a mix-up of logical and physical page numbers (the classic FTL
+//! bug) into a type error. All index types have 32 bits: 2^32 mapping units of 4 KiB address 16
+//! TiB.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,14 +19,14 @@ macro_rules! id {
             }
         }
 
-        // SAFETY: a transparent wrapper of an integer.
+        // SAFETY: the type is a transparent wrapper of an integer.
         unsafe impl crate::memory::Zeroed for $name {}
 
         impl $name {
-            /// The value of "none" in dense arrays, where an `Option` would double the memory.
+            /// The "none" value in dense arrays, where an `Option` would double the memory use.
             pub const NONE: Self = Self(u32::MAX);
 
-            /// Returns the id as an index into a dense array.
+            /// Returns the ID as an index into a dense array.
             #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
@@ -41,7 +42,7 @@ macro_rules! id {
 }
 
 id! {
-    /// Logical page number: the host's address in mapping units.
+    /// Logical page number: the host address in mapping units.
     Lpn
 }
 id! {
@@ -49,12 +50,12 @@ id! {
     Ppa
 }
 id! {
-    /// A reclaim unit: a set of blocks, one per plane of every die, that is written and erased as
-    /// one.
+    /// Reclaim unit: a set of blocks, one per plane of every die, that is written and erased
+    /// together.
     ReclaimUnitId
 }
 
-/// A stream (placement identifier). 0 is the default stream, for hosts that assign none.
+/// Stream (placement identifier). Stream 0 is the default for hosts that assign none.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default, Serialize, Deserialize,
 )]
@@ -62,10 +63,10 @@ id! {
 pub struct StreamId(pub u16);
 
 impl StreamId {
-    /// Stream of writes without a placement directive.
+    /// Stream for writes without a placement directive.
     pub const DEFAULT: Self = Self(0);
 
-    /// Returns the id as an index into a dense array.
+    /// Returns the ID as an index into a dense array.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize

@@ -1,8 +1,8 @@
-//! Sections of device files, and tables of workload files, as tables of keys.
+//! Key tables of device file sections and workload file tables.
 //!
-//! [`section!`](crate::section) declares the keys of a section once: name, whether it is required,
-//! kind with bounds, default and meaning. The struct of values, its reader from a [`Table`] and
-//! the reference page of keys follow from this declaration:
+//! [`section!`](crate::section) declares the keys of a section once, each with its name, whether it
+//! is required, kind with bounds, default and meaning. The declaration generates the struct of
+//! values, its reader from a [`Table`] and the reference page of the keys:
 //!
 //! ```
 //! use writecliff_base::keys::{Flag, Percent, PositiveTime, Section};
@@ -23,7 +23,7 @@
 //! assert_eq!(Plan::keys()[2].takes, "0 to 100 %");
 //! ```
 //!
-//! Rules between keys are code that runs after the keys are read.
+//! Rules that involve several keys are code that runs after the keys are read.
 
 mod kinds;
 
@@ -35,29 +35,29 @@ pub use kinds::{
 
 use crate::located::{Answer, Table};
 
-/// A key of a section.
+/// Key of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Name without its table.
+    /// Key name without the name of its table.
     pub name: &'static str,
-    /// Kind and bounds of the values that it accepts, in words.
+    /// Description of the accepted values: kind and bounds.
     pub takes: String,
     /// `true` if a file without the key is rejected.
     pub is_required: bool,
-    /// Value in a file without the key, in words; empty if the key does not have a default.
+    /// Description of the default value; empty if the key has no default.
     pub default: String,
-    /// One line of Markdown, with links that are relative to the reference pages.
+    /// One line of Markdown, with links relative to the reference pages.
     pub meaning: &'static str,
 }
 
-/// The keys of a table of a file.
+/// Keys of a table in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionKeys {
-    /// Empty for the top of the file.
+    /// Table name; empty for the top of the file.
     pub name: &'static str,
     /// `true` if a file without the table is rejected.
     pub is_required: bool,
-    /// Keys in the order of their declaration.
+    /// Keys in declaration order.
     pub keys: Vec<Key>,
 }
 
@@ -69,13 +69,14 @@ pub trait Section: Sized {
     /// Reads all keys.
     ///
     /// # Errors
-    /// Fails at the first key that is missing, of another kind, or out of bounds.
+    /// Returns an error at the first key that is missing, has the wrong kind, or is out of bounds.
     fn read_keys(table: &Table<'_>) -> Answer<Self>;
 
-    /// Reads all keys of a table, which has no others.
+    /// Reads all keys of a table and rejects any other key.
     ///
     /// # Errors
-    /// Fails at the first key that is missing, unknown, of another kind, or out of bounds.
+    /// Returns an error at the first key that is missing, unknown, of the wrong kind, or out of
+    /// bounds.
     fn read_whole(table: Table<'_>) -> Answer<Self> {
         let section = Self::read_keys(&table)?;
         table.finish().map(|()| section)
@@ -87,13 +88,13 @@ pub trait Section: Sized {
     }
 }
 
-/// Returns the keys at the top of a file, from two sections.
+/// Returns the keys at the top level of a file, which two sections declare.
 pub fn top<A: Section, B: Section>() -> SectionKeys {
     let keys = A::keys().into_iter().chain(B::keys()).collect();
     SectionKeys { name: "", is_required: true, keys }
 }
 
-/// Returns the error of the first condition that holds, at the line of its key:
+/// Returns the error of the first condition that is true, at the line of its key:
 /// `reject! { table, KEY if CONDITION => "message" ["hint"], arguments; }`.
 #[macro_export]
 macro_rules! reject {
@@ -108,7 +109,7 @@ macro_rules! reject {
     )*};
 }
 
-/// Declares a struct of the values of a section and implements [`Section`](crate::keys::Section).
+/// Declares a struct for the values of a section and implements [`Section`](crate::keys::Section).
 ///
 /// Each key is `name: need Kind(bounds) = default, "meaning";`. The need is one of
 ///
@@ -121,9 +122,9 @@ macro_rules! reject {
 /// * `hidden`: `optional` and undocumented, for a key that another field documents;
 /// * `unread`: no key; a type replaces the kind.
 ///
-/// `field as key` names the field of a key, `Kind -> Type` converts its value. `+ key: Kind,
-/// "meaning";` documents a key that the program reads by itself. `struct Name: Default` implements
-/// `Default` by the defaults of the keys.
+/// `field as key` names the field of a key, `Kind -> Type` converts its value. `+ key:
+/// Kind, "meaning";` documents a key that the program reads by itself. `struct Name: Default`
+/// implements `Default` by the defaults of the keys.
 #[macro_export]
 macro_rules! section {
     ($(#[$attribute:meta])* $visible:vis struct $name:ident $(: $trait:ident)? {$(

@@ -1,7 +1,7 @@
-//! Units, ids, random numbers, large arrays, the state codec and TOML files with located errors.
+//! Units, IDs, random numbers, large arrays, the state codec, and TOML files with located errors.
 //!
-//! This crate holds the basic types that all other crates share. Nothing here depends on flash or
-//! on any kind of drive.
+//! This crate contains the basic types that all other crates share. This crate does not depend on
+//! flash or on any type of drive.
 
 pub mod codec;
 pub mod counters;

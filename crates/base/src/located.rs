@@ -1,9 +1,9 @@
-//! TOML files for people: every error has file and line, and unknown keys get the most similar
-//! known key as a hint.
+//! User-editable TOML files: every error has a file and line, and an error for an unknown key
+//! suggests the most similar known key.
 //!
-//! A reader requests the keys that it supports from a [`Table`], one by one, and then calls
-//! [`Table::finish`], which rejects keys that were never requested. The reader thus defines the
-//! schema, and there is no second list of keys to maintain. [`crate::keys`] declares readers of
+//! A reader requests the keys that it supports from a [`Table`], one at a time. It then calls
+//! [`Table::finish`], which rejects keys that were never requested. The reader therefore defines
+//! the schema, and no second list of keys needs maintenance. [`crate::keys`] declares readers of
 //! whole sections.
 //!
 //! ```
@@ -16,8 +16,8 @@
 //! assert_eq!(error.hint.as_deref(), Some("line 1 has 'page_siz': did you mean 'page_size'?"));
 //! ```
 //!
-//! Numbers with a unit are text (`"75 us"`); see [`crate::units`] for the units. A comment beside a
-//! key is taken as its source; [`LocatedToml::documented`] returns these comments.
+//! Numbers with a unit are strings (`"75 us"`); see [`crate::units`] for the units. A comment next
+//! to a key is treated as its source; [`LocatedToml::documented`] returns these comments.
 
 mod comments;
 mod edit;
@@ -38,28 +38,28 @@ pub use toml_edit::Array as List;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{file}:{line}: {message}")]
 pub struct LocatedError {
-    /// Name of the file.
+    /// File name.
     pub file: String,
     /// Counted from 1.
     pub line: usize,
-    /// Problem with the value, without its position.
+    /// Description of the problem, without its position.
     pub(crate) message: String,
-    /// Suggested correction, such as the nearest known key.
+    /// Suggested correction, for example the nearest known key.
     pub hint: Option<String>,
 }
 
-/// Outcome of reading a table; errors name the line.
+/// Result of reading a table; errors contain the line.
 pub type Answer<T> = Result<T, LocatedError>;
 
-/// A parsed file that remembers its text, its name and where its lines begin.
+/// A parsed file with its text, its name and the position of each line.
 #[derive(Debug)]
 pub struct LocatedToml {
     document: Document<String>,
     source: Source,
 }
 
-/// Maps byte positions of a text to lines. Separate from the document so that a table can borrow
-/// it.
+/// Maps byte positions in a text to lines. This type is separate from the document so that a table
+/// can borrow it.
 #[derive(Debug)]
 struct Source {
     file: String,
@@ -78,7 +78,7 @@ impl Source {
         self.line_starts.partition_point(|&start| start <= position)
     }
 
-    /// Returns the text of a line, counted from 1, without its line ending.
+    /// Returns the text of a line (counted from 1) without its line ending.
     fn line(&self, number: usize) -> &str {
         let start = self.line_starts[number - 1];
         let end = self.line_starts.get(number).copied().unwrap_or(self.text.len());
@@ -109,17 +109,17 @@ impl LocatedToml {
         }
     }
 
-    /// Returns the root table of the file.
+    /// Returns the file's root table.
     pub fn root(&self) -> Table<'_> {
         Table::new(&self.source, self.document.as_table(), String::new(), 1)
     }
 
-    /// Returns the text of the file.
+    /// Returns the file's text.
     pub fn text(&self) -> &str {
         &self.source.text
     }
 
-    /// Returns the name of the file in messages.
+    /// Returns the file name for messages.
     pub fn file_name(&self) -> &str {
         &self.source.file
     }
@@ -129,7 +129,7 @@ impl LocatedToml {
         self.documented().iter().any(|row| row.key == key)
     }
 
-    /// Returns every key with a value, in file order, with its comment.
+    /// Returns every key that has a value, in file order, with its comment.
     pub fn documented(&self) -> Vec<Documented> {
         comments::collect(&self.source, self.document.as_table())
     }

@@ -1,5 +1,5 @@
-//! Log-linear buckets of integers: exact below 2^(`BITS` + 1), then 2^`BITS` buckets for each
-//! power of two. The width of a bucket is at most 1/2^`BITS` of its lower bound.
+//! Log-linear buckets for integers: exact below 2^(`BITS` + 1), then 2^`BITS` buckets for each
+//! power of two. A bucket is at most 1/2^`BITS` of its lower bound wide.
 
 /// Returns the number of buckets that cover all `u64` values.
 #[must_use]
@@ -7,18 +7,18 @@ pub const fn buckets<const BITS: u32>() -> usize {
     (64 - BITS as usize + 1) << BITS
 }
 
-/// Returns the bucket of a value, which is the value itself below 2^(`BITS` + 1).
+/// Returns the bucket of a value; below 2^(`BITS` + 1), the bucket number equals the value.
 #[inline]
 #[must_use]
 pub const fn bucket_of<const BITS: u32>(value: u64) -> usize {
-    // `value >> shift` is in 2^BITS..2^(BITS + 1): the bit BITS in it adds one octave.
+    // `value >> shift` is in 2^BITS..2^(BITS + 1), so its bit BITS adds one octave.
     let shift = (u64::BITS - 1 - (value | (1 << BITS)).leading_zeros()) - BITS;
     let bucket = ((shift as u64) << BITS) as usize + (value >> shift) as usize;
     debug_assert!(lower_bound::<BITS>(bucket) <= value);
     bucket
 }
 
-/// Returns the first value of a bucket.
+/// Returns the lowest value of a bucket.
 #[must_use]
 pub const fn lower_bound<const BITS: u32>(bucket: usize) -> u64 {
     debug_assert!(bucket < buckets::<BITS>());
@@ -26,7 +26,7 @@ pub const fn lower_bound<const BITS: u32>(bucket: usize) -> u64 {
     (bucket as u64 - (shift << BITS)) << shift
 }
 
-/// Returns the last value of a bucket.
+/// Returns the highest value of a bucket.
 #[must_use]
 pub const fn upper_bound<const BITS: u32>(bucket: usize) -> u64 {
     let shift = (bucket as u64 >> BITS).saturating_sub(1);

@@ -1,7 +1,7 @@
 //! Large arrays on huge pages.
 //!
-//! A drive's mapping tables take gigabytes and are accessed at random. With 4 KiB pages nearly
-//! every access would miss the TLB as well as the data cache; 2 MiB pages avoid the TLB misses.
+//! A drive's mapping tables take gigabytes and are accessed randomly. With 4 KiB pages, nearly
+//! every access would miss both the TLB and the data cache; 2 MiB pages avoid the TLB misses.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 
@@ -11,21 +11,21 @@ use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 /// A value of all-zero bytes must be valid, and the type must not be zero-sized.
 pub unsafe trait Zeroed: Copy {}
 
-// SAFETY: plain integers.
+// SAFETY: all-zero bytes are a valid value of plain integers.
 unsafe impl Zeroed for u32 {}
 
-/// Returns an array of zeros that uses memory only for the parts that are written.
+/// Returns an array of zeros that occupies memory only where it has been written.
 pub fn zeroed<T: Zeroed>(length: usize) -> Vec<T> {
     const { assert!(size_of::<T>() > 0, "`Zeroed` excludes types without a size") };
     if length == 0 {
         return Vec::new();
     }
     let layout = Layout::array::<T>(length).expect("an array that fits the address space");
-    // The whole array is in use from the start, so length and capacity are equal.
+    // The whole array is initialised at allocation, so length and capacity are equal.
     #[allow(clippy::same_length_and_capacity)]
-    // SAFETY: the layout has a nonzero size, as `Zeroed` guarantees for `T` and the length is above
-    // 0. The vector gets memory with exactly this layout from the global allocator, and all values
-    // in it are valid.
+    // SAFETY: the layout has a nonzero size because `Zeroed` guarantees a nonzero size of `T` and
+    // the length is above 0. The vector receives memory with exactly this layout from the global
+    // allocator, and all its values are valid.
     unsafe {
         let start = alloc_zeroed(layout).cast::<T>();
         if start.is_null() {
@@ -36,16 +36,17 @@ pub fn zeroed<T: Zeroed>(length: usize) -> Vec<T> {
     }
 }
 
-/// Returns an array of `value`.
+/// Returns an array filled with `value`.
 pub fn filled<T: Copy>(value: T, length: usize) -> Vec<T> {
     let mut array = Vec::with_capacity(length);
-    // Advise before the first write, because memory that is already mapped keeps its page size.
+    // Huge pages must be requested before the first write because mapped memory keeps its page
+    // size.
     advise_huge_pages(array.as_ptr(), length);
     array.resize(length, value);
     array
 }
 
-/// Requests huge pages, where the system supports them.
+/// Requests huge pages if the system supports them.
 #[cfg(target_os = "linux")]
 fn advise_huge_pages<T>(start: *const T, length: usize) {
     const MEMORY_PAGE: usize = 4096;
@@ -55,7 +56,8 @@ fn advise_huge_pages<T>(start: *const T, length: usize) {
     else {
         return;
     };
-    // SAFETY: the range lies inside an allocation, and this advice does not change what is in it.
+    // SAFETY: the range lies inside an allocation, and this advice does not change the memory
+    // contents.
     unsafe { libc::madvise(first as *mut libc::c_void, bytes, libc::MADV_HUGEPAGE) };
 }
 

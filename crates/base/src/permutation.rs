@@ -1,12 +1,13 @@
-//! A fixed permutation of the numbers below n.
+//! A fixed permutation of the integers below n.
 
 use crate::Prng;
 
 /// A fixed bijection of `0..n` that scatters neighbouring ranks over the address range.
 ///
-/// A Feistel network of four rounds over the next power of two, repeated until the result is below
-/// n (J. Black, P. Rogaway: "Ciphers with arbitrary finite domains", CT-RSA 2002), fewer than two
-/// times on average. It scatters well but is not cryptographically secure.
+/// The permutation is a Feistel network of four rounds over the next power of two, repeated until
+/// the result is below n (J. Black, P. Rogaway: "Ciphers with arbitrary finite domains", CT-RSA
+/// 2002). On average, fewer than two repetitions are necessary. The permutation scatters well but
+/// is not cryptographically secure.
 #[derive(Clone, Debug)]
 pub struct Permutation {
     n: u64,
@@ -16,8 +17,8 @@ pub struct Permutation {
     keys: [u64; 4],
 }
 
-/// Determines which blocks are hot. The value is arbitrary, but changing it changes all zipf
-/// results.
+/// Seed of the permutation that determines which blocks are hot. The seed is arbitrary, but another
+/// seed would change all zipf results.
 const KEY: u64 = 0x77c1_f7ed_0b10_c45a;
 
 impl Permutation {
@@ -59,7 +60,7 @@ impl Permutation {
     #[inline]
     fn round_trip(&self, value: u64) -> u64 {
         let (mut low, mut high) = (value & self.low_mask, value >> self.low_bits);
-        // Each half changes by a function of the other, so every round is invertible.
+        // Each half changes by a function of the other half, so every round is invertible.
         high ^= mix(low, self.keys[0]) & self.high_mask;
         low ^= mix(high, self.keys[1]) & self.low_mask;
         high ^= mix(low, self.keys[2]) & self.high_mask;
@@ -68,7 +69,7 @@ impl Permutation {
     }
 }
 
-/// Returns the upper bits of a product with a random odd factor, folded down.
+/// Returns the upper bits of a product with a random odd factor, folded to fewer bits.
 #[inline]
 fn mix(half: u64, key: u64) -> u64 {
     let product = (half ^ key).wrapping_mul(key | 1);
@@ -101,7 +102,7 @@ mod tests {
         let mut positions: Vec<u64> = (0..1000).map(|rank| permutation.apply(rank)).collect();
         positions.sort_unstable();
         let touching = positions.windows(2).filter(|pair| pair[1] - pair[0] == 1).count();
-        // Among a million positions, a thousand random ones have about one adjacent pair.
+        // A thousand random positions among a million contain about one adjacent pair.
         assert!(touching <= 6, "{touching} neighbours");
         let n = n as f64;
         let distance =

@@ -1,13 +1,13 @@
-//! The random number generator: xoshiro256++ (Blackman, Vigna: "Scrambled linear pseudorandom
-//! number generators", ACM TOMS 47, 2021), seeded through splitmix64 as its authors recommend.
+//! Random number generator: xoshiro256++ (Blackman, Vigna: "Scrambled linear pseudorandom number
+//! generators", ACM TOMS 47, 2021), seeded through splitmix64 as its authors recommend.
 //!
-//! It is implemented here instead of using the `rand` crate, because results must not change with a
-//! dependency. The period is 2^256 - 1 and every output bit is usable, which covers the 48-bit
-//! range that the PTS requires of a test tool.
+//! The generator is implemented here instead of taken from the `rand` crate because a dependency
+//! update must not change results. The period is 2^256 - 1 and every output bit is usable, which
+//! meets the 48-bit range that the PTS requires of a test tool.
 
 use serde::{Deserialize, Serialize};
 
-/// A seeded sequence of random numbers. A clone produces the same further numbers.
+/// A seeded sequence of random numbers. A clone continues with the same numbers as the original.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prng {
     state: [u64; 4],
@@ -24,8 +24,8 @@ fn splitmix64(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Output number `n` of a splitmix64 seeded with `seed`. Gives direct access to numbered draws
-/// without computing those in between.
+/// Returns output number `n` of a splitmix64 generator seeded with `seed`. Numbered outputs are
+/// computed directly, without the outputs before them.
 #[inline]
 pub fn nth(seed: u64, n: u64) -> u64 {
     splitmix64(&mut seed.wrapping_add(n.wrapping_mul(GOLDEN)))
@@ -40,14 +40,14 @@ impl Prng {
         Self { state }
     }
 
-    /// Returns an independent generator for part `label` of a seed's scope (thread, job, FTL).
+    /// Returns an independent generator for component `label` of a seed's scope (thread, job, FTL).
     pub fn derive(seed: u64, label: u64) -> Self {
         let mut s = seed;
         let mixed = splitmix64(&mut s) ^ label.wrapping_mul(0xd605_1a8f_2d5b_6e25);
         Self::new(mixed)
     }
 
-    /// Returns 64 uniform bits.
+    /// Returns 64 uniformly distributed bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let [a, b, c, d] = &mut self.state;
@@ -62,20 +62,21 @@ impl Prng {
         result
     }
 
-    /// Returns a number uniform in `0..bound` by multiply-shift; the bias is below `bound` / 2^64.
+    /// Returns a uniformly distributed number in `0..bound` by multiply-shift; the bias is below
+    /// `bound` / 2^64.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0);
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Returns a number uniform in `[0, 1)` with 53 bits.
+    /// Returns a uniformly distributed number in `[0, 1)` with 53 bits of resolution.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// Returns the internal state, which determines all later numbers.
+    /// Returns the internal state, which determines all subsequent numbers.
     pub fn state(&self) -> [u64; 4] {
         self.state
     }
@@ -103,8 +104,8 @@ mod tests {
         }
         let expected = f64::from(draws) / cells as f64;
         let chi2: f64 = seen.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
-        // 63 degrees of freedom: mean 63, standard deviation 11.2; the limits are at five
-        // deviations.
+        // The statistic has 63 degrees of freedom: mean 63, standard deviation 11.2. The limits are
+        // at five standard deviations.
         assert!((7.0..119.0).contains(&chi2), "chi-square {chi2}");
     }
 

@@ -1,4 +1,4 @@
-//! The common start of all saved states: the description of the device, and the work in progress.
+//! Common header of all saved states: the device description and the work in progress.
 
 use std::io::{Read, Write};
 
@@ -7,10 +7,10 @@ use thiserror::Error;
 
 use crate::fields::{Impossible, Saved};
 
-/// Error of restoring a state.
+/// Error while restoring a state.
 #[derive(Debug, Error)]
 pub enum RestoreError {
-    /// The input is not an intact state of this version.
+    /// The input is not an undamaged state of this version.
     #[error(transparent)]
     Codec(#[from] CodecError),
     /// First difference between the two device descriptions.
@@ -37,7 +37,7 @@ pub fn begin<W: Write>(
     Ok(out)
 }
 
-/// Opens a saved state of the drive with the canonical description `device`, and restores the work
+/// Opens a saved state of the drive with the canonical description `device` and restores the work
 /// in progress.
 pub fn open<R: Read>(
     input: R,
@@ -54,7 +54,7 @@ pub fn open<R: Read>(
     Ok(input)
 }
 
-/// Returns the first line in which two canonical descriptions differ.
+/// Returns the first line where two canonical descriptions differ.
 pub fn first_difference(ours: &str, theirs: &str) -> String {
     let pair = ours.lines().zip(theirs.lines()).find(|(a, b)| a != b);
     pair.map_or("its keys differ".to_owned(), |(a, b)| {

@@ -1,7 +1,7 @@
-//! Quantities as types, and the one parser for quantities with units.
+//! Quantities as types, and the single parser for quantities with units.
 //!
 //! SI prefixes are powers of 1000, IEC prefixes (`KiB`) powers of 1024. A bare `k`, `M` or `G` is
-//! rejected because it is ambiguous in this field.
+//! rejected because its meaning is ambiguous in the storage field.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::similarity::nearest;
 
-/// Granularity of host commands, in bytes: offsets and lengths are multiples of it.
+/// Granularity of host commands in bytes; offsets and lengths are multiples of this value.
 pub const SECTOR_BYTES: u64 = 512;
-/// Mapping unit of simulated drives and block size of simulated file systems, in bytes. It is not
-/// configurable.
+/// Mapping unit of simulated drives and block size of simulated file systems, in bytes. This size
+/// is not configurable.
 pub const SLOT_BYTES: u64 = 4096;
 
-/// A duration or instant of virtual time, in nanoseconds.
+/// Duration or instant of virtual time, in nanoseconds.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default, Serialize, Deserialize,
 )]
@@ -28,7 +28,7 @@ pub struct Nanos(pub u64);
 impl Nanos {
     /// Start of virtual time.
     pub const ZERO: Self = Self(0);
-    /// Latest time that can be represented, 584 years; also stands for "never".
+    /// Latest representable time, 584 years; also means "never".
     pub const MAX: Self = Self(u64::MAX);
 
     /// Converts microseconds.
@@ -46,7 +46,7 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
-    /// Subtracts, with 0 as the lower bound.
+    /// Subtracts a time and saturates at 0.
     #[inline]
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
@@ -95,7 +95,7 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// A number of bytes.
+/// Size in bytes.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default, Serialize, Deserialize,
 )]
@@ -124,8 +124,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A transfer rate in bytes per second; `time_for` rounds up, so that a link never exceeds its
-/// rate.
+/// Transfer rate in bytes per second; `time_for` rounds up, so a link never exceeds its rate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[repr(transparent)]
 pub struct BytesPerSecond(pub u64);
@@ -145,16 +144,16 @@ impl fmt::Display for BytesPerSecond {
     }
 }
 
-/// Error of parsing a quantity.
+/// Error while parsing a quantity.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum QuantityError {
-    /// The text, and an example of a valid one.
-    #[error("'{0}' is not a number with a unit, such as {1}")]
+    /// The invalid text, and an example of a valid quantity.
+    #[error("'{0}' is not a number with a unit (example: {1})")]
     Malformed(String, &'static str),
-    /// The text, its unit and the units that are accepted.
-    #[error("'{0}' has the unit '{1}'; known here: {2}")]
+    /// The text, its unit and the accepted units.
+    #[error("'{0}' has the unit '{1}'; accepted units: {2}")]
     UnknownUnit(String, String, &'static str),
-    /// The text, and the unit of which it must be a whole number.
+    /// The text, and the unit that must divide the quantity evenly.
     #[error("'{0}' is negative, not a whole number of {1}, or too large")]
     OutOfRange(String, &'static str),
 }
@@ -218,34 +217,34 @@ const RATE_UNITS: &[Unit] = &[
     ("GiB/s", 1_073_741_824.0),
 ];
 
-/// Parses a time such as `"75 us"` or `"1.5 ms"`.
+/// Parses a time, for example `"75 us"` or `"1.5 ms"`.
 pub fn parse_time(text: &str) -> Result<Nanos, QuantityError> {
     parse(text, TIME_UNITS, "\"75 us\"", "ns, us, ms, s, min, h, days, years", "nanoseconds")
         .map(Nanos)
 }
 
-/// Parses a size such as `"16 KiB"` or `"120 GB"`.
+/// Parses a size, for example `"16 KiB"` or `"120 GB"`.
 pub fn parse_size(text: &str) -> Result<Bytes, QuantityError> {
     parse(text, SIZE_UNITS, "\"16 KiB\"", "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB", "bytes")
         .map(Bytes)
 }
 
-/// Parses a rate such as `"550 MB/s"`.
+/// Parses a rate, for example `"550 MB/s"`.
 pub fn parse_rate(text: &str) -> Result<BytesPerSecond, QuantityError> {
     let units = "B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s";
     parse(text, RATE_UNITS, "\"550 MB/s\"", units, "bytes per second").map(BytesPerSecond)
 }
 
-/// Physical quantities that need no exact arithmetic.
+/// Physical quantities for which floating-point arithmetic is accurate enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Physical {
     /// In watts.
     Power,
-    /// In degrees Celsius.
+    /// Temperature in degrees Celsius.
     Temperature,
-    /// In degrees Celsius per watt.
+    /// Thermal resistance in degrees Celsius per watt.
     ThermalResistance,
-    /// In joules per degree Celsius.
+    /// Heat capacity in joules per degree Celsius.
     HeatCapacity,
 }
 
@@ -269,7 +268,7 @@ impl Physical {
         }
     }
 
-    /// Returns the unit of its values.
+    /// Returns the unit of the quantity.
     pub const fn unit(self) -> &'static str {
         self.units().0[0].0
     }
@@ -304,7 +303,7 @@ fn parse(
 ) -> Result<u64, QuantityError> {
     let exact = parse_any(text, units, example, unit_names)?;
     let rounded = exact.round();
-    // 2^63 leaves room for sums; 1e-6 tolerates the binary fraction in "0.1 us".
+    // The limit of 2^63 leaves headroom for sums; 1e-6 tolerates the binary fraction in "0.1 us".
     let whole = (exact - rounded).abs() <= 1e-6 * rounded.max(1.0);
     if !(0.0..9.2e18).contains(&exact) || !whole {
         return Err(QuantityError::OutOfRange(text.to_owned(), what));
@@ -312,7 +311,7 @@ fn parse(
     Ok(rounded as u64)
 }
 
-/// Parses a number with one of these units; returns it in the unit whose factor is 1.
+/// Parses a number with one of these units and converts it to the unit with factor 1.
 fn parse_any(
     text: &str,
     units: &[Unit],

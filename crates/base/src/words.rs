@@ -1,4 +1,4 @@
-//! Enumerations with a word for each variant, for the command line and files.
+//! Enumerations with a word for each variant, for use on the command line and in files.
 
 /// Declares an `enum` with a word for each variant, as `Variant = "word",`.
 #[macro_export]
@@ -13,9 +13,9 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All variants, in the order of their declaration.
+            /// All variants, in declaration order.
             pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
-            /// The words and their variants.
+            /// The words, each with its variant.
             pub const WORDS: &[(&'static str, Self)] = &[$(($word, Self::$variant)),*];
 
             /// Returns the word of the variant.
@@ -25,7 +25,7 @@ macro_rules! words {
                 }
             }
 
-            /// Returns the variant of a word, if it is known.
+            /// Returns the variant of a word, or `None` if the word is unknown.
             pub fn named(word: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|variant| variant.name() == word)
             }

@@ -1,7 +1,8 @@
-//! A closed loop of requests on one connection, to measure servers with.
+//! A closed loop of requests on one connection, for measuring servers.
 //!
-//! fio's clients need as much CPU time as a fast server. This client sends all due requests at once
-//! and discards received data, so that a server can be measured on the same machine.
+//! fio's clients use as much CPU time as a fast server. This client sends all due requests at once
+//! and discards received data, so that client and server can run on the same machine during a
+//! measurement.
 
 use std::io;
 use std::net::TcpStream;
@@ -16,7 +17,7 @@ use writecliff_serve::{Address, Socket};
 pub mod nbd;
 pub mod nvme;
 
-/// A request of a load.
+/// Request of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadRequest {
     /// Operation of the request.
@@ -27,10 +28,10 @@ pub struct LoadRequest {
     pub length: u32,
 }
 
-/// Results of a load in wall time.
+/// Results of a workload run, in wall time.
 #[derive(Clone, Debug)]
 pub struct LoadOutcome {
-    /// Latency from just before a request is sent until its reply has been read.
+    /// Latency from just before a request is sent until its reply has been received.
     pub latency: Histogram,
     /// Wall time from the first request to the last reply.
     pub elapsed_ns: u64,
@@ -51,7 +52,8 @@ impl Channel {
         Ok(Self { socket, input: Input::default() })
     }
 
-    /// Waits for more bytes. Polls before it sleeps, so that the client adds little to the latency.
+    /// Waits for more received bytes. The client polls before it sleeps, so it adds little to the
+    /// latency.
     fn receive(&mut self) -> io::Result<()> {
         match self.input.look(&self.socket, true, None) {
             Some(count) => count,
@@ -109,19 +111,19 @@ impl Channel {
     }
 }
 
-/// A protocol of a load. Requests are identified by the numbers of their slots.
+/// Protocol of a workload. Requests are identified by their slot numbers.
 pub(crate) trait Protocol {
-    /// Size of the shortest reply.
+    /// Size of the shortest reply in bytes.
     const REPLY_BYTES: usize;
 
-    /// Appends a request to the bytes to be sent.
+    /// Appends a request to the send buffer.
     fn append(&mut self, requests: &mut Vec<u8>, request: &LoadRequest, slot: u32);
 
-    /// Waits for the next reply and consumes it; returns the slot of its request.
+    /// Waits for the next reply, consumes it and returns the slot of its request.
     fn reply(&mut self, channel: &mut Channel) -> io::Result<u32>;
 }
 
-/// Keeps `queue_depth` requests outstanding until `next` returns no more.
+/// Keeps `queue_depth` requests outstanding until `next` returns `None`.
 pub(crate) fn run(
     channel: &mut Channel,
     protocol: &mut impl Protocol,
@@ -158,7 +160,7 @@ pub(crate) fn run(
     }
 }
 
-/// Consumes at least one reply, and all others that have arrived.
+/// Consumes at least one reply, and any further replies that have arrived.
 fn replies<P: Protocol>(
     channel: &mut Channel,
     protocol: &mut P,

@@ -1,4 +1,4 @@
-//! An NBD client for measurements.
+//! NBD client for measurements.
 
 use std::io;
 
@@ -45,7 +45,7 @@ impl Client {
         let mut go = u32::from(NO_ZEROES | 1).to_be_bytes().to_vec();
         go.extend(OPTION.to_be_bytes());
         go.extend([option::GO, 6].map(u32::to_be_bytes).as_flattened());
-        go.extend([0; 6]); // the default export, and no further information
+        go.extend([0; 6]); // Requests the default export and no further information.
         self.channel.send(&go)?;
         loop {
             let head: [u8; OPTION_REPLY_BYTES] = self.channel.head()?;
@@ -68,7 +68,7 @@ impl Client {
         }
     }
 
-    /// Keeps `queue_depth` requests outstanding until `next` returns no more.
+    /// Keeps `queue_depth` requests outstanding until `next` returns `None`.
     pub fn run(
         &mut self,
         queue_depth: u32,
@@ -114,10 +114,10 @@ impl Protocol for Transmission {
             return Err(malformed("sent an invalid reply"));
         }
         if error != 0 {
-            return Err(malformed(&format!("rejected a request: error {error}")));
+            return Err(malformed(&format!("rejected a request with error {error}")));
         }
         let Some(&data) = self.data.get(cookie as usize) else {
-            return Err(malformed("sent a reply without a request"));
+            return Err(malformed("sent a reply that matches no request"));
         };
         channel.skip(data as usize)?;
         Ok(cookie)

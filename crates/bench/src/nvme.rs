@@ -1,4 +1,4 @@
-//! An NVMe/TCP host for measurements, with one I/O queue of a target's subsystem.
+//! NVMe/TCP host for measurements, with one I/O queue to a target's subsystem.
 
 use std::io;
 
@@ -13,9 +13,9 @@ use crate::{Channel, LoadOutcome, LoadRequest, Protocol};
 
 const HOST_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:4d3a0e7c-8f52-4b61-9c0e-2a71b5d8e390";
 const HOST_ID: [u8; 16] = [5; 16];
-/// Number of entries of a queue, which limits the outstanding commands.
+/// Queue size in entries, which limits the number of outstanding commands.
 const QUEUE_ENTRIES: u16 = 1024;
-/// Maximum data size in a capsule, and in other PDUs, that all our servers accept.
+/// Maximum data size in a capsule, and in other PDUs, that all supported servers accept.
 const CAPSULE_DATA_BYTES: usize = 8192;
 const PDU_DATA_BYTES: usize = 128 << 10;
 
@@ -29,7 +29,7 @@ const PLAIN: HostWriter = HostWriter { header_digest: false, data_digest: false 
 
 /// A host with its queues.
 pub struct Client {
-    /// The admin queue, which must stay connected, because the controller ends with it.
+    /// Admin queue, which must stay connected because its loss ends the controller.
     _admin: Channel,
     io: Channel,
     size: u64,
@@ -41,8 +41,8 @@ fn malformed(what: &str) -> io::Error {
 }
 
 impl Client {
-    /// Connects to the first subsystem that the discovery service at `address` lists, at the same
-    /// address.
+    /// Connects to the first subsystem that the discovery service at `address` lists; the subsystem
+    /// must have the same address.
     pub fn connect(address: &Address) -> io::Result<Self> {
         let subsystem = discover(address)?;
         let (mut admin, controller) = begin(address, &subsystem, ANY_CONTROLLER, 0)?;
@@ -51,7 +51,8 @@ impl Client {
         if page.len() != 4096 {
             return Err(malformed("does not describe its namespace"));
         }
-        // Identify Namespace (NVM Command Set 1.1, 4.1.5.1): NSZE, FLBAS, LBADS of the format.
+        // See Identify Namespace (NVM Command Set 1.1, 4.1.5.1): NSZE, FLBAS, and LBADS of the
+        // format.
         let blocks = u64::from_le_bytes(*page.first_chunk().expect("4096 bytes"));
         let format = 128 + 4 * usize::from(page[26] & 0xf);
         let shift = page[format + 2];
@@ -67,8 +68,8 @@ impl Client {
         self.size
     }
 
-    /// Keeps `queue_depth` requests outstanding until `next` returns no more. Their offsets and
-    /// lengths are multiples of the namespace's blocks.
+    /// Keeps `queue_depth` requests outstanding until `next` returns `None`. Request offsets and
+    /// lengths must be multiples of the namespace's block size.
     pub fn run(
         &mut self,
         queue_depth: u32,
@@ -84,7 +85,7 @@ impl Client {
     }
 }
 
-/// Connects a queue; returns the controller.
+/// Connects a queue and returns the controller ID.
 fn begin(
     address: &Address,
     subsystem: &str,
@@ -105,12 +106,12 @@ fn begin(
     Ok((channel, completion.result as u16))
 }
 
-/// Returns the name of the first subsystem of a discovery service.
+/// Returns the name of the first subsystem that a discovery service lists.
 fn discover(address: &Address) -> io::Result<String> {
     const LOG: u32 = 0x70;
-    const ENTRY_BYTES: usize = 1024; // also the size of the header
+    const ENTRY_BYTES: usize = 1024; // This value is also the header size.
     const LOG_BYTES: u32 = 8 * ENTRY_BYTES as u32;
-    const NVM_SUBSYSTEM: u8 = 2; // Linux also lists its discovery services
+    const NVM_SUBSYSTEM: u8 = 2; // Linux also lists its discovery services, which are skipped.
     let (mut service, _) = begin(address, DISCOVERY_NQN, ANY_CONTROLLER, 0)?;
     run(&mut service, HostEntry::configure(ENABLED), Data::None)?;
     let log = HostEntry::new(GET_LOG_PAGE).dword(10, LOG | (LOG_BYTES / 4 - 1) << 16);
@@ -122,7 +123,7 @@ fn discover(address: &Address) -> io::Result<String> {
     String::from_utf8(name[..end].to_vec()).map_err(|_| malformed("has no name"))
 }
 
-/// Runs one command on an idle queue to its completion, which must be a success.
+/// Runs one command on an idle queue until it completes; an error status is returned as an error.
 fn run(
     channel: &mut Channel,
     entry: HostEntry,
@@ -141,19 +142,20 @@ fn run(
     }
 }
 
-/// Returns the next PDU of the server, without the data after it. A failed command is an error.
+/// Returns the next PDU from the server, without the data that follow it. A failed command is
+/// returned as an error.
 fn received(channel: &mut Channel) -> io::Result<FromController> {
     let header: [u8; HEADER_BYTES] = channel.head()?;
     let pdu = FromController::read(&header);
     match pdu.ok_or_else(|| malformed("sends an unexpected PDU"))? {
         FromController::Completion(Completion { status, .. }) if status != 0 => {
-            Err(malformed(&format!("rejected a command: status {status:03x}h")))
+            Err(malformed(&format!("rejected a command with status {status:03x}h")))
         }
         other => Ok(other),
     }
 }
 
-/// Outstanding commands, with the data of each write, by identifier.
+/// Outstanding commands by identifier, with the data of each write.
 struct Commands {
     block_bytes: u32,
     lengths: Vec<u32>,

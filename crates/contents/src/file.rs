@@ -1,4 +1,4 @@
-//! Pages in a sparse file: the file system keeps track of the ranges with data.
+//! Pages in a sparse file: the file system tracks which ranges hold data.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,7 +10,7 @@ use writecliff_base::Bytes;
 
 use crate::{ContentsError, PAGE_BYTES, PageData, ZEROS};
 
-/// Unit of `st_blocks` (stat(3type)).
+/// Unit of `st_blocks` in bytes (stat(3type)).
 const STAT_BLOCK_BYTES: u64 = 512;
 
 pub(crate) struct SparseFile {
@@ -27,7 +27,7 @@ impl SparseFile {
             file.set_len(capacity.0)?;
         } else if length != capacity.0 {
             let message = format!(
-                "{} has {length} bytes, but the drive has {}: give a new file",
+                "{} has {length} bytes, but the drive has {}; use a new file",
                 path.display(),
                 capacity.0
             );
@@ -36,7 +36,7 @@ impl SparseFile {
         Ok(Self { file, length: capacity.0 })
     }
 
-    /// Creates an empty file, and replaces an existing one.
+    /// Creates an empty file, replacing an existing file.
     pub(crate) fn create(capacity: Bytes, path: &Path) -> io::Result<Self> {
         let options = &mut OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(true).open(path)?;
@@ -60,7 +60,7 @@ impl SparseFile {
         }
         debug_assert!(offset + length <= self.length, "see `Contents::check`");
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: a call on an open file; it has no pointers.
+        // SAFETY: this call on an open file takes no pointers.
         let done =
             unsafe { libc::fallocate(self.file.as_raw_fd(), mode, offset as i64, length as i64) };
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -74,10 +74,9 @@ impl SparseFile {
         self.file.sync_data()
     }
 
-    /// Returns the next position of data or of a hole from `from` on; `None` if there is none.
+    /// Returns the position of the next data or hole at or after `from`; `None` if there is none.
     fn seek(&self, from: u64, whence: i32) -> io::Result<Option<u64>> {
-        // SAFETY: a call on an open file; it has no pointers. The file's position is not used
-        // otherwise.
+        // SAFETY: this call on an open file takes no pointers. Nothing else uses the file position.
         let position = unsafe { libc::lseek(self.file.as_raw_fd(), from as i64, whence) };
         if position >= 0 {
             return Ok(Some(position as u64));

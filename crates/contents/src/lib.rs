@@ -1,8 +1,8 @@
-//! The data of a served drive: an address space of bytes that is mostly empty.
+//! Data of a served drive: a byte address space that is mostly empty.
 //!
-//! Ranges that were never written or were deallocated read as zeros and take no space. Pages of
-//! zeros are not stored either. Data live in memory ([`Contents::in_memory`]) or in a sparse file
-//! ([`Contents::in_file`]); either can be saved to and restored from one portable form.
+//! Ranges that were never written or were deallocated read as zeros and occupy no space. Pages of
+//! zeros are not stored. The data are stored in memory ([`Contents::in_memory`]) or in a sparse
+//! file ([`Contents::in_file`]). Both types share one portable saved form.
 //!
 //! | file | content |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | `saved.rs` | saving and restoring; a copy of contents in memory that outlives the process |
 //! | `undo.rs` | changes that a power cut may undo |
 //!
-//! This crate handles addresses and bytes, independent of their owner.
+//! This crate handles addresses and bytes, independent of the drive that uses the data.
 
 mod file;
 mod memory;
@@ -28,34 +28,37 @@ pub use memory::MemoryOptions;
 pub use saved::SavedError;
 pub use undo::{Loses, Lost, LostPage};
 
-/// Size of a page, the allocation unit.
+/// Page size in bytes; a page is the allocation unit.
 const PAGE_BYTES: usize = SLOT_BYTES as usize;
 type PageData = [u8; PAGE_BYTES];
 const ZEROS: PageData = [0; PAGE_BYTES];
 
-/// Error of reading or writing data.
+/// Error while reading or writing data.
 #[derive(Debug, Error)]
 pub enum ContentsError {
-    /// Offset and length of a range that ends beyond the capacity.
-    #[error("{length} bytes at {offset} are not within the {capacity} bytes of the contents")]
-    #[allow(missing_docs, reason = "all in bytes")]
+    /// Offset and length of a range that extends beyond the capacity.
+    #[error("the range of {length} bytes at {offset} exceeds the capacity of {capacity} bytes")]
+    #[allow(missing_docs, reason = "offset, length and capacity in bytes")]
     OutOfRange { offset: u64, length: u64, capacity: u64 },
     /// Memory limit that the write would exceed.
-    #[error("the data exceed the memory limit of {0}: raise it, or keep the data in a file")]
+    #[error(
+        "the data exceed the memory limit of {0}: raise the limit, or store the data in a \
+        file"
+    )]
     Full(Bytes),
-    /// The contents accept no writes.
+    /// The contents do not accept writes.
     #[error("the drive is read-only")]
     WriteProtected,
-    /// Error of the file that holds the contents.
+    /// Error of the file that stores the contents.
     #[error("contents file: {0}")]
     Io(#[from] io::Error),
 }
 
-/// An address space of bytes.
+/// Address space of bytes.
 pub struct Contents {
     capacity: Bytes,
     store: Store,
-    /// A copy that survives the process; see [`Contents::mirror_to`].
+    /// Copy that survives the process; see [`Contents::mirror_to`].
     mirror: Option<file::SparseFile>,
     undo: Option<undo::Undo>,
 }
@@ -73,18 +76,18 @@ impl Contents {
     }
 
     /// Opens contents in a sparse file, which is created if it does not exist. An existing file
-    /// keeps its data; it must have the size of the contents.
+    /// retains its data; its size must equal the size of the contents.
     pub fn in_file(capacity: Bytes, path: &Path) -> Result<Self, ContentsError> {
         let store = Store::File(file::SparseFile::open(capacity, path)?);
         Ok(Self { capacity, store, mirror: None, undo: None })
     }
 
-    /// Returns `true` if the data are in memory, `false` if in a file.
+    /// Returns `true` if the data are in memory, `false` if they are in a file.
     pub fn is_in_memory(&self) -> bool {
         matches!(self.store, Store::Memory(_))
     }
 
-    /// Returns the size of the address space.
+    /// Returns the address space size in bytes.
     pub fn capacity(&self) -> Bytes {
         self.capacity
     }
@@ -99,7 +102,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Writes `data` at `offset`. After an error any part of it may have been written.
+    /// Writes `data` at `offset`. After an error, any portion of the range may have been written.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), ContentsError> {
         self.check(offset, data.len() as u64)?;
         self.before_change(offset, data.len() as u64)?;
@@ -111,7 +114,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Makes a range read as zeros and frees the pages that it covers.
+    /// Deallocates a range: it reads as zeros afterwards, and pages inside it are freed.
     pub fn deallocate(&mut self, offset: u64, length: u64) -> Result<(), ContentsError> {
         self.check(offset, length)?;
         self.before_change(offset, length)?;
@@ -123,7 +126,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Returns the memory that data and tables occupy, or the space that the file occupies.
+    /// Returns the memory or file space that the data and tables occupy, in bytes.
     pub fn used(&self) -> Result<Bytes, ContentsError> {
         match &self.store {
             Store::Memory(memory) => Ok(memory.used()),
@@ -131,7 +134,8 @@ impl Contents {
         }
     }
 
-    /// Makes written data survive a crash of this machine. Contents in memory do not.
+    /// Writes data in a file to stable storage, so that they survive a crash of the machine.
+    /// Contents in memory are not made durable.
     pub fn sync(&self) -> Result<(), ContentsError> {
         match &self.store {
             Store::Memory(_) => Ok(()),
@@ -146,7 +150,8 @@ impl Contents {
         Err(ContentsError::OutOfRange { offset, length, capacity: self.capacity.0 })
     }
 
-    /// Passes every page that is not all zeros, in order of address; the last one may be short.
+    /// Passes every page that is not all zeros, in address order; the last page may be shorter than
+    /// the others.
     fn each_page<E: From<ContentsError>>(
         &self,
         mut take: impl FnMut(u64, &PageData) -> Result<(), E>,
@@ -158,8 +163,8 @@ impl Contents {
     }
 }
 
-/// Returns the parts of a range by page: page number, offset in the page, and position in the
-/// range.
+/// Splits the range at page boundaries and returns, for each piece, the page number, the offset in
+/// the page and the position in the range.
 fn pages(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut at = 0;
     std::iter::from_fn(move || {

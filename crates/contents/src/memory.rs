@@ -1,19 +1,20 @@
-//! Pages in memory: a table of groups, each with a table of pages.
+//! Pages in memory: a table of groups, where each group is a table of pages.
 //!
-//! Two levels keep an empty drive small: 64 pages are a group, so a terabyte is a table of 4 M
-//! pointers, and random 4 KiB writes take at most 1 KiB of tables each. An access follows two
-//! pointers. If compression is enabled, a page that compresses to three quarters is stored
-//! compressed. LZ4 takes about a microsecond per page, Zstandard about ten.
+//! The two-level table keeps an empty drive small. A group has 64 pages, so a terabyte needs a
+//! table of 4 M pointers. A random 4 KiB write takes at most 1 KiB of tables. An access follows two
+//! pointers. If compression is enabled, a page that shrinks to three quarters of its size or less
+//! is stored compressed. LZ4 takes about 1 µs per page, Zstandard about 10 µs.
 
 use writecliff_base::Bytes;
 
 use crate::{ContentsError, PAGE_BYTES, PageData, ZEROS, pages};
 
 const GROUP_PAGES: usize = 64;
-/// Upper bound of the allocator's overhead per allocation.
+/// Upper bound of the allocator overhead per allocation, in bytes.
 const ALLOCATION_BYTES: u64 = 16;
 const GROUP_BYTES: u64 = size_of::<Group>() as u64 + ALLOCATION_BYTES;
-/// Maximum size of a compressed page; larger ones are stored uncompressed.
+/// Maximum size of a compressed page in bytes; a page that compresses to a larger size is stored
+/// uncompressed.
 const PACKED_BYTES_MAX: usize = PAGE_BYTES / 4 * 3;
 const _: () = assert!(PACKED_BYTES_MAX < PAGE_BYTES, "the length distinguishes compressed pages");
 
@@ -22,11 +23,11 @@ const _: () = assert!(PACKED_BYTES_MAX < PAGE_BYTES, "the length distinguishes c
 pub struct MemoryOptions {
     /// `true` to compress pages.
     pub compress: bool,
-    /// Limit beyond which writes fail; `None` for no limit.
+    /// Memory limit beyond which writes fail; `None` for no limit.
     pub limit: Option<Bytes>,
 }
 
-/// A page: uncompressed if it has `PAGE_BYTES`, otherwise compressed.
+/// A page: uncompressed if its size is `PAGE_BYTES`, otherwise compressed.
 type Page = Option<Box<[u8]>>;
 
 struct Group {
@@ -188,7 +189,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Zeroes a part of one page.
+    /// Zeroes a portion of one page.
     fn clear(&mut self, from: u64, to: u64) -> Result<(), ContentsError> {
         let number = from / PAGE_BYTES as u64;
         if from == to || self.page(number).is_none() {

@@ -1,11 +1,12 @@
-//! Saved contents: the pages with data, in batches of the state codec's sections. Also a copy of
-//! contents in memory, in a sparse file to which every change is written.
+//! Saved contents: the pages with data, in batches that are sections of the state codec. This
+//! module also maintains a copy of in-memory contents in a sparse file, which receives every
+//! change.
 //!
-//! Data written to a file are in the kernel, so the copy survives a crash of the process, but not
-//! of the machine.
+//! Data written to the file are in the kernel's page cache, so the copy survives a crash of the
+//! process but not of the machine.
 //!
-//! The saved form is the same for contents in memory and in a file, so either can be restored as
-//! the other.
+//! The saved form does not depend on the storage type: contents saved from memory can be restored
+//! to a file, and vice versa.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -16,20 +17,20 @@ use writecliff_base::codec::{CodecError, StateReader, StateWriter};
 use crate::file::SparseFile;
 use crate::{Contents, ContentsError, PAGE_BYTES, PageData};
 
-/// Number of pages per batch; a batch is in memory while it is packed.
+/// Pages per batch; a batch is held in memory while it is packed.
 const BATCH_PAGES: usize = 1024;
 
-/// Error of saving or restoring contents.
+/// Error while saving or restoring contents.
 #[derive(Debug, Error)]
 pub enum SavedError {
-    /// The file is not an intact saved state.
+    /// The file is not an undamaged saved state.
     #[error("saved contents: {0}")]
     Codec(#[from] CodecError),
     /// The contents have a different size.
     #[error("saved contents have {actual} bytes, but the drive has {expected}")]
     #[allow(missing_docs, reason = "capacities in bytes")]
     Capacity { actual: u64, expected: u64 },
-    /// The contents cannot be read or written.
+    /// The contents could not be read or written.
     #[error(transparent)]
     Contents(#[from] ContentsError),
 }
@@ -73,11 +74,11 @@ impl Contents {
         if !batch.numbers.is_empty() {
             batch.write()?;
         }
-        batch.write()?; // without pages: the end
+        batch.write()?; // A batch without pages marks the end.
         Ok(batch.out.finish()?)
     }
 
-    /// Replaces all data. After an error the contents are incomplete.
+    /// Replaces all data with the saved data. After an error, the contents are incomplete.
     pub fn restore<R: Read>(&mut self, input: R) -> Result<(), SavedError> {
         let mut input = StateReader::new(input)?;
         let actual = input.u64s("contents", 1)?[0];
@@ -110,8 +111,8 @@ fn damaged() -> SavedError {
 }
 
 impl Contents {
-    /// Copies all data to the file at `path`, and every change from now on. A file that exists is
-    /// replaced.
+    /// Copies all data to the file at `path`, and mirrors every later change to the file. An
+    /// existing file is replaced.
     pub fn mirror_to(&mut self, path: &Path) -> Result<(), ContentsError> {
         let mirror = SparseFile::create(self.capacity, path)?;
         let capacity = self.capacity.0;
@@ -123,7 +124,8 @@ impl Contents {
         Ok(())
     }
 
-    /// Replaces all data by those of the file at `path`, and copies every change to it from now on.
+    /// Replaces all data with the data in the file at `path`, and mirrors every later change to the
+    /// file.
     pub fn restore_mirror(&mut self, path: &Path) -> Result<(), ContentsError> {
         self.mirror = None;
         self.deallocate(0, self.capacity.0)?;
@@ -137,7 +139,7 @@ impl Contents {
     }
 }
 
-/// Returns the bytes of a page that are within the contents.
+/// Returns the bytes of a page that lie within the contents.
 fn of_page(page: &PageData, offset: u64, capacity: u64) -> &[u8] {
     debug_assert!(offset < capacity, "a page beyond the contents");
     &page[..(capacity - offset).min(PAGE_BYTES as u64) as usize]

@@ -1,4 +1,4 @@
-//! Tests of contents: all kinds against an array, memory, saving, errors.
+//! Tests of contents: comparison of all storage types with an array, memory use, saving and errors.
 
 use super::*;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 const MIB: u64 = 1 << 20;
 
-/// A path for a file of this test, which is removed at the end.
+/// Path of a temporary file, which is removed when the test ends.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -44,7 +44,7 @@ enum Action {
     Deallocate { offset: usize, length: usize },
 }
 
-/// Not a multiple of the page, so the last page is short.
+/// The size is not a multiple of the page size, so the last page is short.
 const SMALL: usize = 300 * 1024 + 512;
 
 fn actions() -> impl Strategy<Value = Vec<Action>> {
@@ -69,8 +69,8 @@ fn bytes(offset: usize, length: usize, fill: u8, noisy: bool) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// After any operations, all kinds hold the data of a plain array, also after saving one and
-    /// restoring it as another.
+    /// After any sequence of operations, all storage types hold the same data as a plain array,
+    /// even after a save and a restore to another type.
     #[test]
     fn contents_are_an_array(actions in actions()) {
         let scratch = Scratch::new("array");
@@ -138,20 +138,21 @@ fn a_limit_is_kept_and_named() {
     let error = contents.write(0, &vec![9; 3 * MIB as usize]).unwrap_err();
     assert!(error.to_string().contains("exceed the memory limit of 2 MiB"), "{error}");
     assert!(contents.used().unwrap() <= Bytes(2 * MIB));
-    contents.write(0, &vec![8; MIB as usize]).unwrap(); // replaces, so it needs no more
+    contents.write(0, &vec![8; MIB as usize]).unwrap(); // needs no additional memory
     contents.deallocate(0, MIB).unwrap();
     contents.write(32 * MIB, &vec![8; MIB as usize / 2]).unwrap();
 }
 
-/// Returns the memory of this process that is in use.
+/// Returns the memory that this process uses, in bytes.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = pages.split(' ').nth(1).unwrap().parse().unwrap();
     pages * 4096
 }
 
-/// 960 GB with 4 GB of data fit 8 GB of memory, at worst: single pages, anywhere. Tried with a
-/// sixty-fourth of the data, because all that grows with them is a page and its tables.
+/// A 960 GB drive with 4 GB of data fits in 8 GB of memory in the worst case, when the data are
+/// single pages at random positions. The test uses 1/64 of the data because memory use is
+/// proportional to the number of pages and their tables.
 #[test]
 fn a_large_drive_in_little_memory() {
     const DATA: u64 = (4_000_000_000 >> 6) / 4096 * 4096;
@@ -224,7 +225,7 @@ fn a_mirror_has_every_change() {
     contents.write(capacity - 512, &[2; 512]).unwrap();
     contents.write(MIB + 100, &[3; 9000]).unwrap();
     contents.deallocate(2048, 6144).unwrap();
-    // A process that was killed here would leave this state.
+    // A process killed at this point would leave this state.
     let mut restored = plain(capacity);
     restored.write(2 * MIB, &[9; 4096]).unwrap();
     restored.restore_mirror(&file.0).unwrap();

@@ -1,11 +1,12 @@
-//! Changes that a power cut may undo: the previous data of each change that is not durable yet.
+//! Changes that a power cut may undo: the log stores the previous data of each change that is not
+//! yet durable.
 //!
-//! A change of a page is an entry with a number. Entries are dropped when the drive has made their
-//! data durable: a flush drops all up to a number, or a range is reported as durable. A cut undoes
-//! the remaining entries, or keeps the first few changes of each page; a seed determines their
-//! number. Then any subset of the writes may be lost, in any order, and a write may be torn between
-//! pages. NVMe orders commands by flushes alone (NVM Command Set 1.0, 2.1.4), and a page is what
-//! drives write atomically.
+//! Each page change is a numbered entry. Entries are dropped once the drive has made their data
+//! durable. A flush drops all entries up to a number, and a durability report drops the entries of
+//! a range. A power cut undoes all remaining entries, or retains the first few changes of each
+//! page; a seed determines how many. With a seed, any subset of the writes may be lost, in any
+//! order, and a write may be torn at page boundaries. NVMe orders commands only by flushes (NVM
+//! Command Set 1.0, 2.1.4), and drives write a page atomically.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -16,15 +17,15 @@ use writecliff_base::{Bytes, Prng};
 
 use crate::{Contents, ContentsError, PAGE_BYTES, PageData, ZEROS};
 
-/// Entries in the order of their numbers that may have ended, beside as many that have not.
+/// Entries in numerical order; up to half of them may be dropped already.
 const ENDED_MAX: usize = 1024;
 
-/// Which of the changes that are not durable a power cut undoes.
+/// Selects the non-durable changes that a power cut undoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loses {
-    /// All of them.
+    /// Undoes all non-durable changes.
     All,
-    /// A choice by this seed.
+    /// Undoes a random selection of the changes, determined by this seed.
     Some(u64),
 }
 
@@ -33,11 +34,11 @@ pub enum Loses {
 pub struct Lost {
     /// Pages with changes that were not durable.
     pub pages_open: u64,
-    /// Pages among these that lost some or all of these changes.
+    /// Pages that lost some or all of their non-durable changes.
     pub pages_lost: u64,
 }
 
-/// A page that a power cut has changed, and the number of the first change that it has undone.
+/// A page that a power cut changed, and the number of its first undone change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostPage {
     /// Page number.
@@ -50,11 +51,11 @@ pub struct LostPage {
 type Before = Option<Box<PageData>>;
 
 pub(crate) struct Undo {
-    /// By page and number of the change.
+    /// Entries by page and change number.
     before: BTreeMap<(u64, u64), Before>,
-    /// Numbers and pages, oldest first; of some the entry has ended.
+    /// Change numbers and pages, oldest first; the list may contain dropped entries.
     order: VecDeque<(u64, u64)>,
-    /// Limit on the open entries; the cache had to write older ones.
+    /// Limit on open entries; the cache must have written older changes already.
     pages_max: usize,
     next: Arc<AtomicU64>,
 }
@@ -103,8 +104,8 @@ impl Undo {
 }
 
 impl Contents {
-    /// Starts to keep the data that a power cut may undo, for the last `limit` bytes of changes,
-    /// because no cache holds more. Returns the number of the next change.
+    /// Starts storing the data that a power cut may undo, for the last `limit` bytes of changes. No
+    /// cache holds more dirty data than this limit. Returns the number of the next change.
     pub fn keep_undo(&mut self, limit: Bytes) -> Arc<AtomicU64> {
         let pages_max = (limit.0 as usize / PAGE_BYTES).max(1);
         let next = Arc::new(AtomicU64::new(0));
@@ -113,21 +114,21 @@ impl Contents {
         next
     }
 
-    /// Notes that all changes below a number are durable.
+    /// Marks all changes below a number as durable.
     pub fn durable_until(&mut self, number: u64) {
         if let Some(undo) = &mut self.undo {
             undo.end_below(number);
         }
     }
 
-    /// Notes that the changes of a range below a number are durable.
+    /// Marks the changes of a range below a number as durable.
     pub fn durable_range(&mut self, offset: u64, length: u64, number: u64) {
         if let Some(undo) = &mut self.undo {
             undo.end_range(&pages_of(offset, length), number);
         }
     }
 
-    /// Loses changes that are not durable. Also returns the pages that it has changed, ascending.
+    /// Discards changes that are not durable. Also returns the changed pages in ascending order.
     pub fn power_cut(&mut self, loses: Loses) -> Result<(Lost, Vec<LostPage>), ContentsError> {
         let Some(mut undo) = self.undo.take() else { return Ok(Default::default()) };
         let mut changes_of: BTreeMap<u64, Vec<(u64, Before)>> = BTreeMap::new();
@@ -173,7 +174,7 @@ impl Contents {
         let pages = pages_of(offset, length);
         debug_assert!(pages.end <= self.capacity.0.div_ceil(PAGE_BYTES as u64), "see `check`");
         if pages.end - pages.start > undo.pages_max as u64 {
-            // More than the cache holds (a trim of the whole drive) is durable at once.
+            // A change larger than the cache (a trim of the whole drive) is durable at once.
             undo.end_range(&pages, u64::MAX);
             return Ok(());
         }
@@ -188,14 +189,14 @@ impl Contents {
     }
 }
 
-/// Returns a function from the number of a page's changes to the number that a cut keeps; called
-/// for each page in order.
+/// Returns a function that maps the change count of a page to the number of changes that survive a
+/// power cut. The function is called for each page in order.
 fn chooser(loses: Loses) -> impl FnMut(usize) -> usize {
     let mut random = match loses {
         Loses::All => None,
         Loses::Some(seed) => Some(Prng::new(seed)),
     };
-    // Some cuts lose nearly all, others nearly nothing.
+    // Some power cuts lose nearly all changes, others almost none.
     let share = random.as_mut().map_or(1.0, Prng::unit);
     move |changes| {
         debug_assert!(changes > 0, "a page without changes is open");
@@ -216,7 +217,7 @@ mod tests {
     use crate::MemoryOptions;
 
     const PAGES: u64 = 8;
-    const BYTES: u64 = PAGES * PAGE_BYTES as u64 - 512; // the last page is short
+    const BYTES: u64 = PAGES * PAGE_BYTES as u64 - 512; // The last page is shorter than the others.
 
     #[derive(Clone, Debug)]
     enum Action {
@@ -247,7 +248,7 @@ mod tests {
         (made, next)
     }
 
-    /// Possible states of each page after a cut: from the last durable state on.
+    /// Possible states of each page after a power cut, starting with the last durable state.
     struct Model {
         now: Vec<u8>,
         allowed: Vec<Vec<Vec<u8>>>,
@@ -282,7 +283,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
-        /// A cut leaves every page in a state that it had since it was last durable.
+        /// A power cut leaves every page in its last durable state or in a later state.
         #[test]
         fn a_cut_loses_what_it_may(actions in actions(), seed: u64) {
             let (mut contents, next) = contents(1 << 30);
@@ -357,7 +358,7 @@ mod tests {
     #[test]
     fn ranges_that_become_durable_leave_no_trace() {
         let (mut contents, next) = contents(1 << 30);
-        contents.write(7 * PAGE_BYTES as u64, &[1; 512]).unwrap(); // the oldest stays
+        contents.write(7 * PAGE_BYTES as u64, &[1; 512]).unwrap(); // the oldest state remains
         for n in 0..3 * ENDED_MAX {
             contents.write(0, &[n as u8; PAGE_BYTES]).unwrap();
             contents.durable_range(0, 1, next.load(Ordering::Relaxed));

@@ -1,4 +1,4 @@
-//! The checked configuration of a disk, as `device_file.rs` reads it from TOML.
+//! Validated configuration of a disk, as read from TOML by `device_file.rs`.
 
 use thiserror::Error;
 use writecliff_base::keys::{Count, Flag, Percent, PositiveRate, PositiveTime, Size, Time};
@@ -76,33 +76,34 @@ section! {
 /// Configuration of a disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiskConfig {
-    /// Model name and firmware revision, as the drive reports them.
+    /// Model name and firmware revision that the drive reports.
     pub identity: Identity,
-    /// Capacity that the host can address.
+    /// Capacity available to the host.
     pub user_capacity: Bytes,
     /// Spindle, arm and sector layout.
     pub mechanics: MechanicsConfig,
     /// DRAM cache for reads and writes.
     pub cache: CacheConfig,
-    /// Controller times and command ordering.
+    /// Controller timing and command ordering.
     pub controller: ControllerConfig,
-    /// Link to the host, and its queue.
+    /// Host link and command queue.
     pub link: LinkConfig,
     pub(crate) flash_cache: Option<FlashCacheConfig>,
-    /// Seed for the choice of accesses that need retries.
+    /// Seed that selects the accesses that need retries.
     pub seed: u64,
-    /// Every value that affects the behaviour of the disk, one `key = value` per line. Device files
-    /// with equal text describe the same disk; the device hash is computed from it.
+    /// All values that affect the disk's behaviour, one `key = value` per line. Device files with
+    /// equal canonical text describe the same disk; the device hash is computed from this text.
     pub canonical: String,
 }
 
-/// A combination of values that no disk can have.
+/// Combination of values that no disk can have.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ImpossibleDisk {
     /// `inner_rate` leaves less than one sector on the innermost tracks.
     #[error("inner_rate is too low: a track would not hold one sector")]
     Rate,
-    /// Lowest and highest average seek time that a seek curve with the given ends can have.
+    /// Lowest and highest average seek time possible with the given track-to-track and full-stroke
+    /// seek times.
     #[error("seek_average must be {0} to {1} with these values of seek_track and seek_full")]
     Average(Nanos, Nanos),
 }
@@ -113,14 +114,14 @@ impl DiskConfig {
         Nanos(60_000_000_000 / u64::from(self.mechanics.rpm))
     }
 
-    /// Returns the track skew: each track starts later by the time that switching to it takes,
-    /// including write settling.
+    /// Returns the track skew: each track is offset from the previous track by the track switch
+    /// time, including write settling.
     pub fn skew(&self) -> Nanos {
         let m = &self.mechanics;
         m.head_switch.max(m.seek_track) + m.write_settle
     }
 
-    /// Computes the sector layout; fails if `inner_rate` is too low.
+    /// Computes the sector layout; returns an error if `inner_rate` is too low.
     pub fn layout(&self) -> Result<SectorLayout, ImpossibleDisk> {
         let m = &self.mechanics;
         let shape = LayoutParameters {
@@ -135,7 +136,8 @@ impl DiskConfig {
         SectorLayout::new(&shape).ok_or(ImpossibleDisk::Rate)
     }
 
-    /// Computes the seek curve; fails if `seek_average` does not fit the other two seek times.
+    /// Computes the seek curve; returns an error if `seek_average` is inconsistent with the other
+    /// two seek times.
     pub fn seek_curve(&self, layout: &SectorLayout) -> Result<SeekCurve, ImpossibleDisk> {
         let m = &self.mechanics;
         SeekCurve::new(layout.cylinders(), m.seek_track, m.seek_average, m.seek_full)

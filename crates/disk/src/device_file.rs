@@ -1,6 +1,7 @@
-//! Reads device files of disks (TOML).
+//! Reads device files (TOML) of hard disks.
 //!
-//! A file with a table `[disk]` describes a disk. Its keys are declared in `config.rs`.
+//! A file with a `[disk]` table describes a hard disk. The keys of the table are declared in
+//! `config.rs`.
 
 mod scaled;
 
@@ -16,12 +17,12 @@ use crate::config::{
 
 pub use scaled::{SCALES, scaled};
 
-/// Returns `true` if the file describes a disk.
+/// Returns `true` if the file describes a hard disk.
 pub fn is_disk(toml: &LocatedToml) -> bool {
     toml.root().keys().contains(&"disk")
 }
 
-/// Returns the keys of device files of disks.
+/// Returns the keys of hard disk device files.
 pub fn keys() -> Vec<SectionKeys> {
     vec![
         top::<Identity, InPlace>(),
@@ -33,13 +34,13 @@ pub fn keys() -> Vec<SectionKeys> {
     ]
 }
 
-/// Reads the device file of a disk. `file_name` is used in messages only; `seed` selects the
+/// Reads the device file of a hard disk. `file_name` is used in messages only; `seed` selects the
 /// accesses that need retries.
 pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DiskConfig> {
     describe(&LocatedToml::parse(text, file_name)?, seed)
 }
 
-/// Reads a device file that is already parsed.
+/// Reads a device file that has already been parsed.
 pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DiskConfig> {
     let root = toml.root();
     let identity = Identity::read_keys(&root)?;
@@ -75,7 +76,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DiskConfig> {
 fn mechanics(table: &Table<'_>) -> Answer<MechanicsConfig> {
     let m = MechanicsConfig::read_keys(table)?;
     let (is_needed, key) = (m.recalibration_interval.is_some(), "recalibration_radii");
-    let refusal = "recalibration_radii needs recalibration_interval, which is missing";
+    let refusal = "recalibration_radii requires recalibration_interval, which is missing";
     table.needed_if(is_needed, key, m.recalibration_radii, refusal)?;
     reject! { table,
         "inner_rate" if m.inner_rate > m.outer_rate =>
@@ -106,7 +107,8 @@ fn flash_cache(table: &Table<'_>) -> Answer<FlashCacheConfig> {
     Ok(config)
 }
 
-/// Checks that layout and seek curve are valid, and that the track skew is shorter than a turn.
+/// Checks that the layout and the seek curve are valid, and that the track skew is shorter than one
+/// revolution.
 fn check_together(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
     let m = &config.mechanics;
     let turn = config.turn();
@@ -128,7 +130,7 @@ fn check_together(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
     Ok(())
 }
 
-/// Checks the limit on commands in flight, which have 16-bit numbers.
+/// Checks the limit on commands in flight, whose numbers have 16 bits.
 fn check_queues(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
     let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
     reject! { table,
@@ -138,7 +140,7 @@ fn check_queues(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
     Ok(())
 }
 
-/// Checks the limit on flash cache blocks, which have 30-bit numbers.
+/// Checks the limit on flash cache blocks, whose numbers have 30 bits.
 fn check_blocks(table: &Table<'_>, flash: &FlashCacheConfig, capacity: Bytes) -> Answer<()> {
     let blocks = capacity.max(flash.size).0 / flash.block.0;
     if blocks < 1 << 30 {

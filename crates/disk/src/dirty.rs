@@ -1,4 +1,4 @@
-//! The write cache: data that are acknowledged to the host but not yet on the media.
+//! Write cache: data that are acknowledged to the host but not yet on the media.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{SECTOR_BYTES, saved};
@@ -20,17 +20,17 @@ impl Dirty {
     }
 }
 
-/// The cached writes and the space that they occupy.
+/// Cached writes and the space that they occupy.
 #[derive(Clone, Debug)]
 pub struct WriteCache {
     /// Cached writes, oldest first.
     pub writes: Vec<Dirty>,
     sectors_most: u64,
     writes_most: usize,
-    /// Sectors occupied by cached writes and reserved for writes being transferred.
+    /// Sectors occupied by cached writes or reserved for writes in transfer.
     sectors: u64,
     reserved: usize,
-    /// Next sequence number, above those of all writes so far.
+    /// Next sequence number, above the numbers of all previous writes.
     pub(crate) next: u64,
 }
 
@@ -49,7 +49,7 @@ impl WriteCache {
     }
 
     /// Reserves space for a write before its transfer; returns `false` if the cache has no space. A
-    /// write that is larger than the cache may occupy the whole cache.
+    /// write larger than the cache may occupy the entire cache.
     pub fn reserve(&mut self, sectors: u64) -> bool {
         let is_room = self.sectors + sectors <= self.sectors_most || self.sectors == 0;
         let has_entry = self.writes.len() + self.reserved < self.writes_most;
@@ -60,7 +60,8 @@ impl WriteCache {
         is_room && has_entry
     }
 
-    /// Inserts a write for which space was reserved. Older writes that it covers are dropped.
+    /// Inserts a write whose space was reserved. Older writes that the new write fully covers are
+    /// dropped.
     pub fn insert(&mut self, extent: Extent) {
         debug_assert!(self.reserved > 0, "inserted without a reservation");
         self.reserved -= 1;
@@ -72,13 +73,13 @@ impl WriteCache {
         debug_assert!(self.writes.len() + self.reserved <= self.writes_most, "see `reserve`");
     }
 
-    /// Takes a write out for write-back; its space stays occupied until `written` is called.
+    /// Removes a write for write-back; its space remains occupied until `written` is called.
     pub fn take(&mut self, index: usize) -> Dirty {
         self.reserved += 1;
         self.writes.remove(index)
     }
 
-    /// Releases the space of a write that was taken and is now on the media.
+    /// Releases the space of a removed write that is now on the media.
     pub fn written(&mut self, sectors: u64) {
         debug_assert!(self.reserved > 0, "written without having been taken");
         debug_assert!(self.sectors >= sectors, "more is written than was cached");
@@ -90,7 +91,7 @@ impl WriteCache {
         self.writes.iter().any(|d| d.extent.first <= first && last <= d.extent.last)
     }
 
-    /// Checks fields that do not depend on the extents of the writes. The disk checks the extents.
+    /// Checks the fields that do not depend on the write extents. The disk checks the extents.
     fn is_possible(&mut self) -> bool {
         self.reserved <= self.writes_most
             && self.writes.len() + self.reserved <= self.writes_most
@@ -99,13 +100,14 @@ impl WriteCache {
             && self.writes.iter().all(|dirty| dirty.sequence < self.next)
     }
 
-    /// Checks the counters against the cached writes, with `moving` sectors being written back.
+    /// Checks the counters against the cached writes, where `moving` sectors are being written
+    /// back.
     pub fn check(&self, moving: u64) -> Result<(), String> {
         let held: u64 = self.writes.iter().map(Dirty::sectors).sum();
         let reserved = usize::from(moving > 0);
         if (self.sectors, self.reserved) != (held + moving, reserved) {
             return Err(format!(
-                "the write cache counts {} sectors, {held} are held",
+                "the write cache counts {} sectors but holds {held}",
                 self.sectors
             ));
         }

@@ -1,4 +1,4 @@
-//! The disk: processes host commands through queues, caches and media accesses.
+//! Hard disk model that processes host commands through queues, caches and media accesses.
 
 mod schedule;
 
@@ -20,26 +20,28 @@ use crate::mechanics::{Extent, Mechanics, MechanicsCounters};
 use crate::reads::Reads;
 use schedule::{Task, Work};
 
-/// A simulated hard disk. Commands must be submitted in time order; `step` advances to the next
+/// Simulated hard disk. Commands must be submitted in time order; `step` advances to the next
 /// completion.
 pub struct Disk {
     pub(crate) config: DiskConfig,
-    /// The event loop. A command's state is `true` if it is a write with space reserved in the
+    /// Event loop of the disk. State of a command: `true` for a write with space reserved in the
     /// write cache.
     pub(crate) core: EventLoop<bool, DiskEvent>,
     pub(crate) mechanics: Mechanics,
     pub(crate) reads: Reads,
     pub(crate) dirty: WriteCache,
     pub(crate) flash: Option<FlashCache>,
-    /// Writes waiting for space in the write cache, and the time when firmware had processed them.
+    /// Writes waiting for space in the write cache, with the time when firmware finished processing
+    /// them.
     write_waiting: VecDeque<(u16, Nanos)>,
-    /// Commands waiting for a media access, in order of arrival.
+    /// Commands waiting for a media access, in arrival order.
     queue: Vec<Task>,
     /// The media access in progress, and its end time.
     pub(crate) work: Option<(Work, Nanos)>,
-    /// Start of the arm's current idle time.
+    /// Time when the arm last became idle.
     pub(crate) idle_since: Nanos,
-    /// Pending flushes, each with the sequence number of the first write that it does not wait for.
+    /// Pending flushes, each with the sequence number of the first write that the flush does not
+    /// wait for.
     flushes: Vec<(u16, u64)>,
     pub(crate) write_cache: bool,
     pub(crate) host: DiskHostCounters,
@@ -55,7 +57,7 @@ pub(crate) enum DiskEvent {
     ReadReady(u16),
     /// A write, trim or flush has arrived with its data.
     Arrived(u16),
-    /// The media access in progress has ended.
+    /// The media access in progress has finished.
     WorkDone,
     Completed(u16),
 }
@@ -63,9 +65,9 @@ pub(crate) enum DiskEvent {
 /// Host traffic and cache hits since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskHostCounters {
-    /// Bytes that the host has written.
+    /// Bytes written by the host.
     pub write_bytes: u64,
-    /// Bytes that the host has read.
+    /// Bytes read by the host.
     pub read_bytes: u64,
     /// Reads served from DRAM.
     pub cache_hits: u64,
@@ -78,7 +80,7 @@ pub struct DiskHostCounters {
 pub struct DiskCounters {
     /// Host traffic and cache hits.
     pub host: DiskHostCounters,
-    /// Accesses of the mechanics.
+    /// Counters of media accesses.
     pub arm: MechanicsCounters,
 }
 
@@ -93,8 +95,8 @@ counters! { |c: DiskCounters|
     Integer "recalibrations" Count: c.arm.recalibrations, "servo recalibrations of a hard disk";
 }
 
-/// Data of a read that the link sends only after the last sector was read; the rest is sent while
-/// the read is in progress.
+/// Read data that the link can send only after the last sector has been read; the link sends all
+/// other data during the media access.
 const BURST_BYTES: u64 = 64 << 10;
 
 impl Disk {
@@ -195,7 +197,8 @@ impl Disk {
         None
     }
 
-    /// Processes a command that has arrived with its data; returns it if it is complete.
+    /// Processes a command that has arrived with its data, and returns the command if it is
+    /// complete.
     fn arrived(&mut self, number: u16) -> Option<u16> {
         let (command, cached) = *self.core.in_flight(number);
         match command.operation {
@@ -217,12 +220,12 @@ impl Disk {
                 self.start_next();
                 None
             }
-            // A disk gains nothing from TRIM.
+            // TRIM has no benefit for a hard disk.
             Operation::Flush | Operation::Trim | Operation::Read => Some(number),
         }
     }
 
-    /// Invalidates these sectors in the read caches.
+    /// Invalidates a sector range in the read caches.
     fn invalidate(&mut self, extent: &Extent) {
         if let Some(head) = self.reads.head(self.core.now, &self.mechanics.layout) {
             self.mechanics.move_to(head);
@@ -269,8 +272,8 @@ impl Drive for Disk {
         self.core.next_event()
     }
 
-    /// Leaves the drive idle until `time`; it may write back cached data meanwhile. The host must
-    /// have no outstanding commands.
+    /// Leaves the drive idle until `time`; the drive may write back cached data meanwhile. The host
+    /// must have no outstanding commands.
     fn idle_until(&mut self, time: Nanos) {
         let lost = self.step(time);
         assert!(lost.is_none(), "completion without a command");
@@ -289,8 +292,8 @@ impl Drive for Disk {
         assert!(self.core.next_event().is_none(), "an event without a command");
     }
 
-    /// Applies the effect of a write without its timing (the fast-forward clock). Only the caches
-    /// have state that affects later commands. The drive must be idle.
+    /// Applies a write's effect on the state, without its timing (for fast-forwarding). Only the
+    /// caches have state that affects later commands. The drive must be idle.
     fn fast_forward(&mut self, command: &Command) {
         if command.operation == Operation::Write {
             self.host.write_bytes += u64::from(command.length);
@@ -303,8 +306,8 @@ impl Drive for Disk {
         self.write_cache
     }
 
-    /// Enables or disables the volatile write cache. When it is disabled, a write completes when
-    /// its data are on the media.
+    /// Enables or disables the volatile write cache. While the cache is disabled, a write completes
+    /// when its data are on the media.
     fn set_write_cache(&mut self, enabled: bool) {
         self.write_cache = enabled;
     }
@@ -316,7 +319,11 @@ impl Drive for Disk {
     fn check_invariants(&self) -> Result<(), String> {
         let ensure = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
         ensure(self.core.outstanding() == 0, "host commands are outstanding")?;
-        ensure(self.queue.is_empty(), "the media queue is not empty without host commands")?;
+        ensure(
+            self.queue.is_empty(),
+            "the media queue is not empty although no host commands are \
+            outstanding",
+        )?;
         ensure(
             self.work.is_some() || self.dirty.writes.is_empty(),
             "cached writes are not being written back",

@@ -1,9 +1,9 @@
 //! The flash cache of a hybrid disk, which serves frequently read blocks.
 //!
 //! Writes go to the platters and invalidate cached blocks, as in the first hybrid drives. Copying a
-//! block to flash takes no host-visible time, because its data have just been read. A clock
-//! algorithm selects the block to evict: a block that was read since the hand last passed is kept
-//! for another round.
+//! block to flash takes no host-visible time because the block has just been read. A clock
+//! algorithm selects the block to evict. A block that was read since the clock hand last passed
+//! stays cached for another round.
 
 use std::io::{Read, Write};
 
@@ -13,8 +13,8 @@ use writecliff_base::{Nanos, SECTOR_BYTES};
 
 use crate::config::FlashCacheConfig;
 
-/// Bit of a slot that was read since the hand last passed; the other bits are its block number plus
-/// one.
+/// Flag bit of a slot that was read since the clock hand last passed; the other bits are the slot's
+/// block number plus one.
 const USED: u32 = 1 << 31;
 
 /// The flash cache and its replacement state.
@@ -22,7 +22,7 @@ const USED: u32 = 1 << 31;
 pub struct FlashCache {
     config: FlashCacheConfig,
     block_sectors: u64,
-    /// For each block of the disk: its slot plus one, or `COUNT + n` after `n` media reads.
+    /// State of each disk block: its slot plus one, or `COUNT + n` after `n` media reads.
     blocks: Vec<u32>,
     slots: Vec<u32>,
     hand: u32,
@@ -47,7 +47,7 @@ impl FlashCache {
         first / self.block_sectors..=last / self.block_sectors
     }
 
-    /// Returns the time to read these sectors from flash; `None` if they are not all cached.
+    /// Returns the time to read the sectors from flash; `None` if some sectors are not cached.
     pub fn read(&mut self, first: u64, last: u64) -> Option<Nanos> {
         let mut touched = self.touched(first, last);
         if !touched.clone().all(|block| self.slot(block).is_some()) {
@@ -63,7 +63,7 @@ impl FlashCache {
         (1..COUNT).contains(&entry).then(|| entry as usize - 1)
     }
 
-    /// Counts a media read and caches blocks that have reached the promotion threshold.
+    /// Counts a media read and caches each block that has reached the promotion threshold.
     pub fn seen(&mut self, first: u64, last: u64) {
         for block in self.touched(first, last) {
             let entry = self.blocks[block as usize].max(COUNT);
@@ -98,7 +98,7 @@ impl FlashCache {
         self.hand = (self.hand + 1) % self.slots.len() as u32;
     }
 
-    /// Invalidates the blocks of these sectors.
+    /// Invalidates the blocks that contain these sectors.
     pub fn written(&mut self, first: u64, last: u64) {
         for block in self.touched(first, last) {
             if let Some(slot) = self.slot(block) {
@@ -117,7 +117,7 @@ impl FlashCache {
         let cached = self.blocks.iter().filter(|entry| (1..COUNT).contains(*entry)).count();
         let held = self.slots.iter().filter(|entry| **entry & !USED != 0).count();
         if cached != held || !self.slots.iter().enumerate().all(is_at) {
-            return Err("the flash cache's blocks and slots disagree".to_owned());
+            return Err("the blocks and slots of the flash cache are inconsistent".to_owned());
         }
         Ok(())
     }

@@ -1,14 +1,14 @@
 //! Sector layout: zones, tracks, and the time at which each sector passes under its head.
 //!
 //! Sectors are numbered along a track, then on the next surface of the cylinder, then on the next
-//! cylinder inwards. Each track starts later in the turn than the previous track by `skew`, the
-//! time that the drive needs to switch tracks. A sequential transfer therefore takes one turn plus
-//! one skew per track. A single number per sector determines all timing: its *passage*, the time at
-//! which it would pass if all sectors were read from the first one on. Angles are passages modulo
-//! the duration of a turn.
+//! cylinder inwards. The start of each track is offset from the previous track by `skew`, the track
+//! switch time of the drive. A sequential transfer therefore takes one revolution plus one skew per
+//! track. A single value per sector determines all timing: the *passage*, the time at which the
+//! sector would pass if all sectors were read from the first sector on. An angle is a passage
+//! modulo the revolution time.
 //!
-//! Bit density is constant, so a track's capacity grows with its radius: the transfer rate falls in
-//! equal steps from zone to zone.
+//! Bit density is constant, so track capacity is proportional to the radius, and the transfer rate
+//! falls in equal steps from zone to zone.
 
 use writecliff_base::{Bytes, BytesPerSecond, Nanos, SECTOR_BYTES};
 
@@ -27,14 +27,15 @@ pub struct SectorLayout {
     heads: u64,
     pub(crate) tracks: u64,
     turn: u64,
-    /// Duration of a turn plus a skew.
+    /// Duration of one revolution plus one skew.
     per_track: u64,
 }
 
-/// Parameters of a layout. Rates are sustained rates of the first and last zone, including skews.
+/// Parameters of a layout. Rates are the sustained rates in the first and last zones, including
+/// skews.
 #[derive(Clone, Copy, Debug)]
 pub struct LayoutParameters {
-    /// Capacity of all zones together.
+    /// Total capacity of all zones.
     pub capacity: Bytes,
     pub(crate) heads: u32,
     pub(crate) zones: u32,
@@ -45,7 +46,8 @@ pub struct LayoutParameters {
 }
 
 impl SectorLayout {
-    /// Computes the layout; `None` if a track of the innermost zone would not hold one sector.
+    /// Computes the layout; `None` if a track of the innermost zone would hold less than one
+    /// sector.
     pub fn new(shape: &LayoutParameters) -> Option<Self> {
         let heads = u64::from(shape.heads);
         let count = u64::from(shape.zones);
@@ -77,7 +79,7 @@ impl SectorLayout {
         self.tracks / self.heads
     }
 
-    /// Returns the duration of a turn.
+    /// Returns the duration of one revolution.
     #[inline]
     pub fn turn(&self) -> Nanos {
         Nanos(self.turn)
@@ -88,7 +90,8 @@ impl SectorLayout {
         &self.zones[self.zones.partition_point(|zone| zone.first_sector <= sector) - 1]
     }
 
-    /// Returns the track of a sector, numbered from the outermost over all surfaces.
+    /// Returns the track that contains a sector, numbered from the outermost track over all
+    /// surfaces.
     #[inline]
     pub fn track(&self, sector: u64) -> u64 {
         let zone = self.zone(sector);
@@ -97,14 +100,14 @@ impl SectorLayout {
         track
     }
 
-    /// Returns the cylinder of `track`.
+    /// Returns the cylinder that contains `track`.
     #[inline]
     pub fn cylinder(&self, track: u64) -> u64 {
         track / self.heads
     }
 
     /// Returns the time at which the sector starts to pass if all sectors are read from the first
-    /// one on.
+    /// sector on.
     #[inline]
     pub fn passage(&self, sector: u64) -> u64 {
         self.passage_of(sector, 0)
@@ -125,7 +128,7 @@ impl SectorLayout {
         (zone.first_track + track) * self.per_track + along
     }
 
-    /// Returns the first sector that has not completely passed at `passage`.
+    /// Returns the first sector that has not completely passed at time `passage`.
     pub fn reached(&self, passage: u64) -> u64 {
         let (track, along) = (passage / self.per_track, passage % self.per_track);
         let number = self.zones.partition_point(|zone| zone.first_track <= track) - 1;
@@ -133,14 +136,14 @@ impl SectorLayout {
         let index = along.min(self.turn) * zone.sectors_per_track / self.turn;
         let mut sector =
             zone.first_sector + (track - zone.first_track) * zone.sectors_per_track + index;
-        // Times are rounded down to nanoseconds, so the quotient may be one too low.
+        // Times are rounded down to nanoseconds, so the quotient may be too low by one.
         if index < zone.sectors_per_track && self.passed(sector) <= passage {
             sector += 1;
         }
         sector
     }
 
-    /// Returns the sustained transfer rate at a sector, in bytes per second.
+    /// Returns the sustained transfer rate at a sector in bytes per second.
     pub fn rate(&self, sector: u64) -> f64 {
         (self.zone(sector).sectors_per_track * SECTOR_BYTES) as f64 * 1e9 / self.per_track as f64
     }

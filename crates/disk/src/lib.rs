@@ -15,8 +15,8 @@
 //! | `flash_cache.rs` | the flash cache of a hybrid disk |
 //! | `disk.rs`, `disk/schedule.rs` | the drive: commands in flight, scheduling of media accesses |
 //!
-//! The only random choice is which accesses need retries. The rotational position follows from the
-//! virtual time.
+//! The only random decision is which accesses need retries. The virtual time determines the
+//! rotational position.
 
 pub mod config;
 pub mod device_file;

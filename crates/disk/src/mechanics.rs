@@ -7,18 +7,18 @@ use crate::config::{DiskConfig, ImpossibleDisk};
 use crate::layout::SectorLayout;
 use crate::seek::SeekCurve;
 
-/// A range of sectors, with the track, cylinder and angle at which it starts.
+/// A sector range, with the track, cylinder and angle where it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
     pub(crate) first: u64,
     pub(crate) last: u64,
     track: u64,
     cylinder: u64,
-    /// Time within a turn at which the first sector starts to pass.
+    /// Time within a revolution at which the first sector starts to pass.
     angle: u64,
 }
 
-/// State of arm and spindle.
+/// Arm and spindle state.
 #[derive(Clone, Debug)]
 pub struct Mechanics {
     pub(crate) layout: SectorLayout,
@@ -28,12 +28,12 @@ pub struct Mechanics {
     seek_margin: Nanos,
     retry_probability: f64,
     retries: u32,
-    /// Interval of servo recalibrations, and the number of radii at which every head is measured,
-    /// for one turn each.
+    /// Interval of servo recalibrations, and the number of radii where every head is measured for
+    /// one revolution.
     recalibration: Option<(Nanos, u32)>,
     heads: u32,
     random: Prng,
-    /// Track at which the arm is.
+    /// Current track of the arm.
     track: u64,
     recalibration_due: Nanos,
     pub(crate) counted: MechanicsCounters,
@@ -88,7 +88,7 @@ impl Mechanics {
         Extent { first, last, track, cylinder, angle }
     }
 
-    /// Sets the arm's position to the track of `sector`.
+    /// Moves the arm to the track of `sector` in zero time.
     pub fn move_to(&mut self, sector: u64) {
         self.track = self.layout.track(sector);
     }
@@ -100,15 +100,16 @@ impl Mechanics {
         moving + self.until_angle(now + moving, extent.angle)
     }
 
-    /// Returns the scheduler's estimate of the time, which allows for late arrival of the arm.
+    /// Returns the scheduler's estimate of the access time, which allows for late arrival of the
+    /// arm.
     #[inline]
     pub fn expected(&self, now: Nanos, extent: &Extent, is_write: bool) -> Nanos {
         let (moving, margin) = self.moving(extent, is_write);
         moving + margin + self.until_angle(now + moving + margin, extent.angle)
     }
 
-    /// Returns the seek time including settling, and the margin by which the arm may be late. Seeks
-    /// to an adjacent track have no margin, because they always take the same time.
+    /// Returns the seek time including settling, and the margin that the arm may be late by. Seeks
+    /// to an adjacent track have no margin because they always take the same time.
     #[inline]
     fn moving(&self, extent: &Extent, is_write: bool) -> (Nanos, Nanos) {
         debug_assert!(extent.cylinder < self.layout.cylinders(), "beyond the disk");
@@ -123,7 +124,7 @@ impl Mechanics {
         }
     }
 
-    /// Returns the time from `now` until this angle is under the head.
+    /// Returns the time from `now` until the angle is under the head.
     #[inline]
     fn until_angle(&self, now: Nanos, angle: u64) -> Nanos {
         let turn = self.layout.turn().0;
@@ -132,7 +133,8 @@ impl Mechanics {
         Nanos(if angle >= at { angle - at } else { angle + turn - at })
     }
 
-    /// Returns the time from `now` until `sector` starts to pass, with the head on its track.
+    /// Returns the time from `now` until `sector` starts to pass, if the head is already on its
+    /// track.
     pub fn until_sector(&self, now: Nanos, sector: u64) -> Nanos {
         self.until_angle(now, self.layout.passage(sector) % self.layout.turn().0)
     }
@@ -145,7 +147,7 @@ impl Mechanics {
         Nanos(self.layout.passed(extent.last) - self.layout.passage(extent.first))
     }
 
-    /// Counts an access; returns the time that its retries take.
+    /// Counts an access and returns the duration of its retries.
     pub fn repeat(&mut self) -> Nanos {
         self.counted.accesses += 1;
         if self.retry_probability <= 0.0 {
@@ -160,8 +162,9 @@ impl Mechanics {
         Nanos(u64::from(times) * self.layout.turn().0)
     }
 
-    /// Returns the end of a recalibration that delays work ready at `now`, if any. The arm has been
-    /// idle since `idle_since`; recalibrations that fell due and ended in idle time cause no delay.
+    /// Returns the end of a recalibration that delays work ready at `now`, or `None` if no
+    /// recalibration delays it. The arm has been idle since `idle_since`. Recalibrations that came
+    /// due and finished during the idle time cause no delay.
     pub fn recalibrated(&mut self, idle_since: Nanos, now: Nanos) -> Option<Nanos> {
         let (interval, radii) = self.recalibration?;
         if self.recalibration_due > now {
@@ -170,7 +173,7 @@ impl Mechanics {
         let step = self.layout.cylinders() / u64::from(radii);
         let measured = u64::from(self.heads) * (self.head_switch + self.layout.turn()).0;
         let takes = Nanos(u64::from(radii) * (self.seeks.time(step.max(1)).0 + measured));
-        // Recalibrations that fell due in idle time are done, except perhaps the last one.
+        // Recalibrations that came due during idle time are finished, except perhaps the last.
         let due = self.recalibration_due;
         let times = (now - due).0 / interval.0;
         let last = Nanos(due.0 + times * interval.0).max(idle_since);

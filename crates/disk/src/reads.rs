@@ -1,8 +1,7 @@
 //! The read cache: segments of recently read data, and read-ahead.
 //!
-//! After a read, the drive continues reading into the segment of that read until the segment is
-//! full or another access is due. Its progress is computed only when needed, from the rotation of
-//! the platters.
+//! After a read, the drive continues reading into the read's segment until the segment is full or
+//! another access is due. Read-ahead progress is computed on demand from the rotational position.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, SECTOR_BYTES, saved};
@@ -15,28 +14,28 @@ use crate::mechanics::{Extent, Mechanics};
 struct Segment {
     first: u64,
     end: u64,
-    /// First sector after the last one that the host read.
+    /// First sector after the last sector that the host read.
     consumed: u64,
 }
 
 /// Read-ahead into the newest segment.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Ahead {
-    /// Time at which the sector with that passage is under the head.
+    /// Time when the sector with this passage is under the head.
     since: Nanos,
     passage: u64,
-    /// First sector that will not be read ahead.
+    /// End of the read-ahead range (exclusive).
     limit: u64,
 }
 
-/// The segments of the read cache, and read-ahead in progress.
+/// Read cache segments, and the read-ahead in progress.
 #[derive(Clone, Debug)]
 pub struct Reads {
-    /// Least recently used first.
+    /// Segments, least recently used first.
     segments: Vec<Segment>,
     most: usize,
     segment_sectors: u64,
-    /// Capacity of the disk in sectors.
+    /// Disk capacity in sectors.
     sectors: u64,
     ahead: Option<Ahead>,
 }
@@ -54,7 +53,7 @@ impl Reads {
         }
     }
 
-    /// Updates the newest segment with the progress of read-ahead.
+    /// Updates the newest segment with the read-ahead progress.
     fn update(&mut self, now: Nanos, layout: &SectorLayout) {
         if let (Some(ahead), Some(newest)) = (&self.ahead, self.segments.last_mut()) {
             let passage = ahead.passage + now.saturating_sub(ahead.since).0;
@@ -64,8 +63,8 @@ impl Reads {
         }
     }
 
-    /// Returns `true` if `first..=last` is cached completely. A hit marks the range as consumed,
-    /// which may give read-ahead more space.
+    /// Returns `true` if `first..=last` is fully cached. A hit marks the range as consumed, which
+    /// may allow read-ahead to continue further.
     pub fn hit(&mut self, now: Nanos, first: u64, last: u64, mechanics: &Mechanics) -> bool {
         self.update(now, &mechanics.layout);
         let holds = |s: &Segment| s.first <= first && last < s.end;
@@ -85,7 +84,7 @@ impl Reads {
             return;
         }
         if newest.end == ahead.limit {
-            // Read-ahead had stopped; wait until the next sector comes round again.
+            // Read-ahead had stopped, so wait until the next sector comes round again.
             ahead.passage = mechanics.layout.passage(ahead.limit);
             ahead.since = now + mechanics.until_sector(now, ahead.limit);
         }
@@ -93,8 +92,8 @@ impl Reads {
         ahead.limit = room;
     }
 
-    /// Returns the time until read-ahead has all data of a read that starts in the newest segment
-    /// or at the position of read-ahead; `None` if the read starts elsewhere.
+    /// Returns the time until read-ahead holds all data of a read that starts in the newest segment
+    /// or at the read-ahead position; `None` if the read starts elsewhere.
     pub fn follows(&mut self, now: Nanos, extent: &Extent, mechanics: &Mechanics) -> Option<Nanos> {
         self.update(now, &mechanics.layout);
         let (ahead, newest) = (self.ahead.as_ref()?, self.segments.last()?);
@@ -110,7 +109,7 @@ impl Reads {
         Some(Nanos(end).saturating_sub(now))
     }
 
-    /// Returns the sector under the head during read-ahead; `None` if there is none.
+    /// Returns the sector under the head during read-ahead; `None` if read-ahead is not active.
     pub fn head(&mut self, now: Nanos, layout: &SectorLayout) -> Option<u64> {
         self.update(now, layout);
         self.ahead.as_ref()?;
@@ -153,7 +152,7 @@ impl Reads {
         }
     }
 
-    /// Invalidates `first..=last` after a host write. Read-ahead must be stopped.
+    /// Invalidates `first..=last` after a host write. Read-ahead must have been stopped.
     pub fn written(&mut self, first: u64, last: u64) {
         debug_assert!(self.ahead.is_none());
         self.segments.retain(|s| last < s.first || s.end <= first);
@@ -166,8 +165,12 @@ impl Reads {
     pub(crate) fn check(&self) -> Result<(), String> {
         let fits = |s: &Segment| s.first < s.end && s.end - s.first <= self.segment_sectors;
         match self.segments.iter().find(|s| !fits(s) || s.end > self.sectors) {
-            Some(odd) => Err(format!("a segment holds {}..{}", odd.first, odd.end)),
-            None if self.segments.len() > self.most => Err("too many segments".to_owned()),
+            Some(odd) => {
+                Err(format!("a segment holds the sector range {}..{}", odd.first, odd.end))
+            }
+            None if self.segments.len() > self.most => {
+                Err("the read cache has too many segments".to_owned())
+            }
             None => Ok(()),
         }
     }

@@ -1,19 +1,19 @@
-//! Seek curve: seek time by distance, fitted to the three figures in every data sheet.
+//! Seek curve: seek time by distance, fitted to the three seek times in every data sheet.
 //!
-//! A short seek consists of acceleration and braking and takes `a + b √d`; a long one coasts at
+//! A short seek consists of acceleration and braking and takes `a + b √d`. A long seek coasts at
 //! full speed and takes `c + e d` (Ruemmler and Wilkes, "An introduction to disk drive modeling",
-//! IEEE Computer 27(3), 1994). The two parts meet with equal slopes. The track-to-track and
-//! full-stroke times fix the ends; the average seek time, which manufacturers state as the mean
-//! over all pairs of tracks, determines where the parts meet.
+//! IEEE Computer 27(3), 1994). The two curve segments meet with equal slopes. The track-to-track
+//! and full-stroke times fix the curve at its ends. The average seek time determines where the
+//! segments meet; manufacturers state it as the mean over all pairs of tracks.
 
 use writecliff_base::Nanos;
 
 /// Seek time by distance in cylinders, including settling for a read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeekCurve {
-    /// Full stroke in cylinders, not counting the first step.
+    /// Full stroke in cylinders, excluding the first step.
     stroke: f64,
-    /// Start of the linear part, as a share of the stroke.
+    /// Start of the linear segment, as a fraction of the stroke.
     knee: f64,
     short: [f64; 2],
     long: [f64; 2],
@@ -23,8 +23,8 @@ pub struct SeekCurve {
 const HALVINGS: u32 = 60;
 
 impl SeekCurve {
-    /// Fits a curve over `cylinders` cylinders. `Err` contains the lowest and highest average that
-    /// are possible with the other two times.
+    /// Fits a curve over `cylinders` cylinders. `Err` contains the lowest and highest average seek
+    /// times that are possible with the other two times.
     pub fn new(
         cylinders: u64,
         track: Nanos,

@@ -1,6 +1,6 @@
-//! Converts a whole trace into the block requests of a drive.
+//! Converts a whole trace into block requests to a drive.
 //!
-//! A trace is short compared with the life of a drive, so it is repeated until the drive reaches
+//! A trace is short compared with the drive life, so the trace is repeated until the drive reaches
 //! steady state (see `rounds.rs`).
 
 use std::ops::ControlFlow;
@@ -11,10 +11,10 @@ use super::layout::{BlockOp, BlockRequest, FileLayout, FileSystem};
 use super::rounds::{Copies, Halt, written};
 use writecliff_base::SLOT_BYTES;
 
-/// Receives the completed share, 0 to 1, periodically; may stop the work.
+/// Callback that receives the completed fraction (0 to 1) periodically and may stop the conversion.
 pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
 
-/// Number of repetitions of a trace.
+/// Number of trace repetitions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Repeats {
     /// Number of rounds.
@@ -23,12 +23,12 @@ pub enum Repeats {
     Fills(f64),
 }
 
-/// Space that a trace needs and how much it writes.
+/// Space requirement and write volume of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// Maximum number of blocks that files hold at any time, in any round.
+    /// Maximum number of blocks that files occupy at any time, in any round.
     pub peak_blocks: u64,
-    /// Blocks that files hold when the first copy of the trace ends.
+    /// Blocks that files occupy when the first copy of the trace ends.
     pub end_blocks: u64,
     /// Blocks written in one round of all copies.
     pub written_blocks: u64,
@@ -37,9 +37,9 @@ pub struct Footprint {
 /// Mapping of a trace to a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayOut {
-    /// Capacity of the drive in blocks of 4 KiB.
+    /// Drive capacity in blocks of 4 KiB.
     pub capacity_blocks: u32,
-    /// Behaviour of the file system.
+    /// File system behaviour.
     pub file_system: FileSystem,
     /// Number of repetitions.
     pub repeats: Repeats,
@@ -47,29 +47,29 @@ pub struct LayOut {
     pub copies: u32,
 }
 
-/// The block requests that result from a trace.
+/// Block requests generated from a trace.
 #[derive(Clone, Debug)]
 pub struct BlockTrace {
-    /// Requests in the order in which the drive receives them.
+    /// Requests in the order that the drive receives them.
     pub requests: Vec<BlockRequest>,
-    /// Capacity of the drive, in blocks.
+    /// Drive capacity in blocks.
     pub capacity_blocks: u32,
-    /// Blocks that the requests write.
+    /// Blocks written by the requests.
     pub written_blocks: u64,
-    /// Maximum number of blocks that files hold at any time.
+    /// Maximum number of blocks that files occupy at any time.
     pub peak_blocks: u64,
-    /// Mean number of blocks that files hold, averaged over the blocks written; from the second
-    /// round on if there is one.
+    /// Mean number of blocks that files occupy, averaged over the blocks written. The first round
+    /// is excluded if there are more rounds.
     pub mean_blocks: u64,
     /// Rounds that all copies have completed.
     pub rounds: u32,
-    /// Blocks that a round of a copy writes to addresses that are redrawn for each round, before
-    /// the page cache merges writes.
+    /// Blocks per round of a copy that are written to addresses redrawn in each round, before the
+    /// page cache merges writes.
     pub redrawn_blocks: u64,
-    /// Blocks that a round of a copy leaves at scattered addresses and that are overwritten in the
-    /// order of the trace, although the trace does not show that the program repeats this order.
+    /// Blocks per round of a copy that remain at scattered addresses and are overwritten in the
+    /// order of the trace, although the trace does not prove that the program repeats this order.
     pub undrawn_blocks: u64,
-    /// Number of origins; all origin numbers are lower.
+    /// Number of origins; all origin numbers are below this number.
     pub origins: u16,
 }
 
@@ -82,11 +82,11 @@ impl BlockTrace {
     }
 }
 
-/// Limit on rounds; only a trace that writes next to nothing on a large drive reaches it.
+/// Limit on rounds, reached only by a trace that writes almost nothing to a large drive.
 const ROUNDS_MAX: u32 = 1_000_000;
-/// Clocks that count blocks written have 32 bits.
+/// Clocks that count written blocks have 32 bits.
 const WRITTEN_MAX: u64 = u32::MAX as u64 - 1;
-/// Limit on the files of all copies, because file numbers index a table.
+/// Limit on the number of files of all copies, because file numbers index a table.
 const FILES_MAX: u64 = 1 << 28;
 
 impl Events {
@@ -99,14 +99,14 @@ impl Events {
         }
     }
 
-    /// Returns the footprint like [`Self::footprint`]; `watch` may stop it.
+    /// Returns the footprint, like [`Self::footprint`]; `watch` may stop the measurement.
     pub fn footprint_watched(
         &self,
         file_system: &FileSystem,
         copies: u32,
         watch: &mut Watch<'_>,
     ) -> ControlFlow<(), Footprint> {
-        // Measure one copy first: two rounds of one copy, then two rounds of all copies.
+        // Measure one copy first (two rounds), then run two rounds of all copies.
         let alone = u64::from(copies > 1);
         let whole = 2.0 * (self.len() as u64 * (u64::from(copies) + alone)).max(1) as f64;
         let mut before = 0.0;
@@ -122,8 +122,8 @@ impl Events {
         let mut footprint = Footprint { peak_blocks: 0, end_blocks: 0, written_blocks: 0 };
         let mut requests = Vec::new();
         while all.rounds() < 2 {
-            // The unbounded drive ends at 16 TiB. A trace that fills it fits no drive, which the
-            // peak shows.
+            // The unbounded drive ends at 16 TiB. A trace that fills the unbounded drive does not
+            // fit any drive, and its peak size reveals this.
             match all.round(&mut layout, &mut requests, &mut look) {
                 Ok(()) => {}
                 Err(Halt::Full) => break,
@@ -144,14 +144,14 @@ impl Events {
 
     /// Converts the trace into block requests.
     ///
-    /// Fails with [`TraceError::OutOfSpace`] if the drive is too small for the files, and with
+    /// Returns [`TraceError::OutOfSpace`] if the drive is too small for the files, and
     /// [`TraceError::Trace`] if the trace writes nothing or more than 32-bit clocks can count.
     pub fn lay_out(&self, how: &LayOut) -> Result<BlockTrace, TraceError> {
         self.lay_out_watched(how, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Lays the trace out like [`Self::lay_out`]; fails with [`TraceError::Stopped`] if `watch`
-    /// stops it.
+    /// Converts the trace, like [`Self::lay_out`]; returns [`TraceError::Stopped`] if `watch` stops
+    /// the conversion.
     pub fn lay_out_watched(
         &self,
         how: &LayOut,
@@ -160,7 +160,8 @@ impl Events {
         let files = u64::from(self.files) * u64::from(how.copies);
         if how.copies == 0 || files > FILES_MAX {
             let message = format!(
-                "{} copies of {} files; use 1 copy or more and at most {FILES_MAX} files",
+                "{} copies of {} files are outside 1 copy to {FILES_MAX} files in total; use 1 copy \
+                 or more, and fewer if the total is too high",
                 how.copies, self.files
             );
             return Err(TraceError::Trace(message));
@@ -186,7 +187,7 @@ impl Events {
             ended_rounds += 1;
             let rounds = all.rounds();
             if all.written == 0 {
-                return Err(TraceError::Trace("it writes nothing".to_owned()));
+                return Err(TraceError::Trace("no operation writes data".to_owned()));
             }
             let done = match how.repeats {
                 Repeats::Times(times) => rounds >= times,
@@ -216,15 +217,16 @@ impl Events {
             let next = all.written / u64::from(ended_rounds) + all.written;
             if ended_rounds == ROUNDS_MAX || next > WRITTEN_MAX {
                 let message = format!(
-                    "it exceeds 16 TiB written or {ROUNDS_MAX} rounds after {ended_rounds} rounds"
+                    "more than 16 TiB written or {ROUNDS_MAX} rounds needed, after {ended_rounds} \
+                     rounds"
                 );
                 return Err(TraceError::Trace(message));
             }
         }
     }
 
-    /// Returns the completed share of a conversion: of the rounds or of the data to write, but at
-    /// most of the first round.
+    /// Returns the completed fraction of a conversion: of the rounds or of the data to write, but
+    /// at most of the first round.
     fn share(&self, how: &LayOut, all: &Copies<'_>) -> f64 {
         let rounds = all.applied as f64 / (self.len() as f64 * f64::from(how.copies));
         let share = match how.repeats {
@@ -240,10 +242,11 @@ impl Events {
 /// Death time of data that outlive the trace.
 pub const NEVER: u32 = u32::MAX;
 
-/// Returns, for every block written, in order, the clock at which its data die, or [`NEVER`].
+/// Returns the clock value at which the data of each written block die, or [`NEVER`], in write
+/// order.
 ///
 /// Data die at the next write or TRIM of the same block. The clock counts blocks written by the
-/// host, because garbage collection depends on that and not on wall-clock time.
+/// host because garbage collection depends on them and not on wall-clock time.
 pub fn deaths(trace: &BlockTrace) -> Vec<u32> {
     let mut deaths = vec![NEVER; trace.written_blocks as usize];
     let mut last = vec![NEVER; trace.capacity_blocks as usize];

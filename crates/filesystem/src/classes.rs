@@ -5,23 +5,23 @@
 
 use super::TraceError;
 
-/// Label columns of equal length: word numbers, the write-lifetime hint (-1 if there is none) and a
+/// Label columns of equal length: word numbers, the write-lifetime hint (-1 for none) and a
 /// file-size class.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
-    /// Word numbers of the file's path.
+    /// Word number of the file path in each row.
     pub path: &'a [i32],
-    /// Word numbers of the thread's name.
+    /// Word number of the thread name in each row.
     pub thread: &'a [i32],
-    /// Word numbers of the process's name.
+    /// Word number of the process name in each row.
     pub process: &'a [i32],
-    /// Write-lifetime hints (`F_SET_RW_HINT`); -1 for none.
+    /// Write-lifetime hint (`F_SET_RW_HINT`) of each row; -1 for none.
     pub hint: &'a [i8],
-    /// Empty if all rows have the same size class.
+    /// File-size class of each row; empty if all rows have the same size class.
     pub size: &'a [u16],
 }
 
-/// The classes, numbered in order of first appearance.
+/// Row classes, numbered in order of first appearance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Classes {
     /// Class of each row.
@@ -30,29 +30,30 @@ pub struct Classes {
     pub first: Vec<u32>,
 }
 
-/// Limit on the word numbers of threads and of processes.
+/// Limit on the word numbers of threads and processes.
 const WORDS_MAX: i32 = 1 << 20;
 
 impl Classes {
-    /// Classifies the rows; fails if columns differ in length or word numbers are out of range.
+    /// Classifies the rows; returns an error if columns differ in length or word numbers are out of
+    /// range.
     pub fn of(labels: &Labels<'_>) -> Result<Self, TraceError> {
         let Labels { path, thread, process, hint, size } = *labels;
         let rows = path.len();
         let equal = [thread.len(), process.len(), hint.len()].iter().all(|&length| length == rows);
         if !equal || (size.len() != rows && !size.is_empty()) || u32::try_from(rows).is_err() {
             return Err(TraceError::Trace(
-                "its columns differ in length or are too long".to_owned(),
+                "the columns differ in length or are too long".to_owned(),
             ));
         }
-        // For each path, the few classes of its rows: the remaining labels packed into a key, and
-        // the class.
+        // For each path, the few classes of its rows: the other labels packed into a key, and the
+        // class.
         let paths = path.iter().max().map_or(0, |&most| most.max(0) as usize + 1);
         let mut by_path: Vec<Vec<(u64, u32)>> = vec![Vec::new(); paths];
         let mut classes = Self { of_row: Vec::with_capacity(rows), first: Vec::new() };
         let words = |row: usize| (0..WORDS_MAX).contains(&thread[row]) && process[row] >= 0;
         for row in 0..rows {
             if path[row] < 0 || !words(row) || process[row] >= WORDS_MAX {
-                let message = "its path, thread or process number is out of range";
+                let message = "the path, thread or process number is out of range";
                 return Err(TraceError::Row { row, message: message.to_owned() });
             }
             let size = size.get(row).copied().unwrap_or(0);

@@ -1,9 +1,9 @@
-//! Files that wait in the page cache for write-back, with the default settings of Linux.
+//! Files that wait in the page cache for write-back, with the Linux default settings.
 //!
-//! A file is written back as a whole: at fsync, once it has been dirty for 30 s
-//! (`dirty_expire_centisecs`, checked every 5 s, `dirty_writeback_centisecs`), or when more than
-//! [`DIRTY_MAX_BLOCKS`] wait, the file that has waited longest first. The kernel's limit is a tenth
-//! of the memory that is available (`dirty_background_ratio`).
+//! A file is written back as a whole in three cases: at fsync, once the file has been dirty for 30
+//! s (`dirty_expire_centisecs`, checked every 5 s, `dirty_writeback_centisecs`), or when more than
+//! [`DIRTY_MAX_BLOCKS`] wait. In the last case, the file that has waited longest is written back
+//! first. The kernel's limit is a tenth of the available memory (`dirty_background_ratio`).
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -32,17 +32,17 @@ pub(super) struct Dirty {
     since_ms: u32,
 }
 
-/// The dirty files and their total size.
+/// Dirty files and their total size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PageCache {
-    /// Files by the time at which they became dirty, in the order of that. An entry is stale when
-    /// its file has been written back since.
+    /// Files in the order in which they became dirty, with the time. An entry is stale if its file
+    /// has been written back since.
     queue: VecDeque<(u32, u32)>,
     blocks: u64,
 }
 
 impl Dirty {
-    /// Marks blocks as written at `now`: the file's number and the time in ms.
+    /// Marks blocks of a file as written at time `now` (in ms).
     pub(super) fn mark(
         &mut self,
         blocks: Range<u32>,
@@ -69,8 +69,8 @@ impl Dirty {
         }
     }
 
-    /// Removes blocks that are freed or rewritten; returns the index for a run that starts with
-    /// them.
+    /// Removes blocks that are freed or rewritten; returns the insertion index for a run that
+    /// starts at these blocks.
     pub(super) fn forget(&mut self, blocks: Range<u32>, cache: &mut PageCache) -> usize {
         let Range { start, end } = blocks;
         if self.runs.last().is_none_or(|last| last.end <= start) {
@@ -94,7 +94,7 @@ impl Dirty {
         at
     }
 
-    /// Takes all runs, for write-back.
+    /// Removes and returns all runs for write-back.
     pub(super) fn take(&mut self, cache: &mut PageCache) -> Vec<DirtyRun> {
         let runs = std::mem::take(&mut self.runs);
         cache.blocks -= runs.iter().map(|run| u64::from(run.end - run.first)).sum::<u64>();
@@ -107,7 +107,7 @@ impl Dirty {
 }
 
 impl PageCache {
-    /// Removes the files in `files` from the queue that have been dirty for too long.
+    /// Removes the files in `files` that have been dirty for too long from the queue.
     pub(super) fn old<'a>(
         &mut self,
         files: &Range<u32>,
@@ -126,7 +126,7 @@ impl PageCache {
         old
     }
 
-    /// Removes files from the queue until the others hold no more than the limit.
+    /// Removes files from the queue until the total size of the others is within the limit.
     pub(super) fn over_limit<'a>(&mut self, dirty: impl Fn(u32) -> &'a Dirty) -> Vec<u32> {
         let mut blocks = self.blocks;
         let mut over = Vec::new();

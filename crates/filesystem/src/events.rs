@@ -1,20 +1,20 @@
-//! The file operations of a traced program, in time order.
+//! File operations of a traced program, in time order.
 
 use super::TraceError;
 
-/// Operations that change the data on a drive, or when they are written.
+/// Operations that change the data on a drive, or the time when data are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FileOp {
     /// Writes `length` bytes at `offset`.
     Write = 0,
-    /// `offset` is the new size.
+    /// Truncates the file; `offset` is the new size.
     Truncate = 1,
     /// Deletes the file object.
     Unlink = 2,
-    /// Deallocates a range, as fallocate(2) does with `FALLOC_FL_PUNCH_HOLE`.
+    /// Deallocates a range, like fallocate(2) with `FALLOC_FL_PUNCH_HOLE`.
     Punch = 3,
-    /// Flushes the file's dirty pages, as fsync(2).
+    /// Flushes the file's dirty pages, like fsync(2).
     Sync = 4,
     /// Creates the file object.
     Create = 5,
@@ -23,60 +23,60 @@ pub enum FileOp {
 const OPS: [FileOp; 6] =
     [FileOp::Write, FileOp::Truncate, FileOp::Unlink, FileOp::Punch, FileOp::Sync, FileOp::Create];
 
-/// File numbers are indices of a table.
+/// Limit on file numbers, which index a table.
 const FILES_MAX: u32 = 1 << 26;
-/// 16 TiB, the largest offset that 32-bit block numbers can address.
+/// Maximum offset: 16 TiB, the largest that 32-bit block numbers can address.
 const OFFSET_MAX: u64 = 1 << 44;
 
 /// One operation. `offset` and `length` are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
-    /// Kind of the operation.
+    /// Operation type.
     pub op: FileOp,
-    /// Number of the file object; renaming does not change it.
+    /// Number of the file object; renaming a file does not change this number.
     pub file: u32,
-    /// First byte in the file.
+    /// Offset of the first byte in the file.
     pub offset: u64,
     /// Length in bytes.
     pub length: u64,
     /// Stream that the host assigns to the write.
     pub stream: u16,
-    /// Label of the writer for reports; no effect on the simulation.
+    /// Label of the writer for reports; the label does not affect the simulation.
     pub origin: u16,
     /// Number of the file's folder, for allocators that place files by folder.
     pub folder: u16,
-    /// Time since the start of the trace, at most 49 days.
+    /// Time in ms since the start of the trace, at most 49 days.
     pub time_ms: u32,
 }
 
-/// Trace rows as columns of equal length, as passed from Python, and the tables that their numbers
-/// index.
+/// Trace rows as columns of equal length, as passed from Python, and the tables that the column
+/// values index.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
-    /// Word number of the operation.
+    /// Word number of the operation in each row.
     pub op: &'a [i32],
-    /// Numbers of file objects.
+    /// File object number in each row.
     pub file: &'a [i32],
-    /// First bytes in the files.
+    /// Offset of the first byte in the file, for each row.
     pub offset: &'a [i64],
-    /// Lengths in bytes.
+    /// Length in bytes of each row.
     pub length: &'a [i64],
-    /// Times in ns since the start of the trace; empty if nothing depends on time.
+    /// Time of each row in ns since the start of the trace; empty if nothing depends on time.
     pub time: &'a [i64],
-    /// Class of the row, see [`super::Classes`]. All rows of a class have the same stream, origin
+    /// Class of each row; see [`super::Classes`]. All rows of a class have the same stream, origin
     /// and folder.
     pub class: &'a [u32],
-    /// Indexed by word number: the number of a [`FileOp`], or [`LEFT_OUT`].
+    /// [`FileOp`] number of each operation word, or [`LEFT_OUT`]; indexed by word number.
     pub ops: &'a [u8],
-    /// Indexed by class.
+    /// Stream of each class; indexed by class.
     pub stream: &'a [u16],
-    /// Indexed by class: label of the writer.
+    /// Label of the writer; indexed by class.
     pub origin: &'a [u16],
-    /// Indexed by class; empty if all files are in one folder.
+    /// Folder number; indexed by class; empty if all files are in one folder.
     pub folder: &'a [u16],
 }
 
-/// Marks words of operations that change nothing on a drive.
+/// Marker for words of operations that do not change a drive.
 pub const LEFT_OUT: u8 = 255;
 
 /// A trace of file operations.
@@ -88,7 +88,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Appends the rows of a batch that change a drive. Appends nothing if any row is invalid.
+    /// Appends those rows of a batch that change a drive. Appends no rows if any row is invalid.
     pub fn push(&mut self, batch: &Batch<'_>) -> Result<(), TraceError> {
         let rows = batch.op.len();
         let lengths = [batch.file.len(), batch.offset.len(), batch.length.len(), batch.class.len()];
@@ -100,7 +100,7 @@ impl Events {
             || !folders
             || !times
         {
-            return Err(TraceError::Trace("its columns differ in length".to_owned()));
+            return Err(TraceError::Trace("the columns differ in length".to_owned()));
         }
         let before = (self.events.len(), self.files);
         self.events.reserve(rows);
@@ -148,7 +148,7 @@ impl Events {
 fn row_of(batch: &Batch<'_>, row: usize) -> Result<Option<TraceEvent>, String> {
     let code = usize::try_from(batch.op[row]).ok().and_then(|word| batch.ops.get(word));
     let Some(&code) = code else {
-        return Err(format!("operation {} is unknown", batch.op[row]));
+        return Err(format!("unknown operation {}", batch.op[row]));
     };
     if code == LEFT_OUT {
         return Ok(None);

@@ -1,10 +1,11 @@
-//! Maps file objects to the blocks of a drive and converts file operations into block requests.
+//! Maps file objects to drive blocks and converts file operations into block requests.
 //!
-//! A write to a block that the file already has overwrites it in place; other writes allocate
-//! blocks. Blocks freed by truncate, unlink or punch are trimmed at once, unless TRIM is off: then
-//! the drive keeps their old data valid until they are written again. A write that covers only part
-//! of a block writes the whole block. With a page cache, blocks are allocated when they are written
-//! and reach the drive when they are written back; those freed before that never do.
+//! A write to a block that the file already has overwrites the block in place; other writes
+//! allocate blocks. Blocks freed by truncate, unlink or punch are trimmed at once. If TRIM is off,
+//! the drive retains the old data as valid until the blocks are written again. A write that covers
+//! only part of a block writes the whole block. With a page cache, blocks are allocated when they
+//! are written, and reach the drive when they are written back. Blocks freed before write-back
+//! never reach the drive.
 
 use std::ops::Range;
 
@@ -14,14 +15,14 @@ use super::space::{Allocator, Run, Space};
 use writecliff_base::{SLOT_BYTES, words};
 
 words! {
-    /// Time at which writes reach the drive.
+    /// Write-back policy: when writes reach the drive.
     #[derive(Default)]
     pub enum WriteBack {
-        /// At fsync, when they are old, or when many dirty pages have accumulated, like Linux's
-        /// page cache.
+        /// Writes reach the drive at fsync, when they are old, or when many dirty pages have
+        /// accumulated, as with Linux's page cache.
         PageCache = "page-cache",
-        /// Immediately, like direct or synchronous I/O; each small append rewrites the last block
-        /// of its file.
+        /// Writes reach the drive immediately, as with direct or synchronous I/O; each small append
+        /// rewrites the last block of its file.
         #[default]
         Immediate = "immediate",
     }
@@ -34,7 +35,7 @@ pub struct FileSystem {
     pub allocator: Allocator,
     /// `true` if freed blocks are trimmed (`mount -o discard`).
     pub trim: bool,
-    /// Time at which writes reach the drive.
+    /// Write-back policy: when writes reach the drive.
     pub write_back: WriteBack,
 }
 
@@ -53,10 +54,10 @@ pub enum BlockOp {
     Trim,
 }
 
-/// Consecutive blocks written or trimmed.
+/// Range of consecutive blocks that are written or trimmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRequest {
-    /// First block of 4 KiB.
+    /// First block, in units of 4 KiB.
     pub block: u32,
     /// Number of blocks.
     pub count: u32,
@@ -68,11 +69,11 @@ pub struct BlockRequest {
     pub origin: u16,
 }
 
-/// The drive has no free block left.
+/// Error: the drive has no free block left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// Consecutive blocks of a file in consecutive blocks of the drive.
+/// Extent: consecutive blocks of a file that are stored in consecutive drive blocks.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     first: u32,
@@ -107,18 +108,18 @@ struct File {
     dirty: Dirty,
 }
 
-/// The files on a drive and its free space.
+/// Files on a drive, and the drive's free space.
 #[derive(Clone, Debug)]
 pub struct FileLayout {
     space: Space,
     files: Vec<File>,
-    /// `None` if writes reach the drive at once.
+    /// Dirty files; `None` if writes reach the drive at once.
     cache: Option<PageCache>,
     trim: bool,
-    /// By block: `true` if it has been written since it was last trimmed. Empty if blocks are only
-    /// counted.
+    /// By block: `true` for each drive block that has been written since it was last trimmed. This
+    /// list is empty if blocks are only counted.
     written: Vec<bool>,
-    /// Blocks that files hold, and the most that they have held so far.
+    /// Blocks that files occupy now, and their maximum so far.
     pub(super) live_blocks: u64,
     pub(super) peak_blocks: u64,
 }
@@ -133,8 +134,8 @@ impl FileLayout {
         Self { space, files, cache, trim, written, live_blocks: 0, peak_blocks: 0 }
     }
 
-    /// Returns a layout that only counts blocks: requests have the right lengths but meaningless
-    /// offsets.
+    /// Returns a layout that only counts blocks: request lengths are correct, but offsets are
+    /// meaningless.
     pub(crate) fn counted(blocks: u32, files: u32, system: FileSystem) -> Self {
         Self { space: Space::counted(blocks), ..Self::new(0, files, system) }
     }
@@ -157,7 +158,7 @@ impl FileLayout {
                 self.free(event.file, first, (end / SLOT_BYTES) as u32, out);
                 Ok(())
             }
-            // An object that is created again stems from an earlier round of the trace.
+            // An object that is created again was left by an earlier round of the trace.
             FileOp::Unlink | FileOp::Create => {
                 self.unlink(event.file, out);
                 Ok(())
@@ -166,7 +167,7 @@ impl FileLayout {
         }
     }
 
-    /// Writes back files of a copy of the trace that have been dirty for too long at `now_ms`.
+    /// Writes back the files of a trace copy that have been dirty for too long at time `now_ms`.
     pub fn write_back_old(
         &mut self,
         files: &Range<u32>,
@@ -179,7 +180,7 @@ impl FileLayout {
         old.into_iter().try_for_each(|file| self.write_back(file, out))
     }
 
-    /// Returns `true` if a file holds any blocks.
+    /// Returns `true` if a file has any blocks.
     pub fn holds(&self, file: u32) -> bool {
         !self.files[file as usize].extents.is_empty()
     }
@@ -189,7 +190,7 @@ impl FileLayout {
         self.free(file, 0, u32::MAX, out);
     }
 
-    /// Writes back all of `files`.
+    /// Writes back all runs in `files`.
     pub fn write_back_all(
         &mut self,
         mut files: Range<u32>,
@@ -226,8 +227,8 @@ impl FileLayout {
         over.into_iter().try_for_each(|file| self.write_back(file, out))
     }
 
-    /// Writes the blocks `next..end` of a file to `out`, allocating those that it does not have;
-    /// without `out` it only allocates.
+    /// Writes the blocks `next..end` of a file to `out` and allocates missing blocks; without
+    /// `out`, it only allocates blocks.
     fn put(
         &mut self,
         file: u32,
@@ -273,7 +274,7 @@ impl FileLayout {
         Ok(())
     }
 
-    /// Inserts an extent into a file at index `after`, or merges it with the one before.
+    /// Inserts an extent into a file at index `after`, or merges the extent with its predecessor.
     fn insert(&mut self, file: u32, after: usize, new: Extent) {
         self.live_blocks += u64::from(new.at.count);
         self.peak_blocks = self.peak_blocks.max(self.live_blocks);
@@ -330,7 +331,7 @@ impl FileLayout {
     }
 }
 
-/// Trims those of the `freed` blocks that have been written; all where blocks are only counted.
+/// Trims the `freed` blocks that have been written; trims all of them if blocks are only counted.
 fn trim(freed: Run, written: &mut [bool], out: &mut Vec<BlockRequest>) {
     let mut push = |start: u32, count: usize| {
         let count = count as u32;
@@ -350,7 +351,7 @@ fn trim(freed: Run, written: &mut [bool], out: &mut Vec<BlockRequest>) {
     written[range].fill(false);
 }
 
-/// Returns the index of the first extent that begins after `block`.
+/// Returns the index of the first extent that starts after `block`.
 fn following(extents: &[Extent], block: u32) -> usize {
     match extents.last() {
         None => 0,

@@ -1,4 +1,4 @@
-//! Traces of file I/O, and their conversion into block writes and TRIMs of a drive.
+//! File I/O traces, and their conversion into block writes and TRIMs.
 //!
 //! | file | content |
 //! |---|---|
@@ -32,19 +32,19 @@ pub use space::Allocator;
 
 use thiserror::Error;
 
-/// Error of converting a trace for a drive.
+/// Error while converting a trace for a drive.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TraceError {
-    /// Impossible values in a row of the trace.
+    /// A trace row contains impossible values.
     #[error("trace: row {row}: {message}")]
-    #[allow(missing_docs, reason = "number of the row, from 0, and its problem")]
+    #[allow(missing_docs, reason = "row number, counted from 0, and problem")]
     Row { row: usize, message: String },
-    /// Error that does not concern a single row.
+    /// The error does not concern a single row.
     #[error("trace: {0}")]
     Trace(String),
     /// The drive is too small for the files.
     #[error(
-        "the files of the trace need {needed_bytes} bytes at their peak, but the drive has only \
+        "the trace's files need {needed_bytes} bytes at their peak, but the drive has only \
          {capacity_bytes} bytes"
     )]
     #[allow(missing_docs, reason = "units are in the names")]
@@ -55,7 +55,7 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// Suggests a drive that is large enough.
+    /// Suggests a sufficiently large drive.
     pub fn hint(&self) -> Option<String> {
         let Self::OutOfSpace { needed_bytes, .. } = self else { return None };
         Some(format!("use a drive of at least {:.3} GB", *needed_bytes as f64 / 1e9))

@@ -1,67 +1,73 @@
-//! Redraws the order in which data are overwritten for each further round of a trace.
+//! Redraws the order in which data are overwritten for every round of a trace after the first.
 //!
-//! Repeating a trace as it is repeats the order of its writes: all data of a reclaim unit die
-//! together in the next round, so write amplification is 1 whatever the program does. A trace shows
-//! how often an address is written and what is written in one go, but not that the next overwrites
-//! come in the same order. So each further round exchanges the addresses of *cells*: ranges of a
-//! file that are always written whole. Only cells of a file with the same length and about the same
-//! number of writes are exchanged, so hot data stay hot, and all else of a round is as recorded:
-//! times, sizes, sequential runs, and the order of overwrites within the round.
+//! An unchanged repetition of a trace would repeat the order of its writes. All data of a reclaim
+//! unit would then die together in the next round, and write amplification would be 1 regardless of
+//! the program. A trace shows how often an address is written and which blocks are written
+//! together, but not that the next overwrites happen in the same order. Each subsequent round
+//! therefore exchanges the addresses of *cells*: ranges of a file that are always written as a
+//! whole. Only cells of the same file with equal length and a similar number of writes are
+//! exchanged, so hot data stay hot. All other properties of a round are as recorded: times, sizes,
+//! sequential runs, and the order of overwrites within the round.
 //!
-//! Data keep their addresses
-//! * in files that the trace creates, truncates or deletes: a round makes them anew;
-//! * in ranges that are trimmed, and in cells like no other, such as a file written in one run;
+//! Data retain their addresses
+//!
+//! * in files that the trace creates, truncates or deletes, because each round creates these files
+//!   anew;
+//! * in ranges that are trimmed, and in cells without an equivalent, for example a file written in
+//!   one run;
 //! * if the trace itself overwrites data in the order in which it wrote them.
 //!
-//! If scattered data keep their addresses and outlive a round, the order in which the program
-//! overwrites them is unknown, and further rounds repeat that of the trace: they are counted.
+//! If scattered data retain their addresses and outlive a round, the order in which the program
+//! overwrites them is unknown. Subsequent rounds repeat the trace's order, and these blocks are
+//! counted.
 
 use super::events::{FileOp, TraceEvent};
 use writecliff_base::{Prng, SLOT_BYTES};
 
-/// Label of the random generator for the order of a round.
+/// Label of the random generator that determines the order in a round.
 const SEED_LABEL: u64 = 0x5245_4452;
-/// Runs that a write can continue: the last ones, of a few sequential writers.
+/// Number of recent runs that a write can continue, one per sequential writer.
 const RECENT_RUNS: usize = 8;
-/// A write continues a run if it begins within this many of its lengths from the end of the run.
+/// A write continues a run if it starts within this many write lengths of the run's end.
 const REACH: u64 = 4;
 /// Length of a run that counts as sequential regardless of its neighbours: 1 MiB.
 const SEQUENTIAL: u64 = (1 << 20) / SLOT_BYTES;
-/// Minimum number of overwrites for a decision that their order repeats.
+/// Minimum number of overwrites for deciding whether their order repeats.
 const PAIRS_MIN: u64 = 100;
 
-/// Consecutive blocks of a file, written in one go.
+/// Run: consecutive blocks of a file that are written together.
 #[derive(Clone, Copy)]
 struct Run {
     file: u32,
     first: u64,
     end: u64,
-    /// End of the last write.
+    /// Block after the last write.
     at: u64,
-    /// `true` if other runs can replace it: it has no gaps, and its file exists in all rounds.
+    /// `true` if other runs can replace the run: the run has no gaps, and its file exists in all
+    /// rounds.
     is_movable: bool,
 }
 
-/// The cells of a trace, and the classes of cells that are exchanged.
+/// Cells of a trace, and the classes of cells that are exchanged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Redraw {
-    /// First cell of each file; one more element than files.
+    /// First cell of each file; the list has one more element than there are files.
     of_file: Vec<u32>,
-    /// First block of each cell; the end of a file's last cell is in `ends`.
+    /// First block of each cell; `ends` contains the end of a file's last cell.
     firsts: Vec<u64>,
     ends: Vec<u64>,
     /// Cells that are exchanged with each other.
     classes: Vec<Vec<u32>>,
     /// `true` if the cells of a class may be written more or less often than in the trace.
     independent: bool,
-    /// Blocks that a round writes to cells of classes.
+    /// Blocks that a round writes to the cells of classes.
     pub blocks: u64,
-    /// Blocks at scattered addresses, alive at the end of a round, that keep their addresses
-    /// although the trace does not show the order in which they are overwritten.
+    /// Blocks that are at scattered addresses, live at the end of a round, and retain their
+    /// addresses although the trace does not show the order in which they are overwritten.
     pub undrawn_blocks: u64,
 }
 
-/// Returns the blocks that an operation covers, whole or in part.
+/// Returns the blocks that an operation covers fully or partially.
 fn blocks(event: &TraceEvent) -> (u64, u64) {
     (event.offset / SLOT_BYTES, (event.offset + event.length).div_ceil(SLOT_BYTES))
 }
@@ -86,7 +92,7 @@ impl Redraw {
         if repeats_its_order(&rest) {
             rest.clear();
         }
-        // A file that is created at once is replaced as a whole: nothing overwrites it.
+        // A file that is created at once is replaced as a whole, so nothing overwrites it.
         let mut runs_of = vec![0_u32; files as usize];
         for run in &rest {
             runs_of[run.file as usize] += 1;
@@ -108,8 +114,8 @@ impl Redraw {
         bounds.sort_unstable();
         bounds.dedup();
         let at = |file, block| bounds.partition_point(|&bound| bound < (file, block));
-        // Differences between adjacent cells in the number of runs, and of runs that forbid an
-        // exchange.
+        // Differences between adjacent cells in the number of runs, and in the number of runs that
+        // prevent an exchange.
         let mut writes = vec![0_i64; bounds.len() + 1];
         let mut fixed = vec![0_i64; bounds.len() + 1];
         let mut scattered = vec![0_i64; bounds.len() + 1];
@@ -160,8 +166,9 @@ impl Redraw {
         redraw.undrawn_blocks = undrawn.iter().sum();
         let first = |file| at(file, 0) as u32;
         redraw.of_file = (0..=files).map(first).collect();
-        // Independent writes reach a cell 0, 1, 2, ... times in a round by chance (Poisson), unlike
-        // a program that writes each cell once before it writes any cell again.
+        // If writes are independent, a cell is written 0, 1, 2, ... times in a round by chance
+        // (Poisson). A program that writes each cell once before it writes any cell again has a
+        // different distribution.
         redraw.independent = counts[2] > 0 && 3 * counts[1] * counts[3] >= counts[2] * counts[2];
         redraw
     }
@@ -191,7 +198,7 @@ impl Redraw {
         places
     }
 
-    /// Calls `apply` for each part of a write, at its address in the round of `places`.
+    /// Calls `apply` for each piece of a write, at the piece's address in the round of `places`.
     pub(super) fn each_part<E>(
         &self,
         write: &TraceEvent,
@@ -225,16 +232,16 @@ impl Redraw {
     }
 }
 
-/// Returns the class of a number of writes. Classes are four standard deviations wide, so numbers
-/// in a class do not differ significantly.
+/// Returns the class of a write count. Classes are four standard deviations wide, so counts in a
+/// class do not differ significantly.
 fn heat(count: u64) -> u64 {
     count.isqrt() / 2
 }
 
-/// Joins writes that continue one of the last runs.
+/// Merges writes that continue a recent run.
 fn runs<'a>(writes: impl Iterator<Item = &'a TraceEvent>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    // Indices of runs, the one that was continued last at the end.
+    // Indices of runs; the run that was continued last is at the end.
     let mut recent: Vec<usize> = Vec::with_capacity(RECENT_RUNS + 1);
     for write in writes {
         let (first, end) = blocks(write);

@@ -1,15 +1,16 @@
 //! Repeats a trace in rounds, and runs several copies of it concurrently.
 //!
-//! In each round, a file that the trace creates is a new object. Objects of the previous round stay
-//! until new ones need their space and are then deleted one by one, oldest first, as when a
-//! database node is rebuilt. A copy thus never holds more than at the peak of its first round and
-//! is never emptied at once. Files that existed before the trace are kept and overwritten.
+//! In each round, a file that the trace creates is a new object. Objects of the previous round
+//! remain until new objects need their space. They are then deleted one at a time, oldest first, as
+//! when a database node is rebuilt. A copy therefore never occupies more space than at the peak of
+//! its first round, and is never emptied at once. Files that existed before the trace are retained
+//! and overwritten.
 //!
-//! Data of existing files that the trace overwrites change addresses from round to round
+//! Data in existing files that the trace overwrites change addresses from round to round
 //! (`redraw.rs`).
 //!
-//! Copies model programs of the same kind on one drive. They write at the same rate and are evenly
-//! staggered over a round, so that their peaks do not coincide.
+//! Copies model several instances of a program on one drive. All copies write at the same rate and
+//! are evenly staggered over a round, so that their peaks do not coincide.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -20,10 +21,10 @@ use super::layout::{BlockOp, BlockRequest, FileLayout, Full};
 use super::redraw::Redraw;
 use writecliff_base::SLOT_BYTES;
 
-/// Number of events between two progress reports: some milliseconds.
+/// Number of events between two progress reports, which take a few milliseconds.
 const WATCH_EVERY: u64 = 1 << 16;
 
-/// Reason why a round does not end.
+/// Reason why a round does not finish.
 pub(super) enum Halt {
     Full,
     Stopped,
@@ -40,19 +41,19 @@ impl From<Full> for Halt {
 struct Program {
     next: usize,
     round: u32,
-    /// Time of the last search for old data, in units of [`LOOK_EVERY_MS`] of the round.
+    /// Time of the last search for old data, in units of [`LOOK_EVERY_MS`] within the round.
     looked: u32,
     /// Blocks written, including the copy's initial stagger.
     written: u64,
-    /// Number of blocks that its files hold.
+    /// Number of blocks that the copy's files occupy.
     live: u64,
-    /// Maximum number of blocks that its files have held.
+    /// Maximum number of blocks that the copy's files have occupied.
     peak: u64,
-    /// Limit on the blocks that its files hold: the peak of the first round.
+    /// Limit on the blocks that the copy's files occupy: the peak of the first round.
     limit: u64,
     /// Objects of earlier rounds, in deletion order.
     old: VecDeque<u32>,
-    /// Addresses of the cells in this round; empty in the first round.
+    /// Cell addresses in this round; empty in the first round.
     places: Vec<u32>,
 }
 
@@ -62,18 +63,19 @@ pub(super) struct Copies<'a> {
     folders: u32,
     programs: Vec<Program>,
     pub redraw: Redraw,
-    /// Round in which each object was created, indexed by copy and file; 0 if it existed before.
+    /// Round in which each object was created, indexed by copy and file; 0 if the object existed
+    /// before the trace.
     created: Vec<u32>,
-    /// Events of all copies so far.
+    /// Number of events of all copies so far.
     pub applied: u64,
     pub written: u64,
-    /// Sum, over the written blocks, of the number of blocks that files held at the time of the
+    /// Sum, over all written blocks, of the number of blocks that files occupied at the time of the
     /// write.
     pub held: u128,
 }
 
 impl<'a> Copies<'a> {
-    /// Creates `copies` copies. `round_blocks` is the number of blocks that one round writes, over
+    /// Creates `copies` copies. `round_blocks` is the number of blocks written in one round, over
     /// which the copies are staggered.
     pub(super) fn new(events: &'a Events, copies: u32, round_blocks: u64) -> Self {
         let begin = |copy: u32| Program {
@@ -118,8 +120,8 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// Advances a copy until it has written more than `until` blocks; returns `true` if that ended
-    /// its round.
+    /// Advances a copy until it has written more than `until` blocks; returns `true` if the copy's
+    /// round ended.
     fn advance(
         &mut self,
         index: usize,
@@ -186,7 +188,7 @@ impl<'a> Copies<'a> {
         Ok(ended)
     }
 
-    /// Deletes old objects of a copy until a write fits below its limit.
+    /// Deletes old objects of a copy until a write fits below the copy's limit.
     fn make_room(
         &self,
         copy: &mut Program,
@@ -198,7 +200,7 @@ impl<'a> Copies<'a> {
         while copy.live + needed > copy.limit
             && let Some(file) = copy.old.pop_front()
         {
-            // Skip objects that this round has already created again.
+            // Skip objects that this round has already re-created.
             if self.created[file as usize] < copy.round {
                 let before = layout.live_blocks;
                 layout.unlink(file, out);
@@ -207,7 +209,8 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// Updates the counters after `requests`; `before` is the number of live blocks before them.
+    /// Updates the counters after `requests`; `before` is the number of live blocks before the
+    /// requests.
     fn account(
         &mut self,
         copy: &mut Program,

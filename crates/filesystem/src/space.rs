@@ -1,60 +1,63 @@
-//! Free-space allocator: keeps extents of free blocks and chooses which ones a file gets.
+//! Free-space allocator, which manages extents of free blocks and selects the blocks of each file.
 //!
-//! A growing file gets the blocks directly after its last one while they are free. A new extent
-//! begins at a multiple of [`ROOM`] with at least that much free space after it, so that files
-//! growing concurrently do not fragment each other into single blocks (file systems achieve this by
-//! delayed and speculative allocation). The [`Allocator`] decides where the search starts. All
-//! choices depend only on the free space, the cursor and the folder.
+//! A growing file gets the blocks directly after its last block while these blocks are free. A new
+//! extent starts at a multiple of [`ROOM`] with at least that much free space after it. Files that
+//! grow concurrently therefore do not fragment each other into single blocks (file systems achieve
+//! this by delayed and speculative allocation). The [`Allocator`] determines where the search
+//! starts. All choices depend only on the free space, the cursor and the folder.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use writecliff_base::words;
 
-/// Blocks kept contiguous where the free space allows it: 1 MiB.
+/// Number of blocks that are allocated contiguously if the free space allows it: 1 MiB.
 const ROOM: u32 = 256;
-/// Number of free extents searched for one that is large enough; after that the nearest one is
-/// used.
+/// Number of free extents searched for a sufficiently large extent; if none is found, the nearest
+/// extent is used.
 const SEARCH_MAX: usize = 64;
 
-/// Number of allocation groups that folders are assigned to in turn.
+/// Number of allocation groups, which folders are assigned to in turn.
 const GROUPS: u64 = 4;
 
 words! {
-    /// Start of the search for a new extent.
+    /// Starting position of the search for a new extent.
     #[derive(Default)]
     pub enum Allocator {
-        /// After the last allocated extent of any file: allocation sweeps the drive from one end to
-        /// the other, as ext4's stream allocation does for large files.
+        /// The search starts after the last allocated extent of any file: allocation sweeps the
+        /// drive from start to end, like ext4's stream allocation for large files.
         #[default]
         NextFit = "next-fit",
-        /// At the beginning of the drive: freed space is reused before untouched space.
+        /// The search starts at the beginning of the drive, so freed space is reused before
+        /// untouched space.
         FirstFit = "first-fit",
-        /// At the beginning of the allocation group of the file's folder: folders are assigned to
-        /// four groups in turn, as in XFS, which creates four allocation groups on a single drive.
+        /// The search starts at the beginning of the allocation group of the file's folder. Folders
+        /// are assigned to four groups in turn, as in XFS, which creates four allocation groups on
+        /// a single drive.
         Folders = "folders",
     }
 }
 
-/// Consecutive blocks of the drive.
+/// Range of consecutive drive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub start: u32,
     pub count: u32,
 }
 
-/// The free space of a drive.
+/// Free space of a drive.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
-    /// End and length of every free extent; adjacent extents are merged. Keyed by the end, because
-    /// a growing file takes blocks from the front of its extent, which leaves the key unchanged.
+    /// End and length of each free extent; adjacent extents are merged. The key is the end of the
+    /// extent because a growing file takes blocks from the front of an extent, which does not
+    /// change the key.
     free: BTreeMap<u32, u32>,
     free_blocks: u64,
     blocks: u32,
     allocator: Allocator,
-    /// End of the last extent, for next-fit; 0 for other allocators.
+    /// End of the last allocated extent, for next-fit; 0 for other allocators.
     cursor: u32,
-    /// Counts blocks only: every allocation succeeds at its goal, or at 0.
+    /// `true` if blocks are only counted: every allocation then succeeds at its goal, or at 0.
     counted: bool,
 }
 
@@ -68,7 +71,7 @@ impl Space {
         Self { free, free_blocks, blocks, allocator, cursor: 0, counted: false }
     }
 
-    /// Returns a drive that only counts blocks, to measure how much space is needed.
+    /// Returns the space of a drive that only counts blocks, for measuring the space requirement.
     pub(super) fn counted(blocks: u32) -> Self {
         Self { free: BTreeMap::new(), counted: true, ..Self::new(blocks, Allocator::NextFit) }
     }
@@ -78,8 +81,8 @@ impl Space {
         self.free_blocks
     }
 
-    /// Allocates up to `want` consecutive blocks for a file in `folder`, at `goal` if that is free.
-    /// Returns `None` if the drive is full.
+    /// Allocates up to `want` consecutive blocks for a file in `folder`, at `goal` if that position
+    /// is free. Returns `None` if the drive is full.
     pub(super) fn allocate(&mut self, want: u32, goal: Option<u32>, folder: u32) -> Option<Run> {
         if self.counted {
             let count = u64::from(want).min(self.free_blocks) as u32;
@@ -104,8 +107,8 @@ impl Space {
         Some(run)
     }
 
-    /// Returns the start of the next extent: searches from `from` to the end, then from the
-    /// beginning.
+    /// Returns the start of the next extent: searches from `from` to the end of the drive, then
+    /// from the beginning.
     fn find(&self, want: u32, from: u32) -> Option<u32> {
         let beyond = (Bound::Excluded(from), Bound::Unbounded);
         let extents = |(&end, &count): (&u32, &u32)| (end - count, end);

@@ -1,12 +1,12 @@
-//! A small log-structured merge (LSM) tree store as the file system sees it: a log, flushed tables,
+//! A small log-structured merge (LSM) tree store as seen by the file system: a log, flushed tables,
 //! and tables merged through three levels.
 //!
-//! It is modelled on a leveled store (O'Neil et al., "The log-structured merge-tree", 1996, in the
-//! leveled form of LevelDB): the log is as long as the in-memory table and is deleted once that
-//! table is flushed; four flushed tables are merged into level 1; when a level is full, one of its
-//! tables is merged with the `FANOUT` tables that it overlaps in the next level. At any time one
-//! flush and one merge run concurrently with the log, so that data of very different lifetimes are
-//! interleaved on the drive. The model has sizes but no keys.
+//! The store is modelled on a levelled LSM tree (O'Neil et al., "The log-structured merge-tree",
+//! 1996, in the levelled form of LevelDB). The log is as long as the in-memory table and is deleted
+//! once that table is flushed. Four flushed tables are merged into level 1. When a level is full,
+//! one of its tables is merged with the `FANOUT` overlapping tables of the next level. At any time,
+//! one flush and one merge run concurrently with the log, so data of very different lifetimes are
+//! interleaved on the drive. The model has table sizes but no keys.
 
 use std::collections::VecDeque;
 
@@ -18,11 +18,12 @@ use super::events::{Events, FileOp, TraceEvent};
 pub const ORIGINS: [&str; 5] = ["log", "flush", "level 1", "level 2", "level 3"];
 
 const FANOUT: usize = 8;
-/// Tables flushed before they are merged.
+/// Number of tables flushed before they are merged.
 const FLUSHED_MAX: usize = 4;
 /// Capacity of levels 1 to 3, in tables.
 const LEVELS: [usize; 3] = [8, 64, 512];
-/// Most chunks that merges write for each chunk appended to the log; about 20 are needed.
+/// Maximum number of chunks that merges write for each chunk appended to the log; about 20 are
+/// needed.
 const MERGE_CHUNKS: usize = 32;
 
 /// Parameters of the store.
@@ -34,15 +35,15 @@ pub struct Store {
     pub chunk_bytes: u64,
     /// Bytes that the program writes to its log.
     pub logged_bytes: u64,
-    /// Seed of the keys and of the file sizes.
+    /// Seed of the keys and file sizes.
     pub seed: u64,
 }
 
 /// A flush or merge in progress.
 struct Job {
-    /// Tables still to write.
+    /// Tables that are still to be written.
     outputs: VecDeque<u32>,
-    /// Level of the outputs; 0 for flushed tables.
+    /// Level of the output tables; 0 for flushed tables.
     level: usize,
     done_bytes: u64,
     inputs: Vec<u32>,
@@ -60,7 +61,7 @@ struct Run {
     random: Prng,
 }
 
-/// Generates the file operations of `store`; the same parameters give the same operations.
+/// Generates the file operations of `store`; equal parameters give equal operations.
 pub fn events(store: &Store) -> Events {
     let mut run = Run {
         store: *store,
@@ -113,10 +114,11 @@ impl Run {
         self.event(FileOp::Write, file, offset, self.store.chunk_bytes, origin);
     }
 
-    /// Advances the background jobs: up to two chunks of the flush and several of the merge.
+    /// Advances the background jobs by up to two chunks of the flush and several chunks of the
+    /// merge.
     fn background(&mut self) {
         if let Some(mut flush) = self.flushes.pop_front() {
-            // Flushing at twice the speed of the log completes a flush before the next one begins.
+            // At twice the speed of the log, a flush completes before the next flush starts.
             if !(self.step(&mut flush) || self.step(&mut flush)) {
                 self.flushes.push_front(flush);
             }
@@ -129,7 +131,7 @@ impl Run {
         }
     }
 
-    /// Writes one chunk; returns `true` when the job is complete and its inputs are deleted.
+    /// Writes one chunk; returns `true` when the job is complete and its input tables are deleted.
     fn step(&mut self, job: &mut Job) -> bool {
         if let Some(&table) = job.outputs.front() {
             self.write(table, job.done_bytes, job.level as u16 + 1);
@@ -169,7 +171,7 @@ impl Run {
         for _ in 0..FANOUT.min(self.levels[level + 1].len()) {
             inputs.push(self.draw(level + 1));
         }
-        // The last level has every key, so data merged into it replace older data.
+        // The last level contains every key, so data merged into this level replace older data.
         let settled = level == 2 && self.levels[3].len() + inputs.len() > LEVELS[2];
         Some(self.merge_of(inputs, level + 1, usize::from(settled)))
     }

@@ -36,8 +36,8 @@ fn any_write_back() -> impl Strategy<Value = WriteBack> {
     prop_oneof![Just(WriteBack::Immediate), Just(WriteBack::PageCache)]
 }
 
-/// Reference model: tracks which blocks of each file hold data, from the definition of the
-/// operations alone.
+/// Reference model: tracks which blocks of each file hold data, based only on the definition of the
+/// operations.
 fn apply_to_model(model: &mut BTreeSet<(u32, u64)>, event: &TraceEvent) {
     let whole = |n: u64| n.div_ceil(SLOT_BYTES);
     let end = event.offset + event.length;
@@ -58,7 +58,7 @@ fn apply_to_model(model: &mut BTreeSet<(u32, u64)>, event: &TraceEvent) {
 }
 
 proptest! {
-    /// The space needed does not depend on where blocks are allocated.
+    /// Tests that the space requirement does not depend on where blocks are allocated.
     #[test]
     fn a_counting_layout_needs_the_same_space_as_a_real_one(
         events in proptest::collection::vec(any_event(), 1..120), write_back in any_write_back(),
@@ -77,8 +77,8 @@ proptest! {
         prop_assert_eq!(written(&at), written(&of));
     }
 
-    /// No block is written for two files at once, freed blocks are trimmed, and all space is
-    /// recovered.
+    /// Tests that no block belongs to two files at once, that freed blocks are trimmed, and that
+    /// all space is recovered.
     #[test]
     fn files_never_share_blocks_and_freed_blocks_are_trimmed(
         events in proptest::collection::vec(any_event(), 1..120), write_back in any_write_back(),
@@ -128,8 +128,8 @@ proptest! {
         events in proptest::collection::vec(any_event(), 1..80), times in 1_u32..4,
     ) {
         let mut trace = Events::default();
-        // Write to a file that nothing else touches, because a trace that writes nothing is an
-        // error.
+        // The trace also writes to a file that no other operation touches, because a trace that
+        // writes nothing is an error.
         trace.add(event(FileOp::Write, FILES, 0, 1));
         for &event in &events {
             trace.add(event);
@@ -195,7 +195,7 @@ fn the_page_cache_holds_writes_until_fsync() {
     assert_eq!(written(&synced), 2);
     let overwrites = [event(FileOp::Write, 0, 0, 8192); 9];
     assert_eq!(written(&overwrites), 2);
-    // A file removed before it is written back costs nothing, not even a TRIM.
+    // A file removed before its write-back causes no requests, not even a TRIM.
     let gone = [event(FileOp::Unlink, 0, 0, 0), event(FileOp::Write, 1, 0, 1)];
     let trace = laid(&[&overwrites[..], &gone].concat(), 64, WriteBack::PageCache);
     assert_eq!((trace.written_blocks, trace.requests.len()), (1, 1));
@@ -214,7 +214,7 @@ fn what_is_dirty_for_30_s_is_written_back() {
     };
     assert_eq!(written(&[0, 10, 20, 29]), 1);
     assert_eq!(written(&[1, 34]), 2);
-    // The age counts from the first write and is checked every 5 s.
+    // The age is measured from the first write and checked every 5 s.
     assert_eq!(written(&[1, 20, 32, 33, 35, 36]), 2);
 }
 
@@ -223,7 +223,7 @@ fn what_waits_is_limited() {
     let whole = |file| event(FileOp::Write, file, 0, 1 << 29);
     let blocks = (1 << 29) / SLOT_BYTES;
     let events = [0, 1, 0, 2, 0].map(whole);
-    // The third file exceeds 1 GiB, so the first, which has waited longest, is written back.
+    // The third file exceeds 1 GiB, so the first file, which has waited longest, is written back.
     assert_eq!(laid(&events, 1 << 20, WriteBack::PageCache).written_blocks, 4 * blocks);
 }
 
@@ -341,7 +341,7 @@ fn the_synthetic_store_reaches_steady_state() {
     assert!((10.0..30.0).contains(&amplification), "{amplification}");
 }
 
-/// Writes two files of 300 blocks, deletes the first, then writes a third of 200 blocks.
+/// Writes two files of 300 blocks, deletes the first, then writes a third file of 200 blocks.
 fn freed_and_written_again(folders: [u16; 3]) -> Events {
     let mut trace = Events::default();
     let mut add = |op, file: u32, length| {
@@ -372,7 +372,7 @@ fn allocators_differ_in_where_they_reuse_freed_space() {
     // Next-fit continues after the second file, at a multiple of 256 blocks.
     assert_eq!(block_positions([0; 3], Allocator::NextFit, true), (vec![0, 512, 1024], 4));
     assert_eq!(block_positions([0; 3], Allocator::FirstFit, true), (vec![0, 512, 0], 4));
-    // Folders 0 to 3 begin at the quarters of the drive; folder 5 shares the quarter of folder 1.
+    // Folders 0 to 3 start at the quarters of the drive; folder 5 shares a quarter with folder 1.
     assert_eq!(block_positions([0, 1, 3], Allocator::Folders, true), (vec![0, 2048, 6144], 4));
     assert_eq!(block_positions([1, 5, 1], Allocator::Folders, true), (vec![2048, 2560, 2048], 4));
 }
@@ -405,7 +405,7 @@ fn copies_write_at_the_same_rate_and_are_staggered() {
     let four = events.footprint(&system, 4);
     assert_eq!((single.peak_blocks, single.written_blocks), (80, 80));
     assert_eq!(four.written_blocks, 4 * 80);
-    // Without staggering, all copies would reach 80 blocks together.
+    // Without staggering, all copies would reach 80 blocks at the same time.
     assert!((200..320).contains(&four.peak_blocks), "{four:?}");
     let how = LayOut {
         capacity_blocks: four.peak_blocks as u32,
@@ -415,7 +415,7 @@ fn copies_write_at_the_same_rate_and_are_staggered() {
     };
     let laid = events.lay_out(&how).unwrap();
     assert_eq!(laid.rounds, 5);
-    // The leading copy has meanwhile advanced by three quarters of a round, in whole files.
+    // Meanwhile, the leading copy has advanced by three quarters of a round, in whole files.
     assert!((4 * 5 * 80..4 * 5 * 80 + 4 * 80).contains(&laid.written_blocks), "{laid:?}");
     assert!(laid.mean_blocks <= laid.peak_blocks && laid.peak_blocks <= four.peak_blocks);
     assert!(laid.mean_blocks >= 4 * 40, "{laid:?}");
@@ -431,7 +431,7 @@ fn mean_blocks_averages_live_blocks_over_blocks_written() {
         repeats: Repeats::Times(1),
         copies: 1,
     };
-    // The files hold 10, 20, ... 80 blocks after each ten blocks written.
+    // The files occupy 10, 20, ... 80 blocks after each ten blocks written.
     assert_eq!(grows_and_shrinks().lay_out(&how).unwrap().mean_blocks, 45);
 }
 

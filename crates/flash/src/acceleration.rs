@@ -1,12 +1,12 @@
-//! Acceleration of aging with temperature: the Arrhenius equation, as JEDEC JESD22-A117 and JESD218
-//! use it for the retention of flash.
+//! Acceleration of aging with temperature: the Arrhenius equation, as used by JEDEC JESD22-A117 and
+//! JESD218 for flash retention.
 
 /// Boltzmann constant in electronvolts per kelvin.
 const BOLTZMANN: f64 = 8.617_333_262e-5;
 const ZERO_CELSIUS: f64 = 273.15;
 
-/// Returns the time at `reference` degrees Celsius that has the effect of a unit of time at
-/// `celsius`, for a mechanism of this activation energy in electronvolts.
+/// Returns the time at `reference` degrees Celsius that has the same effect as one unit of time at
+/// `celsius`, for a mechanism with the given activation energy in electronvolts.
 pub fn acceleration(activation_energy: f64, celsius: f64, reference: f64) -> f64 {
     let inverse = |celsius: f64| (celsius + ZERO_CELSIUS).recip();
     (activation_energy / BOLTZMANN * (inverse(reference) - inverse(celsius))).exp()
@@ -16,7 +16,7 @@ pub fn acceleration(activation_energy: f64, celsius: f64, reference: f64) -> f64
 mod tests {
     use super::*;
 
-    /// JESD218 treats 500 h at 52 °C or 96 h at 66 °C as equivalent to a year at 30 °C.
+    /// JESD218 treats 500 h at 52 °C or 96 h at 66 °C as equivalent to one year at 30 °C.
     #[test]
     fn the_bakes_of_jesd218_stand_for_a_year_of_a_client_drive() {
         for (hours, celsius) in [(500.0, 52.0), (96.0, 66.0)] {

@@ -1,24 +1,24 @@
-//! Parity across dies: the dies of a row of program units that hold data, and the die that holds
-//! their parity.
+//! Parity across dies: which dies in a row of program units hold data, and which die holds their
+//! parity.
 //!
-//! `n` dies in a row are a stripe. In each row of program units, one die of the stripe holds the
-//! parity of the others. This die rotates from row to row and from stripe to stripe, so that reads
-//! are spread evenly over all dies (RAID 5 with rotating parity: Patterson, Gibson, Katz, SIGMOD
-//! 1988). The numbering of program units with data skips the parity units.
+//! A stripe consists of `n` dies in a row. In each row of program units, one die of the stripe
+//! holds the parity of the other dies. The parity die rotates from row to row and from stripe to
+//! stripe, so reads are spread evenly over all dies (RAID 5 with rotating parity: Patterson,
+//! Gibson, Katz, SIGMOD 1988). The numbering of data program units skips the parity units.
 
-/// The stripes of a drive.
+/// Stripes of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stripes {
     /// Dies per stripe, including the parity die.
     pub dies: u32,
-    /// Number of places of a row: the dies with data.
+    /// Number of data positions in a row, which equals the number of dies with data.
     pub data_dies: u32,
-    /// The die of each place of a row, for one row of each position of the parity.
+    /// Die of each position in a row, for each position of the parity.
     places: Vec<u16>,
 }
 
 impl Stripes {
-    /// Creates stripes of `dies` dies, two or more, which must divide the drive's `all` dies.
+    /// Creates stripes of `dies` dies (at least two), which must divide the drive's `all` dies.
     pub fn new(all: u32, dies: u32) -> Self {
         assert!(dies >= 2 && all.is_multiple_of(dies));
         let mut new = Self { dies, data_dies: all - all / dies, places: Vec::new() };
@@ -33,7 +33,7 @@ impl Stripes {
         new
     }
 
-    /// Returns the stripe of a place and its number there.
+    /// Returns the stripe of a position, and the number of the position in the stripe.
     fn split(&self, place: u32) -> (u32, u32) {
         (place / (self.dies - 1), place % (self.dies - 1))
     }
@@ -43,8 +43,8 @@ impl Stripes {
         (row + stripe) % self.dies
     }
 
-    /// Returns the die of a place of a row.
-    // Out of line, so that the code for drives without parity stays small.
+    /// Returns the die of a position in a row.
+    // This function is not inlined, so that the code for drives without parity stays small.
     #[cold]
     #[inline(never)]
     pub fn die(&self, row: u32, place: u32) -> u32 {
@@ -52,15 +52,15 @@ impl Stripes {
         u32::from(self.places[((row % self.dies) * self.data_dies + place) as usize])
     }
 
-    /// Returns the die that holds the parity of a place of a row.
+    /// Returns the die that holds the parity of a position in a row.
     fn parity_die(&self, row: u32, place: u32) -> u32 {
         let (stripe, _) = self.split(place);
         stripe * self.dies + self.position(row, stripe)
     }
 
-    /// Returns the die on which parity is programmed after the unit at `place`: if it is the last
-    /// data of its stripe in the row that is not on the lost die, and the parity is not on the lost
-    /// die.
+    /// Returns the die on which parity is programmed after the unit at `place`. This is the case if
+    /// the unit is the last data of its stripe in the row that is not on the lost die, and the
+    /// parity is not on the lost die.
     pub fn parity_behind(&self, row: u32, place: u32, lost: Option<u32>) -> Option<u32> {
         let (stripe, _) = self.split(place);
         debug_assert!(place < self.data_dies, "no place of the row");
@@ -70,7 +70,7 @@ impl Stripes {
         (answers(die) && !behind.any(|place| answers(self.die(row, place)))).then_some(die)
     }
 
-    /// Returns the other dies of a die's stripe.
+    /// Returns the other dies of the stripe that contains a die.
     pub fn others(&self, die: u32) -> impl Iterator<Item = u32> + use<> {
         debug_assert!(die < self.data_dies / (self.dies - 1) * self.dies, "no die of a stripe");
         let first = die / self.dies * self.dies;
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn parity_comes_behind_the_last_die_that_answers() {
         let stripes = Stripes::new(4, 4);
-        // Row 0: parity on die 0, data on 1, 2, 3.
+        // Row 0 has parity on die 0 and data on dies 1, 2 and 3.
         let behind = |lost| -> Vec<Option<u32>> {
             (0..3).map(|place| stripes.parity_behind(0, place, lost)).collect()
         };

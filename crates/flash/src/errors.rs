@@ -1,36 +1,39 @@
-//! Raw bit errors of flash, and the probability that an error-correcting code corrects them.
+//! Raw bit errors of flash, and the probability that an error-correcting code corrects the errors.
 //!
 //! The raw bit error rate grows with wear as a power of the erase count (linear in the field:
 //! Schroeder, Lagisetty, Merchant, "Flash reliability in production", FAST 2016; exponents of 1 to
-//! 2 elsewhere) and with the logarithm of the retention time. Pages differ by a log-normal factor.
+//! 2 elsewhere) and with the logarithm of the retention time. The error rates of pages vary by a
+//! log-normal factor.
 
 use writecliff_base::Nanos;
 
-/// Time scale of early charge loss; after that, loss is logarithmic in time.
+/// Time scale of early charge loss; later charge loss is logarithmic in time.
 const EARLY: Nanos = Nanos::from_secs(3600);
 
 /// Raw bit error rate of the median page, in errors per bit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BitErrors {
-    /// Rate of a block that was never erased.
+    /// Error rate of a block that was never erased.
     pub fresh: f64,
-    /// Rate of a block at its rated erase count.
+    /// Error rate of a block at its rated erase count.
     pub at_rated: f64,
-    /// Exponent of the erase count's share of the rated count; 1 is linear growth.
+    /// Exponent of the erase count as a fraction of the rated count; 1 for linear growth.
     pub wear_exponent: f64,
-    /// Factor on the rate after `retention_time`.
+    /// Factor on the error rate after `retention_time`.
     pub retention_factor: f64,
-    /// Age of the data at which the rate has grown by `retention_factor`.
+    /// Data age at which the error rate has grown by `retention_factor`.
     pub retention_time: Nanos,
 }
 
 impl BitErrors {
-    /// Returns the rate at the share `wear` of the rated erase count, for data just written.
+    /// Returns the error rate of newly written data at the fraction `wear` of the rated erase
+    /// count.
     pub fn worn(&self, wear: f64) -> f64 {
         self.fresh + (self.at_rated - self.fresh) * wear.powf(self.wear_exponent)
     }
 
-    /// Returns the rate at the share `wear` of the rated erase count, for data written `age` ago.
+    /// Returns the error rate of data written `age` ago, at the fraction `wear` of the rated erase
+    /// count.
     pub fn rate(&self, wear: f64, age: Nanos) -> f64 {
         debug_assert!(wear >= 0.0, "negative wear");
         let worn = self.worn(wear);
@@ -43,18 +46,18 @@ impl BitErrors {
     }
 }
 
-/// A block code that corrects a fixed number of bit errors per codeword.
+/// Block code that corrects a fixed number of bit errors per codeword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// Length of a codeword in bits.
+    /// Codeword length in bits.
     pub bits: u32,
-    /// Bit errors per codeword that the code corrects.
+    /// Number of bit errors per codeword that the code corrects.
     pub correctable: u32,
 }
 
 impl Code {
-    /// Returns the probability that a codeword has more bit errors than can be corrected: the upper
-    /// tail of the binomial distribution.
+    /// Returns the probability that a codeword has more bit errors than the code can correct, which
+    /// is the upper tail of the binomial distribution.
     pub fn failure(&self, rate: f64) -> f64 {
         let (n, t) = (f64::from(self.bits), f64::from(self.correctable));
         if rate <= 0.0 || self.correctable >= self.bits {
@@ -63,7 +66,7 @@ impl Code {
         debug_assert!(rate < 1.0, "not a bit error rate");
         let odds = rate / (1.0 - rate);
         let log_choose: f64 = (0..self.correctable).map(|i| log_ratio(n, f64::from(i))).sum();
-        // ln P(exactly t bit errors).
+        // ln P(exactly t bit errors)
         let at_limit = log_choose + t * rate.ln() + (n - t) * (-rate).ln_1p();
         if n * rate > t {
             let mut term = at_limit.exp();
@@ -93,22 +96,23 @@ fn log_ratio(n: f64, i: f64) -> f64 {
     ((n - i) / (i + 1.0)).ln()
 }
 
-/// Range of rates in a [`FailureCurve`] and its number of points.
+/// Range of error rates in a [`FailureCurve`], and the number of points.
 const RATE_MIN: f64 = 1e-9;
 const RATE_MAX: f64 = 0.5;
 const POINTS: usize = 1024;
-/// ln of a probability too small for any 53-bit draw.
+/// ln of a probability too small for any 53-bit random number.
 const LOG_NEVER: f64 = -60.0;
 
-/// [`Code::failure`] averaged over pages of different rates, tabulated by the median rate.
+/// [`Code::failure`] averaged over pages with different error rates, tabulated by the median rate.
 #[derive(Clone, Debug)]
 pub struct FailureCurve {
-    /// ln of the probability, at equal steps of ln of the rate.
+    /// ln of the probability, at equal steps of ln of the error rate.
     logs: Vec<f64>,
 }
 
 impl FailureCurve {
-    /// Tabulates the curve. `spread` is the standard deviation of ln of the rate between pages.
+    /// Tabulates the curve. `spread` is the standard deviation of ln of the error rate between
+    /// pages.
     pub fn new(code: Code, spread: f64) -> Self {
         let rate = |point: usize| (RATE_MIN.ln() + point as f64 * Self::step()).exp();
         let table = |failure: &dyn Fn(f64) -> f64| Self {
@@ -133,8 +137,8 @@ impl FailureCurve {
         (RATE_MAX / RATE_MIN).ln() / (POINTS - 1) as f64
     }
 
-    /// Returns the probability that a codeword cannot be corrected, at this rate of the median
-    /// page.
+    /// Returns the probability that a codeword cannot be corrected, given the error rate of the
+    /// median page.
     pub fn at(&self, rate: f64) -> f64 {
         debug_assert!(rate >= 0.0, "not a bit error rate");
         let coordinate = ((rate / RATE_MIN).ln() / Self::step()).clamp(0.0, (POINTS - 1) as f64);
@@ -192,8 +196,8 @@ mod tests {
         assert!(wide.at(4e-3) > 100.0 * curve.at(4e-3), "weak pages fail earlier");
         assert!(wide.at(1.2e-2) < curve.at(1.2e-2), "strong pages fail later");
         assert!((1..999).all(|n| wide.at(1e-5 * f64::from(n)) <= wide.at(1e-5 * f64::from(n + 1))));
-        // With a code that fails abruptly above a rate, the spread turns the curve into the normal
-        // distribution.
+        // With a code that fails abruptly above an error rate, the spread turns the curve into the
+        // normal distribution.
         let steep = Code { bits: 1 << 20, correctable: 10_486 };
         let share = FailureCurve::new(steep, 0.5).at(0.01 * (-0.5_f64).exp());
         assert!((share - 0.1587).abs() < 0.012, "{share}: one standard deviation");

@@ -1,4 +1,4 @@
-//! Flash geometry: channels, dies, planes, blocks, pages, and the units that an FTL works with.
+//! Flash geometry: channels, dies, planes, blocks, pages, and the units of the FTL.
 //!
 //! ```text
 //! slot         one mapping unit (4 KiB)
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Program unit `u` of a reclaim unit is on die `u % dies`, and die `d` is on channel `d %
-//! channels`, so that consecutive program units use all channels before they use a second die of a
-//! channel.
+//! channels`. Consecutive program units therefore use all channels before they use a second die of
+//! a channel.
 
 mod addresses;
 mod groups;
@@ -24,15 +24,15 @@ use writecliff_base::{Bytes, Ppa, ReclaimUnitId, section};
 
 use crate::die_parity::Stripes;
 
-/// [`writecliff_base::SLOT_BYTES`] as a `u32`, the type of command lengths.
+/// [`writecliff_base::SLOT_BYTES`] as a `u32`, which is the type of command lengths.
 pub const SLOT_BYTES: u32 = writecliff_base::SLOT_BYTES as u32;
-/// Limit on the slots of one read operation; real parts have 4 to 32.
+/// Limit on the slots of one read operation; actual flash parts have 4 to 32.
 pub const READ_GROUP_SLOTS_MAX: u32 = 64;
-/// Limit on the slots of a drive: 2048 TiB. [`Geometry::check_addresses`] checks which of them can
-/// be simulated unscaled.
+/// Limit on the slots of a drive, which corresponds to 2048 TiB. [`Geometry::check_addresses`]
+/// checks which drives can be simulated unscaled.
 const RAW_SLOTS_MAX: u64 = 1 << 39;
 
-/// Bits per cell, which is also the number of page types of a word line.
+/// Bits per cell, which is also the number of page types per word line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CellType {
     /// 1 bit per cell.
@@ -46,12 +46,12 @@ pub enum CellType {
 }
 
 impl CellType {
-    /// Returns the number of page types of a word line.
+    /// Returns the number of page types per word line.
     pub const fn page_types(self) -> u32 {
         self as u32
     }
 
-    /// Returns the abbreviation of the device file, such as `TLC`.
+    /// Returns the abbreviation used in device files, for example `TLC`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Slc => "SLC",
@@ -85,7 +85,7 @@ section! {
     }
 }
 
-/// Error of an impossible shape: the key of the device file, and the reason.
+/// Error for an impossible geometry: the key in the device file, and the reason.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct GeometryError {

@@ -1,22 +1,23 @@
-//! Packing of chunks. Bytes are compressed with LZ4. Numbers are stored as LZ4-compressed
-//! differences if these repeat (a map written sequentially), else with as many bits as the largest
-//! number needs (a map written at random is incompressible except for its leading zeros, and a
-//! general compressor would only cost time).
+//! Packing of state chunks. Byte chunks are compressed with LZ4. Number chunks are stored as
+//! LZ4-compressed differences if the differences repeat, as in a sequentially written map.
+//! Otherwise, each number is stored with as many bits as the largest number needs. A randomly
+//! written map is incompressible except for its leading zeros, and a general compressor would only
+//! waste time on it.
 
-/// Length of the sampled runs, spread over the chunk, that determine which packing is smaller.
+/// Length of the sampled runs, spread over the chunk, that decide which packing is smaller.
 const SAMPLE_RUN: usize = 1024;
 const SAMPLE_RUNS: usize = 16;
 
-/// The packing of a chunk, as it is stored.
+/// Packing of a chunk, as stored in the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Packing {
     /// LZ4.
     Bytes = 0,
-    /// Differences of successive numbers, zigzag, LZ4.
+    /// Differences between successive numbers, zigzag-encoded and compressed with LZ4.
     Deltas = 1,
-    /// Each number plus 1 (modulo 2^32, so "none" becomes 0) in a fixed number of bits, stored in
-    /// the first byte.
+    /// Each number plus 1 (modulo 2^32, so "none" becomes 0) in a fixed number of bits. The first
+    /// byte stores the bit count.
     Bits = 2,
 }
 
@@ -49,8 +50,8 @@ fn zigzag_delta(from: u32, to: u32) -> u32 {
     delta << 1 ^ (delta.cast_signed() >> 31).cast_unsigned()
 }
 
-/// Differences in byte planes (all first bytes, all second bytes, ...), in which small differences
-/// form long runs of zeros.
+/// Stores the differences in byte planes (all first bytes, all second bytes, ...), where small
+/// differences form long runs of zeros.
 fn delta_bytes(numbers: &[u32]) -> Vec<u8> {
     let mut raw = vec![0; numbers.len() * 4];
     let mut previous = 0;
@@ -63,7 +64,7 @@ fn delta_bytes(numbers: &[u32]) -> Vec<u8> {
     raw
 }
 
-/// Returns `true` if differences of a sample take less than 3/4 of the space of plain bits.
+/// Returns `true` if the sampled differences take less than 3/4 of the space of plain bits.
 fn deltas_pay(numbers: &[u32], width: u32) -> bool {
     let stride = (numbers.len() / SAMPLE_RUNS).max(SAMPLE_RUN);
     let mut sample = Vec::with_capacity(SAMPLE_RUN * SAMPLE_RUNS);

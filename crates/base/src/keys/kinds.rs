@@ -1,4 +1,4 @@
-//! Kinds of values, with their reader, their description in words and their notation.
+//! Kinds of values, each with its reader, description and notation.
 
 use std::ops::RangeInclusive;
 
@@ -11,22 +11,22 @@ type Answer<T> = Result<Option<T>, LocatedError>;
 /// Reads the value of a key by its kind.
 pub type Reader<K, T> = fn(&K, &Table<'_>, &str) -> Answer<T>;
 
-/// A kind of values, with its bounds.
+/// Kind of value, with its bounds.
 pub trait Kind {
-    /// Type of a value after its bounds are checked.
+    /// Type of the value after its bounds are checked.
     type Value;
 
     /// Reads the value of `key`; `None` if the key is absent.
     fn read(&self, table: &Table<'_>, key: &str) -> Answer<Self::Value>;
 
-    /// Describes the values that a key of this kind takes.
+    /// Describes the values that a key of this kind accepts.
     fn takes(&self) -> String;
 
-    /// Returns the value in the notation of a file.
+    /// Returns the value in file notation.
     fn shown(&self, value: &Self::Value) -> String;
 }
 
-/// Implements kinds of values by their look-up, description and notation.
+/// Implements kinds of values from their look-up, description and notation.
 #[macro_export]
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident $(<$of:ident>)? $(($bounds:ty))? -> $value:ty {
@@ -72,7 +72,7 @@ kinds! {
         |_| "flag".to_owned(),
         |_, flag| flag.to_string(),
     }
-    /// A whole number of 16 bits.
+    /// A 16-bit integer.
     Short -> u16 {
         |_, table, key| {
             let number = table.integer(key, &(0..=u64::from(u16::MAX)))?;
@@ -81,7 +81,7 @@ kinds! {
         |_| format!("whole number, {}", bounds(0, u16::MAX)),
         |_, number| number.to_string(),
     }
-    /// A whole number inside the range.
+    /// An integer in the range.
     Count(RangeInclusive<u32>) -> u32 {
         |kind, table, key| {
             let range = u64::from(*kind.0.start())..=u64::from(*kind.0.end());
@@ -90,13 +90,13 @@ kinds! {
         |kind| format!("whole number, {}", bounds(*kind.0.start(), *kind.0.end())),
         |_, count| count.to_string(),
     }
-    /// A whole number inside the range, which may be large.
+    /// An integer in the range, which may be large.
     Integer(RangeInclusive<u64>) -> u64 {
         |kind, table, key| table.integer(key, &kind.0),
         |kind| format!("whole number, {}", bounds(*kind.0.start() as f64, *kind.0.end() as f64)),
         |_, number| number.to_string(),
     }
-    /// A list of whole numbers inside the range.
+    /// A list of integers in the range.
     Integers(RangeInclusive<u64>) -> Vec<u64> {
         |kind, table, key| table.integers(key, &kind.0),
         |kind| {
@@ -105,7 +105,7 @@ kinds! {
         },
         |_, numbers| format!("{numbers:?}"),
     }
-    /// A number inside the range.
+    /// A number in the range.
     Number(RangeInclusive<f64>) -> f64 {
         |kind, table, key| {
             let value = table.value(key, "a number", number)?;
@@ -114,13 +114,13 @@ kinds! {
         |kind| format!("number, {}", bounds(*kind.0.start(), *kind.0.end())),
         |_, number| number.to_string(),
     }
-    /// A list of numbers inside the range.
+    /// A list of numbers in the range.
     Numbers(RangeInclusive<f64>) -> Vec<f64> {
         |kind, table, key| table.numbers(key, &kind.0),
         |kind| format!("list of numbers, {}", bounds(*kind.0.start(), *kind.0.end())),
         |_, numbers| format!("{numbers:?}"),
     }
-    /// A number inside the range, or a list of them.
+    /// A number in the range, or a list of such numbers.
     NumberOrList(RangeInclusive<f64>) -> Vec<f64> {
         |kind, table, key| {
             if table.is_list(key) {
@@ -131,7 +131,7 @@ kinds! {
         |kind| format!("number or list, {}", bounds(*kind.0.start(), *kind.0.end())),
         |_, numbers| format!("{numbers:?}"),
     }
-    /// A share in percent inside the range.
+    /// A percentage in the range.
     Percent(RangeInclusive<f64>) -> f64 {
         |kind, table, key| {
             let share = table.percent(key)?;
@@ -140,13 +140,13 @@ kinds! {
         |kind| format!("{} %", bounds(*kind.0.start(), *kind.0.end())),
         |_, share| format!("{share} %"),
     }
-    /// A size such as `"16 KiB"`.
+    /// A size, for example `"16 KiB"`.
     Size -> Bytes {
         |_, table, key| table.quantity(key, "\"16 KiB\"", units::parse_size),
         |_| "size".to_owned(),
         |_, size| size.to_string(),
     }
-    /// A size inside the range.
+    /// A size in the range.
     SizeWithin(RangeInclusive<Bytes>) -> Bytes {
         |kind, table, key| {
             let size = Size.read(table, key)?;
@@ -158,7 +158,7 @@ kinds! {
         |kind| format!("size, {} to {}", kind.0.start(), kind.0.end()),
         |_, size| size.to_string(),
     }
-    /// A time such as `"75 us"`.
+    /// A time, for example `"75 us"`.
     Time -> Nanos {
         |_, table, key| table.quantity(key, "\"75 us\"", units::parse_time),
         |_| "time".to_owned(),
@@ -177,7 +177,7 @@ kinds! {
         |_| "list of times".to_owned(),
         |_, times| format!("{times:?}"),
     }
-    /// A rate such as `"550 MB/s"`.
+    /// A rate, for example `"550 MB/s"`.
     Rate -> BytesPerSecond {
         |_, table, key| table.quantity(key, "\"550 MB/s\"", units::parse_rate),
         |_| "rate".to_owned(),
@@ -206,7 +206,7 @@ kinds! {
         |kind| format!("{} above zero", kind.0.name()),
         |kind, value| format!("{value} {}", kind.0.unit()),
     }
-    /// A physical quantity, or a list of them.
+    /// A physical quantity, or a list of physical quantities.
     OfPhysicals(Physical) -> Vec<f64> {
         |kind, table, key| {
             if !table.is_list(key) {
@@ -217,13 +217,13 @@ kinds! {
         |kind| format!("{} or list", kind.0.name()),
         |_, values| format!("{values:?}"),
     }
-    /// A table with its reader.
+    /// A table with its reader function.
     Inner<T>(fn(Table<'_>) -> Result<T, LocatedError>) -> T {
         |kind, table, key| table.optional_table(key)?.map(kind.0).transpose(),
         |_| "table".to_owned(),
         |_, _| String::new(),
     }
-    /// Tables with their reader.
+    /// An array of tables with their reader function.
     Inners<T>(fn(Table<'_>) -> Result<T, LocatedError>) -> Vec<T> {
         |kind, table, key| {
             let tables = table.has(key).then(|| table.array_of_tables(key)).transpose()?;
@@ -232,7 +232,7 @@ kinds! {
         |_| "tables".to_owned(),
         |_, _| String::new(),
     }
-    /// One of some words, each with its value.
+    /// One of a set of words, each mapped to a value.
     Choice<T>(&'static [(&'static str, T)]) -> T {
         |kind, table, key| table.choice(key, kind.0),
         |kind| {
@@ -259,7 +259,7 @@ fn above_zero<T>(
     Err(table.error(key, format!("{key} must be above zero"), None))
 }
 
-/// Formats a range with thousands separators. Omits a maximum that no value of a file can exceed.
+/// Formats a range with thousands separators. Omits a maximum that no file value can exceed.
 fn bounds(least: impl Into<f64>, most: impl Into<f64>) -> String {
     let (least, most) = (least.into(), most.into());
     assert!(least <= most, "no value is in {least} to {most}");

@@ -1,4 +1,5 @@
-//! Extracts the comments of a file by key. In device files they state the sources of the values.
+//! Extracts the comments of a file, by key. In device files, comments state the sources of the
+//! values.
 
 use std::ops::Range;
 
@@ -6,18 +7,19 @@ use toml_edit::{Item, TableLike, Value};
 
 use super::Source;
 
-/// A key, its value as written, and its comment.
+/// A key, its value as written in the file, and its comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Documented {
     /// `table.key`, `tables[0].key`.
     pub key: String,
     /// The value as written in the file, including quotes.
     pub value: String,
-    /// The comment after the value, else the comment lines directly above the key; without `#`.
+    /// The comment after the value, otherwise the comment lines directly above the key, without
+    /// `#`.
     pub comment: String,
     /// Counted from 1.
     pub line: usize,
-    /// Lines below the value that continue its comment.
+    /// Lines below the value that continue the trailing comment.
     pub(super) continued: Range<usize>,
 }
 
@@ -39,7 +41,7 @@ fn walk(source: &Source, table: &dyn TableLike, path: &str, entries: &mut Vec<Do
                     walk(source, inner, &format!("{path}[{i}]"), entries);
                 }
             }
-            // `a.b = 1` inside a table is an inline table without braces of its own.
+            // Inside a table, `a.b = 1` is an inline table without braces.
             Item::Value(Value::InlineTable(inner)) if inner.is_dotted() => {
                 walk(source, inner, &path, entries);
             }
@@ -55,7 +57,7 @@ fn walk(source: &Source, table: &dyn TableLike, path: &str, entries: &mut Vec<Do
     }
 }
 
-/// Returns the comment, and the lines below the value that belong to it.
+/// Returns the comment, and the continuation lines of the comment below the value.
 fn comment_beside(source: &Source, key_line: usize, value_end: usize) -> (String, Range<usize>) {
     let last_line = source.line_of(value_end);
     let line_start = source.line_starts[last_line - 1];
@@ -65,7 +67,7 @@ fn comment_beside(source: &Source, key_line: usize, value_end: usize) -> (String
         return (comment_above(source, key_line), 0..0);
     };
     let mut parts = vec![strip(&rest[offset..])];
-    // Comment lines below a trailing comment, in the same column, continue it.
+    // Comment lines below a trailing comment, in the same column, continue the trailing comment.
     let column = column + offset;
     let following = (last_line + 1..=source.line_starts.len()).map(|n| source.line(n));
     parts.extend(following.map_while(|line| continuation(line, column)));

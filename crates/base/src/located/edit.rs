@@ -1,4 +1,4 @@
-//! Changes values in a file and preserves the rest of its text, including comments.
+//! Changes values in a file and preserves all other text, including comments.
 
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
@@ -9,14 +9,14 @@ use super::LocatedToml;
 pub struct Change {
     /// Dotted: `table.key`.
     pub key: String,
-    /// Value in the notation of the file, with its unit.
+    /// Value in file notation, including its unit.
     pub value: Value,
-    /// The comment for the value; `None` keeps the existing one.
+    /// Comment for the value; `None` preserves the existing comment.
     pub source: Option<String>,
 }
 
 impl Change {
-    /// Sets `key` to `value` with the comment `source`.
+    /// Sets `key` to `value`, with the comment `source`.
     pub fn new(key: &str, value: impl Into<Value>, source: &str) -> Self {
         Self { key: key.to_owned(), value: value.into(), source: Some(source.to_owned()) }
     }
@@ -26,7 +26,7 @@ impl LocatedToml {
     /// Returns the text with `changes` applied. New keys are added to the end of their table.
     ///
     /// # Errors
-    /// Returns the key if its table is not in the file.
+    /// Returns the key if the file does not contain its table.
     pub fn changed(&self, changes: &[Change]) -> Result<String, String> {
         let mut document = self.without_continuations(changes);
         for Change { key, value, source } in changes {
@@ -55,7 +55,7 @@ impl LocatedToml {
         Ok(document.to_string())
     }
 
-    /// Returns the document without continuation lines of the comments that `changes` replace.
+    /// Returns the document without the continuation lines of comments that `changes` replaces.
     fn without_continuations(&self, changes: &[Change]) -> DocumentMut {
         let is_replaced = |key: &str| changes.iter().any(|c| c.key == key && c.source.is_some());
         let rows = self.documented();

@@ -1,4 +1,4 @@
-//! A table of a located file: typed look-ups that record which keys were requested.
+//! Table of a located file, with typed look-ups that record the requested keys.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,23 +16,23 @@ use crate::units::QuantityError;
 /// Looks up keys by [`Kind`]. [`Kind::read`] returns `None` if the key is absent,
 /// [`Table::required`] an error.
 ///
-/// Call [`Table::finish`] on every table: a key that was never requested is a typing error of the
-/// user.
+/// Call [`Table::finish`] on every table: a key that was never requested is a typing error in the
+/// file.
 ///
-/// All tables of a file share a record of the values that were read. [`Table::canonical`] turns it
-/// into a text that is equal for files with equal meaning.
+/// All tables of a file share a record of the values read. [`Table::canonical`] converts this
+/// record into a text that is equal for files with the same meaning.
 #[must_use = "call finish() so that unknown keys are rejected"]
 pub struct Table<'a> {
     source: &'a Source,
     items: &'a dyn TableLike,
-    /// Dotted path of this table, empty for the file itself.
+    /// Dotted path of this table; empty for the root table.
     path: String,
     line: usize,
     asked: RefCell<Vec<String>>,
     record: Record,
 }
 
-/// The values that were read, by dotted key.
+/// The values read so far, by dotted key.
 type Record = Rc<RefCell<BTreeMap<String, String>>>;
 
 impl<'a> Table<'a> {
@@ -50,9 +50,9 @@ impl<'a> Table<'a> {
         Self { record: Rc::clone(&self.record), ..Self::new(self.source, items, path, line) }
     }
 
-    /// Returns every value that was read from the whole file, one `key = value` per line, without
-    /// the `documentary` keys, which describe the drive but do not affect its behaviour. The
-    /// notation of a value ("1 GiB", "1024 MiB") does not matter.
+    /// Returns every value read from the file, as `key = value` lines, without the `documentary`
+    /// keys. Documentary keys describe the drive but do not affect its behaviour. The canonical
+    /// text does not depend on the notation of a value ("1 GiB" or "1024 MiB").
     pub fn canonical(&self, documentary: &[&str]) -> String {
         let record = self.record.borrow();
         let lines = record.iter().filter(|(key, _)| !documentary.contains(&key.as_str()));
@@ -65,8 +65,8 @@ impl<'a> Table<'a> {
         Some(value)
     }
 
-    /// Returns the value that was read under `key`, or else `default`. A file with the default has
-    /// the same canonical text as a file without the key.
+    /// Returns the value read for `key`, or `default` if the file does not have the key. A file
+    /// that states the default has the same canonical text as a file without the key.
     pub fn otherwise<T: PartialEq>(&self, key: &str, value: Option<T>, default: T) -> T {
         match value {
             Some(value) if value != default => value,
@@ -77,10 +77,11 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Returns the value that was read under `key`, which must be present exactly if `is_needed`.
+    /// Returns the value read for `key`, which must be present if and only if `is_needed` is
+    /// `true`.
     ///
     /// # Errors
-    /// Fails with `refusal` if the key is present but not needed.
+    /// Returns the error `refusal` if the key is present but not needed.
     pub fn needed_if<T>(
         &self,
         is_needed: bool,
@@ -95,7 +96,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Returns the dotted path of this table in the file; empty for the file itself.
+    /// Returns the dotted path of this table in the file; empty for the root table.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -105,22 +106,22 @@ impl<'a> Table<'a> {
         self.line
     }
 
-    /// Returns `true` if the key is present. Counts as a request for it.
+    /// Returns `true` if the key is present, and marks it as requested.
     pub fn has(&self, key: &str) -> bool {
         self.item(key).is_some()
     }
 
-    /// Returns all keys in file order. Does not count as a request for them.
+    /// Returns all keys in file order, without marking them as requested.
     pub fn keys(&self) -> Vec<&'a str> {
         self.items.iter().map(|(key, _)| key).collect()
     }
 
-    /// Returns an error at the line of `key`, or of the table if the key is absent.
+    /// Returns an error at the line of `key`, or at the line of the table if the key is absent.
     pub fn error(&self, key: &str, message: impl Display, hint: Option<String>) -> LocatedError {
         self.source.error(self.line_of(key), format!("{key}: {message}"), hint)
     }
 
-    /// Returns the error for a missing key. Suggests a similar key of the table, if there is one.
+    /// Returns the error for a missing key. Suggests a similar key of the table if one exists.
     pub fn missing(&self, key: &str) -> LocatedError {
         let location =
             if self.path.is_empty() { String::new() } else { format!(" in {}", self.path) };
@@ -132,12 +133,12 @@ impl<'a> Table<'a> {
         self.source.error(self.line, format!("missing key '{key}'{location}"), hint)
     }
 
-    /// Returns the value of a key that must be present.
+    /// Returns the value of a required key.
     pub fn required<K: Kind>(&self, key: &str, kind: &K) -> Answer<K::Value> {
         kind.read(self, key)?.ok_or_else(|| self.missing(key))
     }
 
-    /// Converts the value of a key; the error for another type names `wanted`.
+    /// Converts the value of a key; if the type is wrong, the error names `wanted`.
     pub(crate) fn value<T: Debug>(
         &self,
         key: &str,
@@ -149,12 +150,12 @@ impl<'a> Table<'a> {
         Ok(self.read(key, value))
     }
 
-    /// Reads a string; `None` if the key is absent.
+    /// Reads a string; returns `None` if the key is absent.
     pub fn text(&self, key: &str) -> Answer<Option<&'a str>> {
         self.value(key, "text in quotes", Item::as_str)
     }
 
-    /// Returns a number with a unit, such as `example`.
+    /// Returns a number with a unit; `example` shows the notation in errors.
     pub(crate) fn quantity<T: Debug>(
         &self,
         key: &str,
@@ -166,7 +167,7 @@ impl<'a> Table<'a> {
         Ok(self.read(key, value))
     }
 
-    /// Returns a list of numbers with units, such as `example`.
+    /// Returns a list of numbers with units; `example` shows the notation in errors.
     pub(crate) fn quantities<T: Debug>(
         &self,
         key: &str,
@@ -183,7 +184,7 @@ impl<'a> Table<'a> {
         self.item(key).is_some_and(|item| item.as_array().is_some())
     }
 
-    /// Returns a share in percent.
+    /// Returns a percentage.
     pub(crate) fn percent(&self, key: &str) -> Answer<Option<f64>> {
         let Some(text) = self.quantity_text(key, "\"7 %\"")? else { return Ok(None) };
         let value = parse_percent(text).ok_or_else(|| {
@@ -193,7 +194,7 @@ impl<'a> Table<'a> {
         Ok(self.read(key, value))
     }
 
-    /// Returns a whole number without a unit, inside `range`.
+    /// Returns an integer without a unit that is inside `range`.
     pub(crate) fn integer(&self, key: &str, range: &RangeInclusive<u64>) -> Answer<Option<u64>> {
         let Some(value) = self.value(key, "a whole number", Item::as_integer)? else {
             return Ok(None);
@@ -203,7 +204,7 @@ impl<'a> Table<'a> {
         inside.map(Some).ok_or_else(outside)
     }
 
-    /// Returns the value of one of the given words.
+    /// Returns the value of one of the accepted words.
     pub(crate) fn choice<T: Clone>(&self, key: &str, choices: &[(&str, T)]) -> Answer<Option<T>> {
         let Some(text) = self.text(key)? else { return Ok(None) };
         if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
@@ -215,7 +216,7 @@ impl<'a> Table<'a> {
         Err(self.error(key, message, hint))
     }
 
-    /// Returns a list of numbers inside `range`.
+    /// Returns a list of numbers that are inside `range`.
     pub(crate) fn numbers(
         &self,
         key: &str,
@@ -229,7 +230,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Returns a list of whole numbers inside `range`.
+    /// Returns a list of integers that are inside `range`.
     pub(crate) fn integers(
         &self,
         key: &str,
@@ -254,7 +255,7 @@ impl<'a> Table<'a> {
         Ok(Some(self.inner(items, self.join(key), self.line_of(key))))
     }
 
-    /// Returns the tables `[[key]]`, or `key = [{ ... }, { ... }]`; empty if the key is absent.
+    /// Returns the tables `[[key]]` or `key = [{ ... }, { ... }]`; empty if the key is absent.
     pub fn array_of_tables(&self, key: &str) -> Answer<Vec<Table<'a>>> {
         let Some(item) = self.item(key) else { return Ok(Vec::new()) };
         let wrong = || self.wrong(key, item, &format!("tables, [[{}]]", self.join(key)), None);
@@ -276,12 +277,12 @@ impl<'a> Table<'a> {
         Ok(parts.into_iter().enumerate().map(table).collect())
     }
 
-    /// Reads a table that the file must have.
+    /// Reads a required table.
     pub fn required_table(&self, key: &str) -> Answer<Table<'a>> {
         self.optional_table(key)?.ok_or_else(|| self.missing(key))
     }
 
-    /// Rejects the first key that was never requested and suggests the most similar one that was.
+    /// Rejects the first key that was never requested and suggests the most similar requested key.
     pub fn finish(self) -> Answer<()> {
         let asked = self.asked.borrow();
         let Some(key) = self.keys().into_iter().find(|key| !asked.iter().any(|a| a == key)) else {
@@ -326,11 +327,11 @@ impl<'a> Table<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// Returns the line of a key, or of the table if the key is absent.
+    /// Returns the line of a key, or the line of the table if the key is absent.
     pub fn line_of(&self, key: &str) -> usize {
         let Some((position, item)) = self.items.get_key_value(key) else { return self.line };
-        // The span of a header's key is the header; a dotted key has a span, its implied table
-        // none.
+        // The span of a header's key is the header. A dotted key has a span, but the table that it
+        // implies has none.
         let span = position.span().or_else(|| item.span());
         span.map_or(self.line, |span| self.source.line_of(span.start))
     }
@@ -338,7 +339,7 @@ impl<'a> Table<'a> {
     fn quantity_text(&self, key: &str, example: &'static str) -> Answer<Option<&'a str>> {
         let Some(item) = self.item(key) else { return Ok(None) };
         if let Some(value) = number(item) {
-            // A share has only one unit, so the hint can contain the number.
+            // A percentage has only one unit, so the hint can contain the number.
             let share = example.ends_with("%\"").then(|| share_text(value));
             let meant = share.as_deref().unwrap_or(example);
             return Err(self.bare_number(key, self.line_of(key), meant));
@@ -348,7 +349,7 @@ impl<'a> Table<'a> {
     }
 
     fn bare_number(&self, key: &str, line: usize, example: &str) -> LocatedError {
-        let message = format!("{key}: a number with a unit must be text");
+        let message = format!("{key}: a number with a unit must be a quoted string");
         self.source.error(line, message, Some(format!("write, for example, {key} = {example}")))
     }
 
@@ -388,13 +389,13 @@ fn limits<T: Display>(range: &RangeInclusive<T>, unit: &str) -> String {
     format!("{}{unit} to {}{unit}", range.start(), range.end())
 }
 
-/// Returns a bare number as the share that it may stand for: 0.7 and 70 as `"70 %"`.
+/// Returns the percentage that a bare number may stand for: `"70 %"` for 0.7 and for 70.
 fn share_text(value: f64) -> String {
     let pct = if value > 0.0 && value < 1.0 { 100.0 * value } else { value };
     format!("\"{} %\"", (1e9 * pct).round() / 1e9) // 7 for 0.07, not 7.000000000000001
 }
 
-/// `"7 %"` or `"7%"` as 7.0; `None` for anything else.
+/// Parses `"7 %"` or `"7%"` as 7.0; returns `None` for any other text.
 pub(super) fn parse_percent(text: &str) -> Option<f64> {
     text.trim().strip_suffix('%')?.trim_end().parse().ok().filter(|value: &f64| value.is_finite())
 }

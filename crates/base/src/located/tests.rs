@@ -1,4 +1,4 @@
-//! Tests errors of mistyped files and values of correct ones.
+//! Tests the errors for mistyped files and the values read from correct files.
 
 use super::*;
 use crate::keys::{Choice, Integer, Kind, Numbers, Percent, PositiveRate, Size, Text, Time, Times};
@@ -95,7 +95,7 @@ fn unknown_units_get_the_most_similar_unit() {
 #[test]
 fn a_number_without_a_unit_is_rejected() {
     let error = failure("block = 4096", |t| t.required("block", &Size));
-    assert_eq!(error.to_string(), "d.toml:1: block: a number with a unit must be text");
+    assert_eq!(error.to_string(), "d.toml:1: block: a number with a unit must be a quoted string");
     assert_eq!(error.hint.as_deref(), Some("write, for example, block = \"16 KiB\""));
     for (text, meant) in
         [("70", "70"), ("0.7", "70"), ("0.07", "7"), ("\"70\"", "70"), ("\"x\"", "7")]

@@ -1,9 +1,9 @@
-//! Mutations of texts for parsers, for the property tests of all crates.
+//! Mutations of parser inputs, for the property tests of all crates.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// Values that are invalid in most places of a text.
+/// Values that are invalid in most positions of a text.
 const VALUES: [&str; 30] = [
     "0",
     "1",
@@ -40,7 +40,7 @@ const VALUES: [&str; 30] = [
 /// One mutation of a text.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    /// Replaces the value of a line, the part after "=".
+    /// Replaces the value in a line, which is the text after "=".
     Value(Index, &'static str),
     Drop(Index),
     Double(Index),
@@ -99,7 +99,7 @@ pub(crate) fn mutated(text: &str, changes: &[Change]) -> String {
     lines.join("\n")
 }
 
-/// Returns the texts of all files of a folder of the repository that end with `suffix`.
+/// Returns the contents of all files in a repository folder whose names end with `suffix`.
 pub(crate) fn corpus(folder: &str, suffix: &str) -> Vec<String> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let mut paths: Vec<_> =

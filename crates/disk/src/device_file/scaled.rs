@@ -1,5 +1,5 @@
-//! Scales a disk down: fewer tracks with the same properties. Seek times depend on the share of the
-//! stroke, so a scaled disk has the same latencies as the original.
+//! Scales a disk down: the scaled disk has fewer tracks with the same properties. Seek times depend
+//! on the fraction of the full stroke, so a scaled disk has the same latencies as the original.
 
 use writecliff_base::located::Change;
 use writecliff_base::{Bytes, SLOT_BYTES};
@@ -10,7 +10,7 @@ use crate::config::DiskConfig;
 pub const SCALES: [f64; 6] = [64.0, 32.0, 16.0, 8.0, 4.0, 2.0];
 
 /// Returns the changes to the device file for a disk that is `scale` times smaller. The flash cache
-/// of a hybrid disk keeps its share of the capacity.
+/// of a hybrid disk is scaled by the same factor as the capacity.
 pub fn scaled(config: &DiskConfig, scale: f64) -> Vec<Change> {
     let smaller = |key: &str, size: Bytes| {
         let blocks = (size.0 as f64 / scale / SLOT_BYTES as f64).round_ties_even().max(1.0);

@@ -1,8 +1,8 @@
 //! Scheduling of media accesses.
 //!
 //! The command with the shortest access time (seek plus rotation) is served first, unless the
-//! oldest one has waited longer than the age limit. Cached writes are written back when the host
-//! requests nothing, when the cache is full, or when a flush waits for them.
+//! oldest command has waited longer than the age limit. Cached writes are written back when the
+//! host has no pending commands, when the cache is full, or when a flush waits for them.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, SECTOR_BYTES};
@@ -41,7 +41,7 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// Returns the number of sectors of the write cache that this access writes back.
+    /// Returns the number of write cache sectors that this access writes back.
     pub(super) fn cached_sectors(&self) -> u64 {
         match self {
             Self::Destage { extent, .. } => extent.last + 1 - extent.first,
@@ -50,13 +50,14 @@ impl Work {
     }
 }
 
-/// A possible next access, and the estimated time until its data start to pass.
+/// A candidate for the next access, with the estimated time until its data start to pass under the
+/// head.
 #[derive(Clone, Copy)]
 struct Candidate {
     is_cached: bool,
     index: usize,
     wait: Nanos,
-    /// Time until the access ends, if read-ahead is already approaching its data.
+    /// Time until the access ends, if read-ahead is already approaching the data.
     follows: Option<Nanos>,
 }
 
@@ -66,7 +67,7 @@ impl Disk {
         self.start_next();
     }
 
-    /// Starts the next media access, if the arm is free and one is pending.
+    /// Starts the next media access if the arm is free and an access is pending.
     pub(super) fn start_next(&mut self) {
         if self.work.is_some() || (self.queue.is_empty() && !self.must_destage()) {
             return;
@@ -149,7 +150,7 @@ impl Disk {
         Candidate { is_cached: false, index, wait, follows }
     }
 
-    /// Finishes the media access in progress. Always returns `None`, because completions first
+    /// Finishes the media access in progress. Always returns `None` because completions first
     /// travel over the link.
     pub(super) fn work_done(&mut self) -> Option<u16> {
         debug_assert!(
@@ -187,7 +188,8 @@ impl Disk {
         None
     }
 
-    /// Sends read data to the host; most of it was already sent while the rest was being read.
+    /// Sends the read data that are still on the drive; most data were already sent during the
+    /// media access.
     fn send(&mut self, number: u16, began: Nanos) {
         let length = self.core.in_flight(number).0.length;
         let early = u64::from(length).saturating_sub(BURST_BYTES);
@@ -206,14 +208,14 @@ impl Disk {
         !waits && !moves
     }
 
-    /// Resumes the access in progress of a restored disk. Returns `false` if the disk is in an
-    /// impossible state.
+    /// Resumes the access that was in progress when the disk was saved. Returns `false` if the disk
+    /// state is invalid.
     pub(crate) fn resume(&mut self) -> bool {
         let work = self.work.take();
         let in_progress = match work {
             Some((Work::Destage { extent, .. }, _)) => Some(extent),
             Some((Work::Recalibrate, _)) | None => None,
-            // A saved disk has no host commands.
+            // A saved disk has no outstanding host commands.
             Some((Work::Read { .. } | Work::Write { .. }, _)) => return false,
         };
         let sectors = self.config.user_capacity.0 / SECTOR_BYTES;

@@ -1,4 +1,4 @@
-//! A disk with round-number timings, and helpers to load it.
+//! A disk with round timing values, and helper functions that run commands on it.
 
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_disk::{Disk, DiskConfig, device_file};
@@ -43,9 +43,9 @@ queue_depth = 64
 "#;
 
 pub(crate) const CAPACITY: u64 = 20_000_000_000;
-/// Duration of a turn at 6,000 rpm.
+/// Duration of one revolution at 6,000 rpm.
 pub(crate) const TURN: Nanos = Nanos(10_000_000);
-/// Firmware, link and status of a 4 KiB read.
+/// Firmware, link and status time of a 4 KiB read.
 pub(crate) const OVERHEAD: Nanos = Nanos(20_000 + 13_654 + 1_000);
 
 /// Returns the configuration with `changes` of `(from, to)` applied to the device file.
@@ -67,7 +67,7 @@ pub(crate) fn command(operation: Operation, offset: u64, length: u32, tag: u32) 
     Command { operation, offset, length, content, stream, queue: 0, tag }
 }
 
-/// Runs one command on an idle disk; returns its service time.
+/// Runs one command on an idle disk and returns its service time.
 pub(crate) fn alone(disk: &mut Disk, operation: Operation, offset: u64, length: u32) -> Nanos {
     let begin = disk.now();
     disk.submit(begin, command(operation, offset, length, 0));
@@ -76,7 +76,7 @@ pub(crate) fn alone(disk: &mut Disk, operation: Operation, offset: u64, length: 
     done.at - begin
 }
 
-/// Runs `count` commands with `depth` outstanding; returns their completions in order.
+/// Runs `count` commands at queue depth `depth` and returns their completions in order.
 pub(crate) fn keep(
     disk: &mut Disk,
     depth: usize,
@@ -96,7 +96,7 @@ pub(crate) fn keep(
     completions
 }
 
-/// Returns random 4 KiB blocks over the whole disk.
+/// Returns random 4 KiB blocks over the entire disk.
 pub(crate) fn random_blocks(
     seed: u64,
     operation: Operation,

@@ -1,10 +1,10 @@
-//! Tests which device files of disks are rejected, and with which messages.
+//! Tests which device files of hard disks are rejected, and the error messages.
 
 use crate::common::DISK;
 use writecliff_base::located::LocatedToml;
 use writecliff_disk::device_file;
 
-/// Returns the message and hint for the device file with one change.
+/// Returns the message and hint for the device file with one change applied.
 fn refused(from: &str, to: &str) -> String {
     assert!(DISK.contains(from), "{from}");
     let error = device_file::read(&DISK.replace(from, to), "disk.toml", 1).unwrap_err();

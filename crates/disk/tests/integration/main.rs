@@ -1,6 +1,7 @@
-//! Tests of a disk through its host interface: timing, states and device files.
+//! Tests a hard disk through its host interface: timing, states and device files.
 //!
-//! All tests are one program, because each further program would link the whole simulator again.
+//! All tests are in one program because each additional program would link the whole simulator
+//! again.
 
 mod common;
 mod device_files;

@@ -18,7 +18,7 @@ const EVERYTHING: [(&str, &str); 4] = [
     ("[link]", HYBRID),
 ];
 
-/// Returns a load of reads and writes, half of them in a few hot blocks.
+/// Returns a workload of reads and writes, half of them to a few hot blocks.
 fn mixed(seed: u64) -> impl FnMut(usize) -> (Operation, u64, u32) {
     let mut random = Prng::new(seed);
     move |_| {

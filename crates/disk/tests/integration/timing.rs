@@ -1,4 +1,4 @@
-//! Tests timing against closed forms.
+//! Tests timing against closed-form results.
 
 use crate::common::{
     self, CAPACITY, OVERHEAD, TURN, alone, config, disk, keep, random_blocks, rate,
@@ -7,7 +7,7 @@ use writecliff_base::{Nanos, Prng};
 use writecliff_host_interface::Drive;
 use writecliff_host_interface::Operation::{Flush, Read, Trim, Write};
 
-/// Returns sequential reads of `length` bytes from `start` on.
+/// Returns sequential reads of `length` bytes, starting at `start`.
 fn sequence(
     start: u64,
     length: u32,
@@ -15,7 +15,7 @@ fn sequence(
     move |index| (Read, start + index as u64 * u64::from(length), length)
 }
 
-/// Returns the mean seek time between uniformly drawn sectors, by sampling the layout.
+/// Returns the mean seek time between uniformly distributed sectors, by sampling the layout.
 fn mean_seek_ns() -> f64 {
     let config = config(&[]);
     let layout = config.layout().unwrap();
@@ -63,7 +63,7 @@ fn sequential_reads_reach_the_rate_of_their_zone() {
 
 #[test]
 fn small_sequential_reads_are_served_by_read_ahead() {
-    // A fast host waits for the platters; a slow one finds everything in the cache.
+    // A fast host waits for the platters; a slow host finds all data in the cache.
     let mut quick = disk(&[]);
     let measured = rate(&keep(&mut quick, 1, 20_000, sequence(0, 4096))) * 4096.0;
     let zone = quick.config().layout().unwrap().rate(0);
@@ -88,8 +88,8 @@ fn sequential_writes_stream_if_the_next_one_arrives_in_time() {
     assert!((rate_at(4, &[]) / zone - 1.0).abs() < 0.02);
     let cached = rate_at(1, &[("write_cache = false", "write_cache = true")]);
     assert!((cached / zone - 1.0).abs() < 0.05, "{cached}");
-    // At depth 1 every write has just missed its first sector, so a quarter of a turn of data takes
-    // whole turns.
+    // At queue depth 1, every write has just missed its first sector, so transferring a quarter of
+    // a track takes whole revolutions.
     let alone = rate_at(1, &[]);
     assert!(alone < 0.35 * zone, "{alone}");
 }
@@ -129,7 +129,7 @@ fn no_command_waits_much_beyond_the_age_limit() {
         longest
     };
     let (free, bound) = (longest("10 s"), longest("900 ms"));
-    // After the oldest, others may be nearly as old.
+    // Other commands may be nearly as old as the oldest command.
     assert!(bound < Nanos(1_800_000_000) && bound < free, "{bound} and {free}");
 }
 
@@ -158,7 +158,7 @@ fn a_flush_waits_for_cached_writes_and_a_trim_does_not() {
     assert!(alone(&mut disk, Trim, 0, 4096) < Nanos(100_000));
     assert!(alone(&mut disk, Flush, 0, 0) > Nanos(20_000_000));
     assert!(disk.check_invariants().is_ok());
-    // Nothing is left to write back.
+    // No cached writes remain to be written back.
     assert!(alone(&mut disk, Flush, 0, 0) < Nanos(100_000));
 }
 
@@ -171,7 +171,8 @@ fn retries_cost_turns_and_recalibrations_their_measurements() {
     };
     let (plain, _) = mean(&[]);
     let (shaken, counters) = mean(&[("\"0 %\"", "\"10 %\"")]);
-    // With at most three retries: 0.1 + 0.01 + 0.001 turns per access.
+    // With at most three retries, an access takes 0.1 + 0.01 + 0.001 additional revolutions on
+    // average.
     let expected = 0.111 * TURN.0 as f64;
     assert!(((shaken - plain) / expected - 1.0).abs() < 0.1, "{shaken} {plain}");
     assert!((counters.arm.retries as f64 / 5000.0 - 0.111).abs() < 0.015, "{counters:?}");
@@ -180,7 +181,8 @@ fn retries_cost_turns_and_recalibrations_their_measurements() {
     let (warm, counters) = mean(&[("retries = 3", text)]);
     let seconds = 5000.0 * warm / 1e9;
     assert!((counters.arm.recalibrations as f64 - seconds / 5.0).abs() < 2.0, "{counters:?}");
-    // Three seeks of a third of the stroke and six measurements of a turn and a head switch.
+    // The expected time covers three seeks over a third of the stroke, and six measurements of one
+    // revolution and one head switch.
     let each = (warm - plain) * 5000.0 / counters.arm.recalibrations as f64;
     assert!((80e6..110e6).contains(&each), "{each}");
 }

@@ -1,5 +1,5 @@
-//! AutoStream's two schemes: sequentiality, frequency, recency ([`Sfr`]) and [`MultiQueue`]. Both
-//! keep statistics of fixed-size chunks of the address space.
+//! AutoStream's two schemes: sequentiality, frequency and recency ([`Sfr`]), and [`MultiQueue`].
+//! Both schemes store statistics of fixed-size chunks of the address space.
 
 use super::{Assigner, Piece};
 use crate::BlockRequest;
@@ -9,8 +9,8 @@ fn chunks(blocks: u32, size: u32) -> usize {
     blocks.div_ceil(size) as usize
 }
 
-/// Splits a request at chunk boundaries; each item is the chunk, the first block and the block
-/// count.
+/// Splits a request at chunk boundaries; each item contains the chunk, the first block and the
+/// block count.
 fn split(block: u32, count: u32, size: u32) -> impl Iterator<Item = (usize, u32, u32)> {
     let end = block + count;
     let mut next = block;
@@ -24,7 +24,7 @@ fn split(block: u32, count: u32, size: u32) -> impl Iterator<Item = (usize, u32,
     })
 }
 
-/// Size of a chunk of SFR: 2 MiB.
+/// SFR chunk size: 2 MiB.
 const SFR_CHUNK_BLOCKS: u32 = 512;
 /// Decay period: 64 MiB written.
 const DECAY_BLOCKS: u32 = 16_384;
@@ -32,20 +32,21 @@ const DECAY_BLOCKS: u32 = 16_384;
 /// AutoStream SFR: sequentiality, frequency, recency (Yang, Pandurangan, Choi, Balakrishnan:
 /// "AutoStream: automatic stream management for multi-streamed SSDs", SYSTOR 2017).
 ///
-/// A table keeps a write count for each chunk. When a chunk is written, its count is first divided
-/// by 2^n, where n is the number of whole decay periods since its last write, and then incremented.
-/// The stream is the logarithm of the count, rounded down. A write that begins where the previous
-/// one ended takes the previous write's stream; any other takes the stream from the table as it was
-/// before the write was counted.
+/// A table stores a write count for each chunk. When a chunk is written, its count is first divided
+/// by 2^n and then incremented, where n is the number of whole decay periods since the chunk's last
+/// write. The stream number is the logarithm of the count, rounded down. A write that starts where
+/// the previous write ended takes the stream of the previous write. Any other write takes the
+/// stream from the table before the write is counted.
 ///
-/// We had no access to the text of the paper. The implementation follows the claims of its authors'
-/// patent (US 10656838: sequential writes keep the stream, the recency weight depends on the time
-/// since the last access and the decay period, the table is updated after the stream was chosen)
-/// and open reimplementations: the simulator by SepBIT's authors (github.com/fallfish/sepbit,
-/// `trace_replay`: 2 MiB, 64 MiB written, ln) and two in other systems (both 2 MiB; 30 s with
-/// log10, and 10 s). Chunk size, decay period and logarithm base are those of the first, which
-/// also counts time in blocks written. The sources disagree on the period, the base and whether the
-/// division comes before the increment; which variant the paper uses could not be verified.
+/// The text of the paper was not available to us. The implementation follows the claims of the
+/// authors' patent (US 10656838): sequential writes retain the stream, the recency weight depends
+/// on the time since the last access and the decay period, and the table is updated after the
+/// stream is chosen. It also follows open reimplementations: the simulator by SepBIT's authors
+/// (github.com/fallfish/sepbit, `trace_replay`: 2 MiB, 64 MiB written, ln) and two in other systems
+/// (both 2 MiB; 30 s with log10, and 10 s). Chunk size, decay period and logarithm base are those
+/// of the first reimplementation, which also measures time in blocks written. The sources disagree
+/// on the period, the logarithm base and whether the division precedes the increment. The variant
+/// used in the paper could not be verified.
 pub struct Sfr {
     streams: u16,
     chunks: Vec<CountedChunk>,
@@ -94,7 +95,7 @@ impl Assigner for Sfr {
     }
 }
 
-/// Size of a chunk: 1 MiB.
+/// Chunk size of the multi-queue scheme: 1 MiB.
 const CHUNK_BLOCKS: u32 = 256;
 const NONE: u32 = u32::MAX;
 
@@ -115,24 +116,25 @@ struct Queue {
     tail: u32,
 }
 
-/// AutoStream multi-queue (Yang et al., SYSTOR 2017; the queues are those of Zhou, Philbin, Li:
-/// "The multi-queue replacement algorithm", USENIX ATC 2001).
+/// AutoStream multi-queue (Yang et al., SYSTOR 2017; the queues follow Zhou, Philbin, Li: "The
+/// multi-queue replacement algorithm", USENIX ATC 2001).
 ///
-/// Time is counted in chunk accesses. A chunk that has been written 2^k times is in queue k and
-/// moves to its tail after each write; its next write goes to stream k. A chunk expires when it has
-/// not been written for one lifetime. The lifetime is the time between the last two writes to the
-/// hottest chunk, updated whenever a chunk exceeds the highest write count so far. Every write also
-/// checks the head of each queue: an expired head moves to the tail of the next lower queue and
-/// gets a new expiry time. It keeps its write count, so the next write to it promotes it again. If
-/// the expired chunk was the hottest, the next one in its queue becomes the hottest.
+/// Time is measured in chunk accesses. A chunk that has been written 2^k times is in queue k and
+/// moves to the tail of the queue after each write; its next write goes to stream k. A chunk
+/// expires when it has not been written for one lifetime. The lifetime is the time between the last
+/// two writes to the hottest chunk, updated whenever a chunk exceeds the highest write count so
+/// far. Every write also checks the head of each queue. An expired head moves to the tail of the
+/// next lower queue and gets a new expiry time. The demoted chunk retains its write count, so its
+/// next write promotes it again. If the expired chunk was the hottest, the next chunk in its queue
+/// becomes the hottest.
 ///
-/// We had no access to the text of the paper. The implementation follows three other sources: the
-/// article on multi-queue replacement (queue by log2 of the count, expiry, one demotion per queue
-/// and access), the claims of the authors' patent (US 10656838: the stream is chosen before the
-/// chunk is promoted), and two open reimplementations, one of them in the simulator by SepBIT's
-/// authors (github.com/fallfish/sepbit, `trace_replay`: 1 MiB chunks, as here; the other uses
-/// 2 MiB). The reimplementations use ln and log10 instead of log2; the paper's base could not be
-/// verified.
+/// The text of the paper was not available to us. The implementation follows three other sources.
+/// The first is the article on multi-queue replacement (queue by log2 of the count, expiry, one
+/// demotion per queue and access). The second is the claims of the authors' patent (US 10656838:
+/// the stream is chosen before the chunk is promoted). The third is two open reimplementations, one
+/// of them in the simulator by SepBIT's authors (github.com/fallfish/sepbit, `trace_replay`: 1 MiB
+/// chunks, as here; the other uses 2 MiB). The reimplementations use ln and log10 instead of log2;
+/// the base used in the paper could not be verified.
 pub struct MultiQueue {
     chunks: Vec<Chunk>,
     queues: Vec<Queue>,
@@ -193,7 +195,7 @@ impl MultiQueue {
         chunk.expires = self.clock.saturating_add(self.lifetime);
     }
 
-    /// Demotes the head of each queue if it has expired.
+    /// Demotes the head of each queue if the head has expired.
     fn demote(&mut self) {
         for queue in (1..self.queues.len() as u16).rev() {
             let head = self.queues[usize::from(queue)].head;

@@ -1,9 +1,8 @@
-//! Stream assignment schemes: they choose the stream of each write when the host gives none.
+//! Stream assignment schemes, which choose the stream of each write when the host specifies none.
 //!
 //! A scheme sees the writes and TRIMs in order, like a block driver, but not the drive's internal
-//! state. Only the oracle has future knowledge. Time is counted in blocks written, so a scheme
-//! assigns the same streams on the fast-forward clock and in a timed replay. All schemes are
-//! deterministic.
+//! state. Only the oracle has future knowledge. Time is measured in blocks written, so a scheme
+//! assigns the same streams in fast-forward and in a timed replay. All schemes are deterministic.
 //!
 //! | file | scheme | source |
 //! |---|---|---|
@@ -40,24 +39,24 @@ pub trait Assigner {
     /// blocks written before this request.
     fn write(&mut self, request: &BlockRequest, clock: u32, pieces: &mut Vec<Piece>);
 
-    /// Informs the scheme of trimmed blocks. Does nothing by default.
+    /// Notifies the scheme of trimmed blocks. Does nothing by default.
     fn trim(&mut self, _request: &BlockRequest, _clock: u32) {}
 }
 
 words! {
-    /// The available schemes.
+    /// Available stream assignment schemes.
     pub enum Scheme {
         /// Sends all writes to the default stream.
         None = "none",
-        /// Uses the streams of the trace, which its rules assign.
+        /// Uses the streams in the trace, as assigned by rules.
         Rules = "rules",
-        /// Classifies by sequentiality, frequency and recency (AutoStream).
+        /// Classifies writes by sequentiality, frequency and recency (AutoStream).
         Sfr = "sfr",
-        /// Classifies by access frequency in several queues (AutoStream).
+        /// Classifies writes by access frequency in several queues (AutoStream).
         MultiQueue = "multi-queue",
-        /// Infers death times from the blocks that writes invalidate (SepBIT).
+        /// Infers death times from the data that writes invalidate (SepBIT).
         SepBit = "sepbit",
-        /// Uses the death times of the trace.
+        /// Uses the death times that are known from the trace.
         Oracle = "oracle",
     }
 }
@@ -85,7 +84,7 @@ impl Scheme {
     }
 }
 
-/// The scheme `none`: every write goes to the default stream, as from a host without streams.
+/// Scheme `none`: every write goes to the default stream, as from a host without stream support.
 pub struct NoStreams;
 
 impl Assigner for NoStreams {
@@ -94,11 +93,11 @@ impl Assigner for NoStreams {
     }
 }
 
-/// The scheme `rules`: uses the stream that each request of the trace carries, set by a user's
-/// rules or by the write-lifetime hints of the traced program.
+/// Scheme `rules`: uses the stream that each trace request carries, set by user rules or by the
+/// write-lifetime hints of the traced program.
 ///
-/// A stream number that the drive does not support falls back to the default stream 0, as in NVMe
-/// for streams that could not be opened (NVMe Base Specification, Streams Directive).
+/// A stream number that the drive does not support falls back to default stream 0, like streams
+/// that could not be opened in NVMe (NVMe Base Specification, Streams Directive).
 pub struct Given {
     streams: u16,
 }
@@ -116,8 +115,8 @@ impl Assigner for Given {
     }
 }
 
-/// Wraps a scheme and sends a random share of the writes to a wrong stream, each of the other
-/// streams being equally likely. Measures how sensitive a scheme is to mispredictions.
+/// Wraps a scheme and sends a random fraction of the writes to a wrong stream, where all other
+/// streams are equally likely. This wrapper measures how sensitive a scheme is to mispredictions.
 pub struct MisTag<'a> {
     inner: Box<dyn Assigner + 'a>,
     share: f64,
@@ -126,7 +125,7 @@ pub struct MisTag<'a> {
 }
 
 impl<'a> MisTag<'a> {
-    /// Sends the share `share` of the writes of `inner` to a random other stream.
+    /// Sends the fraction `share` of the writes of `inner` to a random other stream.
     pub fn new(inner: Box<dyn Assigner + 'a>, share: f64, streams: u16, seed: u64) -> Self {
         Self { inner, share, streams, random: Prng::derive(seed, 0x6d69_7374) }
     }
@@ -149,8 +148,8 @@ impl Assigner for MisTag<'_> {
     }
 }
 
-/// Appends one block: extends the last piece of this write if the stream is the same, else starts a
-/// new piece. `begin` is the index of the first piece of this write.
+/// Appends one block: extends the last piece of this write if the stream is the same, otherwise
+/// starts a new piece. `begin` is the index of the first piece of this write.
 #[inline]
 fn push_block(pieces: &mut Vec<Piece>, begin: usize, stream: u16) {
     match pieces[begin..].last_mut() {

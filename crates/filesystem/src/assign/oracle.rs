@@ -1,26 +1,26 @@
-//! The oracle: assigns streams by the time at which data are invalidated, which a first pass over
+//! Oracle scheme: assigns streams by the time when data are invalidated, which a first pass over
 //! the trace determines.
 //!
-//! Invalidation (death) times can be mapped to streams in several ways. The best one depends on the
-//! trace, so a replay tries all of them on the fast-forward clock and keeps the best:
+//! Invalidation (death) times can be mapped to streams in several ways. The best mapping depends on
+//! the trace, so a replay evaluates all mappings in fast-forward and uses the best:
 //!
-//! * **epochs**: divides time into epochs. Data that die in the same epoch share a stream; streams
+//! * **epochs**: divides time into epochs. Data that die in the same epoch share a stream. Streams
 //!   are assigned to epochs round-robin, and the last stream takes data that die further in the
-//!   future. This is the future-knowledge scheme that SepBIT is compared with, with epochs instead
-//!   of open segments;
-//! * **lifetimes**: divides data by quantiles of their lifetime, so that each stream receives an
-//!   equal share of the writes;
+//!   future. This is the future-knowledge scheme that SepBIT is compared with, but with epochs
+//!   instead of open segments;
+//! * **lifetimes**: divides data by quantiles of their lifetime, so that each stream receives the
+//!   same number of writes;
 //! * **powers**: divides data at lifetime bounds that grow by a factor of four;
 //! * **least spare**: chooses the lifetime bounds that need the least spare space if reclaim units
-//!   are erased only when all their data are dead. Dead data of a stream wait for the longest-lived
-//!   data in their reclaim unit; by Little's law they occupy their write rate times that waiting
-//!   time. Dynamic programming over lifetime quantiles finds the bounds with the least total over
-//!   all streams;
-//! * **given**: uses the streams of the trace, if it has rules.
+//!   are erased only when all their data are dead. Dead data in a stream wait for the longest-lived
+//!   data in their reclaim unit. By Little's law, dead data occupy their write rate times that
+//!   waiting time. Dynamic programming over lifetime quantiles finds the bounds with the smallest
+//!   total over all streams;
+//! * **given**: uses the streams in the trace, if rules assigned them.
 //!
-//! The oracle is therefore never worse than the rules, and it bounds what assignment by lifetime
-//! can achieve with these methods. It is not a proven optimum: the optimal data placement for a
-//! given garbage-collection policy is unknown.
+//! The oracle is therefore never worse than the rules, and is the upper bound on what
+//! lifetime-based assignment can achieve with these methods. The oracle is not a proven optimum:
+//! the optimal data placement for a given garbage-collection policy is unknown.
 
 use super::{Assigner, Piece, push_block};
 use crate::{BlockRequest, NEVER};
@@ -28,21 +28,21 @@ use crate::{BlockRequest, NEVER};
 /// Mapping of death times to streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucketing {
-    /// Length of an epoch, in blocks written.
+    /// Epoch length in blocks written.
     Epochs(u32),
-    /// Lifetime quantiles: each stream gets the same number of blocks.
+    /// Lifetime quantiles: each stream receives the same number of blocks.
     Lifetimes,
     /// The first lifetime bound, in blocks written.
     Powers(u32),
     /// Lifetime bounds that need the least spare space.
     LeastSpare,
-    /// Ignores death times and uses the streams of the trace.
+    /// Ignores death times and uses the streams in the trace.
     Given,
 }
 
-/// Factor between successive bounds of `Powers`.
+/// Factor between successive lifetime bounds of `Powers`.
 const GROWTH: u32 = 4;
-/// Number of quantiles of each kind that are candidates for the bounds of `LeastSpare`.
+/// Number of quantiles of each kind that are candidate bounds of `LeastSpare`.
 const STEPS: usize = 256;
 
 /// A scheme that knows when each block's data will be invalidated.
@@ -50,13 +50,13 @@ pub struct Oracle<'a> {
     deaths: &'a [u32],
     streams: u16,
     bucketing: Bucketing,
-    /// Ascending lifetime bounds: lifetimes below the first go to stream 0, below the second to
-    /// stream 1, and so on.
+    /// Ascending lifetime bounds: lifetimes below the first bound go to stream 0, lifetimes below
+    /// the second bound to stream 1, and so on.
     bounds: Vec<u32>,
 }
 
 impl<'a> Oracle<'a> {
-    /// Creates the oracle from the trace's death times as [`crate::deaths`] returns them.
+    /// Creates the oracle from the trace's death times, as returned by [`crate::deaths`].
     pub fn new(deaths: &'a [u32], streams: u16, bucketing: Bucketing) -> Self {
         let bounds = match bucketing {
             Bucketing::Epochs(_) | Bucketing::Given => Vec::new(),
@@ -97,8 +97,7 @@ impl<'a> Oracle<'a> {
     }
 }
 
-/// Returns the sorted lifetimes of a systematic sample of the writes, which is equal for equal
-/// traces.
+/// Returns the sorted lifetimes of a systematic sample of the writes; the sample is deterministic.
 fn lifetimes(deaths: &[u32]) -> Vec<u32> {
     let lifetime = |(clock, &death): (usize, &u32)| match death {
         NEVER => NEVER,
@@ -110,8 +109,8 @@ fn lifetimes(deaths: &[u32]) -> Vec<u32> {
     lives
 }
 
-/// Returns the lifetime bounds that divide the writes into `parts` equal shares; equal bounds are
-/// merged.
+/// Returns the lifetime bounds that divide the writes into `parts` groups of equal size; equal
+/// bounds are merged.
 fn quantiles(deaths: &[u32], parts: usize) -> Vec<u32> {
     let lives = lifetimes(deaths);
     let mut bounds: Vec<u32> =
@@ -120,8 +119,8 @@ fn quantiles(deaths: &[u32], parts: usize) -> Vec<u32> {
     bounds
 }
 
-/// Returns the lifetime bounds that keep the least dead data waiting, see the module documentation.
-/// Data that outlive the trace count as living for its full length.
+/// Returns the lifetime bounds that minimise the waiting dead data; see the module documentation.
+/// Data that outlive the trace count as having a lifetime equal to the trace length.
 fn least_spare(deaths: &[u32], parts: usize) -> Vec<u32> {
     let mut lives = lifetimes(deaths);
     let whole = deaths.len() as u32;
@@ -135,7 +134,7 @@ fn least_spare(deaths: &[u32], parts: usize) -> Vec<u32> {
         }))
         .collect();
     // Candidates for the first index of a bucket are quantiles by number of writes and by sum of
-    // lifetimes, because a few long-lived data matter as much as many short-lived ones. Equal
+    // lifetimes, because a few long-lived data matter as much as many short-lived data. Equal
     // lifetimes stay in one bucket.
     let total = sums[lives.len()] as u128;
     let by_count = (0..STEPS).map(|step| step * lives.len() / STEPS);
@@ -151,15 +150,15 @@ fn least_spare(deaths: &[u32], parts: usize) -> Vec<u32> {
     cuts.sort_unstable();
     cuts.dedup();
     cuts.push(lives.len());
-    // Waiting dead data of the bucket between two cuts: all data wait for the longest-lived.
+    // Waiting dead data of the bucket between two cuts: all data wait for the longest-lived data.
     let waits = |from: usize, to: usize| {
         let (from, to) = (cuts[from], cuts[to]);
         u64::from(lives[to - 1]) * (to - from) as u64 - (sums[to] - sums[from])
     };
     let last = cuts.len() - 1;
     let parts = parts.min(last);
-    // best[end] is the least cost of the buckets so far, ending at that cut; begin[part][end] is
-    // the first cut of the last of these buckets.
+    // best[end] is the lowest cost of the buckets so far, ending at that cut; begin[part][end] is
+    // the first cut of the last bucket.
     let mut best: Vec<u64> =
         (0..=last).map(|end| if end == 0 { 0 } else { waits(0, end) }).collect();
     let mut begin = Vec::new();

@@ -5,27 +5,27 @@
 //!
 //! A write that invalidates data younger than the bound is considered short-lived (class 1). All
 //! other writes, including new data, are long-lived (class 2). The bound is the mean lifespan of 16
-//! garbage-collected segments of class 1, from their first write to their collection. It is
-//! infinite at first and is recomputed after each batch of 16 segments. Data relocated by garbage
-//! collection go to class 3 if they come from class 1, else to classes 4 to 6 by age, with limits
-//! at 4 and 16 times the bound.
+//! garbage-collected class 1 segments, from their first write to their collection. The bound is
+//! initially infinite and is recomputed after each batch of 16 segments. Data relocated by garbage
+//! collection go to class 3 if they were in class 1. All other relocated data go to classes 4 to 6
+//! by age, with limits at 4 and 16 times the bound.
 //!
-//! Time is counted in blocks written by the host, as in the authors' code. This implementation
-//! differs in three ways. First, the host assigns streams to its own writes only, so it uses
-//! classes 1 and 2, that is two streams no matter how many the drive has. The drive's
-//! `gc_destination` decides where relocated data go. Second, the host cannot observe the drive's
-//! garbage collection, so the bound comes from the simulated log in `shadow.rs`, which keeps all
-//! six classes. Third, the authors' queue of recent addresses is left out. It saves memory, which
-//! does not matter here, but also classifies as long-lived any data written longer ago than one
-//! volume's worth of writes. The paper does not cover TRIM: here a trimmed block leaves its
-//! segment, and when it is written again, its lifetime is inferred from the time since its last
-//! write, as for any other block.
+//! Time is measured in blocks written by the host, as in the authors' code. This implementation
+//! differs from the authors' code in three ways. First, the host assigns streams only to its own
+//! writes, so it uses classes 1 and 2, which are two streams regardless of how many the drive has.
+//! The drive's `gc_destination` determines where relocated data go. Second, the host cannot observe
+//! the drive's garbage collection, so the bound is computed from the simulated log in `shadow.rs`,
+//! which stores all six classes. Third, this implementation omits the authors' queue of recent
+//! addresses. The queue saves memory, which is not a concern here. It also classifies as long-lived
+//! all data written longer ago than one volume's worth of writes. The paper does not cover TRIM.
+//! Here, a trimmed block leaves its segment, and the next write to the block infers its lifetime
+//! from the time since the block's last write, as for any other block.
 
 use super::shadow::{CLASSES, Shadow};
 use super::{Assigner, Piece, push_block};
 use crate::BlockRequest;
 
-/// Segments averaged for the bound (`n_c` in the paper).
+/// Number of segments averaged for the bound (`n_c` in the paper).
 const SEGMENTS_IN_MEAN: u32 = 16;
 /// Age limits between the classes of relocated data, in multiples of the bound.
 const AGES: [f64; 2] = [4.0, 16.0];
@@ -33,7 +33,7 @@ const SHORT: u16 = 1;
 const LONG: u16 = 0;
 const NEVER: u32 = u32::MAX;
 
-/// The paper's classes 1 to 6 are numbered from 0 here.
+/// The numbers 0 to 5 here are the paper's classes 1 to 6.
 const CLASS_1: usize = 0;
 const CLASS_2: usize = 1;
 const FROM_CLASS_1: usize = 2;
@@ -47,7 +47,7 @@ pub struct SepBit {
     bound: Bound,
 }
 
-/// The mean lifespan of garbage-collected segments of class 1.
+/// Mean lifespan of garbage-collected segments of class 1.
 struct Bound {
     blocks: f64,
     sum: u64,

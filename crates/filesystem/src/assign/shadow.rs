@@ -1,19 +1,19 @@
-//! A host-side model of a log with garbage collection. It tracks only which segment holds each
-//! block, so that a scheme can estimate lifespans without seeing the drive's garbage collection.
+//! Host-side model of a log with garbage collection. The model tracks only which segment holds each
+//! block, so that a scheme can estimate lifespans without observing the drive's garbage collection.
 //!
-//! The policy is that of SepBIT's authors: garbage collection begins when more than 15 % of all
-//! blocks in the log are invalid, and picks the sealed segment with the highest cost-benefit score
-//! g × age / (1 − g), where g is its share of invalid blocks and age the time since it was sealed.
-//! Segments are 512 MiB, or 1/256 of drives below 128 GiB; the authors' volumes have 10 GiB to 1
-//! TiB.
+//! The policy is the policy of SepBIT's authors. Garbage collection starts when more than 15 % of
+//! all blocks in the log are invalid. It selects the sealed segment with the highest cost-benefit
+//! score g × age / (1 − g), where g is the segment's fraction of invalid blocks and age the time
+//! since the segment was sealed. Segments are 512 MiB, or 1/256 of the capacity for drives below
+//! 128 GiB; the authors' volumes have 10 GiB to 1 TiB.
 
 pub(super) const CLASSES: usize = 6;
 const INVALID_SHARE: f64 = 0.15;
-/// Size of a segment: 512 MiB.
+/// Segment size: 512 MiB.
 const SEGMENT_BLOCKS: u32 = 131_072;
 const SEGMENTS_LEAST: u32 = 256;
-/// Lower bound of the valid share in the score: among segments without valid blocks, the oldest
-/// goes first.
+/// Lower bound of the valid fraction in the score: among segments without valid blocks, the oldest
+/// is collected first.
 const NEARLY_NONE: f64 = 1e-9;
 const NONE: u32 = u32::MAX;
 
@@ -21,11 +21,11 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Segment {
     number: u32,
     pub class: usize,
-    /// Clock of its first write.
+    /// Clock value at the segment's first write.
     pub opened: u32,
     sealed: u32,
     valid: u32,
-    /// Blocks in write order, including invalid ones.
+    /// Blocks in write order, including invalid blocks.
     pub blocks: Vec<u32>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Shadow {
     size: usize,
     /// Segment that holds each block's valid data, or `NONE`.
     segment_of: Vec<u32>,
-    /// Indexed by segment number; free segments have no blocks.
+    /// Segments by number; free segments have no blocks.
     segments: Vec<Segment>,
     free: Vec<u32>,
     open: [u32; CLASSES],
@@ -83,7 +83,7 @@ impl Shadow {
         }
     }
 
-    /// Invalidates the block's data, if it has any.
+    /// Invalidates the block's data, if the block has any.
     pub(super) fn invalidate(&mut self, block: u32) {
         let number = std::mem::replace(&mut self.segment_of[block as usize], NONE);
         if number != NONE {
@@ -93,14 +93,13 @@ impl Shadow {
         }
     }
 
-    /// Returns `true` if `victim`, the segment that is being collected, holds valid data of the
-    /// block.
+    /// Returns `true` if `victim`, the segment being collected, holds valid data of the block.
     pub(super) fn holds(&self, block: u32, victim: &Segment) -> bool {
         self.segment_of[block as usize] == victim.number
     }
 
-    /// Takes out the segment to garbage-collect now, if any. The caller rewrites its valid blocks,
-    /// then calls `erase`.
+    /// Removes and returns the segment to be garbage-collected now, if any. The caller rewrites the
+    /// segment's valid blocks and then calls `erase`.
     pub(super) fn victim(&mut self, clock: u32) -> Option<Segment> {
         let invalid = (self.stored - self.valid) as f64;
         if invalid <= INVALID_SHARE * self.stored as f64 {
@@ -126,7 +125,7 @@ impl Shadow {
         self.stored -= victim.blocks.len() as u64;
         victim.blocks.clear();
         self.free.push(victim.number);
-        // Keep the allocation for the next use of the segment.
+        // Retain the allocation for the next use of the segment.
         self.segments[victim.number as usize].blocks = victim.blocks;
     }
 }
@@ -145,7 +144,7 @@ mod tests {
         let mut log = log();
         (0..16).for_each(|block| log.write(block, 1, block));
         assert!(log.victim(16).is_none());
-        // 2 of 18 blocks are invalid (11.1 %), then 3 of 19 (15.8 %).
+        // First 2 of 18 blocks are invalid (11.1 %), then 3 of 19 (15.8 %).
         log.write(4, 0, 16);
         log.write(5, 0, 17);
         assert!(log.victim(18).is_none());

@@ -28,7 +28,8 @@ fn store() -> BlockTrace {
     events.lay_out(&LayOut { capacity_blocks, file_system, repeats, copies: 1 }).unwrap()
 }
 
-/// Every scheme covers every write, stays below its number of streams and is deterministic.
+/// Every scheme covers every write, assigns only stream numbers below its stream count, and is
+/// deterministic.
 #[test]
 fn schemes_are_deterministic_and_use_only_their_streams() {
     let trace = store();
@@ -72,7 +73,8 @@ fn given_streams_beyond_the_drives_fall_back_to_the_default() {
     assert_eq!(streams_of(&mut given, &request(0, 1, 4), 2), [0]);
 }
 
-/// Writes `block` `times` times, `step` blocks apart on the clock, and returns the streams.
+/// Writes `block` `times` times, with `step` blocks between writes on the clock, and returns the
+/// streams.
 fn rewrite(assigner: &mut dyn Assigner, block: u32, times: u32, from: u32, step: u32) -> Vec<u16> {
     (0..times).map(|n| streams_of(assigner, &request(block, 1, 0), from + step * n)[0]).collect()
 }
@@ -80,7 +82,7 @@ fn rewrite(assigner: &mut dyn Assigner, block: u32, times: u32, from: u32, step:
 #[test]
 fn sfr_takes_the_logarithm_of_the_count_before_the_write() {
     let mut sfr = Sfr::new(1 << 16, 4);
-    // The counts 3 and 8 are the first with a logarithm above 1 and 2.
+    // The counts 3 and 8 are the first counts with a logarithm above 1 and 2.
     assert_eq!(rewrite(&mut sfr, 7, 10, 0, 1), [0, 0, 0, 1, 1, 1, 1, 1, 2, 2]);
     assert_eq!(rewrite(&mut sfr, 511, 1, 10, 1), [2], "chunks are 2 MiB");
     assert_eq!(rewrite(&mut sfr, 512, 1, 11, 1), [2], "a sequential write keeps its stream");
@@ -91,11 +93,11 @@ fn sfr_takes_the_logarithm_of_the_count_before_the_write() {
 fn sfr_halves_counts_with_every_whole_period() {
     let mut sfr = Sfr::new(1 << 16, 4);
     rewrite(&mut sfr, 7, 16, 0, 0);
-    // Just short of 64 MiB later the count has not decayed: 17.
+    // Just under 64 MiB later, the count has not decayed: it is 17.
     assert_eq!(rewrite(&mut sfr, 7, 1, 16_383, 0), [2]);
-    // Two periods later the count is 17 / 4 + 1 = 5; the write itself still takes the old stream.
+    // Two periods later, the count is 17 / 4 + 1 = 5; the write itself still takes the old stream.
     assert_eq!(rewrite(&mut sfr, 7, 2, 16_383 + 2 * 16_384, 0), [2, 1]);
-    // After 40 periods only the write itself counts.
+    // After 40 periods, only the latest write counts.
     assert_eq!(rewrite(&mut sfr, 7, 2, 42 * 16_384 + 16_383, 0), [1, 0]);
 }
 
@@ -103,7 +105,7 @@ fn sfr_halves_counts_with_every_whole_period() {
 fn sfr_keeps_sequential_writes_in_one_stream() {
     let mut sfr = Sfr::new(1 << 16, 4);
     rewrite(&mut sfr, 10_752, 20, 0, 0);
-    // Chunk 20 is new and therefore cold; a write that continues from there keeps its stream,
+    // Chunk 20 is new and therefore cold; a write that continues from chunk 20 retains its stream
     // although the next chunk is hot.
     assert_eq!(streams_of(&mut sfr, &request(10_240, 512, 0), 17), [0; 512]);
     assert_eq!(rewrite(&mut sfr, 10_752, 1, 18, 0), [0]);
@@ -115,7 +117,7 @@ fn multi_queue_promotes_by_powers_of_two() {
     let mut queues = MultiQueue::new(1 << 16, 4);
     let seen = rewrite(&mut queues, 7, 18, 0, 10);
     assert_eq!(seen, [0, 0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3]);
-    // Chunks are 1 MiB; a request that crosses a boundary is split between the streams of both.
+    // Chunks are 1 MiB; a request across a boundary is split between the streams of both chunks.
     assert_eq!(streams_of(&mut queues, &request(255, 2, 0), 0), [3, 0]);
 }
 
@@ -123,8 +125,9 @@ fn multi_queue_promotes_by_powers_of_two() {
 fn multi_queue_demotes_idle_chunks_stepwise_and_promotes_them_again() {
     let mut queues = MultiQueue::new(1 << 16, 4);
     rewrite(&mut queues, 7, 8, 0, 1);
-    // The hottest chunk is written at every access, so the lifetime is one. After two accesses to
-    // other chunks it has expired and moves to queue 2, after two more to queue 1.
+    // The hottest chunk is written at every access, so the lifetime is 1. After two accesses to
+    // other chunks, the hottest chunk has expired and moves to queue 2; after two more accesses, it
+    // moves to queue 1.
     let idle = |queues: &mut MultiQueue, from: u32, n: u32| {
         (from..from + n).for_each(|chunk| {
             rewrite(queues, 256 * chunk, 1, 0, 0);
@@ -135,7 +138,7 @@ fn multi_queue_demotes_idle_chunks_stepwise_and_promotes_them_again() {
     idle(&mut fresh, 1, 1);
     assert_eq!(rewrite(&mut fresh, 7, 1, 0, 0), [3]);
     idle(&mut queues, 1, 2);
-    // It keeps its count: one write in the lower queue promotes it again.
+    // The chunk retains its count, so one write in the lower queue promotes it again.
     assert_eq!(rewrite(&mut queues, 7, 2, 0, 0), [2, 3]);
     idle(&mut queues, 10, 4);
     assert_eq!(rewrite(&mut queues, 7, 2, 0, 0), [1, 3]);
@@ -145,9 +148,9 @@ fn multi_queue_demotes_idle_chunks_stepwise_and_promotes_them_again() {
 fn sepbit_classifies_writes_by_the_age_of_the_overwritten_data() {
     let mut sepbit = SepBit::new(1 << 12, 8);
     assert_eq!(streams_of(&mut sepbit, &request(0, 2048, 0), 0), [0; 2048], "new data");
-    // A hot set the size of one segment is overwritten cyclically. At first all data are younger
-    // than the bound; then the bound becomes the lifespan of a segment until 15 % of the log are
-    // invalid, some 360 blocks.
+    // A hot set of one segment's size is overwritten cyclically. Initially all data are younger
+    // than the bound. Then the bound becomes the lifespan of a segment until 15 % of the log is
+    // invalid, which is about 360 blocks.
     let hot = |sepbit: &mut SepBit, from: u32, rounds: u32| {
         for round in 0..rounds {
             let streams = streams_of(sepbit, &request(0, 16, 0), from + 16 * round);
@@ -164,10 +167,10 @@ fn sepbit_classifies_writes_by_the_age_of_the_overwritten_data() {
 
 #[test]
 fn the_oracle_finds_the_bounds_that_need_the_least_spare_space() {
-    // Nearly all data have lifetime 1. With two streams, lifetime 2 joins them, because it would
-    // cost 48 each in a bucket with 50. With three streams, lifetime 2 goes with 50, which costs
-    // less than one block for each of the many with lifetime 1. Equal-sized quantiles would miss
-    // this.
+    // Nearly all data have lifetime 1. With two streams, lifetime 2 shares the stream of lifetime 1
+    // because it would cost 48 each in a bucket with 50. With three streams, lifetime 2 shares a
+    // stream with 50. This costs less than one additional block for each of the many data with
+    // lifetime 1. Equal-sized quantiles would not find this division.
     let lives = [1, 2, 1, 2, 1, 2, 1, 2, 50, 51, 1000];
     let mut deaths: Vec<u32> =
         (0..).zip(lives).map(|(clock, life): (u32, u32)| clock + life).collect();
@@ -185,14 +188,15 @@ fn the_oracle_finds_the_bounds_that_need_the_least_spare_space() {
 
 #[test]
 fn the_oracle_groups_data_by_death_time() {
-    // Epochs of 10 and 4 streams: three streams take epochs in turn, the last takes later deaths.
+    // The epoch length is 10 and there are 4 streams: three streams take epochs in turn, and the
+    // last stream takes later deaths.
     let deaths = [10, 10, 30, 30, crate::NEVER, 12];
     let mut epochs = Oracle::new(&deaths, 4, Bucketing::Epochs(10));
     assert_eq!(streams_of(&mut epochs, &request(0, 6, 0), 0), [1, 1, 3, 3, 3, 1]);
     let lives = [1, 2, 3, 4, 104, 105, 106, 107];
     let mut quantiles = Oracle::new(&lives, 2, Bucketing::Lifetimes);
     assert_eq!(streams_of(&mut quantiles, &request(0, 8, 0), 0), [0, 0, 0, 0, 1, 1, 1, 1]);
-    // Lifetimes are 1 (four times) and 100 (four times).
+    // Four lifetimes are 1 and four are 100.
     let mut powers = Oracle::new(&lives, 3, Bucketing::Powers(2));
     assert_eq!(streams_of(&mut powers, &request(0, 8, 0), 0), [0, 0, 0, 0, 2, 2, 2, 2]);
 }

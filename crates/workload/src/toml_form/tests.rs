@@ -199,7 +199,7 @@ fn errors_name_the_line_and_suggest_a_correction() {
         ),
         (
             "ios = 1\n\nblock_size = 4096",
-            "w.toml:5: block_size: a number with a unit must be text",
+            "w.toml:5: block_size: a number with a unit must be a quoted string",
             "\"16 KiB\"",
         ),
         (
@@ -223,7 +223,11 @@ fn errors_name_the_line_and_suggest_a_correction() {
             "give duration, volume or ios",
         ),
         ("ios = 1\nread = \"130 %\"", "w.toml:4: read: 130 % is outside 0 % to 100 %", ""),
-        ("ios = 1\nread = 0.3", "w.toml:4: read: a number with a unit must be text", "\"30 %\""),
+        (
+            "ios = 1\nread = 0.3",
+            "w.toml:4: read: a number with a unit must be a quoted string",
+            "\"30 %\"",
+        ),
         ("ios = 1\nrange = \"120 %\"", "w.toml:4: range: 120 % is outside 0 % to 100 %", ""),
         (
             "ios = 1\nrange = \"8 Gib\"",
@@ -240,7 +244,11 @@ fn errors_name_the_line_and_suggest_a_correction() {
             "w.toml:4: rate: 'many IOPS' is not a number of IOPS",
             "1000 IOPS",
         ),
-        ("ios = 1\nrate = 1000", "w.toml:4: rate: a number with a unit must be text", "MB/s"),
+        (
+            "ios = 1\nrate = 1000",
+            "w.toml:4: rate: a number with a unit must be a quoted string",
+            "MB/s",
+        ),
         (
             "ios = 1\nrate_iops = 5\nrate = \"5 IOPS\"",
             "w.toml:5: rate: rate and rate_iops are both given",
