@@ -160,8 +160,8 @@ impl Events {
         let files = u64::from(self.files) * u64::from(how.copies);
         if how.copies == 0 || files > FILES_MAX {
             let message = format!(
-                "{} copies of {} files are outside 1 copy to {FILES_MAX} files in total; use 1 copy \
-                 or more, and fewer if the total is too high",
+                "{} copies of {} files exceed {FILES_MAX} files in total, or are none; use 1 copy \
+                 or more, with fewer files",
                 how.copies, self.files
             );
             return Err(TraceError::Trace(message));

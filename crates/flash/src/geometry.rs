@@ -95,12 +95,12 @@ pub struct GeometryError {
     pub message: String,
 }
 
-/// Division by an invariant 32-bit divisor `d` through one 64-bit multiplication, without a branch:
-/// `(n + 1) m / 2^64`, rounded down, with `m` = `(2^64 - 1) / d`, rounded down.
+/// Division by an invariant 32-bit divisor `d` with one 64-bit multiplication and no branch: `(n +
+/// 1) m / 2^64`, rounded down, with `m` = `(2^64 - 1) / d`, rounded down.
 ///
-/// It is exact. With `2^64 - 1 = m d + r` and `n = q d + k`, it is `q + (k + 1) / d` less
-/// `(r + 1) (n + 1) / (d 2^64)`, which is more than nothing but at most `1 / d`, because `r + 1`
-/// and `n + 1` are at most `2^32`.
+/// The result is exact. Let `2^64 - 1 = m d + r` and `n = q d + k`. The product is then `q + (k +
+/// 1) / d` minus `(r + 1) (n + 1) / (d 2^64)`. The subtracted term is positive but at most `1 / d`,
+/// because `r + 1` and `n + 1` are at most `2^32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divider {
     magic: u64,
@@ -126,48 +126,49 @@ impl Divider {
     }
 }
 
-/// A checked shape with everything that is derived from it.
+/// A validated shape, with all values derived from the shape.
 ///
-/// Space is counted in slots. There is one address ([`Ppa`]) per slot, unless the controller
-/// compresses: then several pieces may start within one slot, and each needs an address; see
-/// [`Geometry::with_ppas_per_slot`].
+/// Space is measured in slots. Each slot has one address ([`Ppa`]), unless the controller
+/// compresses data. With compression, several pieces may start within one slot, and each piece
+/// needs an address; see [`Geometry::with_ppas_per_slot`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Geometry as specified in the device file.
     pub shape: Shape,
-    /// Dies of the drive, over all channels.
+    /// Number of dies in the drive, over all channels.
     pub dies: u32,
-    /// Slots that one read operation senses.
+    /// Slots sensed by one read operation.
     pub slots_per_read_group: u32,
-    /// Slots that one program operation writes.
+    /// Slots written by one program operation.
     pub slots_per_program_unit: u32,
-    /// Program units of a reclaim unit.
+    /// Program units per reclaim unit.
     pub program_units_per_reclaim_unit: u32,
-    /// Slots of a reclaim unit.
+    /// Slots per reclaim unit.
     pub slots_per_reclaim_unit: u32,
-    /// Reclaim units of the drive.
+    /// Number of reclaim units in the drive.
     pub reclaim_units: u32,
-    /// Physical page addresses of a read group.
+    /// Physical page addresses per read group.
     pub ppas_per_read_group: u32,
-    /// Physical page addresses of a program unit.
+    /// Physical page addresses per program unit.
     pub ppas_per_program_unit: u32,
-    /// Physical page addresses of a reclaim unit.
+    /// Physical page addresses per reclaim unit.
     pub ppas_per_reclaim_unit: u32,
     by_reclaim_unit: Divider,
     by_unit: Divider,
     by_group: Divider,
-    /// Divider by the number of places of a row: the dies without parity.
+    /// Divider by the number of positions in a row, which equals the number of dies without parity.
     by_die: Divider,
-    /// Parity across dies; `None` without parity.
+    /// Parity across dies; `None` if the drive has no parity.
     stripes: Option<Box<Stripes>>,
-    /// Number of reclaim groups, each with an equal number of dies and reclaim units; 1 without
-    /// groups.
+    /// Number of reclaim groups, each with an equal number of dies and reclaim units; 1 if the
+    /// drive is not divided into groups.
     pub reclaim_groups: u32,
-    /// `true` if the position in a row is the die: neither parity nor several reclaim groups.
+    /// `true` if the position in a row equals the die number, because the drive has neither parity
+    /// nor several reclaim groups.
     pub is_plain: bool,
 }
 
-/// The location on flash of a physical page address.
+/// Location of a physical page address on flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlashLocation {
     /// Reclaim unit that contains the address.
@@ -178,7 +179,7 @@ pub struct FlashLocation {
     pub die: u32,
     /// Read group within the program unit.
     pub group: u32,
-    /// Page type of the group (0 = the fastest).
+    /// Page type of the read group (0 = the fastest).
     pub page_type: u32,
 }
 
@@ -219,11 +220,14 @@ impl Geometry {
     /// Uses one of every `dies` dies for parity, which makes reclaim units smaller.
     ///
     /// # Errors
-    /// Fails unless `dies` is at least 2 and divides the dies.
+    /// Returns an error unless `dies` is at least 2 and divides the number of dies.
     pub fn with_parity(self, dies: u32) -> Result<Self, GeometryError> {
         if dies < 2 || !self.dies.is_multiple_of(dies) {
-            let message =
-                format!("stripe is {dies}; it must be 2 or more and divide the {} dies", self.dies);
+            let message = format!(
+                "stripe is {dies}; it must be at least 2 and divide the number of dies \
+                    ({})",
+                self.dies
+            );
             return Err(GeometryError { key: "stripe", message });
         }
         let stripes = Stripes::new(self.dies, dies);
@@ -241,14 +245,14 @@ impl Geometry {
         Ok(with_parity.consistent())
     }
 
-    /// Returns the parity across dies, if there is any.
+    /// Returns the parity across dies; `None` if the drive has none.
     #[inline]
     pub fn stripes(&self) -> Option<&Stripes> {
         self.stripes.as_deref()
     }
 
-    /// Returns the row and place of a program unit: those of its die, and of the dies with data in
-    /// the row.
+    /// Returns the row of a program unit on its die, and the position of the die among the data
+    /// dies of the row.
     #[inline]
     pub fn row_and_place(&self, unit: u32) -> (u32, u32) {
         self.by_die.split(unit)
@@ -257,8 +261,8 @@ impl Geometry {
     /// Gives each slot `per_slot` addresses, one for each piece of compressed data.
     ///
     /// # Errors
-    /// Fails if a read group would hold more than [`READ_GROUP_SLOTS_MAX`] pieces, or if there are
-    /// 2^31 addresses or more (bit 31 marks data that several logical pages share).
+    /// Returns an error if a read group would hold more than [`READ_GROUP_SLOTS_MAX`] pieces, or if
+    /// there are 2^31 addresses or more (bit 31 marks data that several logical pages share).
     pub fn with_ppas_per_slot(self, per_slot: u32) -> Result<Self, GeometryError> {
         let fail = |message| Err(GeometryError { key: "min_stored_size", message });
         if self.slots_per_read_group * per_slot > READ_GROUP_SLOTS_MAX {
@@ -270,7 +274,7 @@ impl Geometry {
         }
         if self.raw_slots() * u64::from(per_slot) >= 1 << 31 {
             return fail(format!(
-                "{per_slot} pieces per slot on {} of flash exceed the 2^31 addresses",
+                "{per_slot} pieces per slot on {} of flash exceed the limit of 2^31 addresses",
                 self.raw_bytes()
             ));
         }
@@ -287,7 +291,7 @@ impl Geometry {
         Ok(with_ppas.consistent())
     }
 
-    /// Returns the geometry after asserting the limits that its address arithmetic relies on.
+    /// Returns the geometry after asserting the limits that the address arithmetic relies on.
     fn consistent(self) -> Self {
         let per_slot = self.ppas_per_read_group / self.slots_per_read_group;
         assert!(per_slot > 0 && self.ppas_per_read_group <= READ_GROUP_SLOTS_MAX);
@@ -321,12 +325,12 @@ impl Geometry {
         u64::from(self.reclaim_units) * u64::from(self.ppas_per_reclaim_unit)
     }
 
-    /// Returns the number of slots of all blocks, including spare space.
+    /// Returns the number of slots in all blocks, including spare space.
     pub fn raw_slots(&self) -> u64 {
         u64::from(self.reclaim_units) * u64::from(self.slots_per_reclaim_unit)
     }
 
-    /// Returns the number of bytes of all blocks, including spare space.
+    /// Returns the number of bytes in all blocks, including spare space.
     pub fn raw_bytes(&self) -> Bytes {
         Bytes(self.raw_slots() * u64::from(SLOT_BYTES))
     }
@@ -371,7 +375,7 @@ impl Geometry {
         die % self.shape.channels
     }
 
-    /// Returns the die of program unit `unit` of any reclaim unit, where there is one reclaim
+    /// Returns the die of program unit `unit` in any reclaim unit, for a drive with one reclaim
     /// group.
     #[inline]
     pub fn die_of_unit(&self, unit: u32) -> u32 {
@@ -382,7 +386,7 @@ impl Geometry {
         }
     }
 
-    /// Returns the die of program unit `unit` of a reclaim unit.
+    /// Returns the die of program unit `unit` in a reclaim unit.
     #[inline]
     pub fn die_of(&self, reclaim_unit: ReclaimUnitId, unit: u32) -> u32 {
         if self.is_plain {
@@ -399,7 +403,7 @@ impl Geometry {
         die
     }
 
-    /// Returns the location of `ppa` with any die layout.
+    /// Returns the location of `ppa` for any die layout.
     #[inline]
     pub fn locate(&self, ppa: Ppa) -> FlashLocation {
         let location = self.locate_plain(ppa);
@@ -409,7 +413,8 @@ impl Geometry {
         FlashLocation { die: self.die_otherwise(location.reclaim_unit, location.unit), ..location }
     }
 
-    /// Returns the location of `ppa` without parity across dies and with one reclaim group.
+    /// Returns the location of `ppa` for a drive without parity across dies and with one reclaim
+    /// group.
     #[inline]
     pub fn locate_plain(&self, ppa: Ppa) -> FlashLocation {
         debug_assert!(u64::from(ppa.0) < self.raw_ppas(), "no address of the flash");
@@ -421,7 +426,7 @@ impl Geometry {
         FlashLocation { reclaim_unit: ReclaimUnitId(reclaim_unit), unit, die, group, page_type }
     }
 
-    /// Returns the plane of an address in its read group, which has one page of every plane.
+    /// Returns the plane of an address in its read group, which contains one page of every plane.
     #[inline]
     pub fn plane_of(&self, ppa: Ppa) -> u32 {
         let (_, within) = self.by_reclaim_unit.split(ppa.0);
@@ -432,7 +437,8 @@ impl Geometry {
         plane
     }
 
-    /// Returns the page type of read group `group` in row `row` (the `row`-th unit of its die).
+    /// Returns the page type of read group `group` in row `row` (the `row`-th program unit of its
+    /// die).
     #[inline]
     pub fn page_type(&self, row: u32, group: u32) -> u32 {
         if self.shape.one_shot {
@@ -443,8 +449,8 @@ impl Geometry {
         page % self.shape.cell.page_types()
     }
 
-    /// Returns the page type that programming unit `unit` writes (the slowest if it writes
-    /// several).
+    /// Returns the page type that programming unit `unit` writes; if it writes several types,
+    /// returns the slowest.
     #[inline]
     pub fn program_type(&self, unit: u32) -> u32 {
         if self.shape.one_shot {
@@ -470,7 +476,10 @@ fn check(shape: &Shape) -> Result<(), GeometryError> {
     }
     let page = shape.page.0;
     if !page.is_multiple_of(u64::from(SLOT_BYTES)) || !(4096..=131_072).contains(&page) {
-        return fail("page", format!("page is {}; it must be 4 to 128 KiB, in 4 KiB", shape.page));
+        return fail(
+            "page",
+            format!("page is {}; it must be 4 to 128 KiB, in multiples of 4 KiB", shape.page),
+        );
     }
     let planes = if shape.multi_plane { shape.planes_per_die } else { 1 };
     if page * u64::from(planes) > u64::from(READ_GROUP_SLOTS_MAX * SLOT_BYTES) {
@@ -502,7 +511,7 @@ fn check(shape: &Shape) -> Result<(), GeometryError> {
         shape.pages_per_block,
         (page / u64::from(SLOT_BYTES)) as u32,
     ];
-    // The bounds of the counts keep this within 64 bits.
+    // The bounds of the counts keep this product within 64 bits.
     let total: u64 = slots.iter().map(|&n| u64::from(n)).product();
     if total > RAW_SLOTS_MAX {
         return fail("blocks_per_plane", "the flash holds more than 2048 TiB".to_owned());
@@ -510,7 +519,7 @@ fn check(shape: &Shape) -> Result<(), GeometryError> {
     if total / u64::from(shape.blocks_per_plane) >= u64::from(u32::MAX) {
         return fail(
             "pages_per_block",
-            "one block in every plane of every die holds 16 TiB or more".to_owned(),
+            "one block in every plane of every die adds up to 16 TiB or more".to_owned(),
         );
     }
     Ok(())
@@ -559,7 +568,7 @@ mod tests {
     fn page_types_alternate_without_one_shot() {
         let g = Geometry::new(Shape { one_shot: false, multi_plane: false, ..shape() }).unwrap();
         assert_eq!((g.slots_per_read_group, g.slots_per_program_unit), (4, 4));
-        // Rows of a die go plane 0, plane 1 of page 0, then page 1.
+        // The rows of a die are plane 0 and plane 1 of page 0, then those of page 1.
         let types: Vec<u32> = (0..6).map(|row| g.page_type(row, 0)).collect();
         assert_eq!(types, [0, 0, 1, 1, 2, 2]);
     }

@@ -1,7 +1,7 @@
-//! Flash memory: geometry, operation times, wear, lives of blocks and bit errors.
+//! Flash memory: geometry, operation times, wear, block lifetimes and bit errors.
 //!
-//! The crate does not deal with logical addresses. It determines where slot 17 of reclaim unit 3 is
-//! on the flash and what an operation there costs.
+//! The crate does not handle logical addresses. The crate determines, for example, the flash
+//! location of slot 17 in reclaim unit 3 and the cost of an operation there.
 
 pub mod acceleration;
 pub mod die_parity;

@@ -1,30 +1,30 @@
-//! The life of a block: the number of program/erase cycles after which it fails.
+//! Block lifetime: the number of program/erase cycles after which the block fails.
 //!
-//! Lives are Weibull distributed, as is usual for wear-out (JEDEC JEP122): a share `1 - exp(-(n /
-//! scale)^shape)` of the blocks has failed after `n` cycles. With a shape above one the failure
-//! rate rises with the cycles.
+//! Block lifetimes follow a Weibull distribution, as is usual for wear-out (JEDEC JEP122): a
+//! fraction `1 - exp(-(n / scale)^shape)` of the blocks has failed after `n` cycles. If the shape
+//! parameter is above 1, the failure rate rises with the number of cycles.
 
-/// Distribution of the lives of blocks.
+/// Distribution of block lifetimes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlockLife {
     /// Rated program/erase cycles.
     pub rated_cycles: u32,
-    /// Share of the blocks that has failed after the rated cycles.
+    /// Fraction of the blocks that has failed after the rated cycles.
     pub failed_at_rated: f64,
-    /// Shape of the Weibull distribution.
+    /// Shape parameter of the Weibull distribution.
     pub shape: f64,
 }
 
 impl BlockLife {
-    /// Returns the share of the blocks that has failed after `cycles`.
+    /// Returns the fraction of the blocks that has failed after `cycles`.
     pub fn failed(&self, cycles: f64) -> f64 {
         debug_assert!(cycles >= 0.0 && self.rated_cycles > 0);
         let at_rated = (-self.failed_at_rated).ln_1p();
         -(at_rated * (cycles / f64::from(self.rated_cycles)).powf(self.shape)).exp_m1()
     }
 
-    /// Returns the life of the block at quantile `draw`, uniform in `[0, 1)`: the number of the
-    /// cycle in which it fails, at least 1.
+    /// Returns the lifetime of the block at quantile `draw`, uniform in `[0, 1)`: the number of the
+    /// cycle in which the block fails, at least 1.
     pub fn cycles(&self, draw: f64) -> u32 {
         if self.failed_at_rated <= 0.0 {
             return u32::MAX;
@@ -46,7 +46,8 @@ mod tests {
     fn the_given_share_has_failed_at_the_rated_cycles() {
         assert!((LIFE.failed(3000.0) - 0.02).abs() < 1e-12);
         assert!(LIFE.failed(0.0).abs() < 1e-12);
-        // For few cycles, the share grows as a power of the cycles with the shape as exponent.
+        // For few cycles, the fraction grows as a power of the cycles, with the shape as the
+        // exponent.
         let ratio = LIFE.failed(3000.0) / LIFE.failed(1500.0);
         assert!((ratio - 16.0).abs() < 0.2, "{ratio}");
     }

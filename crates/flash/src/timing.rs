@@ -1,11 +1,11 @@
-//! Times of flash operations by page type, as given in the device file.
+//! Flash operation times by page type, as given in the device file.
 
 use writecliff_base::keys::{Count, Flag, PositiveRate, PositiveTime, Time, Times};
 use writecliff_base::{Nanos, section};
 
 section! {
-    /// Times of one flash part. Indices of `read` and `program` are page types (0 = fastest page);
-    /// a one-shot part has one program time for the whole word line, at index 0.
+    /// Operation times of a flash part. `read` and `program` are indexed by page type (0 = fastest
+    /// page). A one-shot part has a single program time for the whole word line, at index 0.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct FlashTiming {
         read: required Times, "tR, one for each page type";
@@ -42,13 +42,13 @@ impl FlashTiming {
         self.program[page_type as usize % self.program.len()]
     }
 
-    /// Returns the mean program time of a unit over the page types.
+    /// Returns the mean program time of a program unit over the page types.
     pub fn program_mean(&self) -> Nanos {
         debug_assert!(!self.program.is_empty(), "a time for each page type");
         Nanos(self.program.iter().map(|t| t.0).sum::<u64>() / self.program.len() as u64)
     }
 
-    /// Returns the time of `bytes` on the channel, without command cycles.
+    /// Returns the transfer time of `bytes` on the channel, excluding command cycles.
     #[inline]
     pub fn transfer(&self, bytes: u64) -> Nanos {
         self.bus.time_for(bytes)

@@ -1,9 +1,9 @@
-//! Wear: erase counts. All blocks of a reclaim unit are erased together, so its erase count is that
-//! of each of its blocks.
+//! Wear: erase counts. All blocks of a reclaim unit are erased together, so the erase count of a
+//! reclaim unit applies to each of its blocks.
 
 use writecliff_base::ReclaimUnitId;
 
-/// Erase counts by reclaim unit, and the rated count of the part.
+/// Erase counts by reclaim unit, and the rated count of the flash part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wear {
     /// Erase count of each reclaim unit.
@@ -15,19 +15,19 @@ pub struct Wear {
 /// Distribution of the erase counts over all blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WearSummary {
-    /// Lowest erase count of a block.
+    /// Lowest erase count of any block.
     pub min: u32,
     /// Mean erase count.
     pub mean: f64,
-    /// Highest erase count of a block.
+    /// Highest erase count of any block.
     pub max: u32,
-    /// Mean erase count as a share of the rated cycles, in percent (NVMe SMART "percentage used";
-    /// may exceed 100).
+    /// Mean erase count as a percentage of the rated cycles (NVMe SMART "percentage used"; may
+    /// exceed 100).
     pub percentage_used: f64,
 }
 
 impl Wear {
-    /// Returns the wear of a new drive.
+    /// Returns the initial wear of a new drive.
     pub fn new(reclaim_units: u32, rated_cycles: u32) -> Self {
         Self::from_counts(vec![0; reclaim_units as usize], rated_cycles)
     }
@@ -39,7 +39,7 @@ impl Wear {
         Self { erases, rated_cycles, total }
     }
 
-    /// Counts an erase of `unit`.
+    /// Counts one erase of `unit`.
     #[inline]
     pub fn record_erase(&mut self, unit: ReclaimUnitId) {
         self.erases[unit.index()] += 1;
@@ -52,7 +52,7 @@ impl Wear {
         self.erases[unit.index()]
     }
 
-    /// Returns the number of reclaim-unit erases since the drive was new.
+    /// Returns the number of reclaim unit erases since the drive was new.
     pub fn total(&self) -> u64 {
         self.total
     }

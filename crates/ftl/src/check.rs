@@ -1,5 +1,5 @@
-//! Checks of the whole state, for restored states and for tests. A state file with correct
-//! checksums may still be inconsistent, which must be detected before any I/O.
+//! Checks of the whole FTL state, for restored states and for tests. A state file with correct
+//! checksums may still be inconsistent, and this must be detected before any I/O.
 
 use writecliff_base::Ppa;
 
@@ -9,8 +9,8 @@ use crate::groups::{Group, Groups};
 use crate::table::{Owner, UnitState};
 
 impl Parts {
-    /// Returns `true` if each open unit has one frontier, and exactly the addresses before the
-    /// frontier are written.
+    /// Returns `true` if each open unit has exactly one frontier, and exactly the addresses before
+    /// the frontier are written.
     fn frontiers_hold(&self) -> bool {
         let mut open: Vec<_> = self.table.in_state(UnitState::Open).collect();
         self.frontiers.open().all(|(_, frontier)| {
@@ -34,13 +34,13 @@ impl Parts {
                     && (f.next..f.end).all(|ppa| self.map.holder(Ppa(ppa)).is_none()))
     }
 
-    /// Checks owners: the open unit of a frontier belongs to its stream.
+    /// Checks owners: the open unit of a frontier must belong to the frontier's stream.
     fn check_owners(&self) -> Result<(), String> {
         for (id, f) in self.frontiers.open() {
             let owner = self.table.owner[f.unit.index()];
             let is_relocated = !self.frontiers.is_of_host(id);
             if owner != (Owner { stream: self.frontiers.stream_of(id), relocated: is_relocated }) {
-                return Err(format!("{id:?} writes to a unit of {owner:?}"));
+                return Err(format!("{id:?} writes to a unit that belongs to {owner:?}"));
             }
             if f.moved > self.filled(id) {
                 return Err(format!("{id:?}: more slots relocated than filled"));
@@ -51,7 +51,7 @@ impl Parts {
 }
 
 impl Groups {
-    /// Returns `true` if each unit in use is in the group of its stream.
+    /// Returns `true` if each unit in use is in its stream's group.
     fn hold_units(&self, parts: &Parts) -> bool {
         (0..).zip(&parts.table.owner).all(|(index, owner)| {
             let is_free = parts.table.state[index as usize] == UnitState::Free;
@@ -61,7 +61,7 @@ impl Groups {
     }
 
     /// Returns `true` if each victim is scanned within its group, no other unit is a victim, and
-    /// the counts of garbage collection are within a unit and the drive.
+    /// the garbage collection counts are within the limits of a unit and the drive.
     fn hold_victims(&self, parts: &Parts) -> bool {
         let read_group = parts.geometry.ppas_per_read_group;
         let size = parts.geometry.ppas_per_reclaim_unit;
@@ -81,8 +81,8 @@ impl Groups {
         self.all.iter().all(is_own) && parts.table.in_state(UnitState::Victim).eq(victims)
     }
 
-    /// Checks that the free lists contain each free unit of their group once, and that free and
-    /// dropped units hold no data.
+    /// Checks that the free lists contain each free unit of their group exactly once, and that free
+    /// and dropped units hold no data.
     fn check_free(&self, parts: &Parts) -> Result<(), &'static str> {
         let table = &parts.table;
         let mut listed = vec![false; table.state.len()];
@@ -106,20 +106,23 @@ impl Groups {
         Ok(())
     }
 
-    /// Checks the counts of idle allocation units; returns the count of all groups.
+    /// Checks the counts of idle allocation units and returns the total over all groups.
     fn check_idle(&self, parts: &Parts) -> Result<i64, String> {
         for group in &self.all {
             let (idle, counted) = (group.count_idle(parts), group.idle);
             if idle != counted {
-                return Err(format!("{idle} allocation units are idle, but {counted} are counted"));
+                return Err(format!(
+                    "{idle} allocation units are idle, but the counter shows \
+                    {counted}"
+                ));
             }
         }
         Ok(self.all.iter().map(|group| group.idle).sum())
     }
 }
 
-/// Checks the state, including the valid counts against `valid` from the maps unless data are
-/// reduced. Returns the name of the damaged section. O(reclaim units).
+/// Checks the state, including the valid counts against the counts `valid` from the maps unless
+/// data are reduced. Returns the name of the damaged section. O(reclaim units).
 pub(crate) fn check_sections(
     parts: &Parts,
     groups: &Groups,
@@ -145,16 +148,19 @@ pub(crate) fn check_all(parts: &Parts, groups: &Groups) -> Result<(), String> {
     let valid = parts.map.check(&parts.geometry)?;
     if let Some(unit) = (0..valid.len()).find(|&u| valid[u] != table.valid[u]) {
         let (is, counted) = (valid[unit], table.valid[unit]);
-        return Err(format!("unit {unit} has {is} valid allocation units, counts {counted}"));
+        return Err(format!(
+            "unit {unit} has {is} valid allocation units, but its counter shows \
+            {counted}"
+        ));
     }
-    let damaged = |section| format!("{section} contradicts the other parts of the state");
+    let damaged = |section| format!("{section} is inconsistent with the rest of the state");
     check_sections(parts, groups, &valid).map_err(damaged)?;
     let idle = groups.check_idle(parts)?;
     let all = i64::from(table.len()) * i64::from(table.alloc_units_per_reclaim_unit);
     let valid: i64 = valid.iter().map(|&v| i64::from(v)).sum();
     if valid + idle > all {
         let written = all - idle;
-        return Err(format!("{valid} allocation units are valid, only {written} are written"));
+        return Err(format!("{valid} allocation units are valid, but only {written} are written"));
     }
     let dropped = table.in_state(UnitState::Dropped).count() as u64;
     match &parts.bad_blocks {
@@ -211,7 +217,7 @@ mod tests {
         Ftl::new(Geometry::new(shape).unwrap(), config).unwrap()
     }
 
-    /// Returns the error of restoring the state of a used drive after `change`.
+    /// Returns the error from restoring the state of a used drive after `change` was applied.
     fn restored(change: impl FnOnce(&mut Ftl)) -> Result<(), String> {
         let mut ftl = drive();
         for n in 0..5000 {

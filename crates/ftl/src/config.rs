@@ -1,4 +1,4 @@
-//! FTL configuration, and its validation against the flash geometry.
+//! FTL configuration and its validation against the flash geometry.
 
 use thiserror::Error;
 use writecliff_flash::Geometry;
@@ -11,14 +11,14 @@ use crate::spare::SparePolicy;
 use crate::wear_leveling::WearPolicy;
 use crate::{BadBlocks, BadBlocksConfig, ReductionConfig};
 
-/// An FTL configuration; `check` validates it against the flash geometry.
+/// FTL configuration; `check` validates it against the flash geometry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FtlConfig {
     /// User capacity in slots.
     pub user_slots: u64,
     /// Number of streams, including the default stream 0.
     pub streams: u16,
-    /// Selection of the reclaim unit that GC empties.
+    /// Victim selection policy of GC.
     pub gc: GcPolicy,
     /// Amount of relocation between host writes.
     pub gc_pacing: GcPacing,
@@ -28,44 +28,43 @@ pub struct FtlConfig {
     pub spare: SparePolicy,
     /// Wear levelling policy.
     pub wear: WearPolicy,
-    /// Incremental GC keeps this many reclaim units' worth of slots idle.
+    /// Number of reclaim units' worth of slots that incremental GC keeps idle.
     pub gc_high_watermark: u32,
-    /// While no more than this many units are free, the host waits for the relocation of whole
-    /// victims.
+    /// Number of free units at or below which the host waits for the relocation of whole victims.
     pub gc_low_watermark: u32,
     /// Number of free units up to which GC runs while the host is idle.
     pub gc_idle_watermark: u32,
     /// Rated program/erase cycles of the flash part.
     pub rated_cycles: u32,
-    /// `true` if a power loss loses data that are not programmed yet. The data that they replace
-    /// are then kept until they are programmed.
+    /// `true` if a power loss discards data that are not yet programmed. If so, replaced data are
+    /// retained until the data that replace them are programmed.
     pub volatile_buffer: bool,
-    /// Seed of random GC choices and block lives.
+    /// Seed for random GC choices and block lifetimes.
     pub seed: u64,
-    /// Data reduction; `None` if every slot of data takes a slot of flash.
+    /// Data reduction; `None` if every slot of data occupies one slot of flash.
     pub reduction: Option<ReductionConfig>,
-    /// Bad blocks; `None` if no block ever fails.
+    /// Bad blocks; `None` if blocks never fail.
     pub bad_blocks: Option<BadBlocksConfig>,
 }
 
-/// Amount of a victim that is relocated at a time once the idle slots are below their target.
+/// Relocation step of GC once the number of idle slots is below its target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GcPacing {
-    /// A few slots after each host slot, in proportion, which keeps writes smooth.
+    /// Relocates a few slots after each host slot, in proportion, which keeps write latency even.
     Incremental,
-    /// Like `Incremental`, but at least `slots` at once: the firmware switches between the host and
-    /// GC less often.
+    /// Like `Incremental`, but relocates at least `slots` at once, so the firmware switches between
+    /// the host and GC less often.
     #[allow(missing_docs, reason = "the variant defines it")]
     Quanta { slots: u32 },
-    /// The whole victim, before the next host slot is written.
+    /// Relocates the whole victim before the next host slot is written.
     PerVictim,
-    /// Nothing until no more than `gc_low_watermark` units are free; then the host waits for the
-    /// relocation of whole victims.
+    /// Relocates nothing until `gc_low_watermark` units or fewer are free; the host then waits for
+    /// the relocation of whole victims.
     OnDemand,
 }
 
 impl GcPacing {
-    /// Returns the name of the pacing in device files.
+    /// Returns the name of the pacing policy in device files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Incremental => "incremental",
@@ -76,11 +75,11 @@ impl GcPacing {
     }
 }
 
-/// A configuration that the flash cannot support.
+/// A configuration that the flash geometry cannot support.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct ConfigError {
-    /// Key of the device file whose value is impossible.
+    /// Device file key whose value is impossible.
     pub key: &'static str,
     /// Reason, with the values that conflict.
     pub message: String,
@@ -94,7 +93,8 @@ impl From<GeometryError> for ConfigError {
 
 impl FtlConfig {
     /// Returns the number of reclaim units' worth of slots that stay idle with one stream. GC
-    /// circulates through the rest, so theory must exclude these from the spare space.
+    /// circulates only through the remaining units, so theory must exclude these idle units from
+    /// the spare space.
     pub fn reserved_units(&self) -> u32 {
         if self.gc_pacing == GcPacing::OnDemand {
             self.gc_low_watermark
@@ -122,14 +122,14 @@ impl FtlConfig {
     }
 
     /// Returns the number of units of each reclaim group that can be nearly empty while all others
-    /// are full of valid data: the open ones (one per stream for the host, one for relocated data),
-    /// and those that GC keeps free. With several groups, a full group may take one more unit of
-    /// data for every handle, and another one, before other groups take the data.
+    /// are full of valid data. These are the open units (one per stream for the host, one for
+    /// relocated data) and the units that GC keeps free. With several groups, a full group may take one more unit of data for every handle,
+    /// plus one unit, before other groups take the data.
     pub(crate) fn units_needed(&self, groups: u32) -> u64 {
         2 * (u64::from(self.streams) / u64::from(groups)) + u64::from(self.gc_high_watermark) + 1
     }
 
-    /// Returns the blocks of a new drive, if it has bad ones.
+    /// Returns the blocks of a new drive; `None` if blocks never fail.
     pub fn blocks(&self, geometry: &Geometry) -> Option<BadBlocks> {
         let per_unit = u64::from(geometry.slots_per_reclaim_unit);
         let least = self.user_slots / per_unit + self.units_needed(1) + 1;
@@ -150,8 +150,9 @@ impl FtlConfig {
                 return fail(
                     "isolated_streams",
                     format!(
-                        "isolated_streams must list some of the {handles} streams, but not all; to \
-                         isolate all, use gc_destination 'per-stream', to isolate none, 'shared'"
+                        "isolated_streams must list some of the {handles} streams, but not all; \
+                         to isolate all streams, use gc_destination 'per-stream'; to isolate \
+                         none, use 'shared'"
                     ),
                 );
             }
@@ -170,7 +171,7 @@ impl FtlConfig {
             return fail(
                 "gc_low_watermark",
                 format!(
-                    "gc_low_watermark is {}; it must be 2 or more, as GC itself opens units",
+                    "gc_low_watermark is {}; it must be 2 or more because GC itself opens units",
                     self.gc_low_watermark
                 ),
             );
@@ -190,7 +191,7 @@ impl FtlConfig {
         self.check_capacity(geometry, geometry.slots_per_reclaim_unit)
     }
 
-    /// Checks that the flash holds the user capacity and the reserve of garbage collection if only
+    /// Checks that the flash holds the user capacity and the garbage collection reserve if only
     /// `slots` of each reclaim unit can be written.
     pub(crate) fn check_capacity(
         &self,
@@ -198,7 +199,7 @@ impl FtlConfig {
         slots: u32,
     ) -> Result<(), ConfigError> {
         let per_unit = u64::from(slots);
-        // GC must still gain space while the open units are nearly empty.
+        // GC must still gain space when the open units are nearly empty.
         let groups = geometry.reclaim_groups;
         let open = if groups == 1 {
             self.units_needed(1)
@@ -212,14 +213,14 @@ impl FtlConfig {
             let needed = self.user_slots.div_ceil(per_unit) + open + 1;
             let message = if units < geometry.reclaim_units {
                 format!(
-                    "user_capacity needs {needed} reclaim units; factory bad blocks \
-                     leave {units} of {}",
+                    "user_capacity needs {needed} reclaim units, but factory bad blocks leave \
+                     only {units} of {}",
                     geometry.reclaim_units
                 )
             } else {
                 format!(
                     "user_capacity needs {needed} reclaim units with {} streams and \
-                     gc_high_watermark {}; the flash has {}",
+                     gc_high_watermark {}, but the flash has only {}",
                     self.streams, self.gc_high_watermark, geometry.reclaim_units
                 )
             };

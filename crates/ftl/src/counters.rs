@@ -1,4 +1,4 @@
-//! Counters of the FTL since the drive was new, in slots (4 KiB) except those named in bytes.
+//! FTL counters since the drive was new, in slots (4 KiB) except for those named in bytes.
 
 use writecliff_base::{Bytes, counts};
 use writecliff_flash::SLOT_BYTES;
@@ -7,7 +7,7 @@ use writecliff_host_interface::content::SECTORS_PER_SLOT;
 use crate::ReductionCounters;
 
 counts! {
-    /// Cumulative counters; not reset even by a purge (like SMART counters).
+    /// Cumulative counters, which not even a purge resets (like SMART counters).
     pub struct Counters {
         /// Exact number of bytes that the host has written.
         host_bytes,
@@ -21,25 +21,25 @@ counts! {
         padding_slots,
         /// Slots unmapped by TRIM.
         trimmed_slots,
-        /// Victims emptied: reclaim units freed by GC.
+        /// Emptied victims, which are the reclaim units freed by GC.
         collections,
         /// Program operations.
         programs,
-        /// Slots in these program operations, data and padding.
+        /// Slots in these program operations, including data and padding.
         programmed_slots,
     }
 }
 
-/// Bytes allocated on flash by cause; data that are not yet programmed count.
+/// Bytes allocated on flash by cause, including data that are not yet programmed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allocated {
-    /// Bytes for data of the host.
+    /// Bytes allocated for host data.
     pub host: Bytes,
-    /// Bytes for data relocated by garbage collection.
+    /// Bytes allocated for data relocated by garbage collection.
     pub gc: Bytes,
-    /// Bytes for data relocated by wear levelling.
+    /// Bytes allocated for data relocated by wear levelling.
     pub wear: Bytes,
-    /// Bytes left without data in units that were closed early.
+    /// Bytes left empty in units that were closed early.
     pub padding: Bytes,
 }
 
@@ -65,7 +65,7 @@ impl Allocated {
         }
     }
 
-    /// Returns the sum: the numerator of write amplification.
+    /// Returns the sum of all causes, which is the numerator of write amplification.
     #[inline]
     pub fn total(&self) -> Bytes {
         Bytes(self.host.0 + self.gc.0 + self.wear.0 + self.padding.0)

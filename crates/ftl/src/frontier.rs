@@ -1,5 +1,6 @@
-//! Write frontiers: the open reclaim units. The host has one for each stream. GC has its own, so
-//! that relocated (older) data are not mixed with newly written data.
+//! Write frontiers: the write positions in the open reclaim units. The host has one frontier for
+//! each stream. GC has separate frontiers, so relocated (older) data are not mixed with newly
+//! written data.
 
 use std::ops::{Index, IndexMut};
 
@@ -10,12 +11,12 @@ use writecliff_flash::Geometry;
 use crate::gc_destination::GcDestination;
 use crate::table::Owner;
 
-/// Index of a frontier: `0..streams` belong to the host, `streams..2*streams` to GC.
+/// Frontier index: `0..streams` belong to the host, `streams..2*streams` to GC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FrontierId(pub u16);
 
 impl FrontierId {
-    /// Returns the id as an index into a dense array.
+    /// Returns the ID as an index into a dense array.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -27,8 +28,8 @@ impl FrontierId {
 pub struct Frontier {
     /// Open reclaim unit; `NONE` for a closed frontier.
     pub unit: ReclaimUnitId,
-    /// Physical page address of the next slot; `fill_end` and `end` are the ends of the program
-    /// unit being filled and of the reclaim unit.
+    /// Physical page address of the next slot; `fill_end` and `end` are the end addresses of the
+    /// program unit being filled and of the reclaim unit.
     pub next: u32,
     pub(crate) fill_end: u32,
     pub(crate) end: u32,
@@ -36,7 +37,7 @@ pub struct Frontier {
     /// belongs to the host.
     pub moved: u32,
     /// Number of the first reclaim unit that was freed while the program unit being filled held
-    /// data; `u64::MAX` if there was none. See `UnitTable::freed_at`.
+    /// data; `u64::MAX` if none was freed. See `UnitTable::freed_at`.
     pub since: u64,
 }
 
@@ -63,7 +64,7 @@ impl Frontier {
         self.next == self.end
     }
 
-    /// Returns the number of used addresses of the program unit being filled.
+    /// Returns the number of used addresses in the program unit being filled.
     #[inline]
     pub fn filled(&self, ppas_per_program_unit: u32) -> u32 {
         debug_assert!(
@@ -73,15 +74,15 @@ impl Frontier {
         if self.needs_unit() { 0 } else { ppas_per_program_unit - (self.fill_end - self.next) }
     }
 
-    /// Returns the number of unused addresses of the reclaim unit.
+    /// Returns the number of unused addresses in the reclaim unit.
     #[inline]
     pub fn room(&self) -> u32 {
         debug_assert!(self.next <= self.end, "the frontier is beyond its unit");
         self.end - self.next
     }
 
-    /// Leaves the rest of the program unit unwritten. Returns `true` if it was the last program
-    /// unit of the reclaim unit.
+    /// Leaves the remainder of the program unit unwritten. Returns `true` if the program unit was
+    /// the last of the reclaim unit.
     #[inline]
     pub(crate) fn finish_program_unit(&mut self, ppas_per_program_unit: u32) -> bool {
         debug_assert!(self.next <= self.fill_end && self.fill_end <= self.end);
@@ -94,13 +95,13 @@ impl Frontier {
     }
 }
 
-/// All frontiers of a drive, numbered by stream. Streams are numbered group after group: the
+/// All frontiers of a drive, numbered by stream. Streams are numbered consecutively by group: the
 /// streams of a reclaim group are its reclaim unit handles.
 #[derive(Clone, Debug)]
 pub(crate) struct Frontiers {
     pub all: Vec<Frontier>,
     pub streams: u16,
-    /// Number of streams of each reclaim group.
+    /// Number of streams per reclaim group.
     pub handles: u16,
 }
 
@@ -153,7 +154,7 @@ impl Frontiers {
         StreamId(stream.0 % self.handles)
     }
 
-    /// Returns the reclaim group of a frontier.
+    /// Returns the reclaim group that a frontier belongs to.
     pub(crate) fn group_of(&self, frontier: FrontierId) -> usize {
         usize::from(self.stream_of(frontier).0 / self.handles)
     }
@@ -162,7 +163,7 @@ impl Frontiers {
         (0..2 * self.streams).map(FrontierId)
     }
 
-    /// Returns the frontiers with an open unit, and their numbers.
+    /// Returns the frontiers with an open unit, each with its number.
     pub(crate) fn open(&self) -> impl Iterator<Item = (FrontierId, &Frontier)> {
         self.ids().zip(&self.all).filter(|(_, f)| !f.needs_unit())
     }
@@ -172,7 +173,7 @@ impl Frontiers {
         self.open().find(|(_, f)| f.unit == unit).map(|(id, _)| id)
     }
 
-    /// Returns `true` if an address of an open unit is in a program unit that is not full yet.
+    /// Returns `true` if an address in an open unit belongs to a program unit that is not yet full.
     #[inline]
     pub(crate) fn is_filling(
         &self,
@@ -186,7 +187,7 @@ impl Frontiers {
         })
     }
 
-    /// Returns the frontier for the relocated data of a unit of `owner`.
+    /// Returns the frontier for data relocated from a unit of `owner`.
     #[inline]
     pub(crate) fn destination(&self, policy: GcDestination, owner: Owner) -> FrontierId {
         if self.handles == self.streams {

@@ -1,5 +1,5 @@
-//! The flash translation layer: host operations and accessors. Power loss and
-//! saved states are in other files.
+//! Flash translation layer: host operations and accessors. Power loss and saved states are
+//! implemented in other files.
 
 use std::ops::Range;
 
@@ -18,10 +18,11 @@ use crate::{
     ReductionCounters, UnitTable,
 };
 
-/// A flash translation layer and its state. See the crate documentation for its contract.
+/// Flash translation layer and its state. The crate documentation describes the contract of this
+/// type.
 ///
-/// A `Group` allocates, opens, programs and collects in one reclaim group. This type selects the
-/// group.
+/// A `Group` allocates, opens, programs and collects reclaim units in one reclaim group. `Ftl`
+/// selects the group for each operation.
 #[derive(Clone, Debug)]
 pub struct Ftl {
     pub(crate) parts: Parts,
@@ -81,39 +82,39 @@ impl Ftl {
         &self.parts.wear
     }
 
-    /// Returns state and valid data of all reclaim units.
+    /// Returns the state and valid data of all reclaim units.
     pub fn table(&self) -> &UnitTable {
         &self.parts.table
     }
 
-    /// Returns the log of GC's actions on host units, for data placement events.
+    /// Returns the log of GC actions on host units, for data placement events.
     pub fn gc_log_mut(&mut self) -> &mut GcLog {
         &mut self.parts.gc_log
     }
 
-    /// Returns the allocation units moved since the FTL was made or restored, by the stream of the
-    /// unit that they were in; the last element counts units with relocated data of several
-    /// streams.
+    /// Returns the number of allocation units moved since the FTL was created or restored, by the
+    /// stream of the unit that contained them. The last element counts units with relocated data
+    /// from several streams.
     pub fn moved_by_stream(&self) -> &[u64] {
         &self.parts.moved_by_stream
     }
 
-    /// Returns the measurements of each stream; empty unless `spare = "self-tuned"`.
+    /// Returns the measurements for each stream; empty unless `spare = "self-tuned"`.
     pub fn stream_spare(&self) -> &[StreamSpare] {
         self.parts.spare.as_ref().map_or(&[], |spare| &spare.streams)
     }
 
-    /// Returns the drive's blocks, if it has bad ones.
+    /// Returns the drive's blocks; `None` if blocks never fail.
     pub fn bad_blocks(&self) -> Option<&BadBlocks> {
         self.parts.bad_blocks.as_deref()
     }
 
-    /// Returns the drive's blocks, mutably; `None` if no block ever fails.
+    /// Returns a mutable reference to the drive's blocks; `None` if blocks never fail.
     pub fn bad_blocks_mut(&mut self) -> Option<&mut BadBlocks> {
         self.parts.bad_blocks.as_deref_mut()
     }
 
-    /// Returns `true` if no spare space is left and host writes must be rejected.
+    /// Returns `true` if no spare space remains and host writes must be rejected.
     pub fn is_read_only(&self) -> bool {
         self.bad_blocks().is_some_and(BadBlocks::is_read_only)
     }
@@ -128,14 +129,14 @@ impl Ftl {
         self.parts.map.mapped
     }
 
-    /// Returns the counters of data reduction, if the drive reduces data.
+    /// Returns the data reduction counters; `None` if the drive does not reduce data.
     #[inline]
     pub fn reduction(&self) -> Option<&ReductionCounters> {
         self.parts.packer.as_ref().map(|packer| &packer.counters)
     }
 
-    /// Returns the bytes allocated on flash since the drive was new, by cause; data that are not
-    /// yet programmed count.
+    /// Returns the bytes allocated on flash since the drive was new, by cause, including data that
+    /// are not yet programmed.
     #[inline]
     pub fn allocated(&self) -> Allocated {
         match self.reduction() {
@@ -149,27 +150,26 @@ impl Ftl {
         self.parts.parity.programs
     }
 
-    /// Returns the physical address of a logical page; `Ppa::NONE` if it holds nothing.
+    /// Returns the physical address of a logical page; `Ppa::NONE` if the page holds no data.
     #[inline]
     pub fn lookup(&self, lpn: Lpn) -> Ppa {
         self.parts.map.lookup(lpn)
     }
 
-    /// Returns the logical page that a physical address holds, if it holds valid data of exactly
-    /// one page.
+    /// Returns the logical page stored at a physical address, if the address holds valid data of
+    /// exactly one page.
     pub fn holder(&self, ppa: Ppa) -> Option<Lpn> {
         self.parts.map.holder(ppa)
     }
 
-    /// Returns the number of allocation units of a logical page's data: sectors, or 1 slot without
-    /// data reduction.
+    /// Returns the number of allocation units that a logical page's data occupy: sectors, or 1 slot
+    /// without data reduction.
     #[inline]
     pub fn alloc_units_of(&self, lpn: Lpn) -> u32 {
         self.parts.map.alloc_units_of(lpn)
     }
 
-    /// Returns `true` if writing a slot takes space, which it does not if its data are already
-    /// stored.
+    /// Returns `true` if writing a slot takes space; deduplicated data take none.
     pub fn takes_space(&self, content: Content, bytes: u32) -> bool {
         let Some(packer) = &self.parts.packer else { return true };
         let original = self.parts.map.forward.get(content.same_as.index());
@@ -183,13 +183,13 @@ impl Ftl {
         self.parts.frontiers.of_host(stream)
     }
 
-    /// Returns `true` for the frontier of a host stream, `false` for one of GC.
+    /// Returns `true` for the frontier of a host stream, `false` for a GC frontier.
     pub fn is_host_frontier(&self, frontier: FrontierId) -> bool {
         self.parts.frontiers.is_of_host(frontier)
     }
 
-    /// Returns the number of slots that the host has written in the open unit of `frontier`, a host
-    /// frontier.
+    /// Returns the number of slots that the host has written to the open unit of `frontier`, which
+    /// must be a host frontier.
     pub fn filled(&self, frontier: FrontierId) -> u32 {
         debug_assert!(
             self.parts.frontiers[frontier].moved <= self.parts.filled(frontier),
@@ -198,8 +198,8 @@ impl Ftl {
         self.parts.filled(frontier) - self.parts.frontiers[frontier].moved
     }
 
-    /// Returns `true` if the slot, which is in reclaim unit `unit`, is in a program unit that is
-    /// not full yet.
+    /// Returns `true` if the slot, which is in reclaim unit `unit`, belongs to a program unit that
+    /// is not yet full.
     #[inline]
     pub fn is_filling(&self, ppa: Ppa, unit: ReclaimUnitId) -> bool {
         let Parts { table, frontiers, geometry, .. } = &self.parts;
@@ -208,8 +208,7 @@ impl Ftl {
     }
 
     /// Returns the number of slots that can still be written to the open unit of a host frontier,
-    /// and `true` if part of the unit has been written. A frontier without a unit will open an
-    /// empty one.
+    /// and `true` if the unit is partly written. A frontier without a unit will open an empty unit.
     pub fn host_room(&self, frontier: FrontierId) -> (u32, bool) {
         debug_assert!(self.is_host_frontier(frontier), "only the host asks for room");
         let f = &self.parts.frontiers[frontier];
@@ -231,45 +230,45 @@ impl Ftl {
         self.parts.frontiers.open().map(|(_, f)| f.unit)
     }
 
-    /// Returns the number of full program units of an open reclaim unit.
+    /// Returns the number of full program units in an open reclaim unit.
     pub fn full_units(&self, unit: ReclaimUnitId) -> u32 {
         self.parts.full_units(unit)
     }
 
-    /// Prefetches the memory that a later `write(lpn)` will access. Has no effect on the state.
-    /// (The per-unit counters are few and always cached.)
+    /// Prefetches the memory that a later `write(lpn)` will access. This has no effect on the
+    /// state. (The per-unit counters are few and always cached.)
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch_far(&self.parts.map.forward, lpn.index());
     }
 
-    /// Prefetches the map entry of an access that follows at once.
+    /// Prefetches the map entry for an access that follows immediately.
     #[inline]
     pub fn prefetch_now(&self, lpn: Lpn) {
         prefetch(&self.parts.map.forward, lpn.index());
     }
 
-    /// Makes the group of a frontier the current group. Returns it with the shared state.
+    /// Makes the group of a frontier the current group. Returns the group with the shared state.
     fn enter_for(&mut self, frontier: FrontierId) -> (&mut Group, &mut Parts) {
         let group = self.parts.frontiers.group_of(frontier);
         (self.groups.enter(group), &mut self.parts)
     }
 
-    /// Chooses the reclaim group for the host's next slot of `stream`, and returns the stream in
-    /// that group: `stream` itself or, while its group is full, the same handle in
-    /// another group.
+    /// Selects the reclaim group for the host's next slot of `stream`, and returns the stream in
+    /// that group: `stream` itself or, while the stream's group is full, the same handle in another
+    /// group.
     pub fn choose_stream(&mut self, stream: StreamId) -> StreamId {
         self.groups.choose_stream(&self.parts, stream)
     }
 
     /// Writes `bytes` bytes of one slot. A partial write is merged with the slot's old data, which
-    /// costs a flash read if there are any.
+    /// requires a flash read if the slot holds data.
     #[inline]
     pub fn write<S: FlashSink>(&mut self, lpn: Lpn, stream: StreamId, bytes: u32, sink: &mut S) {
         self.write_inlined(lpn, stream, bytes, sink);
     }
 
-    /// Writes a slot like `write`, inlined for a loop that does nothing else.
+    /// Writes a slot like `write`, inlined for a loop that only writes.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub fn write_inlined<S: FlashSink>(
@@ -289,8 +288,8 @@ impl Ftl {
             parts.merge(frontier, lpn, sink);
         }
         let ppa = group.allocate(parts, frontier, lpn, sink);
-        // Update the map only now, because making room for the new slot may have relocated the old
-        // one.
+        // The map is updated only here because making room for the new slot may have relocated the
+        // old data.
         let old = parts.map.place(lpn, ppa);
         if !old.is_none() {
             parts.table.invalidate(parts.geometry.reclaim_unit_of(old), 1);
@@ -301,8 +300,8 @@ impl Ftl {
         group.pace(parts, sink);
     }
 
-    /// Writes a slot like [`Ftl::write`] on a drive that reduces data; `content` describes the data
-    /// of this slot.
+    /// Writes a slot like [`Ftl::write`] on a drive that reduces data; `content` describes the
+    /// slot's data.
     pub fn write_reduced<S: FlashSink>(
         &mut self,
         lpn: Lpn,
@@ -338,9 +337,8 @@ impl Ftl {
         group.pace(parts, sink);
     }
 
-    /// Writes all slots of an indirection unit, for which the host has written `bytes` bytes.
-    /// Unless the host has written the whole unit (`is_whole`), the FTL first reads the unit's old
-    /// data.
+    /// Writes all slots of an indirection unit, of which the host has written `bytes` bytes. Unless
+    /// the host has written the whole unit (`is_whole`), the FTL first reads the unit's old data.
     pub fn write_unit<S: FlashSink>(
         &mut self,
         unit: Range<u32>,
@@ -372,8 +370,8 @@ impl Ftl {
         }
     }
 
-    /// Invalidates the flash data of a logical page, because newer data are elsewhere. Returns
-    /// `true` if the page had data.
+    /// Invalidates a logical page's flash data because newer data are stored elsewhere. Returns
+    /// `true` if the page held data.
     #[inline]
     pub fn supersede(&mut self, lpn: Lpn) -> bool {
         let released = self.parts.map.remove(lpn);
@@ -381,7 +379,7 @@ impl Ftl {
         released.is_some()
     }
 
-    /// Closes the host's open unit if the next host data do not fit into it.
+    /// Closes the host's open unit if the next host data do not fit.
     pub fn make_fit<S: FlashSink>(&mut self, stream: StreamId, content: Content, sink: &mut S) {
         let (parts, group) = (&mut self.parts, self.groups.current_mut());
         if let Some(packer) = &parts.packer {
@@ -390,15 +388,15 @@ impl Ftl {
         }
     }
 
-    /// Closes the program unit that a host frontier is filling, by padding it. Returns `false` if
-    /// there is none.
+    /// Closes the program unit that a host frontier is filling, by padding the unit. Returns
+    /// `false` if the frontier is not filling a program unit.
     pub fn pad<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> bool {
         let (group, parts) = self.enter_for(frontier);
         group.pad(parts, frontier, sink)
     }
 
-    /// Opens a unit for a host frontier that needs one, as the next write to it would: garbage
-    /// collection may fill the frontier's program unit before that.
+    /// Opens a unit for a host frontier that needs one, as the frontier's next write would: garbage
+    /// collection may fill the frontier's program unit before that write.
     pub fn prepare<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) {
         if self.parts.frontiers[frontier].needs_unit() {
             let (group, parts) = self.enter_for(frontier);
@@ -406,16 +404,16 @@ impl Ftl {
         }
     }
 
-    /// Closes the open unit of a host frontier early: its next write opens an empty one. Returns
-    /// the number of slots that stay unwritten; 0 if no unit was open.
+    /// Closes the open unit of a host frontier early, so that the frontier's next write opens an
+    /// empty unit. Returns the number of slots that remain unwritten; 0 if no unit was open.
     pub fn abandon<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> u32 {
         debug_assert!(self.is_host_frontier(frontier), "garbage collection closes its own units");
         let (group, parts) = self.enter_for(frontier);
         group.abandon(parts, frontier, sink)
     }
 
-    /// Returns the FTL to its fresh state: every block is erased and no page is mapped. Counters
-    /// and wear are kept.
+    /// Returns the FTL to its initial state: every block is erased and no page is mapped. The
+    /// operation preserves counters and wear.
     pub fn purge(&mut self) {
         self.parts.purge();
         self.groups = Groups::new(&self.parts);
@@ -423,34 +421,36 @@ impl Ftl {
         assert_eq!(self.open_units().count(), 0, "a purged drive has no open units");
     }
 
-    /// Returns `true` if `gc_in_background` would have work to do.
+    /// Returns `true` if `gc_in_background` has work to do.
     pub fn needs_background_gc(&self) -> bool {
         self.groups.all.iter().any(|group| group.needs_background_gc(&self.parts))
     }
 
-    /// Runs one step of background GC, a read group. Returns `false` when there is nothing left to
-    /// do.
+    /// Runs one background GC step, which processes one read group. Returns `false` when no work
+    /// remains.
     pub fn gc_in_background<S: FlashSink>(&mut self, sink: &mut S) -> bool {
         self.groups.enter_any(|group| group.step_in_background(&mut self.parts, sink))
     }
 
-    /// Relocates one whole victim if at most the share `valid_max` of it is valid. Returns `false`
-    /// if the next victim has more valid data, no victim exists, or GC is in progress.
+    /// Relocates one whole victim if at most the fraction `valid_max` of the victim is valid.
+    /// Returns `false` if the next victim has more valid data, no victim exists, or GC is in
+    /// progress.
     pub fn gc_early<S: FlashSink>(&mut self, valid_max: f64, sink: &mut S) -> bool {
         self.groups.enter_any(|group| group.relocate_early(&mut self.parts, valid_max, sink))
     }
 
     /// Relocates all data of a closed unit, after emptying the current victim. Returns `false` if
-    /// the unit is then no longer closed.
+    /// the unit is no longer closed after that.
     pub fn relocate_unit<S: FlashSink>(&mut self, unit: ReclaimUnitId, sink: &mut S) -> bool {
         let group = self.parts.geometry.group_of(unit) as usize;
         self.groups.enter(group).relocate_unit(&mut self.parts, unit, sink)
     }
 
-    /// Stops writing to a die: its program units stay unwritten.
+    /// Stops writing to a die, whose program units then remain unwritten.
     ///
     /// # Errors
-    /// Fails if the other dies cannot hold the user capacity and the reserve of garbage collection.
+    /// Returns an error if the other dies cannot hold the user capacity and the garbage collection
+    /// reserve.
     pub fn lose_die(&mut self, die: u32) -> Result<(), String> {
         let Parts { geometry, config, .. } = &self.parts;
         assert!(die < geometry.dies, "the caller checks the number of the die");
@@ -465,7 +465,8 @@ impl Ftl {
         Ok(())
     }
 
-    /// Relocates the data of a reclaim unit that are on a die. Returns the number of slots.
+    /// Relocates the data of a reclaim unit that are stored on a die. Returns the number of
+    /// relocated slots.
     pub fn relocate_from_die<S: FlashSink>(
         &mut self,
         unit: ReclaimUnitId,
@@ -475,8 +476,8 @@ impl Ftl {
         self.groups.of_unit(unit).relocate_from_die(&mut self.parts, unit, die, sink)
     }
 
-    /// Checks the whole state; returns a description of the first violated invariant. O(drive), so
-    /// never called during I/O.
+    /// Checks the whole state; returns a description of the first violated invariant. The check
+    /// takes O(drive) time, so it is never called during I/O.
     pub fn check_invariants(&self) -> Result<(), String> {
         check_all(&self.parts, &self.groups)
     }

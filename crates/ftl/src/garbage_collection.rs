@@ -1,14 +1,14 @@
 //! Garbage collection (GC): relocates the valid data of a victim so that it can be erased.
 //!
-//! It runs in four modes, all built from the same steps:
+//! Garbage collection runs in four modes, all built from the same steps:
 //!
-//! * **incremental** (normal): the idle slots (free reclaim units and the unwritten rest of open
-//!   ones) are kept at a target. After every host slot, enough of the victim is relocated to return
-//!   to the target; a partly emptied victim is credited in proportion to the space that it will
-//!   yield. Writes thus stay smooth, and the spare space that GC circulates through is constant.
-//!   `GcPacing::Quanta` relocates at least a quantum at a time and is then ahead of the host.
-//!   `GcPacing::PerVictim` relocates a whole victim at once, as simple drives do.
-//!   `GcPacing::OnDemand` has no such target;
+//! * **incremental** (normal): GC keeps the idle slots (free reclaim units and the unwritten
+//!   remainders of open units) at a target. After every host slot, enough of the victim is
+//!   relocated to return to the target. A partly emptied victim is credited in proportion to the
+//!   space that it will yield. Write latency therefore stays even, and the spare space that GC
+//!   circulates through is constant. `GcPacing::Quanta` relocates at least a quantum at a time,
+//!   which puts GC ahead of the host afterwards. `GcPacing::PerVictim` relocates a whole victim at
+//!   once, as simple drives do. `GcPacing::OnDemand` has no target;
 //! * **foreground**: with `gc_low_watermark` free units or fewer, the host waits for the relocation
 //!   of whole victims;
 //! * **background**: while the device is idle, victims are emptied until `gc_idle_watermark` units
@@ -24,32 +24,32 @@ use crate::map::LiveSlots;
 use crate::table::UnitState;
 use crate::{FlashSink, FrontierId, GcPacing, Parts};
 
-/// Limit on the slots relocated for one host slot, so that a victim that yields little space does
-/// not stall a write.
+/// Limit on the slots relocated per host slot, so that a victim that yields little space does not
+/// stall a write.
 const BURST_MAX: u32 = 64;
-/// Background GC skips units with this valid share or more: relocating them would wear the flash
-/// for little space.
+/// Background GC skips units with this valid fraction or more because relocating them would wear
+/// the flash for little space.
 const IDLE_VALID_MAX: f64 = 0.95;
 
-/// The victim being emptied, if any.
+/// Victim being emptied, if any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Collection {
     pub(crate) victim: ReclaimUnitId,
-    /// Next address to examine, counted from the start of the victim.
+    /// Next address to examine, as an offset from the start of the victim.
     pub(crate) next_position: u32,
-    /// Valid allocation units when the victim was chosen.
+    /// Number of valid allocation units when the victim was selected.
     pub(crate) valid_at_start: u32,
-    /// Allocation units relocated from the victim so far.
+    /// Number of allocation units relocated from the victim so far.
     pub(crate) moved: u32,
-    /// `true` if the victim was chosen for wear levelling instead of space.
+    /// `true` if the victim was selected for wear levelling instead of space.
     pub(crate) for_wear: bool,
-    /// Total erases when wear levelling last relocated data.
+    /// Total erase count when wear levelling last relocated data.
     pub(crate) last_wear_move: u64,
-    /// Allocation units that the victim will yield, in proportion to the data relocated from it so
-    /// far; 0 without a victim.
+    /// Allocation units that the victim will yield, in proportion to the data relocated so far; 0
+    /// without a victim.
     #[serde(skip)]
     credit: i64,
-    /// Frontier for the data of the victim.
+    /// Frontier that receives the victim's data.
     #[serde(skip)]
     destination: FrontierId,
 }
@@ -83,7 +83,7 @@ impl Collection {
         self.credit = credit.unwrap_or(0).cast_signed();
     }
 
-    /// Derives the fields that are not saved.
+    /// Recomputes the fields that are not saved.
     pub(crate) fn resume(&mut self, parts: &Parts) {
         if self.is_running() {
             self.destination = parts.destination(self.victim);
@@ -108,7 +108,7 @@ impl Collection {
 
 impl Group {
     /// Relocates slots after one host slot, until idle space is back at its target.
-    #[expect(clippy::inline_always, reason = "most slots owe nothing")]
+    #[expect(clippy::inline_always, reason = "most host slots require no relocation")]
     #[inline(always)]
     pub(crate) fn pace<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
         if self.owes() {
@@ -116,7 +116,7 @@ impl Group {
         }
     }
 
-    /// Returns `true` if idle space and the credit of the victim are below the target of pacing.
+    /// Returns `true` if idle space plus the victim's credit is below the pacing target.
     #[inline]
     fn owes(&self) -> bool {
         self.idle + self.collection.credit < self.idle_target
@@ -131,7 +131,7 @@ impl Group {
         }
     }
 
-    /// Relocates the owed slots; if any are owed, at least `quantum` slots.
+    /// Relocates the slots owed to the host; if any are owed, relocates at least `quantum` slots.
     #[expect(clippy::inline_always, reason = "the usual quantum is the constant 0")]
     #[inline(always)]
     fn relocate_owed<S: FlashSink>(&mut self, parts: &mut Parts, quantum: u32, sink: &mut S) {
@@ -161,31 +161,32 @@ impl Group {
         }
     }
 
-    /// Relocates the rest of the victim, if there is one.
+    /// Relocates the remaining data of the victim, if there is a victim.
     fn finish_victim<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
         while self.collection.is_running() {
             self.relocate_read_group(parts, sink);
         }
     }
 
-    /// Returns `true` if the reserve that garbage collection needs is in use.
+    /// Returns `true` if the reserve for garbage collection is in use.
     fn is_short_of_units(&self, parts: &Parts) -> bool {
         self.free.len() as u32 <= parts.config.gc_low_watermark
     }
 
-    /// Called before the host opens a unit: keeps the free pool at the minimum that GC needs.
+    /// Keeps the free pool at the minimum that GC needs; called before the host opens a unit.
     pub(crate) fn make_room<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
         while self.is_short_of_units(parts) && self.has_victim(parts) {
             self.finish_victim(parts, sink);
         }
     }
 
-    /// Returns `true` if background GC has work.
+    /// Returns `true` if background GC has work to do.
     pub(crate) fn needs_background_gc(&self, parts: &Parts) -> bool {
         self.collection.is_running() || (self.free.len() as u32) < parts.config.gc_idle_watermark
     }
 
-    /// Runs one step of background GC, a read group. Returns `false` if there is nothing to do.
+    /// Runs one background GC step, which processes one read group. Returns `false` if there is no
+    /// work to do.
     pub(crate) fn step_in_background<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -199,8 +200,8 @@ impl Group {
         }
         let frontier = self.collection.destination;
         self.relocate_read_group_to(parts, frontier, sink);
-        // The host and relocation may share an open unit, and host writes do not make room for the
-        // relocated data. While the reserve is in use, such a victim must not wait.
+        // The host and relocation may share an open unit, and host writes do not make room for
+        // relocated data. While the reserve is in use, such a victim must not be postponed.
         while parts.frontiers.is_of_host(frontier)
             && self.collection.is_running()
             && self.is_short_of_units(parts)
@@ -210,8 +211,9 @@ impl Group {
         true
     }
 
-    /// Relocates one whole victim if at most the share `valid_max` of it is valid. Returns `false`
-    /// if the next victim has more valid data, no victim exists, or GC is in progress.
+    /// Relocates one whole victim if at most the fraction `valid_max` of the victim is valid.
+    /// Returns `false` if the next victim has more valid data, no victim exists, or GC is in
+    /// progress.
     pub(crate) fn relocate_early<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -225,7 +227,7 @@ impl Group {
         true
     }
 
-    /// Chooses a victim with a valid share below `share`, or at most `share` if `inclusive`.
+    /// Selects a victim with a valid fraction below `share`, or at most `share` if `inclusive`.
     fn choose_victim_below(&mut self, parts: &mut Parts, share: f64, inclusive: bool) -> bool {
         if !self.choose_victim(parts) {
             return false;
@@ -240,7 +242,7 @@ impl Group {
     }
 
     /// Finishes the current victim, then relocates all data of a closed unit. Returns `false` if
-    /// the unit is no longer closed then.
+    /// the unit is no longer closed after that.
     pub(crate) fn relocate_unit<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -258,7 +260,8 @@ impl Group {
         true
     }
 
-    /// Continues with the victim, or chooses a new one. Returns `false` if no unit can be a victim.
+    /// Continues with the current victim, or selects a new victim. Returns `false` if no unit can
+    /// be a victim.
     #[inline]
     fn has_victim(&mut self, parts: &mut Parts) -> bool {
         self.collection.is_running() || self.choose_victim(parts)
@@ -302,8 +305,8 @@ impl Group {
         self.collection.end();
     }
 
-    /// Relocates the valid slots of the victim's next read group that has any; frees the victim at
-    /// its end. Returns the number of relocated slots.
+    /// Relocates the valid slots of the victim's next read group that has any; frees the victim
+    /// after its last read group. Returns the number of relocated slots.
     fn relocate_read_group<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) -> u32 {
         self.relocate_read_group_to(parts, self.collection.destination, sink)
     }
@@ -360,7 +363,7 @@ impl Group {
         count
     }
 
-    /// Allocates the next slots of a frontier to logical pages, like `allocate` but in runs.
+    /// Allocates the next slots of a frontier to logical pages, like `allocate`, but in runs.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn relocate<S: FlashSink>(
@@ -408,7 +411,7 @@ impl Group {
     }
 
     /// Reads the pieces that start in the read group at `first` and relocates them to `frontier`.
-    /// Returns the number of sectors that they occupy.
+    /// Returns the number of sectors that the pieces occupy.
     #[cold]
     fn relocate_packed<S: FlashSink>(
         &mut self,
@@ -427,7 +430,8 @@ impl Group {
             if parts.frontiers[frontier].needs_unit() {
                 self.open(parts, frontier, sink);
             }
-            // Count before appending, because a full unit is programmed with its count.
+            // The data are counted before they are appended because a full unit is programmed with
+            // its count.
             if parts.frontiers.is_of_host(frontier) {
                 parts.frontiers[frontier].moved += 1;
             }
@@ -460,7 +464,7 @@ impl Group {
         parts.free(victim);
     }
 
-    /// Empties units, in ascending order of valid data, until GC has the free units that it needs.
+    /// Empties units in ascending order of valid data, until GC has the free units that it needs.
     pub(crate) fn empty_units<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
         while self.is_short_of_units(parts) {
             if self.collection.is_running() {
@@ -481,8 +485,8 @@ impl Group {
         }
     }
 
-    /// Returns the frontier for the next data of the victim: their destination, unless it needs a
-    /// free unit and none is left.
+    /// Returns the frontier for the victim's next data: the data's destination, unless that
+    /// frontier needs a free unit and none is left.
     fn frontier_with_room(&self, parts: &Parts) -> FrontierId {
         let usual = self.collection.destination;
         let frontiers = &parts.frontiers;
@@ -495,7 +499,7 @@ impl Group {
         all.max_by_key(|&id| room(id)).unwrap_or(usual)
     }
 
-    /// Relocates the data of a reclaim unit that are on a die. Leaves the data of a victim to
+    /// Relocates the data of a reclaim unit that are stored on a die. Data in a victim are left to
     /// garbage collection. Returns the number of relocated slots.
     pub(crate) fn relocate_from_die<S: FlashSink>(
         &mut self,

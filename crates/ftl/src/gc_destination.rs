@@ -1,24 +1,24 @@
-//! GC destination policies: the frontier to which relocated data are written.
+//! GC destination policies, which select the frontier that receives relocated data.
 
 use writecliff_base::StreamId;
 
 use crate::FrontierId;
 use crate::table::Owner;
 
-/// The policies, as named in device files.
+/// GC destination policies, as named in device files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GcDestination {
-    /// To units of their own in their stream, so that streams never mix (FDP: persistently
-    /// isolated).
+    /// Separate units per stream, so streams never mix (FDP: persistently isolated).
     PerStream,
-    /// To the unit that the host is writing in their stream. One open unit per stream is enough,
-    /// but new and relocated data share it, so cold data are relocated again and again together
-    /// with hot ones.
+    /// The unit that the host is writing in the same stream. One open unit per stream is
+    /// sufficient, but new and relocated data share it. Cold data are therefore relocated
+    /// repeatedly together with hot data.
     HostUnit,
-    /// To one common unit for all streams (FDP: initially isolated). GC needs only one open unit.
+    /// One common unit for all streams (FDP: initially isolated). This policy needs only one open
+    /// unit for GC.
     Shared,
-    /// Like `PerStream` for the streams whose bit is set in `isolated`, like `Shared` for the
-    /// others.
+    /// Like `PerStream` for streams whose bit is set in `isolated`, and like `Shared` for all other
+    /// streams.
     #[allow(missing_docs, reason = "the variant defines it")]
     PerHandle { isolated: u128 },
 }
@@ -31,12 +31,12 @@ impl GcDestination {
             Self::HostUnit => stream,
             Self::Shared => streams,
             Self::PerHandle { isolated } if isolated >> stream & 1 == 1 => streams + stream,
-            // The common unit is accounted to the first stream that is not isolated.
+            // The common unit is attributed to the first stream that is not isolated.
             Self::PerHandle { isolated } => streams + isolated.trailing_ones() as u16,
         })
     }
 
-    /// Returns the policy as in device files, with its parameter.
+    /// Returns the policy in device file notation, with its parameter.
     pub fn name(self) -> String {
         match self {
             Self::PerStream => "per-stream".to_owned(),
@@ -50,7 +50,7 @@ impl GcDestination {
         }
     }
 
-    /// Returns `true` if data of this stream are never mixed with data of other streams.
+    /// Returns `true` if data of a stream are never mixed with data of other streams.
     pub fn isolates(self, stream: StreamId) -> bool {
         match self {
             Self::PerStream | Self::HostUnit => true,
@@ -71,7 +71,7 @@ mod tests {
             (GcDestination::PerStream, [8, 9, 10, 11]),
             (GcDestination::HostUnit, [0, 1, 2, 3]),
             (GcDestination::Shared, [8, 8, 8, 8]),
-            // Streams 0 and 2 are isolated; 1 and 3 share the unit of stream 1.
+            // Streams 0 and 2 are isolated; streams 1 and 3 share the unit of stream 1.
             (per_handle, [8, 9, 10, 9]),
         ];
         for (policy, frontiers) in rows {

@@ -1,19 +1,20 @@
-//! Log of GC actions on host units, from which the data placement interface generates events.
-//! Nothing is recorded unless logging is enabled, and only when a unit is freed or filled, so it
-//! adds no cost per slot.
+//! Log of GC actions on host units, which the data placement interface converts into events.
+//! Entries are recorded only if logging is enabled, and only when a unit is freed or filled, so
+//! logging adds no cost per slot.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{StreamId, saved};
 
-/// Limit on the events kept until they are taken; older ones are only counted.
+/// Limit on the events stored until they are taken; older events are only counted.
 const KEPT: usize = 1024;
 
 /// A GC action on a host unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum GcEvent {
-    /// A unit that the host had written in `stream` was emptied; `slots` of it were relocated.
+    /// A unit that the host had written in `stream` was emptied, and `slots` of its slots were
+    /// relocated.
     #[allow(missing_docs, reason = "the variant defines both")]
     Moved { stream: StreamId, slots: u32 },
     /// Relocated data filled the last slot of the unit that the host writes in `stream`.
@@ -30,10 +31,10 @@ pub struct Counts {
     pub rolled_over: u64,
 }
 
-/// The actions since the last call of `take`.
+/// GC actions since the last call to `take`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GcLog {
-    /// The newest events, oldest first.
+    /// Most recent events, oldest first.
     pub events: VecDeque<GcEvent>,
     /// Counts of all events by stream; empty if logging is disabled.
     pub counts: Vec<Counts>,
@@ -74,7 +75,7 @@ impl GcLog {
         self.events.push_back(event);
     }
 
-    /// Takes the logged events and continues logging.
+    /// Returns and removes the logged events; logging continues.
     #[must_use]
     pub fn take(&mut self) -> Self {
         let streams = self.counts.len() as u16;

@@ -1,8 +1,8 @@
 //! Reclaim groups, each with its own dies, free reclaim units and garbage collection.
 //!
-//! Streams are numbered group after group: the streams of a group are its reclaim unit handles. A
-//! logical page is in the group to which the host last wrote it. The methods of a group receive the
-//! state that all groups share ([`Parts`]) as an argument.
+//! Streams are numbered consecutively by group: the streams of a group are its reclaim unit
+//! handles. A logical page belongs to the group where the host last wrote the page. The methods of
+//! a group receive the state that all groups share ([`Parts`]) as an argument.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,15 +18,15 @@ use crate::{FrontierId, GcPacing, Parts};
 /// State of one reclaim group. [`Parts`] holds the state that all groups share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Group {
-    /// Reclaim units of the group.
+    /// Reclaim units in the group.
     pub units: Range<u32>,
     /// Free reclaim units, in the order in which they became free.
     pub free: VecDeque<ReclaimUnitId>,
     pub collection: Collection,
-    /// Allocation units that can be written without garbage collection: those of free reclaim
-    /// units and the unwritten rest of open units.
+    /// Allocation units that can be written without garbage collection: those in free reclaim units
+    /// and in the unwritten remainders of open units.
     pub idle: i64,
-    /// Target of pacing for `idle`.
+    /// Pacing target for `idle`.
     pub idle_target: i64,
 }
 
@@ -61,9 +61,9 @@ impl Group {
         self.free.len() as i64 * i64::from(parts.table.alloc_units_per_reclaim_unit) + in_open
     }
 
-    /// Updates the target of idle space: `gc_high_watermark` units, plus one for every open
-    /// frontier beyond the first two, because its unwritten slots are idle but not available to
-    /// others. `GcPacing::OnDemand` has no target.
+    /// Updates the target for idle space: `gc_high_watermark` units, plus one for every open
+    /// frontier beyond the first two, because the unwritten slots of a frontier are idle but not
+    /// available to other frontiers. `GcPacing::OnDemand` has no target.
     pub(crate) fn update_idle_target(&mut self, parts: &Parts) {
         if parts.config.gc_pacing == GcPacing::OnDemand {
             return;
@@ -73,9 +73,9 @@ impl Group {
         self.idle_target = i64::from(units) * i64::from(parts.table.alloc_units_per_reclaim_unit);
     }
 
-    /// Returns the number of slots that the group can still take, beyond the space that garbage
-    /// collection needs. Unwritten slots of the host's open units count as taken, and so does a new
-    /// unit if `stream` needs one.
+    /// Returns the number of slots that the group can still accept, excluding the space that
+    /// garbage collection needs. Unwritten slots in the host's open units count as used, and so
+    /// does a new unit if `stream` needs one.
     fn room(&self, parts: &Parts, stream: StreamId) -> i64 {
         let per_unit = i64::from(parts.geometry.slots_per_reclaim_unit);
         let needed = parts.config.units_needed(parts.geometry.reclaim_groups);
@@ -93,19 +93,20 @@ impl Group {
 /// Destination of a stream's data while the unit is open.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Placement {
-    /// The stream itself, or the same handle in another group while the stream's group is full.
+    /// Destination stream: the stream itself, or the same handle in another group while the
+    /// stream's group is full.
     stream: StreamId,
-    /// `ReclaimUnitId::NONE` before the group has opened it.
+    /// The unit that the group has opened; `ReclaimUnitId::NONE` before that.
     unit: ReclaimUnitId,
 }
 
-/// The groups of a drive.
+/// All reclaim groups of a drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Groups {
     pub all: Vec<Group>,
     /// Index of the group that the host writes to.
     pub current: usize,
-    /// Placement of each host stream; empty with one group.
+    /// Placement of each host stream; empty if the drive has one group.
     placements: Vec<Placement>,
 }
 
@@ -142,20 +143,21 @@ impl Groups {
         self.current_mut()
     }
 
-    /// Does `work` in each group in turn until it returns `true`. Returns `false` if none does.
+    /// Calls `work` in each group in turn until it returns `true`. Returns `false` if no call
+    /// returns `true`.
     pub(crate) fn enter_any(&mut self, mut work: impl FnMut(&mut Group) -> bool) -> bool {
         (0..self.all.len()).any(|group| work(self.enter(group)))
     }
 
-    /// Returns the group of a reclaim unit.
+    /// Returns the group that contains a reclaim unit.
     pub(crate) fn of_unit(&mut self, unit: ReclaimUnitId) -> &mut Group {
         let units = self.all[0].units.len();
         &mut self.all[unit.index() / units]
     }
 
     /// Enters the group for the host's next slot of `stream`, and returns the stream in that group.
-    /// The choice is made for each reclaim unit. If the group of `stream` has no room for another
-    /// unit, the choice is the same handle in the group with the most room.
+    /// The group is selected for each reclaim unit. If the group of `stream` has no room for
+    /// another unit, the same handle in the group with the most room is selected.
     pub(crate) fn choose_stream(&mut self, parts: &Parts, stream: StreamId) -> StreamId {
         if self.placements.is_empty() {
             return stream;
@@ -178,7 +180,8 @@ impl Groups {
         let (assigned, handle) = (group_of(stream), frontiers.handle_of(stream).0);
         let in_group = |group: usize| StreamId(group as u16 * frontiers.handles + handle);
         let room = |group: usize| self.all[group].room(parts, in_group(group));
-        // The unit of the last choice has been opened, and garbage collection may have filled it.
+        // The unit of the last selection has been opened, and garbage collection may have filled
+        // it.
         let stays = before.unit.is_none()
             && !frontier(before.stream).needs_unit()
             && room(group_of(before.stream)) >= 0;
@@ -208,7 +211,7 @@ impl Groups {
             })
     }
 
-    /// Returns the state as words, for digests; empty if there is only one group. The digest covers
+    /// Returns the state as words for digests; empty if there is only one group. The digest covers
     /// the free units and the victim of the current group separately.
     pub(crate) fn to_words(&self) -> Vec<u64> {
         if self.placements.is_empty() {

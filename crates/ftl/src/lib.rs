@@ -1,8 +1,9 @@
 //! The flash translation layer (FTL): maps logical writes to flash operations.
 //!
-//! The FTL has no clock. It changes its state immediately and reports the resulting flash
-//! operations to a [`FlashSink`]. A timed device models their duration; a fast-forward device
-//! ignores them. Both therefore go through the same states by construction.
+//! The FTL has no notion of time. It updates its state immediately and reports the resulting flash
+//! operations to a [`FlashSink`]. A timed device models the duration of the operations; a
+//! fast-forward device ignores it. Both therefore go through the same sequence of states by
+//! construction.
 //!
 //! | file | content |
 //! |---|---|

@@ -1,26 +1,28 @@
-//! A limit study: the least work of an untimed page-mapped FTL, a floor for the complete one.
+//! Limit study: the minimum work of an untimed page-mapped FTL, as a lower bound for the complete
+//! FTL.
 //!
-//! It has one stream, greedy victims, and uniform overwrites that are announced ahead, but no
-//! further streams, wear levelling, TRIM, counters, pacing or sinks.
+//! The limit study has one stream, greedy victim selection, and uniform overwrites that are
+//! announced in advance. It has no further streams, wear levelling, TRIM, counters, pacing or
+//! sinks.
 
 use writecliff_base::{Prng, memory};
 
 use crate::map::prefetch;
 
 const NONE: u32 = u32::MAX;
-/// Free units below which data are relocated.
+/// Number of free units below which data are relocated.
 const RESERVE: usize = 8;
 /// Number of overwrites that are announced before they are executed.
 const AHEAD: usize = 32;
-/// Distance in slots at which the map entries of a victim are prefetched.
+/// Distance, in slots, at which the map entries of a victim are prefetched.
 const VICTIM_AHEAD: usize = 32;
 
-/// Slots written in the limit study.
+/// Numbers of slots written in the limit study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitWrites {
     /// Slots that the host has overwritten.
     pub host_slots: u64,
-    /// Slots relocated to free their units.
+    /// Slots relocated to free reclaim units.
     pub moved_slots: u64,
 }
 
@@ -38,7 +40,7 @@ struct Limit {
     /// Valid slots by unit; [`NONE`] for open and free units, which are not candidates.
     candidates: Vec<u32>,
     open: [Frontier; 2],
-    /// Valid slots of the open units.
+    /// Valid slots in the open units.
     open_valid: [u32; 2],
     free: Vec<u32>,
     slots_per_reclaim_unit: u32,
@@ -48,8 +50,9 @@ struct Limit {
 const HOST: usize = 0;
 const MOVED: usize = 1;
 
-/// Fills `user_slots` in order and overwrites them at random, `overwrites` times their number.
-/// Returns `None` if the reclaim units leave no spare space beyond the reserve.
+/// Fills `user_slots` in order and then overwrites random slots; the number of overwrites is
+/// `overwrites` times `user_slots`. Returns `None` if the reclaim units leave no spare space beyond
+/// the reserve.
 pub fn run(
     user_slots: u32,
     units: u32,
@@ -173,8 +176,8 @@ impl Limit {
 mod tests {
     use super::*;
 
-    /// The steady state matches greedy collection. The difference of a longer and a shorter run
-    /// excludes the fill.
+    /// Checks that the steady state matches greedy collection. Subtracting a shorter run from a
+    /// longer run excludes the fill phase.
     #[test]
     fn it_amplifies_writes_as_greedy_collection_does() {
         let (user, units, slots) = (200_000, 1_000, 240);

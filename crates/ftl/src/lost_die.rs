@@ -6,11 +6,11 @@ use writecliff_flash::Geometry;
 /// Stripes of program units across dies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DieParity {
-    /// The lost die, to which the FTL writes no more data.
+    /// Lost die, which the FTL no longer writes to.
     pub lost_die: Option<u32>,
-    /// `true` if dies are in stripes or a die is lost.
+    /// `true` if dies are organised in stripes or a die is lost.
     pub is_in_use: bool,
-    /// Parity units programmed.
+    /// Number of parity units programmed.
     pub programs: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The map between logical pages and physical page addresses, in both directions.
+//! Map between logical pages and physical page addresses, in both directions.
 
 use std::io::Read;
 use std::mem::{MaybeUninit, replace};
@@ -14,21 +14,21 @@ use crate::{FlashSink, FtlConfig};
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 /// Number of slots ahead of a frontier that are prefetched into the cache. A core retires stores in
-/// order, so a store that misses delays all following stores.
+/// order, so a store that misses the cache delays all later stores.
 const WRITE_AHEAD: usize = 64;
-/// Distance in slots at which the map entries of a victim are prefetched, and in map entries at
-/// which the slots that they point to are prefetched.
+/// Prefetch distances: in slots for the map entries of a victim, and in map entries for the slots
+/// that they point to.
 const AHEAD: usize = 32;
-/// Slots whose map entries are prefetched together, so that the address translations (TLB misses)
-/// of the prefetches overlap.
+/// Number of slots whose map entries are prefetched together, so that the address translations (TLB
+/// misses) of the prefetches overlap.
 const FETCHED: usize = 128;
-/// Distance in slots at which the victim's own entries are prefetched: the scan is too slow for the
-/// hardware prefetcher to follow.
+/// Distance, in slots, at which the victim's own entries are prefetched: the scan is too slow for
+/// the hardware prefetcher to follow.
 const FAR_AHEAD: usize = AHEAD + FETCHED + 64;
 
 const GROUP_MAX: usize = writecliff_flash::geometry::READ_GROUP_SLOTS_MAX as usize;
 
-/// Logical pages of a read group; the first `count` are initialised.
+/// Logical pages of a read group, of which the first `count` are initialised.
 pub(crate) struct LiveSlots {
     holders: [MaybeUninit<Lpn>; GROUP_MAX],
     count: usize,
@@ -47,21 +47,21 @@ impl LiveSlots {
         unsafe { std::slice::from_raw_parts(self.holders.as_ptr().cast::<Lpn>(), self.count) }
     }
 
-    /// Gathers the current holders. `is_current` receives an address and its holder.
+    /// Collects the current holders. `is_current` receives an address and its holder.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn gather(&mut self, first: u32, holders: &[Lpn], is_current: impl Fn(Ppa, Lpn) -> bool) {
         assert!(holders.len() <= GROUP_MAX, "more slots than a read group holds");
         let (mut ppa, mut count) = (first, 0);
         let mut add = |holder: Lpn| {
-            // Store unconditionally and count arithmetically, because branch predictors cannot
-            // predict whether a slot is live.
-            // SAFETY: `count` is at most the number of earlier holders, which is below `GROUP_MAX`.
+            // The store is unconditional and the count is arithmetic because branch predictors
+            // cannot predict whether a slot is live. SAFETY: `count` is at most the number of
+            // previously visited holders, which is below `GROUP_MAX`.
             unsafe { self.holders.get_unchecked_mut(count) }.write(holder);
             count += usize::from(is_current(Ppa(ppa), holder));
             ppa += 1;
         };
-        // In fours, because the compiler does not unroll a loop that can panic.
+        // Process four at a time, because the compiler does not unroll a loop that can panic.
         let (fours, rest) = holders.as_chunks::<4>();
         for four in fours {
             for &holder in four {
@@ -75,7 +75,7 @@ impl LiveSlots {
     }
 }
 
-/// Allocation units at an address that no longer hold valid data; 0 if other pages share them.
+/// Allocation units at an address that no longer hold valid data; 0 if other pages share the data.
 #[must_use]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Released {
@@ -88,10 +88,10 @@ pub(crate) struct Released {
 pub(crate) struct Map {
     /// Physical address of every logical page; `NONE` if nothing is stored.
     pub forward: Vec<Ppa>,
-    /// Last logical page written to each slot. An entry is current only if `forward` points back to
-    /// the slot, so a slot without data can contain 0 and no "none" value is needed.
+    /// Logical page last written to each slot. An entry is current only if `forward` points back to
+    /// the slot. A slot without data can therefore contain 0, and no "none" value is needed.
     pub reverse: Vec<Lpn>,
-    /// Logical pages that hold data.
+    /// Number of logical pages that hold data.
     pub mapped: u64,
     /// Sizes and sharing of data, if the controller compresses or deduplicates.
     pub pieces: Option<Box<Pieces>>,
@@ -119,7 +119,7 @@ impl Map {
         }
     }
 
-    /// Copies the state of a map of the same size. The arrays keep their memory, with its huge
+    /// Copies the state of a map of the same size. The arrays retain their memory and its huge
     /// pages.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         assert_eq!(
@@ -143,7 +143,8 @@ impl Map {
         }
     }
 
-    /// Returns the logical page that `ppa` holds, if it holds valid data of exactly one page.
+    /// Returns the logical page stored at `ppa`, if the address holds valid data of exactly one
+    /// page.
     #[inline]
     pub(crate) fn holder(&self, ppa: Ppa) -> Option<Lpn> {
         let lpn = self.reverse[ppa.index()];
@@ -151,8 +152,8 @@ impl Map {
         is_current.then_some(lpn)
     }
 
-    /// Returns the number of allocation units of a logical page's data: sectors, or 1 slot without
-    /// data reduction.
+    /// Returns the number of allocation units that a logical page's data occupy: sectors, or 1 slot
+    /// without data reduction.
     #[inline]
     pub(crate) fn alloc_units_of(&self, lpn: Lpn) -> u32 {
         let Some(pieces) = &self.pieces else { return 1 };
@@ -164,7 +165,7 @@ impl Map {
         self.pieces.as_ref().map_or(1, |pieces| pieces.size(holder, Ppa(holder.0)))
     }
 
-    /// Records the holder of an address that a frontier writes next.
+    /// Records the holder of the address that a frontier writes next.
     #[inline]
     pub(crate) fn hold(&mut self, ppa: u32, holder: Lpn) {
         debug_assert!(self.holder(Ppa(ppa)).is_none(), "a slot with valid data is overwritten");
@@ -172,7 +173,7 @@ impl Map {
         prefetch(&self.reverse, ppa as usize + WRITE_AHEAD);
     }
 
-    /// Maps a logical page to the address that holds its data. Returns the previous entry.
+    /// Maps a logical page to the address that holds its data. Returns the previous map entry.
     #[inline]
     pub(crate) fn place(&mut self, lpn: Lpn, ppa: Ppa) -> Ppa {
         debug_assert!(self.pieces.is_some() || self.reverse[ppa.index()] == lpn, "see hold");
@@ -189,7 +190,7 @@ impl Map {
         old
     }
 
-    /// Maps a logical page like [`Self::place`], for a piece of `sectors` sectors. Returns the
+    /// Maps a logical page, like [`Self::place`], to a piece of `sectors` sectors. Returns the
     /// replaced data.
     pub(crate) fn place_piece(&mut self, lpn: Lpn, ppa: Ppa, sectors: u32) -> Option<Released> {
         let old = self.place(lpn, ppa);
@@ -200,7 +201,7 @@ impl Map {
         released
     }
 
-    /// Unmaps a logical page. Returns the data that it held.
+    /// Unmaps a logical page. Returns the data that the page held.
     #[inline]
     pub(crate) fn remove(&mut self, lpn: Lpn) -> Option<Released> {
         let old = replace(&mut self.forward[lpn.index()], Ppa::NONE);
@@ -210,7 +211,7 @@ impl Map {
         released
     }
 
-    /// Makes `lpn` refer to the data of `original`. Returns the data that it replaces.
+    /// Makes `lpn` refer to the data of `original`. Returns the data that `lpn` held before.
     pub(crate) fn refer(&mut self, lpn: Lpn, original: Lpn) -> Option<Released> {
         let (ppa, old) = (self.forward[original.index()], self.forward[lpn.index()]);
         debug_assert!(!ppa.is_none(), "the original has data");
@@ -231,7 +232,7 @@ impl Map {
         self.release(lpn, old)
     }
 
-    /// Removes the reference of `lpn` to its previous entry `old`, if there is one.
+    /// Removes the reference of `lpn` to its previous entry `old`, if that entry exists.
     #[inline]
     fn release(&mut self, lpn: Lpn, old: Ppa) -> Option<Released> {
         if old.is_none() {
@@ -259,13 +260,13 @@ impl Map {
         lost
     }
 
-    /// Maps relocated logical pages to the addresses from `first` on.
+    /// Maps relocated logical pages to consecutive addresses, starting at `first`.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn move_run<S: FlashSink>(&mut self, lpns: &[Lpn], first: u32, sink: &mut S) {
         debug_assert!(self.pieces.is_none(), "`move_piece` moves pieces");
         let reverse = &mut self.reverse[first as usize..first as usize + lpns.len()];
-        // In this order, one comparison finds the end of both slices.
+        // In this order, one comparison detects the end of both slices.
         for ((back, &lpn), slot) in reverse.iter_mut().zip(lpns).zip(first..) {
             *back = lpn;
             let before = replace(&mut self.forward[lpn.index()], Ppa(slot));
@@ -275,7 +276,7 @@ impl Map {
         prefetch(&self.reverse, first as usize + WRITE_AHEAD);
     }
 
-    /// Maps the piece of a reverse entry to the address to which it was relocated.
+    /// Maps the piece of a reverse entry to its new address after relocation.
     pub(crate) fn move_piece(&mut self, holder: Lpn, to: Ppa) {
         let pieces = self.pieces.as_mut().expect("a drive that reduces data");
         if is_shared(holder.0) {
@@ -286,7 +287,7 @@ impl Map {
         }
     }
 
-    /// Gathers the logical pages, or pieces, whose current address is in `first..first + group`.
+    /// Collects the logical pages, or pieces, whose current address is in `first..first + group`.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn gather_live(&self, first: u32, group: u32, live: &mut LiveSlots) {
@@ -310,7 +311,7 @@ impl Map {
     }
 
     /// Prefetches the memory that later read groups of a victim will access. The next group is at
-    /// `first`, `position` addresses after the start of the victim.
+    /// `first`, which is `position` addresses after the start of the victim.
     #[inline]
     pub(crate) fn fetch_ahead(&self, first: u32, group: u32, position: u32) {
         let (begin, into_burst) = (first as usize, position as usize % FETCHED);
@@ -319,8 +320,8 @@ impl Map {
             let from = begin - into_burst + AHEAD;
             let to = self.reverse.len().min(from + FETCHED);
             let soon = self.reverse.get(from..to).unwrap_or_default();
-            // In chunks, because the compiler does not unroll a loop of prefetches. The few slots
-            // at the end of the drive that fill no chunk need none.
+            // Process chunks, because the compiler does not unroll a loop of prefetches. The few
+            // slots at the end of the drive that do not fill a chunk need no prefetch.
             for eight in soon.as_chunks::<8>().0 {
                 for lpn in eight {
                     prefetch_far(&self.forward, lpn.index());
@@ -351,8 +352,8 @@ impl Map {
         }
     }
 
-    /// Checks that forward and reverse map agree. Returns the valid allocation units of each
-    /// reclaim unit. O(drive).
+    /// Checks that the forward and reverse maps agree. Returns the number of valid allocation units
+    /// in each reclaim unit. O(drive).
     pub(crate) fn check(&self, geometry: &Geometry) -> Result<Vec<u32>, String> {
         let mut valid = vec![0_u32; geometry.reclaim_units as usize];
         let mut mapped = 0;
@@ -363,7 +364,7 @@ impl Map {
             }
             let back = self.reverse[ppa.index()];
             if back != lpn {
-                return Err(format!("{lpn:?} maps to {ppa:?}, which holds {back:?}"));
+                return Err(format!("{lpn:?} maps to {ppa:?}, which contains {back:?}"));
             }
             valid[geometry.reclaim_unit_of(ppa).index()] += self.alloc_units_of(lpn);
         }
@@ -373,7 +374,10 @@ impl Map {
             })?;
         }
         if mapped != self.mapped {
-            return Err(format!("{mapped} pages are mapped, but {} are counted", self.mapped));
+            return Err(format!(
+                "{mapped} pages are mapped, but the counter shows {}",
+                self.mapped
+            ));
         }
         Ok(valid)
     }
@@ -392,7 +396,7 @@ impl Map {
         Ok(valid)
     }
 
-    /// Maps the logical pages from `first` on to `ppas`.
+    /// Maps consecutive logical pages, starting at `first`, to `ppas`.
     fn restore_pages(
         &mut self,
         first: usize,
@@ -414,7 +418,7 @@ impl Map {
             }
             let slot = self.reverse.get_mut(ppa as usize);
             let slot = slot.ok_or_else(|| damaged("ftl.forward"))?;
-            // The reverse entry may be stale. Only pages before this one are restored.
+            // The reverse entry may be stale. Only pages below this page have been restored.
             let before = replace(slot, Lpn(lpn as u32)).index();
             if before < lpn && self.forward[before] == Ppa(ppa) {
                 return Err(damaged("ftl.forward"));
@@ -425,12 +429,11 @@ impl Map {
     }
 }
 
-/// Prefetches an element that will be needed soon. An `index` beyond the end has no effect on
-/// results.
+/// Prefetches an element that will be needed soon. An out-of-range `index` does not affect results.
 #[inline]
 pub(crate) fn prefetch<T>(array: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch has no architectural effect, at any address.
+    // SAFETY: a prefetch of any address has no architectural effect.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(array.as_ptr().wrapping_add(index).cast());
@@ -440,11 +443,11 @@ pub(crate) fn prefetch<T>(array: &[T], index: usize) {
 }
 
 /// Prefetches one of many elements into the second-level cache, which supports more outstanding
-/// misses than the first and has room for them.
+/// misses than the first-level cache and has room for the elements.
 #[inline]
 pub(crate) fn prefetch_far<T>(array: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above.
+    // SAFETY: a prefetch of any address has no architectural effect.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(array.as_ptr().wrapping_add(index).cast());

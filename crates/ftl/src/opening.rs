@@ -1,5 +1,5 @@
-//! Writing to the open reclaim units of a group: allocating addresses, programming full program
-//! units, and opening reclaim units.
+//! Writing to a group's open units: allocating addresses, programming full program units, and
+//! opening reclaim units.
 
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
@@ -11,7 +11,7 @@ use crate::{FlashSink, FrontierId, Parts, ProgramUnit};
 const NO_PACKER: &str = "the drive reduces data";
 
 impl Group {
-    /// Allocates the next slot of a host frontier to `lpn` and returns its address. The caller
+    /// Allocates the next slot of a host frontier to `lpn` and returns the slot address. The caller
     /// updates the map.
     #[expect(clippy::inline_always)]
     #[inline(always)]
@@ -48,7 +48,7 @@ impl Group {
         Ppa(slot)
     }
 
-    /// Closes a reclaim unit with less space left than `sectors`.
+    /// Closes a reclaim unit that has less than `sectors` sectors left.
     pub(crate) fn close_if_short<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -62,7 +62,7 @@ impl Group {
         }
     }
 
-    /// Closes the partly filled program unit of a frontier.
+    /// Closes a frontier's partly filled program unit.
     pub(crate) fn close_packed<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -74,8 +74,8 @@ impl Group {
         self.program_filled(parts, frontier, pieces, sink);
     }
 
-    /// Appends a piece to a frontier whose reclaim unit has space for it; `holder` is its reverse
-    /// entry. The caller updates the map.
+    /// Appends a piece to a frontier whose reclaim unit has space for it; `holder` is the piece's
+    /// reverse entry. The caller updates the map.
     pub(crate) fn append<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -98,7 +98,7 @@ impl Group {
         Ppa(ppa)
     }
 
-    /// Programs the program unit of a frontier, of which `data_slots` slots hold data.
+    /// Programs the program unit of a frontier, where `data_slots` slots hold data.
     pub(crate) fn program_filled<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -136,7 +136,8 @@ impl Group {
         }
     }
 
-    /// Takes a unit out of use; it must already be removed from the list of free units.
+    /// Takes a unit out of use; the unit must already have been removed from the list of free
+    /// units.
     fn drop_unit(&mut self, parts: &mut Parts, unit: ReclaimUnitId) {
         debug_assert!(!self.free.contains(&unit));
         parts.table.drop_unit(unit);
@@ -144,8 +145,8 @@ impl Group {
         assert!(self.idle >= 0, "the dropped unit was not idle");
     }
 
-    /// Closes the program unit that a frontier is filling, by padding it. Returns `false` if the
-    /// frontier fills none.
+    /// Closes the program unit that a frontier is filling, by padding the unit. Returns `false` if
+    /// the frontier is not filling a program unit.
     pub(crate) fn pad<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -173,14 +174,14 @@ impl Group {
         true
     }
 
-    /// Closes the open unit of a frontier early. Returns the number of slots that stay unwritten.
+    /// Closes the open unit of a frontier early. Returns the number of slots that remain unwritten.
     pub(crate) fn abandon<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
         frontier: FrontierId,
         sink: &mut S,
     ) -> u32 {
-        // A piece may continue in the next program unit, which is then padded, too.
+        // A piece may continue in the next program unit, which is then also padded.
         while self.pad(parts, frontier, sink) {}
         let f = parts.frontiers[frontier];
         if f.needs_unit() {
@@ -204,7 +205,7 @@ impl Group {
         sink: &mut S,
     ) {
         self.make_room(parts, sink);
-        // Making room may already have opened the unit, if relocated data go to the host's unit.
+        // Making room may already have opened the unit if relocated data go to the host's unit.
         if parts.frontiers[frontier].needs_unit() {
             self.open(parts, frontier, sink);
         }
@@ -222,8 +223,8 @@ impl Group {
         let is_cold = !is_of_host && self.collection.for_wear;
         let unit = loop {
             let unit = parts.config.wear.take(&mut self.free, &parts.wear, is_cold);
-            // `FtlConfig::check` ensures spare space for every frontier, and `make_room` keeps the
-            // reserve.
+            // `FtlConfig::check` ensures spare space for every frontier, and `make_room` maintains
+            // the reserve.
             let unit = unit.expect("a free reclaim unit is always reserved for garbage collection");
             assert!(self.units.contains(&unit.0), "a group opens its own units");
             if self.make_ready(parts, unit, frontier, sink) {
@@ -244,8 +245,8 @@ impl Group {
         self.update_idle_target(parts);
     }
 
-    /// Erases a free unit before it is opened. Returns `false` if its blocks have failed and the
-    /// unit is dropped.
+    /// Erases a free unit before it is opened. Returns `false` if the unit's blocks have failed and
+    /// the unit is dropped.
     fn make_ready<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -257,7 +258,7 @@ impl Group {
         assert_eq!(parts.table.state[index], UnitState::Free);
         assert_eq!(parts.table.valid[index], 0, "a unit with valid data must not be erased");
         let is_erased = parts.table.erased[index];
-        // The data of this unit and of the reserve must be replaced on flash first.
+        // The data of this unit and of the reserve must first be replaced on flash.
         let mut freed_at = (!is_erased).then_some(parts.table.freed_at[index]);
         if parts.config.volatile_buffer {
             if parts.frontiers.is_of_host(frontier) {
@@ -284,9 +285,9 @@ impl Group {
         true
     }
 
-    /// Returns `freed_at` of the second free unit in order of becoming free; `None` if that unit is
-    /// erased. If the host takes another unit, garbage collection needs the first two after a power
-    /// loss: one to start with, and one if it has already started.
+    /// Returns `freed_at` of the second-oldest free unit; `None` if that unit is erased. If
+    /// the host takes another unit, garbage collection needs the first two free units after a power
+    /// loss: one unit to start with, and one if it has already started.
     fn reserve_freed_at(&self, parts: &Parts) -> Option<u64> {
         let table = &parts.table;
         let freed = |unit: &ReclaimUnitId| {
@@ -303,8 +304,8 @@ impl Group {
         second.unwrap_or(oldest)
     }
 
-    /// Programs all data that may replace data of a reclaim unit that was freed after `freed_at`
-    /// other units, so that the unit can be erased.
+    /// Programs all data that may replace data in a reclaim unit that was freed after `freed_at`
+    /// other units, so that this unit can be erased.
     fn pad_filled_since<S: FlashSink>(&mut self, parts: &mut Parts, freed_at: u64, sink: &mut S) {
         for id in parts.frontiers.ids() {
             if parts.frontiers[id].since <= freed_at {

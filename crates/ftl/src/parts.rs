@@ -1,4 +1,4 @@
-//! State of an FTL that all its reclaim groups share.
+//! FTL state that all reclaim groups share.
 
 use writecliff_base::{Lpn, Prng, ReclaimUnitId, saved};
 use writecliff_flash::{Geometry, Wear};
@@ -15,7 +15,7 @@ use crate::{BadBlocks, Counters, FlashSink, FrontierId, FtlConfig, ReductionCoun
 /// Label of the random generator for the FTL's choices.
 const SEED_LABEL: u64 = 0x0046_544c;
 
-/// State that all reclaim groups share. See `Group` for the state of a group.
+/// State that all reclaim groups share. `Group` holds the state of an individual group.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     pub geometry: Geometry,
@@ -24,12 +24,12 @@ pub(crate) struct Parts {
     pub table: UnitTable,
     pub wear: Wear,
     pub frontiers: Frontiers,
-    /// Measurements of the spare policy; `None` if it measures nothing.
+    /// Measurements of the spare policy; `None` if the policy takes no measurements.
     pub spare: Option<SelfTuned>,
     pub counters: Counters,
-    /// Allocation units relocated by GC and wear levelling, by the stream of their previous unit.
-    /// The last element counts units that hold relocated data of several streams. Not saved: the
-    /// counts start at 0 when the FTL is created or restored.
+    /// Allocation units relocated by GC and wear levelling, by the stream of the previous unit. The
+    /// last element counts units that hold relocated data from several streams. The counts are not
+    /// saved: they start at 0 when the FTL is created or restored.
     pub moved_by_stream: Vec<u64>,
     pub gc_log: GcLog,
     pub random: Prng,
@@ -72,7 +72,7 @@ impl Parts {
         }
     }
 
-    /// Discards all data. Counters and wear are kept.
+    /// Discards all data. The operation preserves counters and wear.
     pub(crate) fn purge(&mut self) {
         for unit in (0..self.table.len()).map(ReclaimUnitId) {
             if !self.table.erased[unit.index()] {
@@ -87,12 +87,12 @@ impl Parts {
             packer.packs.fill(Pack::default());
         }
         if let Some(bad) = &mut self.bad_blocks {
-            // Their data have been purged.
+            // The data of these units have been purged.
             bad.due.clear();
         }
     }
 
-    /// Counts `released` data as no longer valid.
+    /// Marks `released` data as no longer valid.
     #[inline]
     pub(crate) fn invalidate(&mut self, released: Option<Released>) {
         if let Some(Released { ppa, alloc_units }) = released {
@@ -101,7 +101,7 @@ impl Parts {
         }
     }
 
-    /// Reads the old data of a slot that is written in part.
+    /// Reads the old data of a partly written slot.
     #[cold]
     pub(crate) fn merge<S: FlashSink>(&self, frontier: FrontierId, lpn: Lpn, sink: &mut S) {
         let old = self.map.lookup(lpn);
@@ -115,13 +115,14 @@ impl Parts {
         count(&mut self.packer.as_mut().expect("a drive that reduces data").counters);
     }
 
-    /// Returns the frontier for the relocated data of a unit.
+    /// Returns the frontier for data relocated from a unit.
     #[inline]
     pub(crate) fn destination(&self, unit: ReclaimUnitId) -> FrontierId {
         self.frontiers.destination(self.config.gc_destination, self.table.owner[unit.index()])
     }
 
-    /// Returns the number of allocation units that can be written in the open unit of a frontier.
+    /// Returns the number of allocation units that can still be written to the open unit of a
+    /// frontier.
     pub(crate) fn unwritten(&self, id: FrontierId, f: &Frontier) -> i64 {
         match &self.packer {
             None => i64::from(f.room()),
@@ -137,15 +138,15 @@ impl Parts {
         }
     }
 
-    /// Returns the number of full program units of an open reclaim unit.
+    /// Returns the number of full program units in an open reclaim unit.
     pub(crate) fn full_units(&self, unit: ReclaimUnitId) -> u32 {
         let ppas = self.geometry.ppas_per_program_unit;
         let full = |id| (self.frontiers[id].fill_end - self.geometry.first_ppa(unit)) / ppas - 1;
         self.frontiers.of_unit(unit).map_or(0, full)
     }
 
-    /// Counts relocated allocation units for their stream. Out of line, because it runs only once
-    /// per victim.
+    /// Counts relocated allocation units by stream. This function is not inlined because it runs
+    /// only once per victim.
     #[inline(never)]
     pub(crate) fn note_moved(&mut self, owner: Owner, moved: u32) {
         debug_assert!(moved <= self.table.alloc_units_per_reclaim_unit, "more than a unit holds");

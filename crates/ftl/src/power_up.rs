@@ -1,9 +1,9 @@
-//! The FTL after a power loss: the mapping as recorded in flash, journal and checkpoint.
+//! FTL after a power loss: the mapping as recorded in flash, journal and checkpoint.
 //!
-//! A drive finds the newest copy of a logical page by the page and sequence numbers that are
-//! programmed with the data. The model reaches the same result by undoing changes that were not
-//! programmed, newest first. The previous copy is still on flash, because a reclaim unit is not
-//! erased before the data that replace its own are programmed (`UnitTable::freed_at`).
+//! A drive finds the newest copy of a logical page by the page and sequence numbers that were
+//! programmed with the data. The model achieves the same result by undoing changes that were not
+//! programmed, newest first. The previous copy is still on flash because a reclaim unit is not
+//! erased before the data that replace its contents are programmed (`UnitTable::freed_at`).
 
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
@@ -11,32 +11,32 @@ use crate::frontier::Frontier;
 use crate::table::UnitState;
 use crate::{FlashSink, Ftl, Parts};
 
-/// A change of the mapping that the flash does not hold.
+/// A mapping change that is not recorded on flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unwritten {
     /// Logical page whose mapping changed.
     pub lpn: Lpn,
-    /// New address of its data; `NONE` for a deallocation.
+    /// New data address; `NONE` for a deallocation.
     pub at: Ppa,
-    /// Previous address; `NONE` if it had none.
+    /// Previous data address; `NONE` if the page had none.
     pub before: Ppa,
-    /// `true` if the drive relocated the data, so that they are not lost with the change.
+    /// `true` if the drive relocated the data, so that the data are not lost with the change.
     pub is_relocation: bool,
 }
 
-/// Changes that were undone, without those that newer data on flash had replaced.
+/// Numbers of undone changes, excluding those already superseded by newer data on flash.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Undone {
-    /// Slots that the host had written.
+    /// Slots written by the host.
     pub writes: u64,
-    /// Slots that the drive had relocated; they are at their previous addresses again.
+    /// Slots relocated by the drive, whose data are at their previous addresses again.
     pub relocations: u64,
-    /// Slots with data that the host had deallocated.
+    /// Slots whose data the host had deallocated.
     pub trims: u64,
 }
 
 impl Undone {
-    /// Counts an undone change by its kind.
+    /// Counts an undone change by type.
     pub fn add(&mut self, change: &Unwritten) {
         if change.is_relocation {
             self.relocations += 1;
@@ -48,19 +48,19 @@ impl Undone {
     }
 }
 
-/// Progress of the blocks of an open reclaim unit.
+/// Progress of the blocks in an open reclaim unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenUnit {
     /// Reclaim unit that was open.
     pub unit: ReclaimUnitId,
-    /// Number of program units up to the last one whose program was started.
+    /// Number of program units up to the last one whose programming was started.
     pub begun: u32,
-    /// `true` if an erase has not ended on some die.
+    /// `true` if an erase has not finished on some die.
     pub is_unerased: bool,
 }
 
 impl Ftl {
-    /// Starts to rebuild the state from the data on flash. Call [`Self::return_to`] next for each
+    /// Starts to rebuild the state from the data on flash. Next, call [`Self::return_to`] for each
     /// change that is not on flash, newest first, and then [`Self::power_up`].
     pub fn power_off(&mut self) {
         assert!(self.parts.packer.is_none(), "pieces have sizes");
@@ -70,9 +70,9 @@ impl Ftl {
         assert!(self.groups.victims().next().is_none(), "no group has a victim");
     }
 
-    /// Continues open reclaim units after the last program unit that was started. A unit whose
-    /// erase was still pending returns to its state before it was opened. It may still hold data,
-    /// because the erase waits for the data that replace them.
+    /// Continues open reclaim units after the last program unit whose programming was started. A
+    /// unit whose erase was still pending returns to its state before it was opened. The unit may
+    /// still hold data because the erase waits for the data that replace them.
     pub fn power_up(&mut self, open: &[OpenUnit]) {
         for open in open {
             if self.parts.continue_unit(open) {
@@ -121,9 +121,9 @@ impl Ftl {
         }
     }
 
-    /// Empties reclaim units, those with the least data first, until as many are free as GC needs:
-    /// units whose relocated data were lost are no longer free. Returns `true` if it padded a unit;
-    /// all data are then in full program units.
+    /// Empties reclaim units, starting with the least data, until as many units are free as GC
+    /// needs. Units whose relocated data were lost are no longer free. Returns `true` if a unit was
+    /// padded; all data are then in full program units.
     pub fn restore_reserve<S: FlashSink>(&mut self, sink: &mut S) -> bool {
         let collections = self.parts.counters.collections;
         for group in &mut self.groups.all {
@@ -140,7 +140,8 @@ impl Ftl {
 }
 
 impl Parts {
-    /// Continues an open reclaim unit. Returns `false` if it was not erased yet and is given up.
+    /// Continues an open reclaim unit. Returns `false` if the unit was not yet erased and is given
+    /// up.
     fn continue_unit(&mut self, open: &OpenUnit) -> bool {
         let Some(id) = self.frontiers.of_unit(open.unit) else { return true };
         if open.begun == 0 && open.is_unerased {
@@ -148,7 +149,7 @@ impl Parts {
             return false;
         }
         let full = self.full_units(open.unit);
-        // On the fast-forward clock data are on flash before their program unit is full.
+        // In fast-forward, data are on flash before their program unit is full.
         assert!(open.begun <= full, "only full program units are programmed");
         let mut filling = self.geometry.unit_ppas(open.unit, full);
         let is_filled = filling.any(|ppa| self.map.holder(Ppa(ppa)).is_some());

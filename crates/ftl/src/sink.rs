@@ -1,32 +1,32 @@
-//! Interface to the flash below the FTL: receives the operations that the FTL has decided on, in
-//! order.
+//! Interface to the flash below the FTL, which receives the operations that the FTL has decided on,
+//! in order.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
 use crate::FrontierId;
 
-/// One program operation: unit `unit` of a reclaim unit is full or is closed early.
+/// A program operation: program unit `unit` of a reclaim unit is full or closed early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ProgramUnit {
     /// Reclaim unit that contains the program unit.
     pub reclaim_unit: ReclaimUnitId,
     /// Program unit within the reclaim unit.
     pub unit: u32,
-    /// Slots that hold data; the rest of the unit is padding.
+    /// Number of slots that hold data; all other slots in the unit are padding.
     pub data_slots: u32,
-    /// Slots among these that hold relocated data, in a unit that the host fills.
+    /// Number of data slots that hold relocated data, in a unit that the host fills.
     pub moved_slots: u32,
-    /// Number of reclaim units freed before the unit received data: its data replace none in
-    /// reclaim units freed earlier. See `UnitTable::freed_at`.
+    /// Number of reclaim units freed before the unit received data. The unit's data do not replace
+    /// data in reclaim units freed earlier. See `UnitTable::freed_at`.
     pub since: u64,
 }
 
-/// Receives flash operations in the order in which the FTL requires them.
+/// Receives flash operations in the order that the FTL requires.
 ///
 /// Contract: `program` is called after every `read_for` of the same frontier whose data it
-/// contains; programs of one reclaim unit come in ascending order; `erase` of a reclaim unit comes
-/// before its first program.
+/// contains. Programs of one reclaim unit are called in ascending order. `erase` of a reclaim unit
+/// is called before the unit's first program.
 pub trait FlashSink {
     /// Reads `slots` slots of the read group at `from`, whose data go to the unit that `frontier`
     /// is filling.
@@ -40,8 +40,8 @@ pub trait FlashSink {
     /// `since` up to `freed_at` are programmed.
     #[inline]
     fn hold(&mut self, _frontier: FrontierId, _unit: ReclaimUnitId, _freed_at: u64) {}
-    /// Handles the replacement of a failed block of a die by a spare block, to which the data of
-    /// `rows` rows of programs moved.
+    /// Handles the replacement of a die's failed block by a spare block, including the move of
+    /// `rows` rows of programmed data to the spare block.
     #[inline]
     fn block_replaced(&mut self, _die: u32, _rows: u32) {}
     /// Handles a host write that moved a logical page from `before` to `at`.
@@ -52,7 +52,7 @@ pub trait FlashSink {
     fn moved(&mut self, _lpn: Lpn, _at: Ppa, _before: Ppa) {}
 }
 
-/// The sink of the fast-forward clock: operations take no time and change only the FTL's own state.
+/// Sink for fast-forwarding: operations take no time and change only the FTL's own state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FastForward;
 

@@ -1,8 +1,8 @@
-//! Saves and restores an FTL, copies it, and takes its digest.
+//! Saves, restores and copies an FTL, and computes its digest.
 //!
-//! The forward map and the arrays with an element for each reclaim unit or piece of data are nearly
-//! all of a saved state. They are sections of numbers, which the codec packs. All other state is
-//! saved as fields.
+//! Nearly all of a saved state consists of the forward map and the arrays with one element per
+//! reclaim unit or piece of data. These arrays are number sections, which the codec packs. All
+//! other state is saved as fields.
 
 use std::io::{Read, Write};
 use std::mem::take;
@@ -21,8 +21,8 @@ pub(crate) fn damaged(section: &str) -> CodecError {
 saved! { Ftl { groups, parts } }
 
 impl Ftl {
-    /// Copies the state of an FTL of the same geometry and configuration. The maps keep their
-    /// memory, with its huge pages.
+    /// Copies the state of an FTL with the same geometry and configuration. The maps retain their
+    /// memory and its huge pages.
     pub fn copy_from(&mut self, other: &Self) {
         let from = &other.parts;
         assert!(self.parts.geometry == from.geometry && self.parts.config == from.config);
@@ -50,8 +50,8 @@ impl Ftl {
     /// Writes the state as sections `ftl.*`.
     pub fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
         let parts = &self.parts;
-        // The reverse map follows, because its entries matter only where the forward map points
-        // back; stale entries are not restored.
+        // The reverse map follows the forward map because reverse entries matter only where the
+        // forward map points back; stale entries are not restored.
         out.u32s("ftl.forward", &parts.map.forward)?;
         parts.table.save(out)?;
         out.u32s("ftl.erases", &parts.wear.erases)?;
@@ -94,7 +94,7 @@ impl Ftl {
         Ok(())
     }
 
-    /// Returns a digest of the complete state (maps in canonical form), to compare two drives.
+    /// Returns a digest of the complete state (maps in canonical form) for comparing two drives.
     pub fn digest(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut eat = |value: u64| {

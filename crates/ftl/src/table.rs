@@ -1,8 +1,8 @@
-//! The table of reclaim units: dense arrays indexed by unit, so that a victim scan reads only what
-//! it needs.
+//! Table of reclaim units: dense arrays indexed by unit, so that a victim scan reads only the data
+//! that it needs.
 //!
-//! Space is counted in allocation units: slots, or sectors if the controller reduces data and a
-//! piece of data takes one or more of them (`reduce/`).
+//! Space is measured in allocation units. These are slots, or sectors if the controller reduces
+//! data and a piece of data takes one or more sectors (`reduce/`).
 
 use std::io::{Read, Write};
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::state::damaged;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum UnitState {
-    /// The unit has no valid data; it may still have to be erased before use.
+    /// The unit has no valid data, but may have to be erased before use.
     Free = 0,
     /// A frontier writes to the unit.
     Open = 1,
@@ -24,7 +24,7 @@ pub enum UnitState {
     Closed = 2,
     /// The unit is the victim of garbage collection.
     Victim = 3,
-    /// The unit is no longer used, because of bad blocks.
+    /// The unit is no longer used because it has bad blocks.
     Dropped = 4,
 }
 
@@ -35,20 +35,20 @@ impl UnitState {
     }
 }
 
-/// The stream and the writer of a reclaim unit.
+/// Stream and writer of a reclaim unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Owner {
-    /// Stream of the data.
+    /// Stream of the data in the unit.
     pub stream: StreamId,
     /// `true` if GC wrote the unit with relocated data, `false` if the host wrote it.
     pub relocated: bool,
 }
 
-/// Set of units that a policy may choose from: the units of a reclaim group, or of one of its
+/// Set of units that a policy may select from: the units of a reclaim group, or of one of its
 /// streams.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Among {
-    /// Units of the reclaim group.
+    /// Reclaim units in the group.
     pub units: Range<u32>,
     pub(crate) stream: Option<StreamId>,
 }
@@ -66,16 +66,16 @@ pub struct UnitTable {
     pub(crate) alloc_units_per_reclaim_unit: u32,
     /// State of each unit.
     pub state: Vec<UnitState>,
-    /// Allocation units of valid data.
+    /// Number of allocation units with valid data.
     pub valid: Vec<u32>,
     /// Stream and writer of each unit.
     pub owner: Vec<Owner>,
-    /// Host slots written when the unit was closed: the age of its data.
+    /// Number of host slots written when the unit was closed, which determines the age of its data.
     pub closed_at: Vec<u64>,
     /// `true` if nothing has been programmed since the last erase.
     pub erased: Vec<bool>,
-    /// Number of reclaim units that had been freed when this unit was last freed: data allocated
-    /// earlier may replace data in it.
+    /// Number of reclaim units that had been freed when this unit was last freed; data allocated
+    /// earlier may replace data in this unit.
     pub freed_at: Vec<u64>,
 }
 
@@ -110,7 +110,7 @@ impl UnitTable {
         self.state[unit.index()] == UnitState::Closed
     }
 
-    /// Returns `true` if a policy may choose the unit from `among`.
+    /// Returns `true` if a policy may select the unit from `among`.
     #[inline]
     pub fn is_candidate(&self, unit: ReclaimUnitId, among: &Among) -> bool {
         self.is_closed(unit) && among.holds(self.owner[unit.index()])
@@ -147,7 +147,8 @@ impl UnitTable {
         self.closed_at[unit.index()] = now;
     }
 
-    /// Frees a victim without valid data; `number` counts the units in order of becoming free.
+    /// Frees a victim without valid data; `number` counts the units in the order in which they
+    /// become free.
     pub(crate) fn free(&mut self, unit: ReclaimUnitId, number: u64) {
         let index = unit.index();
         debug_assert_eq!((self.state[index], self.valid[index]), (UnitState::Victim, 0));
@@ -162,8 +163,8 @@ impl UnitTable {
         self.state[index] = UnitState::Dropped;
     }
 
-    /// Counts allocation units of a unit that no longer hold valid data. Returns the number that
-    /// still hold valid data.
+    /// Marks allocation units of a unit as no longer valid. Returns the number of allocation units
+    /// that are still valid.
     #[inline]
     pub(crate) fn invalidate(&mut self, unit: ReclaimUnitId, alloc_units: u32) -> u32 {
         let valid = &mut self.valid[unit.index()];
@@ -172,7 +173,7 @@ impl UnitTable {
         *valid
     }
 
-    /// Discards all data. Dropped units stay dropped.
+    /// Discards all data. Dropped units remain dropped.
     pub(crate) fn purge(&mut self) {
         let state = std::mem::take(&mut self.state);
         *self = Self::new(state.len() as u32, self.alloc_units_per_reclaim_unit);

@@ -1,12 +1,12 @@
-//! Write amplification in closed form, for uniform random overwrites of single slots without TRIM.
+//! Closed-form write amplification, for uniform random overwrites of single slots without TRIM.
 //!
-//! `alpha` is the share of valid slots among those that GC circulates through, and `b` the number
-//! of slots of a reclaim unit. Over-provisioning is `1 / alpha − 1`.
+//! `alpha` is the fraction of valid slots among the slots that GC circulates through, and `b` the
+//! number of slots per reclaim unit. Over-provisioning is `1 / alpha − 1`.
 
 /// Returns the principal branch of the Lambert W function on `(-1/e, 0)`, by Halley's iteration.
 fn lambert_w0(x: f64) -> f64 {
     debug_assert!((-1.0 / std::f64::consts::E..0.0).contains(&x));
-    // Series about the branch point (Corless et al., "On the Lambert W function", 1996, eq. 4.22).
+    // Series around the branch point (Corless et al., "On the Lambert W function", 1996, eq. 4.22).
     let p = (2.0 * (std::f64::consts::E * x + 1.0)).max(0.0).sqrt();
     let mut w = -1.0 + p - p * p / 3.0 + 11.0 / 72.0 * p * p * p;
     for _ in 0..50 {
@@ -29,13 +29,12 @@ pub fn fifo(alpha: f64) -> f64 {
     1.0 / (1.0 + alpha * lambert_w0(-beta * (-beta).exp()))
 }
 
-/// Returns the share of distinct data among the slots of a drive on which each write duplicates,
+/// Returns the fraction of distinct data among the slots of a drive where each write duplicates,
 /// with probability `d`, the last write that was not a duplicate: `−ln(1 − d) (1 − d) / d`.
 ///
-/// Data live as long as any page refers to them. Consider data written `t` drive overwrites ago to
-/// a geometrically distributed number of pages: the share `s(t) = e^(−t) / (1 − d + d e^(−t))`
-/// lives.
-/// The result is the integral of `s`, times the share of writes with new data.
+/// Data remain live while any page refers to them. Consider data written `t` drive overwrites ago
+/// to a geometrically distributed number of pages: the share `s(t) = e^(−t) / (1 − d + d e^(−t))`
+/// lives. The result is the integral of `s`, times the share of writes with new data.
 pub fn different_data(d: f64) -> f64 {
     if d == 0.0 { 1.0 } else { -(1.0 - d) / d * (1.0 - d).ln() }
 }

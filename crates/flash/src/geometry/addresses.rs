@@ -1,17 +1,17 @@
-//! Limits of 32-bit page numbers.
+//! Capacity limits from 32-bit page numbers.
 //!
-//! A geometry may exceed them: such a drive can be described in full and simulated scaled down.
-//! Only the construction of a simulated drive checks the limits.
+//! A geometry may exceed these limits: such a drive can be described in full and simulated at a
+//! reduced scale. The limits are checked only when a simulated drive is constructed.
 
 use writecliff_base::Bytes;
 
 use super::{Geometry, GeometryError, SLOT_BYTES};
 
 impl Geometry {
-    /// Checks that a `Ppa` can represent every address of the flash, and `more` further addresses.
+    /// Checks that a `Ppa` can represent every flash address plus `more` additional addresses.
     ///
     /// # Errors
-    /// Fails if there are 2^32 - 1 addresses or more.
+    /// Returns an error if there are 2^32 - 1 addresses or more.
     pub fn check_addresses(&self, more: u64) -> Result<(), GeometryError> {
         let addresses = self.raw_ppas() + more;
         if addresses < u64::from(u32::MAX) {
@@ -39,7 +39,7 @@ mod tests {
             let dies = Shape { channels: 16, dies_per_channel: 16, ..shape() };
             Geometry::new(Shape { blocks_per_plane, pages_per_block: 768, ..dies }).unwrap()
         };
-        // Units of 6 GiB: 16 TiB less 4 GiB, and 2 GiB more than 16 TiB.
+        // Reclaim units have 6 GiB, so the totals are 16 TiB minus 4 GiB and 16 TiB plus 2 GiB.
         let (below, beyond) = (of_blocks(2730), of_blocks(2731));
         assert_eq!(below.check_addresses(0), Ok(()));
         assert!(below.check_addresses(1 << 20).is_err(), "a log of 4 GiB behind it");

@@ -1,4 +1,4 @@
-//! Reclaim groups: the dies, and with them the reclaim units, divided among several groups.
+//! Reclaim groups: the dies, and therefore the reclaim units, are divided among several groups.
 
 use std::ops::Range;
 
@@ -7,17 +7,18 @@ use writecliff_base::ReclaimUnitId;
 use super::{Divider, Geometry, GeometryError};
 
 impl Geometry {
-    /// Divides the dies among `groups` reclaim groups: a reclaim unit is one block of every plane
-    /// of the dies of its group. The units of a group are consecutive, and so are its dies, so that
-    /// each group has dies on as many channels as possible.
+    /// Divides the dies among `groups` reclaim groups. A reclaim unit then contains one block from
+    /// every plane of its group's dies. The reclaim units of a group have consecutive numbers, and
+    /// so do its dies, which spreads the dies of each group over as many channels as possible.
     ///
     /// # Errors
-    /// Fails unless `groups` divides the dies.
+    /// Returns an error unless `groups` divides the number of dies.
     pub fn with_reclaim_groups(self, groups: u32) -> Result<Self, GeometryError> {
         let dies = self.dies;
         if groups == 0 || !dies.is_multiple_of(groups) {
             let message = format!(
-                "reclaim_groups is {groups}; it must be 1 or more and divide the {dies} dies"
+                "reclaim_groups is {groups}; it must be at least 1 and divide the number of dies \
+                 ({dies})"
             );
             return Err(GeometryError { key: "reclaim_groups", message });
         }
@@ -37,22 +38,22 @@ impl Geometry {
         Ok(grouped.consistent())
     }
 
-    /// Returns the reclaim group of a reclaim unit.
+    /// Returns the reclaim group that contains a reclaim unit.
     pub fn group_of(&self, unit: ReclaimUnitId) -> u32 {
         debug_assert!(unit.0 < self.reclaim_units, "no reclaim unit of the flash");
         unit.0 / (self.reclaim_units / self.reclaim_groups)
     }
 
-    /// Returns the reclaim units of a reclaim group.
+    /// Returns the reclaim units in a reclaim group.
     pub fn units_of_group(&self, group: u32) -> Range<u32> {
         debug_assert!(group < self.reclaim_groups, "no reclaim group of the flash");
         let units = self.reclaim_units / self.reclaim_groups;
         group * units..(group + 1) * units
     }
 
-    /// Returns the dies that a reclaim unit is on.
+    /// Returns the dies that a reclaim unit spans.
     pub fn dies_of(&self, unit: ReclaimUnitId) -> Range<u32> {
-        // Units after those of the FTL belong to an SLC cache, which uses all dies.
+        // Units above the FTL's range belong to an SLC cache, which uses all dies.
         if self.reclaim_groups == 1 {
             return 0..self.dies;
         }

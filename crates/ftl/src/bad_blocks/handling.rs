@@ -1,14 +1,14 @@
-//! Reaction of the FTL to a failed block.
+//! FTL response to a failed block.
 //!
-//! | found by | a spare block of its position | what happens |
+//! | failed operation | spare block at the position | response |
 //! |---|---|---|
-//! | erase | yes | replaces the block before the unit is opened |
-//! | erase | no | the unit is dissolved, and another one opened |
-//! | program | yes | the block's data move to it, the program is repeated there |
-//! | program | no | a free unit is dissolved, which gives one |
+//! | erase | yes | The spare block replaces the failed block before the unit is opened. |
+//! | erase | no | The unit is dissolved, and another unit is opened. |
+//! | program | yes | The failed block's data move to the spare block, which repeats the program. |
+//! | program | no | A free unit is dissolved to provide a spare block. |
 //!
-//! If garbage collection cannot spare the unit that would have to be dissolved, the block stays in
-//! use until a unit can be dissolved. The same happens on a read-only drive.
+//! If garbage collection needs the unit that would have to be dissolved, the block stays in use
+//! until a unit can be dissolved. A read-only drive also keeps the block in use.
 
 use std::collections::VecDeque;
 
@@ -18,12 +18,12 @@ use writecliff_flash::Wear;
 use super::{BadBlocks, Due, uniform};
 use crate::FlashSink;
 
-/// Number of free units that must be left when a unit is dissolved: one to open instead, and one to
-/// receive a victim's data.
+/// Number of free units that must remain when a unit is dissolved: one to open instead, and one to
+/// receive the data of a victim.
 const FREE_MIN: usize = 2;
 
 impl BadBlocks {
-    /// Returns `true` if one more unit can be given up; if not, the drive becomes read-only.
+    /// Returns `true` if one more unit can be dissolved; otherwise, the drive becomes read-only.
     fn may_drop(&mut self) -> bool {
         let may = self.usable_units() > self.least_units;
         self.counts.read_only |= u64::from(!may);
@@ -36,12 +36,12 @@ impl BadBlocks {
         counts.erase_failures + counts.program_failures + self.due.len() as u64
     }
 
-    /// Returns `true` if the next failure is found by an erase.
+    /// Returns `true` if an erase detects the next failure.
     fn is_found_by_erase(&self) -> bool {
         uniform(self.failures_salt, 2 * self.number()) < self.config.found_by_erase
     }
 
-    /// Returns the program in which a block fails.
+    /// Returns the program operation in which a block fails.
     fn failing_program(&self, position: u32) -> u32 {
         let rows = self.programs_per_unit / self.dies;
         let row = (uniform(self.failures_salt, 2 * self.number() + 1) * f64::from(rows)) as u32;
@@ -49,8 +49,8 @@ impl BadBlocks {
         row * self.dies + position / self.planes
     }
 
-    /// Handles the blocks of a unit that fail when it is opened, while `free` other units are free.
-    /// Returns `false` if the unit was dissolved.
+    /// Handles the blocks of a unit that fail when the unit is opened, while `free` other units are
+    /// free. Returns `false` if the unit was dissolved.
     #[cold]
     pub(crate) fn open<S: FlashSink>(
         &mut self,
@@ -85,8 +85,9 @@ impl BadBlocks {
         true
     }
 
-    /// Called before a program while programs are due to fail: replaces the block if this program
-    /// fails. Dissolves free units for spare blocks if necessary, and returns these units.
+    /// Replaces the block if this program operation fails; called before each program while program
+    /// failures are pending. Dissolves free units to obtain spare blocks if necessary, and returns
+    /// the dissolved units.
     #[cold]
     pub(crate) fn program<S: FlashSink>(
         &mut self,
@@ -120,14 +121,14 @@ impl BadBlocks {
         dissolved
     }
 
-    /// Checks the number of dropped units in the table. Every block of a dropped unit must be bad,
-    /// spare or in use elsewhere, and the position with the most bad blocks must account for all
-    /// dropped units.
+    /// Checks the number of dropped units in the unit table. Every block of a dropped unit must be
+    /// bad, spare or in use elsewhere. The number of bad blocks at the position with the most must
+    /// equal the number of dropped units.
     pub(crate) fn check(&self, dropped: u64) -> Result<(), String> {
         let counts = &self.counts;
         let counted = counts.dropped_units;
         if dropped != counted {
-            return Err(format!("{dropped} units are dropped, but the counter is {counted}"));
+            return Err(format!("{dropped} units are dropped, but the counter shows {counted}"));
         }
         if !self.config.replaces {
             return Ok(());
@@ -136,7 +137,10 @@ impl BadBlocks {
         let spare: u64 = self.spare.iter().map(|spare| spare.len() as u64).sum();
         let given = dropped * u64::from(self.positions);
         if given != bad + spare {
-            return Err(format!("{given} blocks were given up, but {bad} are bad, {spare} spare"));
+            return Err(format!(
+                "{given} blocks were released from units, but {bad} are bad and \
+                {spare} spare"
+            ));
         }
         if dropped > 0 && self.spare.iter().all(|spare| !spare.is_empty()) {
             return Err("a unit was dropped although every position had a spare block".to_owned());

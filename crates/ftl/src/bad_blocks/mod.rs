@@ -1,16 +1,18 @@
-//! Factory bad blocks, blocks that fail with use, and the spare blocks that replace them.
+//! Factory bad blocks, blocks that fail in use, and the spare blocks that replace them.
 //!
-//! A reclaim unit has one block at each *position*, a plane of a die. A block that fails is
-//! replaced by a spare block of the same position, so a reclaim unit keeps its size and its
-//! parallelism. When a position has no spare block, a reclaim unit is dissolved: its other blocks
-//! become spare blocks. The number of dropped reclaim units is therefore the number of bad blocks
-//! of the position that has most. Without replacement, a unit is dropped with its first bad block.
+//! A reclaim unit has one block at each *position*, which is a plane of a die. A failed block is
+//! replaced by a spare block at the same position, so a reclaim unit retains its size and its
+//! parallelism. When a position has no spare block, a reclaim unit is dissolved, and its other
+//! blocks become spare blocks. The number of dropped reclaim units therefore equals the number of
+//! bad blocks at the position with the most. If blocks are not replaced, a unit is dropped at its
+//! first bad block.
 //!
-//! Units that host data and garbage collection need are never dissolved. When no other units are
-//! left, the drive becomes read-only (`handling.rs`).
+//! Units that are needed for host data and garbage collection are never dissolved. When no other
+//! units remain, the drive becomes read-only (`handling.rs`).
 //!
-//! The life of each block is a numbered draw, made once. A block fails in the erase or in a program
-//! of its last cycle. The table counts erases per unit; a spare block has its own remaining cycles.
+//! The lifetime of each block is a numbered random draw, made once. A block fails during the erase
+//! or a program of its last cycle. The unit table counts erases per unit; a spare block has its own
+//! count of remaining cycles.
 
 mod handling;
 
@@ -19,21 +21,22 @@ use writecliff_base::random::nth;
 use writecliff_base::{Prng, ReclaimUnitId, counters, counts, saved};
 use writecliff_flash::{BlockLife, Geometry, SLOT_BYTES};
 
-/// Labels of the random generators for lives, factory bad blocks, and kinds of failures.
+/// Labels of the random generators for lifetimes, factory bad blocks and failure types.
 const LIVES: u64 = 0x004c_4956_4553;
 const FACTORY: u64 = 0x0046_4143_5459;
 const FAILURES: u64 = 0x0046_4149_4c53;
 
-/// Distribution of bad blocks, and their replacement.
+/// Distribution of bad blocks, and the method of replacement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BadBlocksConfig {
     /// Probability that a block is bad when the drive leaves the factory.
     pub factory: f64,
     /// Distribution of the erase counts at which blocks fail.
     pub life: BlockLife,
-    /// Share of the failures that an erase finds; a program finds the others.
+    /// Fraction of failures that an erase detects; a program operation detects the others.
     pub found_by_erase: f64,
-    /// `true` if spare blocks replace bad ones; else their reclaim units are dropped.
+    /// `true` if spare blocks replace bad blocks; `false` if reclaim units with bad blocks are
+    /// dropped.
     pub replaces: bool,
 }
 
@@ -42,31 +45,31 @@ counts! {
     pub struct BadBlockCounts {
         /// Factory bad blocks.
         factory,
-        /// Blocks that failed in an erase.
+        /// Blocks that failed during an erase.
         erase_failures,
-        /// Blocks that failed in a program.
+        /// Blocks that failed during a program operation.
         program_failures,
         /// Reclaim units that are no longer used.
         dropped_units,
         /// Slots moved from failed blocks to their replacements.
         moved_slots,
-        /// Host writes that were refused because the drive is read-only.
+        /// Host writes rejected because the drive is read-only.
         refused_writes,
-        /// 1 if the drive is read-only, else 0.
+        /// 1 if the drive is read-only, otherwise 0.
         read_only,
     }
 }
 
-/// A program that will fail.
+/// A pending program failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Due {
     unit: ReclaimUnitId,
-    /// The program unit of the reclaim unit.
+    /// Program unit within the reclaim unit.
     program: u32,
     position: u32,
 }
 
-/// The blocks of a drive and their condition.
+/// Blocks of a drive and their condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BadBlocks {
     config: BadBlocksConfig,
@@ -79,15 +82,15 @@ pub struct BadBlocks {
     slots_per_program_unit: u32,
     /// Minimum number of reclaim units of a writable drive.
     least_units: u32,
-    /// Number of reclaim units of the new drive.
+    /// Number of reclaim units in the new drive.
     units_when_new: u32,
-    /// Erase count of the reclaim unit in which its block fails, by unit and position.
+    /// Erase count of the reclaim unit at which its block fails, by unit and position.
     pub(crate) fails_at: Vec<u32>,
-    /// Minimum of `fails_at` of each unit.
+    /// Minimum of `fails_at` over the positions of each unit.
     first: Vec<u32>,
-    /// Remaining cycles of the spare blocks of each position.
+    /// Remaining cycles of the spare blocks at each position.
     spare: Vec<Vec<u32>>,
-    /// Programs that are due to fail.
+    /// Pending program failures.
     pub(crate) due: Vec<Due>,
     counts: BadBlockCounts,
     /// Units dropped because of factory bad blocks.
@@ -97,11 +100,11 @@ pub struct BadBlocks {
 /// Counters of bad blocks and spare space.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BadBlockCounters {
-    /// Counts since the drive was new.
+    /// Counters since the drive was new.
     pub counts: BadBlockCounts,
     pub(crate) spare_blocks: u64,
-    /// Spare reclaim units left, in percent of those of the new drive (NVMe SMART, "available
-    /// spare").
+    /// Remaining spare reclaim units, as a percentage of the new drive's spare units (NVMe SMART
+    /// "available spare").
     pub available_spare_pct: f64,
 }
 
@@ -127,7 +130,7 @@ counters! { |c: BadBlockCounters|
         "1 once no spare space is left and the drive refuses writes (`[bad_blocks]`)";
 }
 
-/// Returns draw number `n`, uniform in `[0, 1)`.
+/// Returns random draw number `n`, uniform in `[0, 1)`.
 fn uniform(salt: u64, n: u64) -> f64 {
     (nth(salt, n) >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -144,7 +147,7 @@ impl BadBlocks {
         let (lives, factory) = (salt(LIVES), salt(FACTORY));
         let fails_at: Vec<u32> = (0..blocks)
             .map(|n| {
-                // A block with a life of 0 is bad from the start.
+                // A block with a lifetime of 0 is bad from the start.
                 let is_bad = uniform(factory, n) < config.factory;
                 if is_bad { 0 } else { config.life.cycles(uniform(lives, n)) }
             })
@@ -204,13 +207,13 @@ impl BadBlocks {
         }
     }
 
-    /// Returns the number of reclaim units that are in use.
+    /// Returns the number of reclaim units in use.
     pub fn usable_units(&self) -> u32 {
         debug_assert!(self.counts.dropped_units <= u64::from(self.units));
         self.units - self.counts.dropped_units as u32
     }
 
-    /// Returns the counts, and the numbers of spare blocks and units that are left.
+    /// Returns the counters, and the remaining numbers of spare blocks and units.
     pub fn counters(&self) -> BadBlockCounters {
         debug_assert!(self.units_when_new >= self.least_units, "see FtlConfig::check_capacity");
         let spare = f64::from(self.usable_units() - self.least_units.min(self.usable_units()));
@@ -231,7 +234,7 @@ impl BadBlocks {
         self.counts.read_only != 0
     }
 
-    /// Counts a host write that was rejected because no spare space is left.
+    /// Counts a host write that was rejected because no spare space remains.
     pub fn refused(&mut self) {
         self.counts.refused_writes += 1;
     }
@@ -241,12 +244,13 @@ impl BadBlocks {
         unit.index() * self.positions as usize + position as usize
     }
 
-    /// Returns `true` if the unit's block at `position` has failed by the unit's `erases`-th erase.
+    /// Returns `true` if the unit's block at `position` fails no later than the unit's `erases`-th
+    /// erase.
     fn has_failed(&self, unit: ReclaimUnitId, position: u32, erases: u32) -> bool {
         self.fails_at[self.index(unit, position)] <= erases
     }
 
-    /// Replaces a block by a spare block; returns `false` if the position has none.
+    /// Replaces a block with a spare block; returns `false` if the position has no spare block.
     fn take_spare(&mut self, unit: ReclaimUnitId, position: u32, erases: u32) -> bool {
         let Some(cycles) = self.spare[position as usize].pop() else { return false };
         let index = self.index(unit, position);
@@ -254,11 +258,11 @@ impl BadBlocks {
         true
     }
 
-    /// Dissolves a unit; its good blocks become spare blocks.
+    /// Dissolves a unit; the unit's good blocks become spare blocks.
     fn dissolve(&mut self, unit: ReclaimUnitId, erases: u32) {
         for position in 0..self.positions {
             let left = self.fails_at[self.index(unit, position)].saturating_sub(erases);
-            // Factory bad blocks are already counted.
+            // Factory bad blocks have already been counted.
             self.counts.erase_failures += u64::from(left == 0 && erases > 0);
             if left > 0 && self.config.replaces {
                 self.spare[position as usize].push(left);
@@ -275,14 +279,14 @@ impl BadBlocks {
     }
 
     /// Recomputes the minimum of `fails_at` of each unit. Returns `false` if the restored state is
-    /// impossible.
+    /// invalid.
     fn is_possible(&mut self) -> bool {
         (0..self.units).for_each(|unit| self.find_first(ReclaimUnitId(unit)));
         self.counts.dropped_units <= u64::from(self.units)
             && self.due.iter().all(|due| due.unit.0 < self.units && due.position < self.positions)
     }
 
-    /// Returns the state that can differ from a new drive's as words, for digests.
+    /// Returns the state that can differ from a new drive's state, as words for digests.
     pub(crate) fn words(&self) -> Vec<u64> {
         let mut words: Vec<u64> = self.counts.to_array().to_vec();
         for spare in &self.spare {

@@ -1,5 +1,5 @@
-//! d-choices: draws `d` closed units with replacement and chooses the one with the fewest valid
-//! slots (Van Houdt, "A mean field model for a class of garbage collection algorithms in
+//! d-choices policy: samples `d` closed units with replacement and selects the unit with the fewest
+//! valid slots (Van Houdt, "A mean field model for a class of garbage collection algorithms in
 //! flash-based solid state drives", SIGMETRICS 2013). `d` = 1 is random GC.
 
 use writecliff_base::{Prng, ReclaimUnitId};
@@ -7,7 +7,7 @@ use writecliff_base::{Prng, ReclaimUnitId};
 use crate::UnitTable;
 use crate::table::Among;
 
-/// Maximum number of rejected draws before a scan; reached only if almost no unit is closed.
+/// Maximum number of rejected draws before a scan, reached only if almost no unit is closed.
 const TRIES: u32 = 64;
 
 pub(super) fn choose(

@@ -1,7 +1,7 @@
-//! FIFO: chooses the unit that was closed longest ago (Menon, "A performance comparison of RAID-5
-//! and log-structured arrays", HPDC 1995; the cyclic log of Desnoyers, SYSTOR 2012).
+//! FIFO policy: selects the unit that was closed longest ago (Menon, "A performance comparison of
+//! RAID-5 and log-structured arrays", HPDC 1995; the cyclic log of Desnoyers, SYSTOR 2012).
 //!
-//! It also chooses completely valid units, because a cyclic log rotates them.
+//! FIFO also selects completely valid units because a cyclic log rotates through all units.
 
 use writecliff_base::ReclaimUnitId;
 

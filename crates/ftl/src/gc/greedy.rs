@@ -1,9 +1,9 @@
-//! Greedy: chooses the closed unit with the fewest valid slots. Ties go to the unit closed first,
-//! so that equally empty units take turns and wear evenly.
+//! Greedy policy: selects the closed unit with the fewest valid slots. Ties are resolved in favour
+//! of the unit that was closed first, so that equally empty units take turns and wear evenly.
 //!
-//! Optimal for uniform traffic (Hu et al., "Write amplification analysis in flash-based solid state
-//! drives", SYSTOR 2009). A completely valid unit is never chosen, because relocating it frees
-//! nothing.
+//! Greedy is optimal for uniform traffic (Hu et al., "Write amplification analysis in flash-based
+//! solid state drives", SYSTOR 2009). A completely valid unit is never selected because relocating
+//! it yields no space.
 
 use writecliff_base::ReclaimUnitId;
 

@@ -1,8 +1,8 @@
-//! Victim selection policies of garbage collection.
+//! Victim selection policies for garbage collection.
 //!
-//! A policy is a pure function of the unit table and has no state that would have to be saved. It
-//! scans the table: a drive has a few thousand reclaim units and selects a victim once in thousands
-//! of writes, which is cheaper than keeping buckets sorted on every write.
+//! A policy is a pure function of the unit table and has no state to save. The policy scans the
+//! table. A drive has a few thousand reclaim units and selects a victim once in thousands of
+//! writes, so a scan is cheaper than keeping buckets sorted on every write.
 
 mod cost_benefit;
 mod d_choices;
@@ -15,26 +15,26 @@ use writecliff_base::{Prng, ReclaimUnitId};
 use crate::UnitTable;
 use crate::table::Among;
 
-/// The policies, as named in device files.
+/// Victim selection policies, as named in device files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GcPolicy {
-    /// Fewest valid slots.
+    /// Unit with the fewest valid slots.
     Greedy,
-    /// The unit closed longest ago.
+    /// Unit that was closed longest ago.
     Fifo,
-    /// Fewest valid slots among `d` drawn at random; `d` = 1 is random GC.
+    /// Unit with the fewest valid slots among `d` randomly sampled units; `d` = 1 is random GC.
     #[allow(missing_docs, reason = "the variant defines it")]
     DChoices { d: u32 },
-    /// Most space gained per copied slot, weighted by age.
+    /// Unit that yields the most space per copied slot, weighted by age.
     CostBenefit,
-    /// Fewest valid slots among the `window` units closed longest ago.
+    /// Unit with the fewest valid slots among the `window` units that were closed longest ago.
     #[allow(missing_docs, reason = "the variant defines it")]
     WindowedGreedy { window: u32 },
 }
 
 impl GcPolicy {
-    /// Selects the next victim from `among`, or `None` if none of them is closed and would free a
-    /// slot.
+    /// Selects the next victim from `among`; returns `None` if no unit in the set is closed and
+    /// would free a slot.
     pub fn choose(
         self,
         table: &UnitTable,
@@ -54,7 +54,7 @@ impl GcPolicy {
         Some(victim)
     }
 
-    /// Returns the policy as in device files, with its parameter.
+    /// Returns the policy in device file notation, with its parameter.
     pub fn name(self) -> String {
         match self {
             Self::Greedy => "greedy".to_owned(),
@@ -74,8 +74,8 @@ mod tests {
 
     const ALL: Among = Among { units: 0..5, stream: None };
 
-    /// Returns five units of 8 slots: 0 is open; 1 to 4 were closed at times 40, 10, 30, 20 with 6,
-    /// 7, 2, 4 valid slots.
+    /// Returns five units of 8 slots: unit 0 is open; units 1 to 4 were closed at times 40, 10, 30,
+    /// 20 with 6, 7, 2, 4 valid slots.
     fn table() -> UnitTable {
         let mut table = UnitTable::new(5, 8);
         table.state = vec![UnitState::Closed; 5];
@@ -92,7 +92,7 @@ mod tests {
             (GcPolicy::Greedy, 3),
             (GcPolicy::Fifo, 2),
             (GcPolicy::DChoices { d: 64 }, 3),
-            // Benefit/cost at time 50: u1 10*.25/.75, u2 40*.125/.875, u3 20*.75/.25, u4 30*.5/.5.
+            // Benefit/cost at time 50: u1 10*.25/.75, u2 40*.125/.875, u3 20*.75/.25, u4 30*.5/.5
             (GcPolicy::CostBenefit, 3),
             (GcPolicy::WindowedGreedy { window: 1 }, 2),
             (GcPolicy::WindowedGreedy { window: 2 }, 4),
@@ -102,7 +102,8 @@ mod tests {
             let chosen = policy.choose(&table, &ALL, 50, &mut random);
             assert_eq!(chosen, Some(ReclaimUnitId(victim)), "{}", policy.name());
         }
-        // At time 1000 unit 4 is almost as old as unit 3 but costs more: still unit 3.
+        // At time 1000, unit 4 is almost as old as unit 3 but costs more, so unit 3 is still
+        // selected.
         let mut aged = table.clone();
         aged.closed_at[3] = 995;
         let chosen = GcPolicy::CostBenefit.choose(&aged, &ALL, 1000, &mut random);

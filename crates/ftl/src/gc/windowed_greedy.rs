@@ -1,9 +1,9 @@
-//! Windowed greedy: of the `window` units that were closed longest ago, chooses the one with the
-//! fewest valid slots (Hu et al., "Write amplification analysis in flash-based solid state drives",
-//! SYSTOR 2009).
+//! Windowed greedy policy: selects the unit with the fewest valid slots among the `window` units
+//! that were closed longest ago (Hu et al., "Write amplification analysis in flash-based solid
+//! state drives", SYSTOR 2009).
 //!
-//! A window of one unit is FIFO; a window of all closed units is greedy, except that a completely
-//! valid unit is relocated if no other is left.
+//! A window of one unit is equivalent to FIFO. A window of all closed units is equivalent to
+//! greedy, except that a completely valid unit is relocated if no other unit is left.
 
 use writecliff_base::ReclaimUnitId;
 

@@ -1,11 +1,12 @@
 //! Data reduction: controllers that store fewer bytes than the host writes.
 //!
-//! A compressing controller packs pieces of whole sectors into program units; a deduplicating one
-//! stores data that several logical pages share only once. Space is then counted in sectors instead
-//! of slots: valid counts, idle space, pacing and victims use the same unit, so GC benefits from
-//! all space that reduction saves. The user capacity is unchanged, as on real drives of this kind.
-//! An address is a page and the offset at which a piece starts, finer than a read (Cohen,
-//! "Variable-size flash translation layer", US patent 9,495,288, claim 1).
+//! A compressing controller packs pieces of whole sectors into program units. A deduplicating
+//! controller stores data that several logical pages share only once. Space is then measured in
+//! sectors instead of slots. Valid counts, idle space, pacing and victims use the same unit, so GC
+//! benefits from all space that reduction saves. The user capacity is unchanged, as in actual
+//! drives of this kind. An address consists of a page and the offset where a piece starts, which is
+//! finer than a read (Cohen, "Variable-size flash translation layer", US patent 9,495,288, claim
+//! 1).
 //!
 //! | file | content |
 //! |---|---|
@@ -13,9 +14,9 @@
 //! | `pack.rs` | packing of pieces into units |
 //! | `pieces.rs` | sizes of pieces, and data that several logical pages share |
 //!
-//! Simplifications: sizes are whole sectors; a piece may cross from a program unit into the next
-//! but not into another reclaim unit, and reading it costs the read of the page where it starts. A
-//! duplicate is detected if the host wrote the same data before and they are still stored.
+//! Simplifications: Sizes are whole sectors. A piece may cross from one program unit into the next,
+//! but not into another reclaim unit. Reading a piece costs one read of the page where it starts. A
+//! duplicate is detected if the host previously wrote the same data and they are still stored.
 
 mod pack;
 mod pieces;
@@ -32,9 +33,9 @@ pub(crate) use pieces::{Pieces, is_shared};
 /// Data reduction by the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReductionConfig {
-    /// Minimum size of a piece in sectors: 1, 2, 4 or 8; 8 disables compression.
+    /// Minimum piece size in sectors: 1, 2, 4 or 8; 8 disables compression.
     pub min_stored_sectors: u32,
-    /// `true` if data that are already on the drive are not stored again (deduplication).
+    /// `true` if data already on the drive are not stored again (deduplication).
     pub duplicates: bool,
 }
 
@@ -42,7 +43,8 @@ impl ReductionConfig {
     /// Returns the geometry with addresses for as many pieces as the flash may hold.
     ///
     /// # Errors
-    /// Fails if `min_stored_sectors` is not one of its values, or if there are too many addresses.
+    /// Returns an error if `min_stored_sectors` is not one of its valid values, or if there are too
+    /// many addresses.
     pub fn addresses(self, geometry: Geometry) -> Result<Geometry, ConfigError> {
         if ![1, 2, 4, 8].contains(&self.min_stored_sectors) {
             let message = format!(

@@ -1,7 +1,7 @@
 //! Packs pieces of different sizes into program units.
 //!
-//! A piece gets the first free address of the read group in which it starts, so that its address
-//! determines the die and page to read. Addresses at which no piece starts stay unused.
+//! A piece gets the first free address of the read group where it starts, so the address determines
+//! the die and page to read. Addresses where no piece starts remain unused.
 
 use std::ops::{Index, IndexMut};
 
@@ -18,9 +18,9 @@ use crate::{FrontierId, FtlConfig};
 /// Fill level of a frontier's program unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pack {
-    /// Used sectors, including those of a piece that crossed over from the previous unit.
+    /// Used sectors, including those of a piece that continues from the previous unit.
     pub used: u32,
-    /// Pieces that start in the unit.
+    /// Number of pieces that start in the unit.
     pub pieces: u32,
 }
 
@@ -79,26 +79,27 @@ impl Packer {
         i64::from(units * self.sectors_per_program_unit) - i64::from(self[id].used)
     }
 
-    /// Returns `true` if a piece does not fit into the rest of an open reclaim unit.
+    /// Returns `true` if a piece does not fit into the remaining space of an open reclaim unit.
     pub(crate) fn is_short(&self, id: FrontierId, f: &Frontier, sectors: u32) -> bool {
         !f.needs_unit()
             && f.fill_end == f.end
             && self[id].used + sectors > self.sectors_per_program_unit
     }
 
-    /// Closes the partly filled program unit of a frontier. Returns its pieces and empty sectors.
+    /// Closes a frontier's partly filled program unit. Returns the number of pieces and empty
+    /// sectors in the unit.
     pub(crate) fn close(&mut self, id: FrontierId) -> (u32, u32) {
         let size = self.sectors_per_program_unit;
         let Pack { used, pieces } = self[id];
-        // Sectors beyond the unit's end belong to the next one.
+        // Sectors beyond the end of the unit belong to the next unit.
         self[id] = Pack { used: used.saturating_sub(size), pieces: 0 };
         let empty = size.saturating_sub(used);
         self.counters.padding_sectors += u64::from(empty);
         (pieces, empty)
     }
 
-    /// Adds a piece to the program unit of a frontier. Returns its address, and `true` if the unit
-    /// is full.
+    /// Adds a piece to the program unit of a frontier. Returns the piece address, and `true` if the
+    /// unit is full.
     pub(crate) fn add(
         &mut self,
         id: FrontierId,

@@ -11,13 +11,13 @@ use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 use crate::state::damaged;
 
-/// Bit of a map entry that marks a shared-data number instead of an address.
+/// Map entry bit that marks a shared-data number instead of an address.
 const SHARED: u32 = 1 << 31;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SharedData {
     pub ppa: Ppa,
-    /// Number of logical pages that refer to the data; 0 if the number is free.
+    /// Number of logical pages that refer to the data; 0 if the shared-data number is free.
     pub references: u32,
     pub sectors: u8,
 }
@@ -25,9 +25,9 @@ pub(crate) struct SharedData {
 /// All pieces of a drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Pieces {
-    /// Sectors of a logical page's own piece; undefined if it has none.
+    /// Number of sectors in a logical page's own piece; undefined if the page has none.
     pub sectors: Vec<u8>,
-    /// Shared data by number; numbers are reused, last freed first.
+    /// Shared data by number; freed numbers are reused, last freed first.
     pub shared: Vec<SharedData>,
     pub free: Vec<u32>,
 }
@@ -40,12 +40,12 @@ fn number(entry: Ppa) -> Option<usize> {
 
 /// Returns the map entry of shared data.
 fn entry(number: usize) -> Ppa {
-    // Never all ones, because there are fewer than 2^31 - 1 logical pages.
+    // The value is never all ones because there are fewer than 2^31 - 1 logical pages.
     debug_assert!(number < (SHARED - 1) as usize);
     Ppa(SHARED | number as u32)
 }
 
-/// Returns `true` if a map entry, forward or reverse, is one of shared data.
+/// Returns `true` if a forward or reverse map entry refers to shared data.
 #[inline]
 pub(crate) fn is_shared(entry: u32) -> bool {
     number(Ppa(entry)).is_some()
@@ -58,26 +58,26 @@ impl Pieces {
     }
 
     /// Returns `true` if `ppa` holds the shared data of a reverse entry. The entry may be older
-    /// than the data that now use its number.
+    /// than the data that now use the shared-data number.
     #[inline]
     pub(crate) fn is_at(&self, entry: Lpn, ppa: Ppa) -> bool {
         number(Ppa(entry.0)).and_then(|n| self.shared.get(n)).is_some_and(|data| data.ppa == ppa)
     }
 
-    /// Returns the shared data of a map entry, if it does not contain an address.
+    /// Returns the shared data of a map entry; `None` if the entry contains an address.
     #[inline]
     pub(crate) fn get(&self, entry: Ppa) -> Option<&SharedData> {
         number(entry).map(|n| &self.shared[n])
     }
 
-    /// Returns the number of sectors of the piece that an entry of the map of `lpn`, or a reverse
-    /// entry, refers to.
+    /// Returns the number of sectors of the piece that a map entry of `lpn`, or a reverse entry,
+    /// refers to.
     #[inline]
     pub(crate) fn size(&self, lpn: Lpn, entry: Ppa) -> u32 {
         u32::from(self.get(entry).map_or_else(|| self.sectors[lpn.index()], |data| data.sectors))
     }
 
-    /// Makes the piece of one logical page, at `ppa`, shared; returns its new map entry.
+    /// Makes one logical page's piece at `ppa` shared, and returns its new map entry.
     pub(crate) fn share(&mut self, lpn: Lpn, ppa: Ppa) -> Ppa {
         debug_assert!(
             number(ppa).is_none() && !ppa.is_none(),
@@ -94,7 +94,7 @@ impl Pieces {
         entry(number)
     }
 
-    /// Removes a reference; returns `true` if it was the last one.
+    /// Removes a reference; returns `true` if it was the last reference.
     pub(crate) fn drop_reference(&mut self, entry: Ppa) -> bool {
         let data = self.of(entry);
         debug_assert!(data.references > 0);
@@ -112,8 +112,8 @@ impl Pieces {
         &mut self.shared[number(entry).expect("an entry of shared data")]
     }
 
-    /// Checks that reference counts match the map, reverse entries point back, and free numbers are
-    /// free. Adds the sectors of shared data to those `valid` in each unit.
+    /// Checks that reference counts match the map, that reverse entries point back, and that free
+    /// numbers are free. Adds the sectors of shared data to the count `valid` of each unit.
     pub(crate) fn check(
         &self,
         forward: &[Ppa],
@@ -125,18 +125,21 @@ impl Pieces {
         for (n, data) in self.shared.iter().enumerate() {
             let SharedData { ppa, references: counted, sectors } = *data;
             if references[n] != counted {
-                return Err(format!("shared {n}: {} references, {counted} counted", references[n]));
+                return Err(format!(
+                    "shared {n} has {} references, but {counted} were counted",
+                    references[n]
+                ));
             }
             if (counted == 0) != self.free.contains(&(n as u32)) {
                 return Err(format!(
-                    "shared data {n} with {counted} references are wrongly listed"
+                    "shared data {n} with {counted} references are wrongly listed as used or free"
                 ));
             }
             if counted == 0 {
                 continue;
             }
             if reverse[ppa.index()].0 != entry(n).0 {
-                return Err(format!("shared data {n} are not what {ppa:?} holds"));
+                return Err(format!("shared data {n} do not match the contents of {ppa:?}"));
             }
             add_valid(ppa, u32::from(sectors));
         }

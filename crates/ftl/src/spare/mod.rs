@@ -1,34 +1,35 @@
 //! Spare policies: division of spare space between streams.
 //!
-//! A GC policy (`gc/`) selects the cheapest unit, but not the stream that can do with less spare
-//! space. The policies here select the stream first and let the GC policy select the unit within
-//! it. This is the only kind of policy that measures the workload; its measurements are part of the
-//! drive's state and are saved with it.
+//! A GC policy (`gc/`) selects the cheapest unit, but it does not select the stream that can manage
+//! with less spare space. The spare policies select the stream first and let the GC policy select
+//! the unit within the stream. Spare policies are the only policies that measure the workload.
+//! Their measurements belong to the drive state and are saved with it.
 
 mod self_tuned;
 
 pub(crate) use self_tuned::SelfTuned;
 pub use self_tuned::StreamSpare;
 
-/// The policies, as named in device files.
+/// Spare policies, as named in device files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SparePolicy {
-    /// The GC policy selects from all units, and the division of spare space follows from that.
-    /// With greedy GC, the victims of all streams end up with the same valid share, so separating
-    /// random hot and cold data gains almost nothing by itself.
+    /// The GC policy selects from all units, which implicitly divides the spare space. With greedy
+    /// GC, the victims of all streams end up with the same valid fraction, so separating random hot
+    /// and cold data gains almost nothing by itself.
     Global,
-    /// Divides spare space so that no other division would reduce writes, as far as the drive can
-    /// estimate from its own measurements. Requires separate streams (`GcDestination::PerStream`).
+    /// Divides spare space such that no other division would reduce writes, as far as the drive can
+    /// estimate from its own measurements. This policy requires separate streams
+    /// (`GcDestination::PerStream`).
     SelfTuned,
 }
 
 impl SparePolicy {
-    /// Returns the policy's measurements; `None` if it measures nothing.
+    /// Returns the policy's measurements; `None` if the policy takes no measurements.
     pub(crate) fn measurements(self, streams: u16, units: u32) -> Option<SelfTuned> {
         (self == Self::SelfTuned).then(|| SelfTuned::new(streams, units))
     }
 
-    /// Returns the name of the policy in device files.
+    /// Returns the policy name in device files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Global => "global",

@@ -1,20 +1,20 @@
-//! Self-tuned: divides spare space between streams according to its marginal benefit.
+//! Self-tuned policy: divides spare space between streams according to its marginal benefit.
 //!
-//! Let `r` be the stream's share of the host's writes, `S` its spare (invalid) slots and `A` its
-//! write amplification. Copying is least if `r dA/dS` is the same for all streams (Desnoyers,
+//! Let `r` be the stream's fraction of the host's writes, `S` its spare (invalid) slots and `A` its
+//! write amplification. Copying is minimal if `r dA/dS` is equal for all streams (Desnoyers,
 //! "Analytic modeling of SSD write performance", SYSTOR 2012, divides the space of hot and cold
-//! data in this way). A drive can measure `r`, and `A = 1 / (1 − v)` from the valid share `v` of
-//! the stream's victims. It also needs the slope. For a stream that overwrites `U` of its slots at
-//! random, `v = exp(−(U + S) / (U A))`. For any actual stream there is one `U` that yields the
-//! measured `v`; with this `U` and `a = U / (U + S) = −(1 − v) / ln v`,
+//! data in this way). A drive can measure `r`, and `A = 1 / (1 − v)` from the valid fraction `v` of
+//! the stream's victims. The division also requires the slope `dA/dS`. For a stream that overwrites
+//! `U` of its slots at random, `v = exp(−(U + S) / (U A))`. For any actual stream, exactly one `U`
+//! yields the measured `v`; with this `U` and `a = U / (U + S) = −(1 − v) / ln v`,
 //!
 //! ```text
 //! −r dA/dS = r g(v) / S        g(v) = v / (1 − v) · (1 − a) / (a − v)
 //! ```
 //!
-//! so that at the optimum `S` is proportional to `r g(v)`, and shares, sizes or rates need not be
-//! configured. A sequential stream has `v = 0` and gets no spare space beyond the unit that it is
-//! overwriting; a stream that stops has `r = 0` and returns all its spare space.
+//! so `S` is proportional to `r g(v)` at the optimum, and stream fractions, sizes and rates need
+//! not be configured. A sequential stream has `v = 0` and gets no spare space beyond the unit that
+//! it is overwriting. A stream that stops has `r = 0` and returns all its spare space.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Prng, ReclaimUnitId, StreamId, saved};
@@ -23,27 +23,28 @@ use crate::UnitTable;
 use crate::gc::GcPolicy;
 use crate::table::Among;
 
-/// Victims of a stream over which the valid share is averaged.
+/// Number of a stream's victims over which the valid fraction is averaged.
 const VICTIMS: f64 = 64.0;
-/// Averaging horizon of rates in host units, and of budgets in victims, as shares of the drive's
-/// units. Both are slower than the turnover of units, because the control loop would oscillate
-/// otherwise.
+/// Averaging horizon of rates in host units, and of budgets in victims, as fractions of the drive's
+/// unit count. Both horizons are longer than the turnover of units because the control loop would
+/// otherwise oscillate.
 const RATE_HORIZON: f64 = 0.25;
 const BUDGET_HORIZON: f64 = 0.125;
-/// Valid share above which the slope cannot be resolved.
+/// Valid fraction above which the slope cannot be resolved.
 const VALID_MAX: f64 = 0.999;
-/// A victim is expensive if it gains less than 1/32 of the best one on the drive. Two of them are
-/// never chosen in a row, so that writes do not stall while a stream returns its spare space.
+/// A victim is expensive if it yields less than 1/32 of the space of the drive's best victim. Two
+/// expensive victims are never selected in a row, so writes do not stall while a stream returns its
+/// spare space.
 const EXPENSIVE: u32 = 32;
 
 /// Measurements of one stream.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StreamSpare {
-    /// Share of the host's writes.
+    /// Fraction of the host's writes.
     pub rate: f64,
-    /// Mean valid share of its victims; negative before the first one.
+    /// Mean valid fraction of the stream's victims; negative before the first victim.
     pub valid: f64,
-    /// Budget: share of the spare space that the stream may keep.
+    /// Budget: fraction of the spare space that the stream may retain.
     pub budget: f64,
 }
 
@@ -58,11 +59,11 @@ pub(crate) struct SelfTuned {
 
 /// Result of a scan of the closed units.
 struct Census {
-    /// Invalid slots of each stream.
+    /// Number of invalid slots in each stream.
     spare: Vec<u64>,
-    /// The most invalid slots in one unit.
+    /// Highest number of invalid slots in any unit.
     best_gain: u32,
-    /// The first-closed unit without valid data.
+    /// First-closed unit without valid data.
     dead: Option<ReclaimUnitId>,
 }
 
@@ -89,7 +90,7 @@ impl SelfTuned {
         }
     }
 
-    /// Selects the next victim, or `None` if no closed unit would free a slot.
+    /// Selects the next victim; returns `None` if no closed unit would free a slot.
     pub(crate) fn choose(
         &mut self,
         gc: GcPolicy,
@@ -151,8 +152,8 @@ impl SelfTuned {
         census
     }
 
-    /// Returns the stream whose spare space exceeds its budget most, among those with any. Every
-    /// stream may keep one unit for the data that it is overwriting.
+    /// Returns the stream whose spare space exceeds its budget the most, among the streams with
+    /// spare space. Every stream may retain one unit for the data that it is overwriting.
     fn most_over_budget(
         &self,
         census: &Census,
@@ -172,7 +173,7 @@ impl SelfTuned {
         best.map(|(_, stream)| stream)
     }
 
-    /// Moves budgets towards shares proportional to `r g(v)`.
+    /// Moves budgets towards fractions proportional to `r g(v)`.
     fn follow_targets(&mut self) {
         let weight = |s: &StreamSpare| s.rate * slope(s.valid);
         let total: f64 = self.streams.iter().map(weight).sum();
@@ -202,14 +203,14 @@ impl SelfTuned {
         })
     }
 
-    /// Returns the state as words, for digests.
+    /// Returns the state as words for digests.
     pub(crate) fn to_words(&self) -> Vec<u64> {
         let fields = self.streams.iter().flat_map(|s| [s.rate, s.valid, s.budget]);
         fields.map(f64::to_bits).chain([u64::from(self.after_expensive)]).collect()
     }
 }
 
-/// Returns `g(v)` of the module documentation; 0 for a stream without victims or with only empty
+/// Returns `g(v)` from the module documentation; 0 for a stream without victims or with only empty
 /// victims.
 fn slope(valid: f64) -> f64 {
     if valid <= 0.0 {
@@ -228,7 +229,7 @@ mod tests {
     use crate::table::{Owner, UnitState};
     use crate::theory;
 
-    /// Returns closed units of 100 slots with these streams and valid slots.
+    /// Returns closed units of 100 slots with the given streams and valid slots.
     fn table(units: &[(u16, u32)]) -> UnitTable {
         let mut table = UnitTable::new(units.len() as u32, 100);
         for (index, &(stream, valid)) in units.iter().enumerate() {
@@ -253,7 +254,7 @@ mod tests {
         tuned.choose(GcPolicy::Greedy, table, &all, 1000, &mut Prng::new(1)).map(|unit| unit.0)
     }
 
-    /// `g(v) / S` equals the slope of the closed form at every point.
+    /// Tests that `g(v) / S` equals the slope of the closed form at every point.
     #[test]
     fn the_slope_is_that_of_theory() {
         for op in [0.03, 0.07, 0.3, 1.0, 3.0] {
@@ -302,7 +303,8 @@ mod tests {
 
     #[test]
     fn expensive_victims_are_never_chosen_in_a_row() {
-        // Stream 1 has stopped: its units, one slot short of full, exceed its budget of 0.
+        // Stream 1 has stopped: its units, which are one slot short of full, exceed its budget of
+        // 0.
         let mut units = vec![(0, 20), (0, 20)];
         units.extend([(1, 98); 900]);
         let table = table(&units);
@@ -319,8 +321,8 @@ mod tests {
             tuned.host_opened(StreamId(n % 3));
         }
         assert!(tuned.streams.iter().all(|s| (s.rate - 1.0 / 3.0).abs() < 0.05));
-        // A random stream, a sequential stream (empty victims), and a stream that never had a
-        // victim.
+        // The streams are a random stream, a sequential stream (empty victims), and a stream that
+        // never had a victim.
         tuned.streams[0].valid = 0.6;
         tuned.streams[1].valid = 0.0;
         (0..200).for_each(|_| tuned.follow_targets());
