@@ -123,8 +123,8 @@ impl FtlConfig {
 
     /// Returns the number of units of each reclaim group that can be nearly empty while all others
     /// are full of valid data. These are the open units (one per stream for the host, one for
-    /// relocated data) and the units that GC keeps free. With several groups, a full group may take one more unit of data for every handle,
-    /// plus one unit, before other groups take the data.
+    /// relocated data) and the units that GC keeps free. With several groups, a full group may take
+    /// one more unit of data for every handle, plus one unit, before other groups take the data.
     pub(crate) fn units_needed(&self, groups: u32) -> u64 {
         2 * (u64::from(self.streams) / u64::from(groups)) + u64::from(self.gc_high_watermark) + 1
     }
