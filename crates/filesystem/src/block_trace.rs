@@ -216,10 +216,7 @@ impl Events {
             }
             let next = all.written / u64::from(ended_rounds) + all.written;
             if ended_rounds == ROUNDS_MAX || next > WRITTEN_MAX {
-                let message = format!(
-                    "more than 16 TiB written or {ROUNDS_MAX} rounds needed, after {ended_rounds} \
-                     rounds"
-                );
+                let message = format!("over 16 TiB or {ROUNDS_MAX} rounds after {ended_rounds}");
                 return Err(TraceError::Trace(message));
             }
         }

@@ -33,15 +33,16 @@ pub fn fifo(alpha: f64) -> f64 {
 /// with probability `d`, the last write that was not a duplicate: `−ln(1 − d) (1 − d) / d`.
 ///
 /// Data remain live while any page refers to them. Consider data written `t` drive overwrites ago
-/// to a geometrically distributed number of pages: the share `s(t) = e^(−t) / (1 − d + d e^(−t))`
-/// lives. The result is the integral of `s`, times the share of writes with new data.
+/// to a geometrically distributed number of pages: the fraction `s(t) = e^(−t) / (1 − d + d
+/// e^(−t))` is still live. The result is the integral of `s`, multiplied by the fraction of writes
+/// with new data.
 pub fn different_data(d: f64) -> f64 {
     if d == 0.0 { 1.0 } else { -(1.0 - d) / d * (1.0 - d).ln() }
 }
 
-/// Returns the write amplification of FIFO on such a drive with deduplication: slots written to
-/// flash per host slot. With `t` overwrites per turn of the queue, the flash holds what all turns
-/// have left: `1/α = (1 − d) t Σ s(kt)`, k = 0, 1, 2…, and `A = (1 − d) Σ s(kt)`.
+/// Returns the write amplification of FIFO on such a drive with deduplication, as slots written to
+/// flash per host slot. With `t` overwrites per turn of the queue, the flash holds the remaining
+/// data of all turns: `1/α = (1 − d) t Σ s(kt)`, k = 0, 1, 2…, and `A = (1 − d) Σ s(kt)`.
 pub fn fifo_without_duplicates(alpha: f64, d: f64) -> f64 {
     let alive = |t: f64| (-t).exp() / (1.0 - d + d * (-t).exp());
     let turns = |t: f64| {
@@ -56,14 +57,14 @@ pub fn fifo_without_duplicates(alpha: f64, d: f64) -> f64 {
     turns(0.5 * (low + high))
 }
 
-/// Returns the write amplification of random victims: `1 / (1 − α)`.
+/// Returns the write amplification of random victim selection: `1 / (1 − α)`.
 pub fn random(alpha: f64) -> f64 {
     1.0 / (1.0 - alpha)
 }
 
-/// Returns the write amplification of greedy with finite units (exact mean field): with `k` the
-/// lowest populated level and `H` the harmonic numbers, `p = (b − k − αb(H_b − H_k)) / (αb/k − 1)`
-/// lies in `[0, 1]` for one `k`, and `A = b / (b − k + p)`. It is the limit of d-choices for `d →
+/// Returns the write amplification of greedy with finite units (exact mean field). Let `k` be the
+/// lowest populated level and `H` the harmonic numbers: `p = (b − k − αb(H_b − H_k)) / (αb/k − 1)`
+/// lies in `[0, 1]` for one `k`, and `A = b / (b − k + p)`. This is the limit of d-choices for `d →
 /// ∞`.
 pub fn greedy(alpha: f64, b: u32) -> f64 {
     let size = f64::from(b);
@@ -79,13 +80,13 @@ pub fn greedy(alpha: f64, b: u32) -> f64 {
     1.0
 }
 
-/// Returns the write amplification of d-choices (Van Houdt, SIGMETRICS 2013): with `S_i` the share
-/// of units holding at least `i` valid slots, `S_i − S_{i+1} = (αb / (H i)) (1 − S_i^d)` and `H = b
-/// − Σ S_i^d`; `A = b / H`.
+/// Returns the write amplification of d-choices (Van Houdt, SIGMETRICS 2013). Let `S_i` be the
+/// fraction of units holding at least `i` valid slots: `S_i − S_{i+1} = (αb / (H i)) (1 − S_i^d)`
+/// and `H = b − Σ S_i^d`; `A = b / H`.
 pub fn d_choices(alpha: f64, b: u32, d: u32) -> f64 {
     let size = f64::from(b);
     let excess = |h: f64| size - expected_victim(alpha, b, d, h) - h;
-    // h = 0 is a trivial root; the root sought is the largest, and `excess` is negative above it.
+    // h = 0 is a trivial root. The required root is the largest, and `excess` is negative above it.
     let mut high = size;
     let mut low = size;
     while excess(low) < 0.0 && low > 1e-6 {
@@ -99,13 +100,14 @@ pub fn d_choices(alpha: f64, b: u32, d: u32) -> f64 {
     size / low
 }
 
-/// Returns the mean number of valid slots of a victim when each victim yields `h` free slots.
+/// Returns the mean number of valid slots in a victim if each victim yields `h` free slots.
 fn expected_victim(alpha: f64, b: u32, d: u32, h: f64) -> f64 {
     let power = f64::from(d);
     let (mut share, mut mean) = (0.0_f64, 0.0);
     for i in (1..=b).rev() {
         let rate = alpha * f64::from(b) / (h * f64::from(i));
-        // Solve s = share + rate (1 − s^d) for s in [share, 1] by bisection: monotone.
+        // Solve s = share + rate (1 − s^d) for s in [share, 1] by bisection; the function is
+        // monotone.
         let (mut low, mut high) = (share, 1.0);
         for _ in 0..60 {
             let s = 0.5 * (low + high);
@@ -117,27 +119,29 @@ fn expected_victim(alpha: f64, b: u32, d: u32, h: f64) -> f64 {
     mean
 }
 
-/// A class of data: its share of the data, and of the writes, which are uniform within it.
+/// Data class: its fraction of the data, and its fraction of the writes, which are uniform within
+/// the class.
 #[derive(Clone, Copy, Debug)]
 pub struct Class {
-    /// Share of the data, 0 to 1.
+    /// Fraction of the data, 0 to 1.
     pub data: f64,
-    /// Share of the writes, 0 to 1.
+    /// Fraction of the writes, 0 to 1.
     pub writes: f64,
 }
 
-/// Returns the optimal split of the spare space between separated classes of random data with
-/// greedy GC. Returns the share of the spare space of each class, and the write amplification.
+/// Returns the optimal split of spare space between separated classes of random data with greedy
+/// GC. Returns each class's fraction of the spare space, and the write amplification.
 ///
-/// Spare space has diminishing returns, so assigning it piece by piece to the class that gains most
-/// reaches the optimum.
+/// Spare space has diminishing returns, so assigning each unit of space to the class that gains
+/// most reaches the optimum.
 pub fn best_split(classes: &[Class], alpha: f64, b: u32) -> (Vec<f64>, f64) {
     const PIECES: u32 = 2000;
     let piece = (1.0 / alpha - 1.0) / f64::from(PIECES);
     let cost = |c: &Class, pieces: u32| {
         c.writes * greedy(c.data / (c.data + f64::from(pieces) * piece), b)
     };
-    // A class without any spare space would amplify without bound, so each starts with one piece.
+    // A class without any spare space would have unbounded write amplification, so each class
+    // starts with one unit of space.
     let mut pieces = vec![1_u32; classes.len()];
     let gain = |c: &Class, n: u32| cost(c, n) - cost(c, n + 1);
     let mut gains: Vec<f64> = classes.iter().map(|c| gain(c, 1)).collect();
@@ -186,7 +190,8 @@ mod tests {
         close(greedy(alpha, 512), 7.705);
     }
 
-    /// Hot and cold data, f/r: computed independently of this code from the same sources.
+    /// Values for hot and cold data, f/r, computed independently of this code from the same
+    /// sources.
     #[test]
     fn hot_and_cold_data() {
         let rows = [

@@ -1,15 +1,17 @@
-//! Service in order of arrival with a barrier between reads and writes.
+//! In-order service with a barrier between reads and writes.
 //!
-//! A simple controller works on one direction at a time: it starts a write only when all earlier
-//! reads have completed, and a read only when all earlier writes are in the buffer. Commands are
-//! decoded meanwhile, and commands of one direction overlap. Each run of reads thus exposes a full
-//! flash latency, so such drives are slower under a mix than under reads or writes alone.
+//! A simple controller works in one direction at a time. It starts a write only when all earlier
+//! reads have completed, and a read only when all earlier writes are in the buffer. Meanwhile,
+//! commands are decoded, and commands in the same direction overlap. Each run of reads therefore
+//! exposes a full flash latency, so such drives are slower under a mix than under reads or writes
+//! alone.
 
 use std::collections::VecDeque;
 
 use crate::command::{Arrival, Command, Operation};
 
-/// Commands in service, all of one direction, and commands that wait for a change of direction.
+/// Commands in service, which all have the same direction, and commands that wait for a change of
+/// direction.
 #[derive(Clone, Debug, Default)]
 pub struct Barrier {
     held: VecDeque<(Command, Arrival)>,
@@ -18,7 +20,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// Adds the next command in order of arrival; returns `true` if it may start.
+    /// Adds the next command in arrival order; returns `true` if the command may start.
     pub fn admit(&mut self, command: &Command, arrival: Arrival) -> bool {
         let may_begin = self.held.is_empty() && self.is_open_to(command);
         if may_begin {
@@ -29,14 +31,14 @@ impl Barrier {
         may_begin
     }
 
-    /// Records that a command no longer blocks the other direction: a read has completed, a write
-    /// is accepted.
+    /// Records that a command no longer blocks the other direction because a read has completed or
+    /// a write has been accepted.
     pub fn passed(&mut self) {
         debug_assert!(self.in_service > 0, "a command passed the barrier twice");
         self.in_service -= 1;
     }
 
-    /// Returns the next held command that may start.
+    /// Returns the next waiting command that may start.
     pub fn release(&mut self) -> Option<(Command, Arrival)> {
         let (next, _) = *self.held.front()?;
         if !self.is_open_to(&next) {

@@ -4,7 +4,7 @@ use writecliff_base::Nanos;
 
 macro_rules! causes {
     ($($(#[doc = $meaning:literal])+ $variant:ident $name:literal;)*) => {
-        /// A cause of latency. At every time, a command's latency has exactly one cause.
+        /// A cause of latency. At any time, a command's latency has exactly one cause.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Cause {
             $($(#[doc = $meaning])+ $variant,)*
@@ -14,7 +14,7 @@ macro_rules! causes {
             /// All causes, in the order in which [`TimeByCause`] stores them.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
 
-            /// Returns the name in snake case, as in results.
+            /// Returns the cause's name in snake case, as in results.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -38,11 +38,11 @@ causes! {
     Barrier "barrier";
     /// waiting for the link, and on it
     Link "link";
-    /// waiting for the firmware, and command processing
+    /// waiting for the firmware, and firmware processing
     Firmware "firmware";
     /// waiting for the mapping processor to catch up
     MappingProcessor "mapping_processor";
-    /// waiting for a part of the mapping table that the controller does not hold
+    /// waiting for a mapping table segment that the controller does not hold
     MappingTable "mapping_table";
     /// write buffer full; the die that made room was programming host data
     BufferProgram "buffer_program";
@@ -50,7 +50,7 @@ causes! {
     BufferErase "buffer_erase";
     /// write buffer full; the die that made room was relocating data
     BufferCollection "buffer_collection";
-    /// write buffer full; the die that made room was reading, at other work or idle
+    /// write buffer full; the die that made room was reading, idle or busy with other work
     BufferOther "buffer_other";
     /// waiting for a program in progress on the die
     Program "program";

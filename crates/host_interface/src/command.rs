@@ -4,7 +4,7 @@ use crate::content::Content;
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, StreamId};
 
-/// The operation of a command. Results are recorded separately for the first three.
+/// Operation of a command. Results are recorded separately for reads, writes and deallocations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Operation {
@@ -14,11 +14,11 @@ pub enum Operation {
     Write = 1,
     /// Deallocates the range: NVMe Dataset Management, ATA TRIM, SCSI UNMAP.
     Trim = 2,
-    /// Flushes the write cache: has no offset or length, and does not count as an I/O of a job.
+    /// Flushes the write cache; has no offset or length, and does not count as an I/O of a job.
     Flush = 3,
 }
 
-/// A command as the host submits it. Offsets and lengths are in bytes, multiples of
+/// A command as submitted by the host. Offsets and lengths are in bytes and multiples of
 /// [`SECTOR_BYTES`](writecliff_base::SECTOR_BYTES).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
@@ -28,18 +28,18 @@ pub struct Command {
     pub offset: u64,
     /// Length in bytes; 0 for a flush.
     pub length: u32,
-    /// Content of the data of a write; ignored for other operations.
+    /// Content of the written data; ignored for other operations.
     pub content: Content,
-    /// Stream or placement identifier of a write; 0 without a directive.
+    /// Stream or placement identifier of a write; 0 for a write without a directive.
     pub stream: StreamId,
-    /// Submission queue (modulo the drive's queues).
+    /// Submission queue number (modulo the drive's queue count).
     pub queue: u32,
-    /// Returned with the completion.
+    /// Tag that is returned with the completion.
     pub tag: u32,
 }
 
 impl Command {
-    /// Creates a command of the default stream with random data, queue 0 and tag 0.
+    /// Creates a command in the default stream with random data, queue 0 and tag 0.
     #[inline]
     pub const fn new(operation: Operation, offset: u64, length: u32) -> Self {
         let (content, stream) = (Content::INCOMPRESSIBLE, StreamId::DEFAULT);
@@ -47,47 +47,48 @@ impl Command {
     }
 }
 
-/// Times at which a command was submitted, entered the drive and was decoded.
+/// Times when a command was submitted, entered the drive and was decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Arrival {
-    /// Time at which the host submitted the command.
+    /// Time when the host submitted the command.
     pub submitted: Nanos,
-    /// Time at which the command got an entry of the drive's queue.
+    /// Time when the command received an entry in the drive's queue.
     pub entered: Nanos,
-    /// Time at which the firmware had decoded the command.
+    /// Time when the firmware finished decoding the command.
     pub decoded: Nanos,
 }
 
 /// Outcome of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Status {
-    /// The command was executed as specified.
+    /// The command was executed successfully.
     #[default]
     Success,
-    /// The drive could not correct the data of a read, or found that they are not those written.
+    /// The drive could not correct the data of a read, or detected that they differ from the
+    /// written data.
     UnrecoveredRead,
-    /// The drive has no spare space left and rejected a write.
+    /// The drive has no spare space left and rejected the write.
     WriteProtected,
 }
 
 /// A completed command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// Time of the completion at the host.
+    /// Completion time at the host.
     pub at: Nanos,
     /// Tag of the command.
     pub tag: u32,
     /// Operation of the command.
     pub operation: Operation,
-    /// Outcome of the command.
+    /// Command outcome.
     pub status: Status,
 }
 
-/// Drives return one completion for each command, in two registers.
+/// Drives return one completion per command, and the struct fits in two registers.
 const _: () = assert!(size_of::<Option<Completion>>() == 16);
 
-/// Per-command state of the commands in flight, by number; numbers are reused. Drives number their
-/// commands with 16 bits, and hosts, which may have more commands in flight, with 32.
+/// State of each command in flight, by command number; numbers are reused. Drives number their
+/// commands with 16 bits. Hosts, which may have more commands in flight, use 32 bits.
 #[derive(Clone, Debug)]
 pub struct CommandTable<T, N = u16> {
     slots: Vec<T>,
@@ -119,7 +120,7 @@ impl<T: Copy, N: Copy + Into<u64> + TryFrom<usize>> CommandTable<T, N> {
         &mut self.slots[number.into() as usize]
     }
 
-    /// Removes a command and returns its state; the number becomes free.
+    /// Removes a command and returns its state; the command number becomes free.
     #[inline]
     pub fn remove(&mut self, number: N) -> T {
         debug_assert!(self.free.len() < self.slots.len(), "more commands removed than inserted");
@@ -127,7 +128,7 @@ impl<T: Copy, N: Copy + Into<u64> + TryFrom<usize>> CommandTable<T, N> {
         *self.get(number)
     }
 
-    /// Returns the state of every number, including free numbers.
+    /// Returns the state slots of all numbers, including free numbers.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut()
     }

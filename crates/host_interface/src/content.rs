@@ -5,15 +5,15 @@ use writecliff_base::{Lpn, SECTOR_BYTES, SLOT_BYTES};
 /// Number of sectors in a mapping unit.
 pub const SECTORS_PER_SLOT: u32 = (SLOT_BYTES / SECTOR_BYTES) as u32;
 
-/// Content of a write, for controllers that compress or deduplicate. Other controllers store each
-/// slot as a whole slot, regardless of its content.
+/// Content of a write, for controllers that compress or deduplicate. Other controllers store every
+/// slot uncompressed, regardless of its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C, align(8))] // one word: every request carries it
+#[repr(C, align(8))] // fits in one word because every request carries it
 pub struct Content {
     /// Compressed size of each slot in sectors, 1 to 8.
     pub sectors: u32,
-    /// First logical page whose data this write duplicates, slot by slot; `NONE` for no known
-    /// duplicate.
+    /// First logical page whose data this write duplicates, slot by slot; `NONE` if no duplicate is
+    /// known.
     pub same_as: Lpn,
 }
 
@@ -22,7 +22,7 @@ impl Content {
     pub const INCOMPRESSIBLE: Self = Self { sectors: SECTORS_PER_SLOT, same_as: Lpn::NONE };
 
     /// Returns data that compression shrinks by `percent`, rounded to whole sectors; a slot takes
-    /// at least one.
+    /// at least one sector.
     #[must_use]
     pub fn compressible(percent: f64) -> Self {
         debug_assert!((0.0..=100.0).contains(&percent), "{percent} % of the data");
@@ -30,7 +30,7 @@ impl Content {
         Self { sectors: sectors.ceil().max(1.0) as u32, ..Self::INCOMPRESSIBLE }
     }
 
-    /// Returns the content of slot `n` of the write.
+    /// Returns the content of slot `n` in the write.
     #[inline]
     #[must_use]
     pub const fn of_slot(self, n: u32) -> Self {

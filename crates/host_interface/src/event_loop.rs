@@ -1,4 +1,4 @@
-//! Clock, pending events and commands in flight of a drive whose media need few events.
+//! Clock, pending events and commands in flight, for drives whose media need few events.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,7 +8,8 @@ use writecliff_base::{Bytes, Nanos, SECTOR_BYTES};
 
 use crate::{Command, CommandTable, Completion, Frontend, Status};
 
-/// Event loop of a drive with events of type `E`. It stores an `S` for each command in flight.
+/// Event loop of a drive with events of type `E`. The loop stores an `S` for each command in
+/// flight.
 pub struct EventLoop<S, E> {
     /// Current virtual time.
     pub now: Nanos,
@@ -16,13 +17,13 @@ pub struct EventLoop<S, E> {
     pub frontend: Frontend,
     commands: CommandTable<(Command, S)>,
     events: BinaryHeap<Reverse<(Nanos, u64, E)>>,
-    /// Number of events scheduled so far. Events at the same time run in the order in which they
-    /// were scheduled.
+    /// Number of events scheduled so far. Events scheduled for the same time run in scheduling
+    /// order.
     scheduled: u64,
 }
 
-/// Commands and events are not saved: the host has no outstanding commands, and a restored drive
-/// schedules its own work again.
+/// Commands and events are not saved because the host has no outstanding commands and a restored
+/// drive reschedules its own work.
 impl<S, E> Saved for EventLoop<S, E> {
     fn save(&self, out: &mut FieldWriter) {
         self.now.save(out);
@@ -37,7 +38,7 @@ impl<S, E> Saved for EventLoop<S, E> {
 }
 
 impl<S: Copy, E: Copy + Ord> EventLoop<S, E> {
-    /// Returns a loop at time 0 without events.
+    /// Returns an event loop at time 0 without events.
     pub fn new(frontend: Frontend) -> Self {
         Self {
             now: Nanos::ZERO,
@@ -60,8 +61,8 @@ impl<S: Copy, E: Copy + Ord> EventLoop<S, E> {
         self.events.peek().map(|&Reverse((time, ..))| time)
     }
 
-    /// Removes and returns the next event, and advances the clock to it; `None` if no event is due
-    /// until `limit`.
+    /// Removes and returns the next event, and advances the clock to the event's time; `None` if no
+    /// event is due by `limit`.
     pub fn take_event(&mut self, limit: Nanos) -> Option<E> {
         let &Reverse((time, _, event)) = self.events.peek()?;
         if time > limit {
@@ -73,8 +74,8 @@ impl<S: Copy, E: Copy + Ord> EventLoop<S, E> {
         Some(event)
     }
 
-    /// Advances the clock to `at` and submits a command to a drive of `capacity`. Returns `true` if
-    /// the drive can start the command; otherwise the command waits in its queue.
+    /// Advances the clock to `at` and submits a command to a drive with capacity `capacity`.
+    /// Returns `true` if the drive can start the command; otherwise the command waits in its queue.
     pub fn enter(&mut self, at: Nanos, command: &Command, capacity: Bytes) -> bool {
         let (offset, length) = (command.offset, u64::from(command.length));
         debug_assert!(at >= self.now);
@@ -84,7 +85,7 @@ impl<S: Copy, E: Copy + Ord> EventLoop<S, E> {
         self.frontend.enter(command, at)
     }
 
-    /// Records a command as in flight and returns its number.
+    /// Marks a command as in flight and returns its number.
     pub fn insert(&mut self, command: Command, state: S) -> u16 {
         self.commands.insert((command, state))
     }

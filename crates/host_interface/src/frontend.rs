@@ -1,7 +1,7 @@
 //! The host-facing side of a drive: submission queues, firmware and link.
 //!
-//! Firmware and link serve one command at a time, first come first served, so the state of each is
-//! the time until which it is busy.
+//! Firmware and link serve one command at a time in arrival order, so the state of each is the time
+//! until which it is busy.
 
 use std::collections::VecDeque;
 
@@ -10,11 +10,11 @@ use writecliff_base::{Nanos, saved};
 use crate::command::Command;
 use crate::link::{Duplex, LinkConfig};
 
-/// Submission queues, firmware and link of a drive, as busy times.
+/// Submission queues, firmware and link of a drive, represented by busy times.
 pub struct Frontend {
     link: LinkConfig,
-    /// The last transfer length in each direction and its time, cached because lengths repeat and
-    /// divisions are slow.
+    /// Length and duration of the last transfer in each direction, cached because lengths repeat
+    /// and divisions are slow.
     carried: [(u32, Nanos); 2],
     command_time: Nanos,
     latency: Nanos,
@@ -29,7 +29,7 @@ pub struct Frontend {
 #[derive(Clone, Debug, Default)]
 struct SubmissionQueue {
     in_drive: u32,
-    /// Commands that wait at the host, and the time since which each waits.
+    /// Commands that wait at the host, each with the time when the wait started.
     waiting: VecDeque<(Command, Nanos)>,
 }
 
@@ -40,7 +40,8 @@ const TO_HOST: usize = 1;
 
 impl Frontend {
     /// Creates an idle frontend. `command_time` is the firmware time of a command, during which no
-    /// other command is processed; `latency` is added to each command without blocking others.
+    /// other command is processed. `latency` is added to each command without blocking other
+    /// commands.
     pub fn new(link: &LinkConfig, command_time: Nanos, latency: Nanos) -> Self {
         assert!(link.queues > 0 && link.queue_depth > 0, "no queue would take a command");
         Self {
@@ -63,8 +64,8 @@ impl Frontend {
         &mut self.queues[index]
     }
 
-    /// Takes an entry of the command's queue. Returns `false` if the queue is full; the command
-    /// then waits at the host.
+    /// Allocates an entry of the command's queue. Returns `false` if the queue is full, in which
+    /// case the command waits at the host.
     #[inline]
     pub fn enter(&mut self, command: &Command, now: Nanos) -> bool {
         let depth = self.link.queue_depth;
@@ -78,8 +79,8 @@ impl Frontend {
         false
     }
 
-    /// Removes a completed command; returns the next command of its queue that waits at the host,
-    /// and the time since which it waits.
+    /// Removes a completed command; returns the next command of the same queue that waits at the
+    /// host, and the time when its wait started.
     #[inline]
     pub fn leave(&mut self, left: &Command) -> Option<(Command, Nanos)> {
         let queue = self.queue(left.queue);
@@ -96,22 +97,22 @@ impl Frontend {
         self.queues.iter().map(|q| q.waiting.len()).sum()
     }
 
-    /// Drops all commands and transfers; the drive accepts commands again at `now`.
+    /// Drops all commands and transfers; the drive accepts new commands from `now` on.
     pub fn power_up(&mut self, now: Nanos) {
         self.queues.fill(SubmissionQueue::default());
         self.firmware_free = now;
         self.link_free.fill(now);
     }
 
-    /// Decodes a command, which takes the firmware `longer_by` longer than usual; returns the time
-    /// at which it is ready.
+    /// Decodes a command, which takes the firmware `longer_by` longer than usual, and returns the
+    /// time when the command is ready.
     #[inline]
     pub fn decode(&mut self, now: Nanos, longer_by: Nanos) -> Nanos {
         self.firmware_free = self.firmware_free.max(now) + self.command_time + longer_by;
         self.firmware_free + self.latency
     }
 
-    /// Decodes a command that occupies the firmware for `rest` after it is ready.
+    /// Decodes a command that occupies the firmware for `rest` after the command is ready.
     #[inline]
     pub fn decode_before(&mut self, now: Nanos, rest: Nanos) -> Nanos {
         let ready = self.decode(now, Nanos::ZERO);
@@ -119,12 +120,12 @@ impl Frontend {
         ready
     }
 
-    /// Returns the total time that the link was busy, both directions added.
+    /// Returns the total busy time of the link, summed over both directions.
     pub fn link_busy(&self) -> Nanos {
         self.link_busy
     }
 
-    /// Blocks the firmware for `duration`; commands wait. Returns the end time.
+    /// Blocks the firmware for `duration`, during which commands wait. Returns the end time.
     pub fn stall(&mut self, now: Nanos, duration: Nanos) -> Nanos {
         self.firmware_free = self.firmware_free.max(now) + duration;
         self.firmware_free
@@ -136,14 +137,15 @@ impl Frontend {
         self.firmware_free
     }
 
-    /// Transfers a write's command and data to the drive, not before `from`; returns the end time.
+    /// Transfers a write's command and data to the drive, starting no earlier than `from`; returns
+    /// the end time.
     #[inline]
     pub fn receive(&mut self, from: Nanos, bytes: u32) -> Nanos {
         self.carry(TO_DRIVE, from, self.link.command, bytes)
     }
 
-    /// Transfers read data to the host, not before `from`; with `last`, also the command's own
-    /// frames. Returns the end time.
+    /// Transfers read data to the host, starting no earlier than `from`; if `last`, also transfers
+    /// the command's own frames. Returns the end time.
     #[inline]
     pub fn send(&mut self, from: Nanos, bytes: u32, last: bool) -> Nanos {
         let overhead = if last { self.link.command } else { Nanos::ZERO };

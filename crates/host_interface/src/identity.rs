@@ -1,4 +1,4 @@
-//! The identity of a drive, read from the top-level keys of its device file.
+//! Identity of a drive, read from the top-level keys of its device file.
 
 use writecliff_base::keys::{Size, SizeWithin, Text};
 use writecliff_base::{Bytes, SECTOR_BYTES, section};
@@ -37,8 +37,8 @@ impl InPlace {
 }
 
 impl Identity {
-    /// Keys of device files that describe the drive but do not affect its behaviour. They are
-    /// excluded from the device hash; all others are included.
+    /// Device file keys that describe the drive but do not affect its behaviour. The device hash
+    /// excludes these keys and includes all others.
     pub const DOCUMENTARY: [&str; 10] = [
         "name",
         "description",

@@ -1,4 +1,4 @@
-//! The interface between host and drive, common to all kinds of drives.
+//! Interface between host and drive, common to all types of drives.
 //!
 //! | file | content |
 //! |---|---|

@@ -1,19 +1,19 @@
-//! The link between host and drive, and its section in device files.
+//! Link between host and drive, and its device file section.
 
 use writecliff_base::keys::{Choice, Count, PositiveRate, Text, Time};
 use writecliff_base::section;
 
-/// Directions in which the link carries data at the same time.
+/// Directions in which the link can carry data at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Duplex {
-    /// SATA: one frame at a time, either way.
+    /// SATA: one frame at a time, in either direction.
     Half,
-    /// SAS and PCIe.
+    /// SAS and PCIe: both directions at the same time.
     Full,
 }
 
 section! {
-    /// The link between host and drive: section `[link]` of a device file.
+    /// Link between host and drive, from section `[link]` of a device file.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct LinkConfig {
         interface: required Text, "name in reports, for instance `\"SATA 6Gb/s\"`";

@@ -1,12 +1,12 @@
 //! Data placement: state and parameters of NVMe streams, SCSI streams and Flexible Data Placement
-//! (FDP), as a drive reports them to its host. Section numbers are those of the NVMe Base
-//! Specification 2.1.
+//! (FDP), as reported by a drive to its host. Section numbers refer to the NVMe Base Specification
+//! 2.1.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use writecliff_base::{Bytes, Nanos};
 
-/// Reason for the rejection of an administrative command, with the status code of its standard.
+/// Reason for rejecting an administrative command, with the status code of the respective standard.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// NVMe generic status 02h.
@@ -17,15 +17,15 @@ pub enum Refusal {
     AllocationFailed,
     /// SPC: CHECK CONDITION with sense data.
     #[error("CHECK CONDITION, {}: {about}", sense.name())]
-    #[allow(missing_docs, reason = "sense data, and the field or resource that they are about")]
+    #[allow(missing_docs, reason = "sense data, and the field or resource concerned")]
     CheckCondition { sense: Sense, about: String },
-    /// The drive has a different interface, or none.
+    /// The drive has a different data placement interface, or none.
     #[error("the drive has {has}, not {wants}")]
     #[allow(missing_docs, reason = "names of the drive's interface and the command's")]
     OtherInterface { has: &'static str, wants: &'static str },
 }
 
-/// Additional sense code and qualifier, with the sense key if the standard specifies it.
+/// Additional sense code and qualifier, with the sense key if the standard specifies one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sense {
     /// ILLEGAL REQUEST, 24h/00h.
@@ -35,7 +35,7 @@ pub enum Sense {
 }
 
 impl Sense {
-    /// Returns sense key, additional sense text and codes.
+    /// Returns the sense key, and the additional sense text and codes.
     pub fn name(self) -> &'static str {
         match self {
             Self::InvalidFieldInCdb => "ILLEGAL REQUEST, INVALID FIELD IN CDB (24h/00h)",
@@ -44,14 +44,15 @@ impl Sense {
     }
 }
 
-/// Identify directive, Return Parameters (8.1.8.2): bit n of each field is directive type n.
+/// Identify directive, Return Parameters (8.1.8.2); bit n of each field represents directive type
+/// n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Directives {
     /// Directives Supported.
     pub supported: u8,
     /// Directives Enabled.
     pub enabled: u8,
-    /// Enabled across a Controller Level Reset.
+    /// Directives that remain enabled across a Controller Level Reset.
     pub persistent: u8,
 }
 
@@ -67,15 +68,15 @@ impl Directives {
 /// The Streams directive, Return Parameters (8.1.8.3), with sizes in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamParameters {
-    /// Max Streams Limit.
+    /// Max Streams Limit (MSL).
     pub limit: u16,
-    /// NVM Subsystem Streams Available: not allocated for exclusive use.
+    /// NVM Subsystem Streams Available, which are not allocated for exclusive use.
     pub available: u16,
-    /// NVM Subsystem Streams Open, except streams with exclusive resources.
+    /// NVM Subsystem Streams Open, excluding streams with exclusive resources.
     pub open: u16,
-    /// Stream Write Size: a program unit.
+    /// Stream Write Size, which is a program unit.
     pub write_size: Bytes,
-    /// Stream Granularity Size: a reclaim unit, in stream write sizes; `FFFFh` if it is larger.
+    /// Stream Granularity Size: a reclaim unit in stream write sizes; `FFFFh` if larger.
     pub granularity: u16,
     /// Namespace Streams Allocated for exclusive use.
     pub allocated: u16,
@@ -88,24 +89,24 @@ pub struct StreamParameters {
 pub struct BlockLimitsExtension {
     /// MAXIMUM NUMBER OF STREAMS.
     pub maximum_number_of_streams: u16,
-    /// Program unit in logical blocks; `FFFFh` if it is larger.
+    /// Program unit size in logical blocks; `FFFFh` if larger.
     pub optimal_stream_write_size: u16,
-    /// Reclaim unit in optimal stream write sizes.
+    /// Reclaim unit size in optimal stream write sizes.
     pub stream_granularity_size: u32,
 }
 
-/// Reclaim Unit Handle Type.
+/// Reclaim Unit Handle Type (RUHT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Isolation {
-    /// Data are isolated until GC relocates them.
+    /// Initially isolated: data are isolated until GC relocates them.
     Initially = 1,
-    /// Data are always isolated.
+    /// Persistently isolated: data are always isolated.
     Persistently = 2,
 }
 
 impl Isolation {
-    /// Returns the type as in the FDP configurations log page.
+    /// Returns the type field of the FDP configurations log page.
     pub fn name(self) -> &'static str {
         match self {
             Self::Initially => "initially isolated",
@@ -114,12 +115,13 @@ impl Isolation {
     }
 }
 
-/// The only FDP configuration of a drive (log page 20h, 5.1.12.1.28): one namespace, enabled.
+/// The only FDP configuration of a drive (log page 20h, 5.1.12.1.28), with one namespace and
+/// enabled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FdpConfiguration {
-    /// Type of each reclaim unit handle; the number of handles is NRUH.
+    /// Type of each reclaim unit handle; the list length is NRUH.
     pub handles: Vec<Isolation>,
-    /// The namespace's list: reclaim unit handle of each placement handle.
+    /// Reclaim unit handle of each placement handle of the namespace.
     pub placement_handles: Vec<u16>,
     /// Reclaim Unit Nominal Size.
     pub reclaim_unit: Bytes,
@@ -127,21 +129,21 @@ pub struct FdpConfiguration {
     pub time_limit_s: u32,
     /// Number of Reclaim Groups (NRG), at least 1.
     pub reclaim_groups: u16,
-    /// Reclaim Group Identifier Format: number of upper bits of a placement identifier that
-    /// contain the reclaim group. The lower bits contain the placement handle.
+    /// Reclaim Group Identifier Format: number of upper bits in a placement identifier that contain
+    /// the reclaim group. The lower bits contain the placement handle.
     pub rgif: u8,
     /// `true` if a volatile write cache is present (FDPVWC).
     pub volatile_cache: bool,
 }
 
 impl FdpConfiguration {
-    /// Returns the number of placement identifiers of the namespace: its placement handles in each
-    /// reclaim group.
+    /// Returns the number of placement identifiers in the namespace, which is the number of its
+    /// placement handles times the number of reclaim groups.
     pub fn identifiers(&self) -> usize {
         self.placement_handles.len() * usize::from(self.reclaim_groups)
     }
 
-    /// Returns the reclaim group and the placement handle of a placement identifier.
+    /// Returns the reclaim group and placement handle of a placement identifier.
     pub fn split(&self, identifier: u16) -> (u16, u16) {
         debug_assert!(self.rgif < 16, "a placement identifier has 16 bits");
         let lower = 16 - u32::from(self.rgif);
@@ -149,7 +151,7 @@ impl FdpConfiguration {
         (group, identifier & (u16::MAX >> self.rgif))
     }
 
-    /// Returns `true` if the namespace has a placement identifier.
+    /// Returns `true` if the namespace has the placement identifier.
     pub fn has(&self, identifier: u16) -> bool {
         let (group, handle) = self.split(identifier);
         group < self.reclaim_groups && usize::from(handle) < self.placement_handles.len()
@@ -170,16 +172,16 @@ pub struct HandleStatus {
     pub handle: u16,
     /// Estimated Active Reclaim Unit Time Remaining, in seconds; 0 if not reported.
     pub time_remaining_s: u32,
-    /// Reclaim Unit Available Media Writes: space left in the unit.
+    /// Reclaim Unit Available Media Writes: remaining space in the reclaim unit.
     pub available: Bytes,
 }
 
-/// The FDP Statistics log page (22h, 5.1.12.1.30).
+/// FDP Statistics log page (22h, 5.1.12.1.30).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FdpStatistics {
     /// Host Bytes with Metadata Written.
     pub host_bytes: u64,
-    /// Media Bytes with Metadata Written, by host and controller.
+    /// Media Bytes with Metadata Written, by the host and the controller.
     pub media_bytes: u64,
     /// Media Bytes Erased.
     pub erased_bytes: u64,
@@ -191,11 +193,11 @@ pub struct FdpStatistics {
 pub enum FdpEventType {
     /// The host moved to another reclaim unit before the active unit was full.
     NotFullyWritten = 0x00,
-    /// A reclaim unit stayed active longer than the time limit.
+    /// A reclaim unit remained active longer than the time limit.
     TimeLimitExceeded = 0x01,
     /// A Controller Level Reset changed the reclaim units that handles reference.
     ResetModifiedHandles = 0x02,
-    /// A write named a placement identifier that the namespace does not have.
+    /// A write specified a placement identifier that the namespace does not have.
     InvalidPlacementId = 0x03,
     /// The controller moved data to another reclaim unit.
     MediaReallocated = 0x80,
@@ -204,7 +206,7 @@ pub enum FdpEventType {
 }
 
 impl FdpEventType {
-    /// All types: events of the host, then of the controller.
+    /// All event types: host events, then controller events.
     pub const ALL: [Self; 6] = [
         Self::NotFullyWritten,
         Self::TimeLimitExceeded,
@@ -219,22 +221,22 @@ impl FdpEventType {
         self as u8
     }
 
-    /// Returns the type with Event Type field `code`; `None` for reserved codes.
+    /// Returns the event type with code `code`; `None` for reserved codes.
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.code() == code)
     }
 
-    /// Returns the position in [`Self::ALL`].
+    /// Returns the index in [`Self::ALL`].
     pub fn index(self) -> usize {
         (self as usize & 0x7f) + if self.is_of_host() { 0 } else { 4 }
     }
 
-    /// Returns `true` for events that the host's commands cause (codes below 80h).
+    /// Returns `true` for events caused by host commands (codes below 80h).
     pub fn is_of_host(self) -> bool {
         self.code() < 0x80
     }
 
-    /// Returns the name of the event in lower case.
+    /// Returns the event name in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Self::NotFullyWritten => "reclaim unit not fully written",
@@ -247,7 +249,7 @@ impl FdpEventType {
     }
 }
 
-/// One FDP event; fields that its flags mark as invalid are `None`.
+/// FDP event; fields marked as invalid by its flags are `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FdpEvent {
     /// Event Type.
@@ -256,64 +258,65 @@ pub struct FdpEvent {
     pub time: Nanos,
     /// Placement Identifier (PID).
     pub placement_id: Option<u16>,
-    /// Reclaim unit handle, in the reclaim group that the placement identifier names.
+    /// Reclaim unit handle in the reclaim group that the placement identifier specifies.
     pub handle: Option<u16>,
-    /// Media reallocated: data moved, at most `FFFFh` sectors.
+    /// Sectors moved by a media reallocated event, at most `FFFFh`.
     pub moved: Option<Bytes>,
 }
 
 /// Status of the data placement interface. Counts start when the drive is new.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataPlacementStatus {
-    /// Name of the interface, such as `nvme-fdp`.
+    /// Interface name, for example `nvme-fdp`.
     pub interface: &'static str,
-    /// `true` if the directive is enabled; SCSI streams always are.
+    /// `true` if the directive is enabled; SCSI streams are always enabled.
     pub enabled: bool,
-    /// Streams: identifiers that are open, ascending.
+    /// Streams: open identifiers in ascending order.
     pub open_streams: Vec<u16>,
-    /// Streams: maximum number of open streams in addition to the default one. FDP: number of
-    /// placement identifiers: the placement handles in each reclaim group.
+    /// Streams: maximum number of open streams in addition to the default stream. FDP: number of
+    /// placement identifiers, which is the number of placement handles times the number of reclaim
+    /// groups.
     pub limit: u16,
-    /// Streams opened, explicitly or by a write.
+    /// Number of streams opened explicitly or by a write.
     pub streams_opened: u64,
-    /// Streams closed by the host or the drive.
+    /// Number of streams closed by the host or the drive.
     pub streams_released: u64,
     /// Writes to a stream or placement identifier that the drive could not provide.
     pub overflow_writes: u64,
-    /// Bytes of overflow writes.
+    /// Bytes written by overflow writes.
     pub overflow_bytes: u64,
     /// Overflow bytes by stream number or placement identifier; 65535 represents all numbers that
     /// are not counted individually.
     pub overflow_by_number: Vec<(u16, u64)>,
-    /// FDP statistics, counted with every interface.
+    /// FDP statistics, which are counted with every interface.
     pub statistics: FdpStatistics,
-    /// FDP log pages; `None` with other interfaces.
+    /// FDP log pages; `None` for other interfaces.
     pub fdp: Option<FdpStatus>,
 }
 
-/// Status of Flexible Data Placement beyond [`FdpStatistics`].
+/// Flexible Data Placement status beyond [`FdpStatistics`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FdpStatus {
     /// Status descriptors by reclaim group, then by placement handle.
     pub handles: Vec<HandleStatus>,
-    /// Number of events of each type in `FdpEventType::ALL`, logged or not.
+    /// Number of events of each type in `FdpEventType::ALL`, including events that were not logged.
     pub events: [u64; FdpEventType::ALL.len()],
-    /// The log: events of the host, then of the controller, each oldest first.
+    /// Event log: host events, then controller events, each oldest first.
     pub log: Vec<FdpEvent>,
-    /// Unwritten bytes of the reclaim units that handle updates abandoned.
+    /// Unwritten bytes in the reclaim units abandoned by handle updates.
     pub abandoned_bytes: u64,
 }
 
-/// Answer to an administrative command.
+/// Result of an administrative command.
 pub type Answer<T> = Result<T, Refusal>;
 
-/// The administrative commands of a data placement interface. A drive rejects the commands of
-/// other interfaces.
+/// Administrative commands of a data placement interface. A drive rejects the commands of other
+/// interfaces.
 pub trait DataPlacement {
-    /// Returns the name of the drive's interface for messages.
+    /// Returns the interface name for messages.
     fn interface_name(&self) -> &'static str;
 
-    /// Returns the status of the interface; `None` if the drive does not report a status.
+    /// Returns the interface status; `None` if the drive does not report one.
     fn status(&mut self) -> Option<DataPlacementStatus>;
 
     // -- NVMe directives (8.1.8) ----------------------------------------------------------------
@@ -321,38 +324,38 @@ pub trait DataPlacement {
     /// Identify directive, Return Parameters.
     fn directives(&self) -> Answer<Directives>;
 
-    /// Identify directive, Enable Directive, of the Streams directive; disabling closes all
+    /// Identify directive, Enable Directive, for the Streams directive; disabling it closes all
     /// streams.
     fn enable_streams(&mut self, enabled: bool) -> Answer<()>;
 
     /// Streams directive, Return Parameters.
     fn stream_parameters(&mut self) -> Answer<StreamParameters>;
 
-    /// Get Status: open identifiers, ascending.
+    /// Streams directive, Get Status: open identifiers in ascending order.
     fn stream_status(&mut self) -> Answer<Vec<u16>>;
 
-    /// Allocate Resources; returns the number of streams granted.
+    /// Streams directive, Allocate Resources; returns the number of streams granted.
     fn allocate_streams(&mut self, wanted: u16) -> Answer<u16>;
 
-    /// Release Identifier; returns `true` if it was open.
+    /// Streams directive, Release Identifier; returns `true` if the identifier was open.
     fn release_stream(&mut self, id: u16) -> Answer<bool>;
 
-    /// Release Resources: returns the namespace's exclusive stream resources.
+    /// Streams directive, Release Resources: releases the namespace's exclusive stream resources.
     fn release_stream_resources(&mut self) -> Answer<()>;
 
     // -- SCSI stream control (SBC-4), which NVMe drives reject ----------------------------------
 
-    /// STREAM CONTROL, open; returns the assigned identifier.
+    /// STREAM CONTROL command, open; returns the assigned identifier.
     fn scsi_open_stream(&mut self) -> Answer<u16> {
         Err(self.no_scsi())
     }
 
-    /// STREAM CONTROL, close.
+    /// STREAM CONTROL command, close.
     fn scsi_close_stream(&mut self, _id: u16) -> Answer<()> {
         Err(self.no_scsi())
     }
 
-    /// GET STREAM STATUS; returns the open identifiers from `first` on.
+    /// GET STREAM STATUS; returns the open identifiers, starting at `first`.
     fn scsi_stream_status(&mut self, _first: u16) -> Answer<Vec<u16>> {
         Err(self.no_scsi())
     }
@@ -362,7 +365,7 @@ pub trait DataPlacement {
         Err(self.no_scsi())
     }
 
-    /// Returns the error of SCSI commands on a drive that is not a SCSI drive.
+    /// Returns the error for a SCSI command on a drive without SCSI streams.
     fn no_scsi(&self) -> Refusal {
         Refusal::OtherInterface { has: self.interface_name(), wants: "scsi-streams" }
     }
@@ -372,24 +375,24 @@ pub trait DataPlacement {
     /// FDP Configurations log page (20h).
     fn fdp_configuration(&mut self) -> Answer<FdpConfiguration>;
 
-    /// I/O Management Receive, reclaim unit handle status: by reclaim group, then by placement
+    /// I/O Management Receive, reclaim unit handle status, by reclaim group and then by placement
     /// handle.
     fn fdp_handle_status(&mut self) -> Answer<Vec<HandleStatus>>;
 
-    /// I/O Management Send, reclaim unit handle update: abandons the units that these identifiers
-    /// reference, so that their next writes go to empty units. Returns the number of units
-    /// abandoned.
+    /// I/O Management Send, reclaim unit handle update: abandons the units that the identifiers
+    /// reference, so that their next writes go to empty units. Returns the number of abandoned
+    /// units.
     fn fdp_update(&mut self, ids: &[u16]) -> Answer<u32>;
 
     /// Set Features, FDP events: enables or disables event types for the reclaim unit handle of a
     /// placement handle.
     fn fdp_enable_events(&mut self, id: u16, kinds: &[FdpEventType], enabled: bool) -> Answer<()>;
 
-    /// Get Features, FDP events: the enabled event types.
+    /// Get Features, FDP events: returns the enabled event types.
     fn fdp_enabled_events(&mut self, id: u16) -> Answer<Vec<FdpEventType>>;
 
-    /// Enables all events for every placement handle, for a host that keeps the whole log. Has no
-    /// effect on a drive with another interface.
+    /// Enables all events for every placement handle, for a host that retains the whole log. A
+    /// drive with another interface ignores this call.
     fn fdp_enable_all_events(&mut self) {
         let configuration = self.fdp_configuration();
         let handles = configuration.map_or(0, |fdp| fdp.placement_handles.len());
@@ -399,7 +402,7 @@ pub trait DataPlacement {
         }
     }
 
-    /// FDP Events log page (23h): the newest events of the host or of the controller, oldest first.
+    /// FDP Events log page (23h): the newest events of the host or the controller, oldest first.
     fn fdp_events(&mut self, of_host: bool) -> Answer<Vec<FdpEvent>>;
 
     /// FDP Statistics log page (22h).

@@ -1,8 +1,8 @@
-//! Memory for the data of I/Os: one mapping that the kernel can pin once, divided into pieces of
-//! powers of two.
+//! Memory for I/O data: one mapping that the kernel can pin once, divided into pieces whose sizes
+//! are powers of two.
 //!
-//! A buddy allocator (Knowlton 1965): a piece is halved until it fits, and merged with its buddy
-//! when both are free, which prevents fragmentation by mixed sizes.
+//! The allocator is a buddy allocator (Knowlton 1965). A piece is halved until it fits, and merged
+//! with its buddy when both are free, which prevents fragmentation by mixed sizes.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,7 +11,7 @@ use memmap2::{Advice, MmapMut};
 
 use crate::LENGTH_MAX_BYTES;
 
-/// Size of the data of all writes in flight.
+/// Size of the data of all writes in flight, in bytes.
 const ARENA_BYTES: usize = 128 << 20;
 const LEAST_ORDER: u32 = 12;
 const LARGEST_ORDER: u32 = ARENA_BYTES.trailing_zeros();
@@ -24,11 +24,11 @@ pub(crate) struct Piece {
     order: u32,
 }
 
-/// Memory for the data of writes, followed by a region that all reads share, because read data are
-/// not examined.
+/// Memory for write data, followed by a region that all reads share because read data are not
+/// examined.
 pub(crate) struct Arena {
     memory: MmapMut,
-    /// Free pieces of each order, by address.
+    /// Free pieces of each order, sorted by address.
     free: Vec<BTreeSet<usize>>,
 }
 
@@ -37,7 +37,8 @@ impl Arena {
 
     pub(crate) fn new() -> io::Result<Self> {
         let memory = MmapMut::map_anon(Self::BYTES)?;
-        // Huge pages reduce page faults and the number of pinned pages. A failure is harmless.
+        // Huge pages reduce page faults and the number of pinned pages. A failure of this call is
+        // harmless.
         let _ = memory.advise(Advice::HugePage);
         let orders = (LARGEST_ORDER + 1) as usize;
         let mut free = vec![BTreeSet::new(); orders];
@@ -45,14 +46,14 @@ impl Arena {
         Ok(Self { memory, free })
     }
 
-    /// Returns the whole memory, to be registered with a ring.
+    /// Returns the entire memory for registration with a ring.
     pub(crate) fn start(&self) -> *mut u8 {
         self.memory.as_ptr().cast_mut()
     }
 
-    /// Returns the target of all reads.
+    /// Returns the destination address of all reads.
     pub(crate) fn read_buffer(&self) -> *mut u8 {
-        // SAFETY: within the mapping, which has this region behind the arena.
+        // SAFETY: the address is within the mapping, where this region follows the arena.
         unsafe { self.start().add(ARENA_BYTES) }
     }
 
@@ -63,12 +64,12 @@ impl Arena {
 
     pub(crate) fn bytes(&mut self, piece: Piece, length: usize) -> &mut [u8] {
         assert!(length <= 1 << piece.order, "a piece holds what it was taken for");
-        // SAFETY: the piece lies within the mapping, is taken, and is not in flight: its owner
-        // fills it before submitting it. A slice of all of the mapping would contain other pieces.
+        // SAFETY: the piece lies within the mapping, is allocated, and is not in flight; its owner
+        // fills it before submitting it. A slice of the whole mapping would contain other pieces.
         unsafe { std::slice::from_raw_parts_mut(self.address(piece), length) }
     }
 
-    /// Takes a piece of at least `length` bytes; `None` if no such piece is free.
+    /// Allocates a piece of at least `length` bytes; `None` if no such piece is free.
     pub(crate) fn take(&mut self, length: usize) -> Option<Piece> {
         let wanted = length.max(1).next_power_of_two().trailing_zeros().max(LEAST_ORDER);
         let order_free =
@@ -81,8 +82,8 @@ impl Arena {
         Some(Piece { begin, order: wanted })
     }
 
-    /// Leaves the memory mapped forever, because abandoned I/Os may still write to it: the kernel
-    /// copies buffered reads to this address, where a new mapping might be by then.
+    /// Leaks the mapping because abandoned I/Os may still write to it: the kernel copies buffered
+    /// reads to this address, which a new mapping might then occupy.
     pub(crate) fn leak(self) {
         std::mem::forget(self);
     }
@@ -105,7 +106,7 @@ mod tests {
     /// Returns `true` if the page at `address` is mapped.
     fn is_mapped(address: *mut u8) -> bool {
         let mut resident = 0_u8;
-        // SAFETY: only queries the page; `resident` has room for its answer.
+        // SAFETY: the call only queries the page, and `resident` has room for the result.
         unsafe { libc::mincore(address.cast(), 1 << LEAST_ORDER, &raw mut resident) == 0 }
     }
 
@@ -115,7 +116,7 @@ mod tests {
         let start = arena.start();
         arena.leak();
         assert!(is_mapped(start));
-        // SAFETY: the mapping that was leaked above, which nothing refers to.
+        // SAFETY: the mapping was leaked above, and nothing refers to it.
         unsafe { libc::munmap(start.cast(), Arena::BYTES) };
     }
 

@@ -1,22 +1,22 @@
-//! Data of writes: random, new for each write, with a share of zeros on request.
+//! Write data: random and new for each write, with an optional fraction of zeros.
 //!
-//! Each write is a range of a pool of random words, combined by exclusive or with a word of the
-//! write: within a write, the data are as incompressible as the pool, and different writes have no
-//! word in common. This costs no more than a copy; a random number for every word would delay large
-//! I/Os.
+//! The data of each write are a range of a pool of random words, XORed with a word specific to the
+//! write. Data within a write are as incompressible as the pool, and different writes have no word
+//! in common. This method costs no more than a copy, whereas a random number for every word would
+//! delay large I/Os.
 
 use writecliff_base::{Prng, SECTOR_BYTES};
 
 const POOL_WORDS: usize = 1 << 16;
 const LABEL: u64 = 0x6461_7461;
-/// An odd constant without structure (the golden ratio), which spreads counters over all bits.
+/// An odd constant without structure (from the golden ratio), which spreads counters over all bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 pub(crate) struct Data {
     pool: Vec<u64>,
     seed: u64,
     writes: u64,
-    /// Number of the last write with new data, by lane.
+    /// Number of each lane's last write with new data.
     last: Vec<u64>,
 }
 
@@ -27,8 +27,8 @@ impl Data {
         Self { pool, seed: random.next_u64(), writes: 0, last: vec![0; lanes] }
     }
 
-    /// Fills a write of a lane. With `repeats`, uses the data of the lane's last write with new
-    /// data. The last `compressible_pct` % of each sector are zeros.
+    /// Fills the data of a lane's write. If `repeats`, uses the data of the lane's last write with
+    /// new data. The last `compressible_pct` % of each sector are zeros.
     pub(crate) fn fill(
         &mut self,
         bytes: &mut [u8],
@@ -50,7 +50,7 @@ impl Data {
                 let word = (word ^ key).to_le_bytes();
                 to.copy_from_slice(&word[..to.len()]);
             }
-            // The pool repeats, so the next round uses another key.
+            // The pool wraps around, so the next pass uses another key.
             (rest, from, key) = (later, 0, mixed(key));
         }
         let zeros = (SECTOR_BYTES as f64 * compressible_pct / 100.0).round() as usize;
@@ -63,7 +63,7 @@ impl Data {
     }
 }
 
-/// Returns the finaliser of `SplitMix64` (Steele, Lea, Flood 2014); never 0 for practical purposes.
+/// Returns the `SplitMix64` finaliser (Steele, Lea, Flood 2014); never 0 for practical purposes.
 fn mixed(of: u64) -> u64 {
     let of = (of ^ (of >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let of = (of ^ (of >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

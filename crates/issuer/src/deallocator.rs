@@ -1,7 +1,7 @@
-//! Deallocation (TRIM): a blocking ioctl, which a few threads execute.
+//! Deallocation (TRIM) through a blocking ioctl, which a few threads execute.
 //!
-//! io_uring supports it only since Linux 6.12, and its `fallocate` writes zeroes to block devices
-//! instead of deallocating. In a file, a hole is punched.
+//! io_uring supports deallocation only since Linux 6.12, and its `fallocate` writes zeroes to block
+//! devices instead of deallocating. For a file, a hole is punched.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -28,25 +28,25 @@ struct Request {
 pub(crate) struct Deallocated {
     pub(crate) slot: u32,
     pub(crate) at_ns: u64,
-    /// Result: 0, or a negative error number.
+    /// Result: 0 for success, or a negative error number.
     pub(crate) result: i32,
 }
 
 struct Common {
     /// Duplicated descriptor, so that a thread that outlives the issue does not use a reused
-    /// number.
+    /// descriptor number.
     fd: OwnedFd,
     is_file: bool,
     requests: Mutex<Receiver<Request>>,
     ended: AtomicBool,
 }
 
-/// Executes deallocations concurrently with the thread that requests them.
+/// Executes deallocations concurrently with the requesting thread.
 pub(crate) struct Deallocator {
     common: Arc<Common>,
     requests: Sender<Request>,
     made: Receiver<Deallocated>,
-    /// Sender of results, for the threads.
+    /// Sender that the threads use for results.
     makers: Sender<Deallocated>,
     threads: usize,
 }
@@ -70,7 +70,7 @@ impl Deallocator {
         debug_assert!(sent.is_ok(), "`common` has the receiver");
     }
 
-    /// Moves completed deallocations to `to`; cheap if there are none.
+    /// Moves completed deallocations to `to`; inexpensive if there are none.
     pub(crate) fn take(&self, to: &mut Vec<Deallocated>) {
         to.extend(self.made.try_iter());
     }
@@ -80,7 +80,7 @@ impl Common {
     fn work(&self, made: &Sender<Deallocated>) {
         while let Some(request) = self.next() {
             let result = self.deallocate(&request);
-            // The receiver no longer exists if the issue has ended.
+            // The receiver no longer exists once the issue has ended.
             let _ = made.send(Deallocated { slot: request.slot, at_ns: now_ns(), result });
         }
     }

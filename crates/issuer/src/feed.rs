@@ -1,15 +1,15 @@
-//! A bounded queue of I/Os, which lets their reader or generator run ahead of the issue, but not by
-//! a whole trace.
+//! A bounded I/O queue, which lets the reader or generator run ahead of the issue by a limited
+//! number of I/Os.
 
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 use crate::io::Io;
 
 const BATCH: usize = 1 << 12;
-/// Maximum number of queued batches: some 260,000 I/Os, 12 MB.
+/// Maximum number of queued batches, which corresponds to about 260,000 I/Os or 12 MB.
 const AHEAD: usize = 64;
 
-/// Sends I/Os to an issue, in order of their times.
+/// Sends I/Os to an issue, in time order.
 pub struct Feeder {
     sender: SyncSender<Vec<Io>>,
     batch: Vec<Io>,
@@ -21,7 +21,7 @@ pub struct Feed {
     batch: std::vec::IntoIter<Io>,
 }
 
-/// Returns a queue; it ends when the feeder is dropped.
+/// Returns the two ends of a queue; the queue ends when the feeder is dropped.
 pub fn feed() -> (Feeder, Feed) {
     let (sender, receiver) = sync_channel(AHEAD);
     let feed = Feed { receiver, batch: Vec::new().into_iter() };
@@ -29,7 +29,7 @@ pub fn feed() -> (Feeder, Feed) {
 }
 
 impl Feeder {
-    /// Adds an I/O; waits while the queue is full. Returns `false` once the receiver is dropped.
+    /// Adds an I/O, waiting while the queue is full. Returns `false` once the receiver is dropped.
     pub fn add(&mut self, io: Io) -> bool {
         self.batch.push(io);
         self.batch.len() < BATCH || self.hand_over()
@@ -62,7 +62,7 @@ impl Iterator for Feed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Io(Io),
-    /// No I/O is available at present.
+    /// No I/O is available yet.
     Nothing,
     Ended,
 }

@@ -1,8 +1,8 @@
 //! I/Os of a workload whose jobs have rates: the requests and arrivals of the simulator's host,
 //! merged by time.
 //!
-//! Threads that wait for a free queue entry draw no later requests meanwhile, as in the simulator,
-//! so the drawn requests do not depend on the drive.
+//! Threads that wait for a free queue entry generate no later requests meanwhile, as in the
+//! simulator, so the generated requests do not depend on the drive.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,25 +25,25 @@ struct Thread {
     next: IoRequest,
 }
 
-/// Remaining work of a job, and its end.
+/// Remaining work of a job, and the job's end time.
 struct Left {
     deadline_ns: u64,
     bytes: Option<u64>,
     ios: Option<u64>,
-    /// Number of I/Os from the end of the ramp.
+    /// Remaining I/Os, counted from the end of the ramp.
     ios_total: Option<u64>,
-    /// End of the ramp, until it has passed.
+    /// End of the ramp; `None` once it has passed.
     ramp_end_ns: Option<u64>,
     ends_all: bool,
 }
 
-/// The I/Os of a workload, in order of their times.
+/// I/Os of a workload, in time order.
 pub struct Generated {
     threads: Vec<Thread>,
-    /// Threads in order of the due time of their next I/O.
+    /// Threads, ordered by the due time of their next I/O.
     order: BinaryHeap<Reverse<(u64, u32)>>,
     jobs: Vec<Left>,
-    /// End of all jobs.
+    /// End time of all jobs.
     end_ns: u64,
 }
 
@@ -62,8 +62,8 @@ pub fn lanes(spec: &WorkloadSpec) -> Vec<Lane> {
     each.collect()
 }
 
-/// Returns the next request. If reads and writes have their own rates, it has the operation that is
-/// due.
+/// Returns the next request. If reads and writes have separate rates, the request has the operation
+/// that is due.
 fn steered(generator: &mut ThreadGenerator, pacing: &mut ThreadPacing) -> IoRequest {
     if let Some(operation) = pacing.next_operation(0) {
         generator.steer(operation);
@@ -71,7 +71,7 @@ fn steered(generator: &mut ThreadGenerator, pacing: &mut ThreadPacing) -> IoRequ
     generator.next()
 }
 
-/// Returns start and end of each job.
+/// Returns the start and end of each job.
 pub fn times(spec: &WorkloadSpec) -> Vec<JobTime> {
     let last_ns = spec.jobs.iter().filter(|job| job.ends_all).filter_map(deadline_ns).min();
     let time = |job: &JobSpec| JobTime {
@@ -84,7 +84,7 @@ pub fn times(spec: &WorkloadSpec) -> Vec<JobTime> {
     spec.jobs.iter().map(time).collect()
 }
 
-/// Returns the time at which a job starts to measure.
+/// Returns the time when a job starts to measure.
 fn start_ns(job: &JobSpec) -> u64 {
     job.start_delay_ns.saturating_add(job.ramp_ns)
 }
@@ -94,8 +94,8 @@ fn deadline_ns(job: &JobSpec) -> Option<u64> {
 }
 
 impl Generated {
-    /// Creates the I/Os of a workload, all of whose jobs must have rates, for a drive of
-    /// `capacity`.
+    /// Creates the I/Os of a workload for a drive with capacity `capacity`; all jobs must have
+    /// rates.
     pub fn new(spec: &WorkloadSpec, capacity: Bytes) -> Result<Self, SpecError> {
         let spec = spec.resolved(capacity);
         let mut generated = Self {
@@ -131,7 +131,7 @@ impl Generated {
         Ok(generated)
     }
 
-    /// Sends all I/Os to `feeder`, until its receiver is dropped.
+    /// Sends all I/Os to `feeder` until the receiver is dropped.
     pub fn feed(mut self, mut feeder: Feeder) {
         while let Some(io) = self.next() {
             if !feeder.add(io) {
@@ -194,7 +194,7 @@ impl Generated {
 impl Thread {
     fn advance(&mut self) {
         self.next = steered(&mut self.generator, &mut self.pacing);
-        // A flush belongs to the write before it, because the rate counts I/Os.
+        // A flush belongs to the preceding write because the rate counts I/Os.
         if self.next.op != Operation::Flush {
             let Self { pacing, next, .. } = self;
             self.due_ns = pacing.next_arrival_ns(next.op, next.length).unwrap_or(u64::MAX);

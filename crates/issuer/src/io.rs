@@ -2,12 +2,12 @@
 
 pub use writecliff_workload::Operation;
 
-/// An I/O and its due time.
+/// An I/O with its due time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Io {
-    /// Due time since the start of the issue, at least that of the previous I/O.
+    /// Due time since the start of the issue, which is at least the due time of the previous I/O.
     pub due_ns: u64,
-    /// Operation of the I/O.
+    /// I/O operation.
     pub operation: Operation,
     /// Number of the [`Lane`].
     pub lane: u32,
@@ -19,18 +19,18 @@ pub struct Io {
     pub repeats: bool,
 }
 
-/// Attributes shared by a sequence of I/Os: a thread of a job, or a trace.
+/// Attributes shared by a sequence of I/Os, which is a thread of a job or a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane {
-    /// Job to whose results the I/Os belong.
+    /// Job whose results include the I/Os.
     pub job: u32,
-    /// Maximum number of I/Os in flight; others wait.
+    /// Maximum number of I/Os in flight; further I/Os wait.
     pub depth: u32,
     /// Percentage of each written sector that is zero.
     pub compressible_pct: f64,
-    /// `true` if each write is on the media when it completes.
+    /// `true` if each write must be on the media when it completes.
     pub dsync: bool,
-    /// Time after which I/Os that still wait for a free queue entry are not issued.
+    /// Time after which I/Os that still wait for a free queue entry are dropped.
     pub deadline_ns: Option<u64>,
 }
 
@@ -41,13 +41,13 @@ impl Lane {
     }
 }
 
-/// The first I/O that failed.
+/// First failed I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoFailure {
-    /// The I/O that failed.
+    /// Failed I/O.
     pub io: Io,
-    /// Error number; 0 if the drive moved fewer bytes than requested.
+    /// Error number; 0 if the drive transferred fewer bytes than requested.
     pub errno: i32,
-    /// Transferred bytes of an I/O without an error number.
+    /// Bytes transferred by an I/O without an error number.
     pub moved: u64,
 }

@@ -1,8 +1,9 @@
-//! The issuing thread: waits for the next due time, submits, and reaps completions meanwhile.
+//! Issuing thread: waits for the next due time, submits I/Os, and reaps completions meanwhile.
 //!
-//! It sleeps in the kernel while the next due time is far away, and completions wake it. It spins
-//! for the last part of a wait, because sleeps end some microseconds late, and later on a busy
-//! machine. While it spins it polls the ring, so that completions get exact times.
+//! The thread sleeps in the kernel while the next due time is far away, and completions wake it.
+//! The thread spins for the last portion of a wait because sleeps end some microseconds late, and
+//! even later on a busy machine. While the thread spins, it polls the ring, so that completions get
+//! exact times.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,25 +21,25 @@ use crate::measured::{Collector, JobTime, Measured};
 use crate::ring::{BATCH, Request, Ring};
 use crate::shared::{Done, IssueProgress, Shared};
 
-/// Time before the first I/O, for one-time work of the thread.
+/// Time before the first I/O, reserved for one-time work of the thread.
 const LEAD_NS: u64 = 1_000_000;
-/// Last part of a wait, which is spun.
+/// Last portion of a wait, during which the thread spins.
 const SPIN_NS: u64 = 80_000;
-/// Longest sleep, which bounds the reaction time to a stop.
+/// Maximum sleep time, which limits the reaction time to a stop request.
 const SLEEP_NS: u64 = 20_000_000;
-/// Longest sleep during deallocations, whose threads do not wake this thread.
+/// Maximum sleep time during deallocations, whose threads do not wake this thread.
 const SLEEP_BESIDE_NS: u64 = 500_000;
 /// Maximum number of I/Os in flight over all lanes.
 pub(crate) const IN_FLIGHT_MAX: u32 = 1 << 14;
-/// Maximum number of waiting I/Os, beyond which no I/O is taken from the feed.
+/// Maximum number of waiting I/Os, beyond which no further I/O is taken from the feed.
 const WAITING_MAX: usize = 1 << 18;
-/// Number of records that are handed over at once.
+/// Number of records that are handed over together.
 const RECORDS: usize = 1 << 10;
 
-/// Target of I/Os.
+/// I/O target.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
-    /// Descriptor, open for direct I/O.
+    /// File descriptor, opened for direct I/O.
     pub fd: BorrowedFd<'a>,
     /// `true` for a file, `false` for a block device.
     pub is_file: bool,
@@ -49,17 +50,17 @@ pub struct Target<'a> {
 pub struct Issue<'a> {
     /// Drive or file that receives the I/Os.
     pub target: Target<'a>,
-    /// Lanes by the number that I/Os refer to.
+    /// Lanes, by the number that I/Os refer to.
     pub lanes: Vec<Lane>,
-    /// Jobs to which the lanes belong.
+    /// Jobs that the lanes belong to.
     pub jobs: Vec<JobTime>,
-    /// Length of an interval of the measured time series.
+    /// Interval length of the measured time series.
     pub interval_ns: u64,
-    /// Seed of the data that are written.
+    /// Seed of the write data.
     pub seed: u64,
 }
 
-/// An I/O with the memory that it will use.
+/// An I/O with the memory allocated for it.
 struct Ready {
     io: Io,
     piece: Option<Piece>,
@@ -91,7 +92,8 @@ struct Issuing<'a> {
     free: Vec<u32>,
     in_flight: u32,
     waiting: usize,
-    /// `true` if an I/O waits for memory or for the limit of all lanes, not for its own lane.
+    /// `true` if an I/O waits for memory or for the limit of all lanes instead of the limit of its
+    /// own lane.
     is_short: bool,
     start_ns: u64,
     due_ns: u64,
@@ -101,10 +103,10 @@ struct Issuing<'a> {
     deallocated: Vec<Deallocated>,
 }
 
-/// Issues the I/Os of `feed` until it ends, an I/O fails or a stop is requested, then waits for the
-/// I/Os in flight.
+/// Issues the I/Os of `feed` until the feed ends, an I/O fails or a stop is requested, then waits
+/// for the I/Os in flight.
 ///
-/// Fails if io_uring or memory cannot be set up; errors of I/Os are in the result.
+/// Returns an error if io_uring or memory cannot be set up; I/O errors are in the result.
 pub fn issue(what: &Issue<'_>, feed: Feed, shared: &Shared) -> io::Result<Measured> {
     be_punctual();
     let arena = Arena::new()?;
@@ -182,7 +184,7 @@ impl Issuing<'_> {
         }
     }
 
-    /// Gives a write its memory and data; returns `false` if no memory is free.
+    /// Allocates and fills the memory of a write; returns `false` if no memory is free.
     fn prepare(&mut self, ready: &mut Ready) -> bool {
         let io = &ready.io;
         if io.operation != Operation::Write || ready.piece.is_some() {
@@ -221,7 +223,7 @@ impl Issuing<'_> {
         self.collector.measured.lateness.waited += 1;
     }
 
-    /// Pushes an I/O to the ring, or returns it if it must wait.
+    /// Pushes an I/O to the ring, or returns the I/O if it must wait.
     fn begin(&mut self, mut ready: Ready, now: u64) -> Option<Ready> {
         let lane = &self.lanes[ready.io.lane as usize];
         if lane.outstanding >= lane.lane.depth {
@@ -265,7 +267,7 @@ impl Issuing<'_> {
         None
     }
 
-    /// Reaps completions, and issues the I/Os that waited for them.
+    /// Reaps completions, and issues the I/Os that waited for the completions.
     fn reap(&mut self) -> io::Result<()> {
         let mut completions = std::mem::take(&mut self.completions);
         self.ring.take(&mut completions)?;
@@ -327,12 +329,12 @@ impl Issuing<'_> {
             && !self.shared.is_stopped()
             && self.collector.measured.failures == 0
         {
-            // An error of the ring is reported again by the next submission.
+            // The next submission reports an error of the ring again.
             let _ = self.issue_waiting(io.lane as usize);
         }
     }
 
-    /// Issues the waiting I/Os of a lane, as far as its depth allows.
+    /// Issues the waiting I/Os of a lane up to the lane's depth.
     fn issue_waiting(&mut self, lane: usize) -> io::Result<()> {
         let mut pushed = 0;
         while let Some(ready) = self.lanes[lane].waiting.pop_front() {
@@ -368,7 +370,7 @@ impl Issuing<'_> {
         }
     }
 
-    /// Waits at most until `until_ns`.
+    /// Waits until `until_ns` at the latest.
     fn pause(&mut self, now: u64, until_ns: u64) -> io::Result<()> {
         let left = until_ns - now;
         if left <= SPIN_NS {
@@ -383,7 +385,7 @@ impl Issuing<'_> {
         self.ring.wait((left - SPIN_NS).min(longest))
     }
 
-    /// Waits for all I/Os in flight, unless the drive is abandoned.
+    /// Waits for all I/Os in flight, unless the drive has been abandoned.
     fn drain(&mut self) -> io::Result<()> {
         for lane in 0..self.lanes.len() {
             self.leave(lane);

@@ -1,13 +1,13 @@
-//! Issues I/Os to a block device or file at their due times, and measures them.
+//! Issues I/Os to a block device or file at their due times, and measures the latencies.
 //!
-//! The issue is an open loop: the time of issue depends only on the due time, not on earlier I/Os.
-//! One thread waits for the next due time, submits through io_uring, and reaps completions
-//! meanwhile. Up to a limit, any number of I/Os may be in flight; I/Os that wait for the limit are
-//! issued late and counted. Each I/O has three times: due, issued and complete. The time from the
-//! first to the second is its *lateness*.
+//! The issue is an open loop: the issue time depends only on the due time, not on earlier I/Os. One
+//! thread waits for the next due time, submits I/Os through io_uring, and reaps completions
+//! meanwhile. The number of I/Os in flight is limited; I/Os that wait because of the limit are
+//! issued late and counted. Each I/O has three times: due time, issue time and completion time. The
+//! time from the due time to the issue time is the *lateness*.
 //!
-//! A [`Feeder`] gives I/Os to [`issue()`]: those of a trace ([`traced`]) or those that a workload
-//! generates ([`generated`]), which are the same that the simulator would issue.
+//! A [`Feeder`] passes I/Os to [`issue()`]: the I/Os of a trace ([`traced`]) or of a workload
+//! ([`generated`]). The I/Os of a workload are identical to those that the simulator would issue.
 
 mod arena;
 mod clock;

@@ -6,50 +6,51 @@ use writecliff_workload::{Operation, SERIES_ROWS_KEPT};
 
 use crate::io::{Io, IoFailure};
 
-/// Delays between due times and issue.
+/// Delays between due times and issue times.
 #[derive(Clone, Debug, Default)]
 pub struct Lateness {
     /// Delay of each I/O.
     pub each: Histogram,
-    /// Number of I/Os that waited for the completion of others.
+    /// Number of I/Os that waited for the completion of other I/Os.
     pub waited: u64,
-    /// Number of due I/Os that were never issued, because they waited until the end of their job or
+    /// Number of due I/Os that were never issued because they waited until the end of their job or
     /// a stop.
     pub left: u64,
     /// Due time of the last issued I/O.
     pub intended_ns: u64,
-    /// Time of the last issue.
+    /// Time of the last issued I/O.
     pub length_ns: u64,
 }
 
-/// Time in which a job may issue I/Os, and its other end conditions.
+/// Time window in which a job may issue I/Os, and its other end conditions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobTime {
-    /// Start since the start of the issue. Earlier I/Os belong to a ramp and are not measured.
+    /// Job start, relative to the start of the issue. Start of the measurement; earlier I/Os belong
+    /// to a ramp and are not measured.
     pub start_ns: u64,
-    /// End of the job; `None` if bytes or I/Os end it.
+    /// End of the job; `None` if a number of bytes or I/Os ends it.
     pub deadline_ns: Option<u64>,
-    /// Ends it before its deadline.
+    /// Ends the job before its deadline.
     pub bytes: Option<u64>,
-    /// Ends it before its deadline.
+    /// Ends the job before its deadline.
     pub ios: Option<u64>,
-    /// `true` if all other jobs end with this one.
+    /// `true` if all other jobs end with this job.
     pub ends_all: bool,
 }
 
-/// The results of a job.
+/// Results of a job.
 #[derive(Clone, Debug)]
 pub struct JobMeasured {
-    /// Results by operation: read, write, trim.
+    /// Results by operation: read, write and trim.
     pub operations: [OperationOutcome; OPERATIONS],
     /// Results of the job's flushes.
     pub flush: OperationOutcome,
-    /// Fit of the ages of the job's I/Os, which shows a growing backlog.
+    /// Fit of the ages of the job's I/Os, which reveals a growing backlog.
     pub schedule: ScheduleFit,
-    /// Start of the job since the start of the issue.
+    /// Job start, relative to the start of the issue.
     pub began_ns: u64,
-    /// Time from the job's start to the later of its deadline and its last completion; to its last
-    /// completion if another condition ended it before the deadline.
+    /// Time from the job's start to the later of its deadline and its last completion. If another
+    /// condition ended the job before the deadline, the time ends at the last completion.
     pub elapsed_ns: u64,
     last_completion_ns: u64,
     ramp_bytes: u64,
@@ -75,7 +76,7 @@ impl JobMeasured {
         self.operations.iter().map(of).sum()
     }
 
-    /// Returns `true` if the job's bytes or I/Os ended it.
+    /// Returns `true` if the job ended because of its bytes or I/Os.
     fn is_done(&self, time: JobTime) -> bool {
         time.ios.is_some_and(|most| self.total(|operation| operation.ios) >= most)
             || time.bytes.is_some_and(|most| {
@@ -84,16 +85,16 @@ impl JobMeasured {
     }
 }
 
-/// The results of an issue.
+/// Results of an issue.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// Time of the monotonic clock at the start of the issue.
+    /// Monotonic clock time at the start of the issue.
     pub started_ns: u64,
-    /// Time until the last I/O was complete and the last job had ended.
+    /// Time until the last I/O had completed and the last job had ended.
     pub elapsed_ns: u64,
     /// Results by job, in the order of [`crate::Issue::jobs`].
     pub jobs: Vec<JobMeasured>,
-    /// Delays between due time and issue.
+    /// Delays between due times and issue times.
     pub lateness: Lateness,
     /// Time series of all jobs.
     pub intervals: Columns,
@@ -101,7 +102,7 @@ pub struct Measured {
     pub failure: Option<IoFailure>,
     /// Number of failed I/Os.
     pub failures: u64,
-    /// I/Os in flight when the issue was abandoned.
+    /// Number of I/Os in flight when the issue was abandoned.
     pub abandoned: u64,
     /// Maximum number of I/Os in flight.
     pub in_flight_max: u32,
@@ -153,7 +154,7 @@ impl Collector {
         }
         self.ios += 1;
         self.bytes += io.length;
-        // A series that is too long ends early; the run continues, and its totals are complete.
+        // A series that is too long is truncated; the run continues, and its totals are complete.
         if self.series.is_due(complete_ns) && self.series.has_room(complete_ns) {
             self.series.advance(complete_ns, |_| UNKNOWN);
         }

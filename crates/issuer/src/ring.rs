@@ -1,4 +1,4 @@
-//! The io_uring of an issue, with target and memory registered if the kernel permits it.
+//! io_uring of an issue, with the target and memory registered if the kernel permits it.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -15,7 +15,7 @@ const ENTRIES: u32 = 256;
 const GETEVENTS: u32 = 1;
 const TARGET: Fixed = Fixed(0);
 
-/// A request to be submitted.
+/// Request to be submitted.
 pub(crate) struct Request {
     pub(crate) operation: Operation,
     pub(crate) offset: u64,
@@ -27,18 +27,18 @@ pub(crate) struct Request {
 
 pub(crate) struct Ring {
     ring: IoUring,
-    /// `true` if the memory is pinned; otherwise the kernel pins it for each I/O.
+    /// `true` if the memory is pinned; otherwise, the kernel pins it for each I/O.
     pub(crate) is_pinned: bool,
 }
 
 impl Ring {
-    /// Returns a ring for `fd`, for at most `depth` I/Os in flight.
+    /// Returns a ring for `fd` with at most `depth` I/Os in flight.
     pub(crate) fn new(fd: RawFd, arena: &Arena, depth: u32) -> io::Result<Self> {
         let mut builder = IoUring::builder();
         builder.setup_cqsize((2 * depth).next_power_of_two().max(2 * ENTRIES)).setup_clamp();
-        // Completions are processed only when this thread polls for them, which it does often, so
-        // that they do not interrupt submissions. This needs Linux 6.1; the plain ring also works,
-        // but is slower.
+        // Completions are processed only when this thread polls for them, which happens frequently,
+        // so that they do not interrupt submissions. This setup needs Linux 6.1; the plain ring
+        // also works, but is slower.
         let mut deferred = builder.clone();
         deferred.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
         let ring = deferred.build(ENTRIES).or_else(|_| builder.build(ENTRIES))?;
@@ -47,12 +47,12 @@ impl Ring {
         }
         ring.submitter().register_files(&[fd])?;
         let memory = libc::iovec { iov_base: arena.start().cast(), iov_len: Arena::BYTES };
-        // SAFETY: the arena lives longer than the ring, which is dropped first or has no I/Os.
+        // SAFETY: the arena outlives the ring, which is dropped first or has no I/Os.
         let pinned = unsafe { ring.submitter().register_buffers(&[memory]) };
         Ok(Self { ring, is_pinned: pinned.is_ok() })
     }
 
-    /// Queues a request. At least `BATCH` requests fit between two submissions.
+    /// Queues a request. Ring size: at least `BATCH` requests fit between two submissions.
     pub(crate) fn push(&mut self, slot: u32, request: &Request) {
         let Request { offset, length, memory, .. } = *request;
         let flags = if request.dsync { libc::RWF_DSYNC } else { 0 };
@@ -73,12 +73,13 @@ impl Ring {
             (Operation::Flush, _) => opcode::Fsync::new(TARGET).flags(FsyncFlags::DATASYNC).build(),
             (Operation::Trim, _) => unreachable!("deallocations have threads of their own"),
         };
-        // SAFETY: the memory is a piece that is taken until the completion, or the region of reads.
+        // SAFETY: the memory is a piece that remains allocated until the completion, or the read
+        // region.
         let pushed = unsafe { self.ring.submission().push(&entry.user_data(u64::from(slot))) };
         assert!(pushed.is_ok(), "each batch is submitted before the next");
     }
 
-    /// Submits the requests that were pushed.
+    /// Submits the pushed requests.
     pub(crate) fn submit(&mut self) -> io::Result<()> {
         while !self.ring.submission().is_empty() {
             match self.ring.submit() {
@@ -90,7 +91,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Moves the available completions to `to`, as slot and result.
+    /// Moves the available completions to `to` as pairs of slot and result.
     #[inline]
     pub(crate) fn take(&mut self, to: &mut Vec<(u32, i32)>) -> io::Result<()> {
         let flags = self.ring.submission();
@@ -103,7 +104,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Sleeps until an I/O is complete, at most for `for_ns`.
+    /// Sleeps until an I/O completes, for at most `for_ns`.
     pub(crate) fn wait(&mut self, for_ns: u64) -> io::Result<()> {
         let (seconds, nanoseconds) = (for_ns / 1_000_000_000, for_ns % 1_000_000_000);
         let time = Timespec::new().sec(seconds).nsec(nanoseconds as u32);
@@ -117,7 +118,7 @@ impl Ring {
     }
 
     fn run_completions(&mut self) -> io::Result<()> {
-        // SAFETY: nothing is submitted, and there is no argument.
+        // SAFETY: the call submits nothing and takes no argument.
         let done = unsafe { self.ring.submitter().enter::<()>(0, 0, GETEVENTS, None) };
         match done {
             Err(error) if !is_passing(&error) => Err(error),
@@ -126,7 +127,7 @@ impl Ring {
     }
 }
 
-/// Returns `true` for errors that disappear once completions are reaped.
+/// Returns `true` for errors that disappear once completions have been reaped.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
 }

@@ -1,20 +1,20 @@
-//! State shared by an issue and its observers.
+//! State shared between an issue and its observers.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use crate::io::Io;
 
-/// A completed I/O, with its times since the start of the issue.
+/// A completed I/O, with times relative to the start of the issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     /// The I/O.
     pub io: Io,
-    /// Time of issue.
+    /// Issue time.
     pub issue_ns: u64,
-    /// Time of completion.
+    /// Completion time.
     pub complete_ns: u64,
-    /// Transferred bytes, or a negative error number.
+    /// Bytes transferred, or a negative error number.
     pub result: i32,
 }
 
@@ -25,37 +25,37 @@ pub struct IssueProgress {
     pub elapsed_ns: u64,
     /// I/Os completed since the start of the issue.
     pub ios: u64,
-    /// Bytes of these I/Os.
+    /// Bytes transferred by these I/Os.
     pub bytes: u64,
     /// Due time of the last issued I/O.
     pub due_ns: u64,
-    /// I/Os issued and not completed.
+    /// Number of I/Os issued but not yet completed.
     pub in_flight: u64,
 }
 
-/// Observable state of an issue, and requests of its observers.
+/// Observable state of an issue, and requests from its observers.
 #[derive(Debug, Default)]
 pub struct Shared {
     stop: AtomicBool,
     abandon: AtomicBool,
-    /// `true` if completed I/Os are kept until [`Self::take`].
+    /// `true` if completed I/Os are stored until the call to [`Self::take`].
     records: bool,
     done: Mutex<Vec<Done>>,
     live: [AtomicU64; 5],
 }
 
 impl Shared {
-    /// Creates the state; with `records`, keeps each completed I/O until [`Self::take`].
+    /// Creates the state; if `records`, stores each completed I/O until the call to [`Self::take`].
     pub fn new(records: bool) -> Self {
         Self { records, ..Self::default() }
     }
 
-    /// Stops issuing, and waits for the I/Os in flight.
+    /// Stops issuing and waits for the I/Os in flight.
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
     }
 
-    /// Stops without waiting for the I/Os in flight: the drive does not respond.
+    /// Stops without waiting for the I/Os in flight because the drive does not respond.
     pub fn abandon(&self) {
         self.stop();
         self.abandon.store(true, Relaxed);
@@ -93,7 +93,7 @@ impl Shared {
         self.records
     }
 
-    /// Hands over records; keeps them if other records are being taken, unless `waits`.
+    /// Hands over records; retains them if other records are being taken, unless `waits`.
     pub(crate) fn give(&self, records: &mut Vec<Done>, waits: bool) {
         if waits {
             self.done.lock().unwrap_or_else(PoisonError::into_inner).append(records);

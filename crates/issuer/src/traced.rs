@@ -1,4 +1,4 @@
-//! Fits I/Os of a trace to a drive: times, sectors and size.
+//! Fits the I/Os of a trace to a drive: times, sectors and size.
 
 use writecliff_traces::{Batch, Operation as Traced};
 use writecliff_workload::Operation;
@@ -6,7 +6,7 @@ use writecliff_workload::Operation;
 use crate::LENGTH_MAX_BYTES;
 use crate::io::Io;
 
-/// Treatment of I/Os beyond the end of the drive.
+/// Treatment of I/Os beyond the drive capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
     /// Skip the I/O.
@@ -15,43 +15,44 @@ pub enum Outside {
     Wrap,
 }
 
-/// The drive to which a trace is fitted, and the options.
+/// Target drive of a trace, and the fitting options.
 #[derive(Clone, Copy, Debug)]
 pub struct Fit {
-    /// Capacity of the drive in bytes.
+    /// Drive capacity in bytes.
     pub capacity_bytes: u64,
     /// Logical block size of the drive in bytes.
     pub sector_bytes: u64,
-    /// Treatment of I/Os beyond the end of the drive.
+    /// Treatment of I/Os beyond the drive capacity.
     pub outside: Outside,
     /// Volume whose I/Os are issued; `None` for all volumes.
     pub volume: Option<u32>,
-    /// Speed relative to the recording; 2 is twice as fast.
+    /// Speed relative to the recording; for example, 2 is twice as fast.
     pub speed: f64,
 }
 
-/// I/Os of a trace, and their changes to fit the drive.
+/// I/Os of a trace, and the changes made to fit the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fitted {
-    /// I/Os that are issued, by operation: read, write, trim, flush.
+    /// Number of issued I/Os by operation: read, write, trim, flush.
     pub ios: [u64; 4],
-    /// Bytes of these I/Os, by operation.
+    /// Bytes of the issued I/Os by operation.
     pub bytes: [u64; 4],
     /// Due time of the last I/O.
     pub due_ns: u64,
     /// Highest end address in the trace.
     pub end_bytes: u64,
-    /// I/Os of other volumes, which are skipped.
+    /// Number of skipped I/Os of other volumes.
     pub other_volumes: u64,
-    /// I/Os beyond the end of the drive.
+    /// Number of I/Os beyond the end of the drive.
     pub outside: u64,
-    /// Offset and length of the first I/O beyond the end.
+    /// Offset and length of the first I/O beyond the end of the drive.
     pub first_outside: Option<(u64, u64)>,
-    /// I/Os extended to whole sectors.
+    /// Number of I/Os extended to whole sectors.
     pub widened: u64,
-    /// I/Os longer than [`LENGTH_MAX_BYTES`], which are skipped.
+    /// Number of skipped I/Os that are longer than [`LENGTH_MAX_BYTES`].
     pub too_long: u64,
-    /// I/Os due before an earlier I/O of the trace, which are issued together with that I/O.
+    /// Number of I/Os due before an earlier I/O of the trace, which are issued together with that
+    /// I/O.
     pub moved: u64,
 }
 
@@ -65,12 +66,12 @@ pub struct Fitting {
 }
 
 impl Fitting {
-    /// Starts a trace; its first I/O becomes time 0.
+    /// Starts a trace, whose first I/O becomes time 0.
     pub fn new(fit: Fit) -> Self {
         Self { fit, first_ns: None, fitted: Fitted::default() }
     }
 
-    /// Passes the I/Os of a batch to `each`; stops and returns `false` if `each` does.
+    /// Passes the I/Os of a batch to `each`; stops and returns `false` if `each` returns `false`.
     pub fn take(&mut self, batch: &Batch, mut each: impl FnMut(Io) -> bool) -> bool {
         for n in 0..batch.len() {
             if self.fit.volume.is_some_and(|volume| volume != batch.volume[n]) {
@@ -104,7 +105,7 @@ impl Fitting {
         self.fitted.due_ns
     }
 
-    /// Returns the address of an I/O on the drive; `None` if it is skipped.
+    /// Returns the address of an I/O on the drive; `None` if the I/O is skipped.
     fn place(&mut self, operation: Operation, offset: u64, length: u64) -> Option<(u64, u64)> {
         let Fit { capacity_bytes, sector_bytes, outside, .. } = self.fit;
         let fitted = &mut self.fitted;

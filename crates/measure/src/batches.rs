@@ -1,53 +1,53 @@
 //! Batches of a step: consecutive intervals of equal length, whose differences determine the
 //! uncertainty of the step's figures.
 //!
-//! Latencies of neighbouring I/Os depend on each other, because garbage collection slows many at a
-//! time. Formulas for independent samples then give intervals that are too narrow. Sums over
-//! consecutive batches keep the dependence: a report estimates from them how much a figure would
-//! vary if the step were repeated (`python/writecliff/report/dependence.py`).
+//! Latencies of neighbouring I/Os are dependent because garbage collection slows many I/Os at a
+//! time. Formulas for independent samples therefore give intervals that are too narrow. Sums over
+//! consecutive batches preserve the dependence. A report uses the sums to estimate how much a
+//! figure would vary if the step were repeated (`python/writecliff/report/dependence.py`).
 //!
-//! A step has at most [`MOST`] batches. When there are more, neighbours are joined and all later
-//! batches are twice as long, so memory does not grow with the length of a step. For percentiles a
+//! A step has at most [`MOST`] batches. When there are more, neighbours are merged and all later
+//! batches are twice as long, so memory use does not grow with the step length. For percentiles, a
 //! batch counts the I/Os that are slower than fixed quantiles *of the whole step* ([`SHARES`]),
-//! which are known only at its end. Until then the totals at the end of each batch are kept, with a
-//! copy of their histogram. Copies of totals cost less than differences, and to join two batches is
-//! to forget the totals between them.
+//! which are known only at the end of the step. Until then, the totals at the end of each batch are
+//! stored, with a copy of their histogram. Copies of totals cost less than differences, and merging
+//! two batches only requires discarding the totals between them.
 
 use crate::histogram::{BUCKETS, Histogram, bucket_of};
 use crate::moments::Moments;
 
-/// Maximum number of batches of a step; a power of two.
+/// Maximum number of batches in a step; a power of two.
 pub const MOST: usize = 128;
 const _: () = assert!(MOST.is_power_of_two(), "batches are joined in pairs");
 
-/// Length of a batch until the step exceeds [`MOST`] of them.
+/// Initial batch length, used until the step exceeds [`MOST`] batches.
 const FIRST_WIDTH_NS: u64 = 10_000_000;
 /// Number of operations of all jobs above which a step has half as many batches, because each batch
-/// takes memory for each of them.
+/// needs memory for every operation.
 const MANY_CELLS: usize = 1000;
-/// Quantiles of a step whose slower I/Os are counted in each batch.
+/// Quantiles of a step; each batch counts the I/Os slower than these quantiles.
 pub const SHARES: [f64; 7] = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 
-/// Columns of equal length: one row per (batch, job, operation, kind of latency).
+/// Columns of equal length, one row per (batch, job, operation, latency type).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchColumns {
     /// End of the batch, since the step's start.
     pub end_ns: Vec<u64>,
     /// Duration of the batch.
     pub width_ns: Vec<u64>,
-    /// Index of the job in the step.
+    /// Job index in the step.
     pub job: Vec<u32>,
-    /// 0 read, 1 write, 2 trim, 3 flush.
+    /// 0 for read, 1 for write, 2 for trim, 3 for flush.
     pub operation: Vec<u8>,
-    /// `true` if latencies count from the intended arrival instead of from issue.
+    /// `true` if latencies are measured from the intended arrival instead of from issue.
     pub is_response: Vec<bool>,
     /// I/Os that completed during the batch.
     pub ios: Vec<u64>,
-    /// Bytes of these I/Os.
+    /// Bytes transferred by these I/Os.
     pub bytes: Vec<u64>,
-    /// Sum of their latencies; the mean is this divided by `ios`.
+    /// Sum of the latencies; the mean is this sum divided by `ios`.
     pub latency_sum_ns: Vec<f64>,
-    /// For each of [`SHARES`]: I/Os slower than this quantile of the step.
+    /// Counts for each quantile in [`SHARES`]: I/Os slower than the step's quantile.
     pub slower: [Vec<u64>; SHARES.len()],
     /// Bytes written to the drive during the batch; NaN if unknown.
     pub host_write_bytes: Vec<f64>,
@@ -58,9 +58,9 @@ pub struct BatchColumns {
 /// Totals of one operation of one job since the step's start.
 #[derive(Clone, Copy, Debug)]
 pub struct Totals<'a> {
-    /// Index of the job in the step.
+    /// Job index in the step.
     pub job: u32,
-    /// 0 read, 1 write, 2 trim, 3 flush.
+    /// 0 for read, 1 for write, 2 for trim, 3 for flush.
     pub operation: u8,
     /// Bytes of completed I/Os.
     pub bytes: u64,
@@ -68,14 +68,14 @@ pub struct Totals<'a> {
     pub ios: u64,
     /// Moments of the service times.
     pub moments: Moments,
-    /// Service times, of which only the buckets are read, because the moments may lack those of an
+    /// Service times, of which only the buckets are read, because the moments may not include the
     /// open interval.
     pub service: &'a Histogram,
     /// Response times; `None` for jobs without a rate.
     pub response: Option<&'a Histogram>,
 }
 
-/// Bytes written to the drive and to its flash since it was new; NaN if unknown.
+/// Bytes written to the drive and to its flash since the drive was new; NaN if unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct BytesWritten {
     /// Bytes written to the drive.
@@ -84,8 +84,8 @@ pub struct BytesWritten {
     pub nand: f64,
 }
 
-/// Latencies since the step's start: their sum, and the counts of consecutive buckets, which
-/// contain them all. Counts wrap, so batches have fewer than 2^32 I/Os.
+/// Latencies since the step's start: their sum, and the counts of consecutive buckets that contain
+/// all latencies. Counts wrap, so a batch must have fewer than 2^32 I/Os.
 #[derive(Clone, Debug, Default)]
 struct Latencies {
     first_bucket: usize,
@@ -93,7 +93,7 @@ struct Latencies {
     sum_ns: u128,
 }
 
-/// Totals of an operation of a job at the end of a batch.
+/// Totals of a job's operation at the end of a batch.
 #[derive(Clone, Debug, Default)]
 struct Cell {
     ios: u64,
@@ -102,12 +102,12 @@ struct Cell {
     response: Option<Latencies>,
 }
 
-/// State at the end of a batch, from which the next batch starts.
+/// State at the end of a batch, where the next batch starts.
 #[derive(Clone, Debug)]
 struct Mark {
     end_ns: u64,
     written: BytesWritten,
-    /// Cells; `None` if equal to those of the previous mark.
+    /// Cells; `None` if they equal those of the previous mark.
     cells: Vec<Option<Box<Cell>>>,
 }
 
@@ -121,7 +121,7 @@ pub struct Batches {
     most: usize,
     /// Bytes written at `begin_ns`.
     written: BytesWritten,
-    /// I/Os of each operation of a job at the last mark.
+    /// Number of I/Os of each operation of a job at the last mark.
     ios: Vec<u64>,
     /// Totals of each operation at `begin_ns`; missing totals are zero.
     base: Vec<Option<Box<Cell>>>,
@@ -129,7 +129,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Creates the batches of a step with `cells` operations that starts at `start_ns` of the
+    /// Creates the batches of a step with `cells` operations; the step starts at `start_ns` of the
     /// caller's clock.
     pub fn new(start_ns: u64, cells: usize, written: BytesWritten) -> Self {
         Self {
@@ -145,13 +145,14 @@ impl Batches {
         }
     }
 
-    /// Returns the end of the open batch, on the caller's clock. It belongs to the batch.
+    /// Returns the end of the open batch, on the caller's clock. A completion at that time belongs
+    /// to the batch.
     #[inline]
     pub fn end_ns(&self) -> u64 {
         self.end_ns
     }
 
-    /// Drops all batches and starts again at `now_ns`, from `totals`.
+    /// Discards all batches and restarts at `now_ns`, from `totals`.
     pub fn restart<'a>(
         &mut self,
         now_ns: u64,
@@ -167,7 +168,7 @@ impl Batches {
         assert_eq!(self.base.len(), self.ios.len(), "totals of all operations");
     }
 
-    /// Closes every batch that ends before `now_ns`. All I/Os in `totals` are complete by the end
+    /// Closes every batch that ends before `now_ns`. All I/Os in `totals` have completed by the end
     /// of the first such batch; `totals` contains the operations of all jobs, in order.
     pub fn close<'a>(
         &mut self,
@@ -184,8 +185,7 @@ impl Batches {
         }
     }
 
-    /// Closes the last batch at `end_ns` and returns the rows, without operations that have no
-    /// I/Os.
+    /// Closes the last batch at `end_ns` and returns the rows, excluding operations without I/Os.
     pub fn finish<'a>(
         &mut self,
         end_ns: u64,
@@ -206,7 +206,7 @@ impl Batches {
         columns
     }
 
-    /// Ends the open batch. Operations without `totals` had no I/Os in it.
+    /// Ends the open batch. Operations missing from `totals` had no I/Os in the batch.
     fn mark<'a>(
         &mut self,
         end_ns: u64,
@@ -228,7 +228,7 @@ impl Batches {
         self.end_ns = end_ns.saturating_add(self.width_ns);
     }
 
-    /// Joins neighbouring batches by dropping every second mark.
+    /// Merges neighbouring batches by dropping every second mark.
     fn join(&mut self) {
         let mut marks = std::mem::take(&mut self.marks).into_iter();
         while let (Some(first), Some(mut second)) = (marks.next(), marks.next()) {
@@ -298,7 +298,7 @@ impl Cell {
 }
 
 impl Latencies {
-    /// Copies the buckets of a histogram whose values have these moments.
+    /// Copies the buckets of a histogram, given the moments of its values.
     fn of(histogram: &Histogram, moments: &Moments) -> Self {
         debug_assert!(moments.count > 0, "an operation without I/Os takes no memory");
         let first_bucket = bucket_of(moments.min);

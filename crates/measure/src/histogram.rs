@@ -1,10 +1,10 @@
 //! A log-linear latency histogram: exact below 128 ns, then 64 buckets for each power of two.
 //!
-//! The buckets are those of fio's json+ output (`stat.h`, `FIO_IO_U_PLAT_BITS` 6), so real and
-//! simulated drives share one file format and one code for quantiles. However, fio folds all values
-//! above 2^34 ns (17 s) into its last bucket, while these buckets continue to 2^64.
+//! The buckets equal those of fio's json+ output (`stat.h`, `FIO_IO_U_PLAT_BITS` 6), so real and
+//! simulated drives share one file format and the same code for quantiles. However, fio folds all
+//! values above 2^34 ns (17 s) into its last bucket, whereas these buckets continue to 2^64.
 //!
-//! The width of a bucket is at most 1/64 of its lower bound. Minimum, maximum, mean and deviation
+//! A bucket is at most 1/64 of its lower bound wide. Minimum, maximum, mean and standard deviation
 //! are computed from the I/Os ([`Moments`]), never from the buckets.
 
 use thiserror::Error;
@@ -13,32 +13,32 @@ use writecliff_base::log_linear;
 use crate::moments::Moments;
 use crate::quantile::{Quantile, nearest_rank};
 
-/// Base-2 logarithm of the buckets per power of two, fio's `FIO_IO_U_PLAT_BITS`.
+/// Base-2 logarithm of the number of buckets per power of two, fio's `FIO_IO_U_PLAT_BITS`.
 const BITS: u32 = 6;
 pub(crate) const BUCKETS: usize = log_linear::buckets::<BITS>();
 const MAGIC: &[u8; 4] = b"WCH1";
 
-/// Error of building or reading a histogram.
+/// Error while building or reading a histogram.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum HistogramError {
-    /// Number of bucket values, and the different number of counts.
+    /// Number of bucket values, and the number of counts, which differs.
     #[error("histogram: {0} bucket values but {1} counts")]
     Lengths(usize, usize),
     /// Contradiction between counts, bounds and moments.
     #[error("histogram: {0}")]
     Inconsistent(&'static str),
-    /// Quantile that is not inside (0, 1), as text.
+    /// Quantile outside (0, 1), as text.
     #[error("histogram: quantile {0} is not between 0 and 1 (exclusive)")]
     Quantile(String),
     /// The data do not start with the magic bytes `WCH1`.
-    #[error("not a writecliff histogram (it does not begin with WCH1)")]
+    #[error("not a writecliff histogram (the data do not start with WCH1)")]
     NotAHistogram,
-    /// Part of the data that is truncated or impossible.
+    /// Element of the data that is truncated or impossible.
     #[error("histogram data are damaged: {0}")]
     Damaged(&'static str),
 }
 
-/// Latencies in nanoseconds.
+/// Latency histogram in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Box<[u64; BUCKETS]>,
@@ -65,7 +65,7 @@ pub(crate) const fn upper_bound(bucket: usize) -> u64 {
 }
 
 impl Histogram {
-    /// Returns a histogram without values.
+    /// Returns an empty histogram.
     pub fn new() -> Self {
         let counts: Box<[u64]> = vec![0; BUCKETS].into_boxed_slice();
         let counts =
@@ -86,7 +86,7 @@ impl Histogram {
         self.counts[bucket_of(value_ns)] += 1;
     }
 
-    /// Adds the moments of latencies that were recorded without them.
+    /// Adds the moments of latencies that were recorded without their moments.
     #[inline]
     pub fn add_moments(&mut self, moments: &Moments) {
         self.moments.merge(moments);
@@ -106,7 +106,7 @@ impl Histogram {
         self.moments.merge(&other.moments);
     }
 
-    /// Returns exact count, minimum, maximum, mean and variance.
+    /// Returns the exact count, minimum, maximum, mean and variance.
     pub fn moments(&self) -> &Moments {
         &self.moments
     }
@@ -116,27 +116,27 @@ impl Histogram {
         self.moments.count
     }
 
-    /// Returns the exact minimum; `None` if empty.
+    /// Returns the exact minimum; `None` if the histogram is empty.
     pub fn min_ns(&self) -> Option<u64> {
         self.moments.min()
     }
 
-    /// Returns the exact maximum; `None` if empty.
+    /// Returns the exact maximum; `None` if the histogram is empty.
     pub fn max_ns(&self) -> Option<u64> {
         self.moments.max()
     }
 
-    /// Returns the exact mean; `None` if empty.
+    /// Returns the exact mean; `None` if the histogram is empty.
     pub fn mean_ns(&self) -> Option<f64> {
         self.moments.mean()
     }
 
-    /// Returns the sample standard deviation of the I/Os.
+    /// Returns the sample standard deviation of the I/O latencies.
     pub fn sd_ns(&self) -> Option<f64> {
         self.moments.sd()
     }
 
-    /// Returns the `q` quantile, 0 < q < 1, with its confidence interval.
+    /// Returns the `q` quantile (0 < q < 1) with its confidence interval.
     pub fn quantile(&self, q: f64) -> Result<Quantile, HistogramError> {
         Quantile::of(self, q)
     }
@@ -145,8 +145,8 @@ impl Histogram {
         &self.counts
     }
 
-    /// Returns the bucket of the sample of rank `ceil(share * total)`, where `total` counts all
-    /// buckets.
+    /// Returns the bucket that contains the sample with rank `ceil(share * total)`, where `total`
+    /// is the sum over all buckets.
     pub(crate) fn bucket_of_share(&self, share: f64, total: u64) -> usize {
         let rank = nearest_rank(total, share);
         let mut below = 0;
@@ -157,18 +157,18 @@ impl Histogram {
         self.counts.iter().position(reaches).unwrap_or(BUCKETS - 1)
     }
 
-    /// Returns the non-empty buckets, ascending: (lower bound, upper bound, count), both bounds
-    /// inclusive.
+    /// Returns the non-empty buckets in ascending order, as (lower bound, upper bound, count); both
+    /// bounds are inclusive.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         let filled = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
         filled.map(|(bucket, &count)| (lower_bound(bucket), upper_bound(bucket), count))
     }
 
-    /// Returns the bounds of the sample of `rank` (from 1), narrowed by the exact minimum and
-    /// maximum.
+    /// Returns the bounds of the sample with rank `rank` (from 1), narrowed by the exact minimum
+    /// and maximum.
     ///
-    /// The outermost buckets extend to the extremes, even beyond their own bounds: fio counts all
-    /// values above 17 s in one bucket, whose real upper end only the maximum shows.
+    /// The outermost buckets extend to the extremes, even beyond their own bounds. fio counts all
+    /// values above 17 s in one bucket, and only the maximum reveals its actual upper end.
     pub(crate) fn bounds_of_rank(&self, rank: u64) -> (u64, u64) {
         debug_assert!((1..=self.count()).contains(&rank));
         let mut below = 0;
@@ -185,9 +185,8 @@ impl Histogram {
         unreachable!("the counts of the buckets add up to the count of the I/Os")
     }
 
-    /// Creates a histogram from pairs such as fio's json+ `bins` (each value anywhere in its
-    /// bucket) and the exact moments that the tool reported with them; `sd_ns` with n - 1, as in
-    /// fio.
+    /// Creates a histogram from pairs like fio's json+ `bins` (each value anywhere in its bucket)
+    /// and the exact moments that the tool reported with them; `sd_ns` uses n - 1, as in fio.
     pub fn from_buckets(
         values_ns: &[u64],
         counts: &[u64],
@@ -201,8 +200,11 @@ impl Histogram {
         let mut histogram = Self::new();
         let mut total = 0_u64;
         for (&value, &count) in values_ns.iter().zip(counts) {
-            // The total bounds each single count, so no bucket can overflow either.
-            total = total.checked_add(count).ok_or(Inconsistent("more than 2^64 I/Os"))?;
+            // The total limits each single count, so no bucket can overflow.
+            total = total.checked_add(count).ok_or(Inconsistent(
+                "the histogram has more than 2^64 \
+                I/Os",
+            ))?;
             histogram.counts[bucket_of(value)] += count;
         }
         if total == 0 {
@@ -211,7 +213,7 @@ impl Histogram {
         if min_ns > max_ns {
             return Err(Inconsistent("the minimum exceeds the maximum"));
         }
-        // Reported means are rounded, so the last digit may exceed the extremes.
+        // Reported means are rounded, so the last digit may lie outside the extremes.
         let slack = 1e-6 * mean_ns + 1.0;
         if !(min_ns as f64 - slack..=max_ns as f64 + slack).contains(&mean_ns) {
             return Err(Inconsistent("the mean is not between minimum and maximum"));
@@ -223,9 +225,9 @@ impl Histogram {
         Ok(histogram)
     }
 
-    /// Encodes the histogram compactly: `WCH1`, then in LEB128 the count, minimum, maximum, sum,
-    /// sum of squares, and for each non-empty bucket its distance from the previous one and its
-    /// count.
+    /// Encodes the histogram in a compact format: `WCH1`, then, in LEB128, the count, minimum,
+    /// maximum, sum and sum of squares, and for each non-empty bucket its distance from the
+    /// previous bucket and its count.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         let m = &self.moments;
@@ -243,7 +245,7 @@ impl Histogram {
         out
     }
 
-    /// Restores a histogram from [`Self::to_bytes`]; the result is equal to the original.
+    /// Restores a histogram from the output of [`Self::to_bytes`]; the result equals the original.
     pub fn from_bytes(data: &[u8]) -> Result<Self, HistogramError> {
         use HistogramError::Damaged;
         let mut rest = data.strip_prefix(MAGIC).ok_or(HistogramError::NotAHistogram)?;
@@ -256,16 +258,19 @@ impl Histogram {
         let mut next = 0_usize;
         while !rest.is_empty() {
             let gap = take_u64(&mut rest)?.min(BUCKETS as u64) as usize;
-            let slot = histogram.counts.get_mut(next + gap).ok_or(Damaged("no such bucket"))?;
+            let slot = histogram.counts.get_mut(next + gap).ok_or(Damaged(
+                "a bucket number is out \
+                of range",
+            ))?;
             *slot = take_u64(&mut rest)?;
             total = total.checked_add(*slot).ok_or(Damaged("more than 2^64 I/Os"))?;
             next += gap + 1;
         }
         if total != count {
-            return Err(Damaged("the buckets do not add up to the count"));
+            return Err(Damaged("the bucket counts do not add up to the total count"));
         }
         if (count == 0) != (min > max) {
-            return Err(Damaged("the extremes do not fit the count"));
+            return Err(Damaged("the minimum and maximum are inconsistent with the count"));
         }
         histogram.moments = Moments { count, min, max, sum, sum_of_squares };
         Ok(histogram)
@@ -290,11 +295,16 @@ fn take(rest: &mut &[u8]) -> Result<u128, HistogramError> {
             return Ok(value);
         }
     }
-    Err(HistogramError::Damaged("a number of more than 128 bits"))
+    Err(HistogramError::Damaged("a number has more than 128 bits"))
 }
 
 fn take_u64(rest: &mut &[u8]) -> Result<u64, HistogramError> {
-    u64::try_from(take(rest)?).map_err(|_| HistogramError::Damaged("a number of more than 64 bits"))
+    u64::try_from(take(rest)?).map_err(|_| {
+        HistogramError::Damaged(
+            "a number has more than 64 \
+        bits",
+        )
+    })
 }
 
 #[cfg(test)]

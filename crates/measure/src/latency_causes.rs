@@ -1,22 +1,22 @@
-//! Latency by cause: for each bucket of a latency histogram, the time of its I/Os by cause.
+//! Latency by cause: for each bucket of a latency histogram, the total time of its I/Os by cause.
 //!
-//! Sums by bucket need one pass and little memory, and any band of percentiles can be formed from
-//! them afterwards. Each row adds up to the latencies of its I/Os, to the nanosecond.
+//! Bucket sums need one pass and little memory, and any band of percentiles can be computed from
+//! the sums afterwards. Each row adds up exactly to the latencies of its I/Os, to the nanosecond.
 
 use writecliff_host_interface::{CAUSES, TimeByCause};
 
 use crate::histogram::{BUCKETS, bucket_of, lower_bound, upper_bound};
 
-/// I/Os of one latency bucket.
+/// I/Os in one latency bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BucketCauses {
-    /// Bounds of their latencies, both inclusive.
+    /// Lower bound of the latencies, inclusive.
     pub lower_ns: u64,
-    /// Upper bound of their latencies, inclusive.
+    /// Upper bound of the latencies, inclusive.
     pub upper_ns: u64,
     /// Number of I/Os in the bucket.
     pub ios: u64,
-    /// Sum of their times by cause, in the order of `Cause::ALL`.
+    /// Total time of the I/Os by cause, in the order of `Cause::ALL`.
     pub spent_ns: [u64; CAUSES],
 }
 
@@ -29,10 +29,10 @@ struct BucketRow {
 
 const _: () = assert!(BUCKETS < u16::MAX as usize, "positions have 16 bits");
 
-/// Times by cause of the I/Os of one operation.
+/// Times by cause for the I/Os of one operation.
 #[derive(Clone, Debug)]
 pub struct LatencyCauses {
-    /// Position of each bucket in `rows`, plus 1; 0 if it is empty.
+    /// Position of each bucket in `rows`, plus 1; 0 if the bucket is empty.
     positions: Box<[u16; BUCKETS]>,
     rows: Vec<BucketRow>,
 }
@@ -44,7 +44,7 @@ impl Default for LatencyCauses {
 }
 
 impl LatencyCauses {
-    /// Records an I/O; `spent` must add up to its latency.
+    /// Records an I/O; the times in `spent` must add up to its latency.
     #[inline]
     pub fn record(&mut self, latency_ns: u64, spent: &TimeByCause) {
         debug_assert_eq!(spent.total().0, latency_ns, "causes do not add up: {spent:?}");
@@ -62,7 +62,7 @@ impl LatencyCauses {
         }
     }
 
-    /// Returns the non-empty buckets, ascending.
+    /// Returns the non-empty buckets in ascending order.
     pub fn buckets(&self) -> Vec<BucketCauses> {
         let filled = self.positions.iter().filter(|&&position| position > 0);
         let row = |&position: &u16| {
@@ -91,7 +91,8 @@ mod tests {
     }
 
     proptest! {
-        /// The rows are the buckets of a histogram of the same latencies, and no time is lost.
+        /// Tests that the rows match the buckets of a histogram of the same latencies, and that no
+        /// time is lost.
         #[test]
         fn rows_are_those_of_the_histogram(
             ios in prop::collection::vec((0_u64..1 << 40, 0_u64..1 << 20), 0..200),

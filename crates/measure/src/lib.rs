@@ -1,9 +1,9 @@
 //! Measurements of a step: latencies and activity over time.
 //!
-//! [`Histogram`] holds all latencies of a step, [`Quantile`] computes quantiles with confidence
-//! intervals, [`IntervalSeries`] holds the rows of the time series and [`Batches`] the batches from
-//! which the uncertainty of figures is computed. They do not depend on the source of the latencies:
-//! simulated drives, real drives and server tests share them.
+//! [`Histogram`] stores all latencies of a step, and [`Quantile`] computes quantiles with
+//! confidence intervals. [`IntervalSeries`] stores the rows of the time series, and [`Batches`] the
+//! batches that determine the uncertainty of figures. These types do not depend on the source of
+//! the latencies: simulated drives, real drives and server tests share them.
 
 pub mod batches;
 pub mod histogram;

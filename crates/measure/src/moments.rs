@@ -1,8 +1,8 @@
-//! Count, minimum, maximum, mean and standard deviation of whole numbers, exactly.
+//! Exact count, minimum, maximum, mean and standard deviation of integers.
 //!
 //! Sums are 128-bit integers, so the result does not depend on the order of the I/Os, and merging
-//! loses nothing. Sums of squares may wrap: the variance is computed modulo 2^128 and is correct as
-//! long as it fits into 128 bits, which holds for latencies below centuries.
+//! is lossless. Sums of squares may wrap. The variance is computed modulo 2^128 and is correct if
+//! it fits into 128 bits, which is the case for latencies below centuries.
 
 /// Running moments of the I/Os themselves, never of histogram buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Moments {
         self.sum_of_squares = self.sum_of_squares.wrapping_add((value * value).wrapping_mul(count));
     }
 
-    /// Adds the values of `other`.
+    /// Adds the values recorded in `other`.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
@@ -65,8 +65,7 @@ impl Moments {
         }
         assert!(min <= max && sd >= 0.0, "the caller checks what the tool reported");
         let n = u128::from(count);
-        // The tool reported a rounded mean of whole numbers; the nearest whole sum is the exact
-        // one.
+        // The tool reported a rounded mean of integers; the nearest integer sum is the exact sum.
         let sum = (mean * count as f64).round() as u128;
         let (quotient, rest) = (sum / n, sum % n);
         let central = (sd * sd * (count - 1) as f64).round() as u128;
@@ -101,7 +100,7 @@ impl Moments {
         Some((self.sum / n) as f64 + (self.sum % n) as f64 / n as f64)
     }
 
-    /// Returns the sample standard deviation (n - 1 in the denominator, as fio prints it); 0 for
+    /// Returns the sample standard deviation (n - 1 in the denominator, as in fio's output); 0 for
     /// one sample.
     pub fn sd(&self) -> Option<f64> {
         if self.count == 0 {
@@ -109,7 +108,8 @@ impl Moments {
         }
         let n = u128::from(self.count);
         let (quotient, rest) = (self.sum / n, self.sum % n);
-        // Sum of (x - quotient)^2: small numbers, so nothing cancels in floating point.
+        // The sum of (x - quotient)^2 consists of small numbers, so nothing cancels in floating
+        // point.
         let central = self
             .sum_of_squares
             .wrapping_sub(self.sum.wrapping_mul(2).wrapping_mul(quotient))
@@ -141,7 +141,8 @@ mod tests {
         assert_eq!(of(&[3]).sd(), Some(0.0));
     }
 
-    /// A mean of 10^18 with a spread of 1: sums of squares in `f64` would give 0 or worse.
+    /// Tests a mean of 10^18 with a spread of 1, where sums of squares in `f64` would give 0 or
+    /// worse.
     #[test]
     fn a_large_mean_does_not_swallow_the_spread() {
         let base = 9_000_000_000_000_000_000;

@@ -1,40 +1,41 @@
 //! Quantiles of a histogram, with confidence intervals.
 //!
-//! Point value: nearest rank. The `q` quantile of N sorted samples is number `ceil(q N)`, and its
-//! value the upper bound of its bucket, never above the exact maximum (a p99.9 above the maximum is
-//! a known fault of tools that print bucket bounds: fio issue 1984). Where fewer than one sample is
-//! expected beyond it, `N (1 - q) < 1`, there is no value: such a figure would only repeat the
-//! maximum.
+//! The point value is the nearest rank. The `q` quantile of N sorted samples is sample number
+//! `ceil(q N)`. Its value is the upper bound of its bucket, but never exceeds the exact maximum (a
+//! p99.9 above the maximum is a known fault of tools that print bucket bounds: fio issue 1984).
+//! If fewer than one sample is expected beyond the quantile, `N (1 - q) < 1`, there is no value
+//! because such a figure would only repeat the maximum.
 //!
-//! Interval: distribution-free, from order statistics. The number of samples at or below the true
-//! quantile is binomial (N, q), so the samples of ranks l and u enclose it with probability
-//! `P(l <= B < u)`; each tail gets at most 2.5 % (Hahn, Meeker: Statistical Intervals, 1991,
-//! section 5.2; David, Nagaraja: Order Statistics, 2003, section 7.1). It assumes independent
-//! samples. Latencies of neighbouring I/Os are not quite, so read it as the least uncertainty there
-//! is.
+//! The interval is distribution-free and based on order statistics. The number of samples at or
+//! below the true quantile is binomial (N, q), so the samples with ranks l and u enclose it with
+//! probability `P(l <= B < u)`; each tail is at most 2.5 % (Hahn, Meeker: Statistical Intervals,
+//! 1991, section 5.2; David, Nagaraja: Order Statistics, 2003, section 7.1). The interval assumes
+//! independent samples. Latencies of neighbouring I/Os are not fully independent, so the interval
+//! is a lower bound of the uncertainty.
 
 use crate::histogram::{Histogram, HistogramError};
 
-/// Probability of each tail of the 95 % interval.
+/// Probability in each tail of the 95 % interval.
 const TAIL: f64 = 0.025;
 /// The 97.5 % point of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
-/// Up to this variance N q (1 - q) the binomial ranks are exact (at most some 20 000 terms); above,
-/// the normal approximation with continuity correction is within one rank of them.
+/// Variance N q (1 - q) up to which the binomial ranks are exact (at most about 20 000 terms).
+/// Above this variance, the normal approximation with continuity correction is within one rank of
+/// the exact ranks.
 const EXACT_VARIANCE: f64 = 1e6;
 
-/// One quantile of a histogram.
+/// A quantile of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantile {
-    /// Share of the values that are at most this large, between 0 and 1.
+    /// Fraction of the values that are at most this large, between 0 and 1.
     pub q: f64,
     /// Number of samples.
     pub count: u64,
-    /// `None` if there are not enough samples.
+    /// Value in ns; `None` if there are not enough samples.
     pub value_ns: Option<u64>,
-    /// Lower end of the 95 % interval; `None` if the samples do not bound it from below.
+    /// Lower end of the 95 % interval; `None` if the samples do not provide a lower bound.
     pub low_ns: Option<u64>,
-    /// Upper end; `None` if the samples do not bound it from above.
+    /// Upper end of the 95 % interval; `None` if the samples do not provide an upper bound.
     pub high_ns: Option<u64>,
 }
 
@@ -59,13 +60,14 @@ impl Quantile {
     }
 }
 
-/// Returns `true` if at least one sample is expected beyond the quantile. `1 - 0.9` is not quite a
-/// tenth in binary, hence the margin: ten samples do support a p90.
+/// Returns `true` if at least one sample is expected beyond the quantile. `1 - 0.9` is not exactly
+/// a tenth in binary, so a margin is needed: ten samples do support a p90.
 fn has_support(count: u64, q: f64) -> bool {
     count as f64 * (1.0 - q) >= 1.0 - 1e-9
 }
 
-/// Returns `ceil(q N)`, tolerating the binary fraction: 0.07 of 100 samples is number 7, not 8.
+/// Returns `ceil(q N)` and tolerates the binary fraction: 0.07 of 100 samples is sample number 7,
+/// not 8.
 pub(crate) fn nearest_rank(count: u64, q: f64) -> u64 {
     debug_assert!(count > 0 && (0.0..=1.0).contains(&q), "quantile {q} of {count}");
     let exact = q * count as f64;
@@ -74,8 +76,8 @@ pub(crate) fn nearest_rank(count: u64, q: f64) -> u64 {
     (rank as u64).clamp(1, count)
 }
 
-/// Returns the ranks (from 1) of the samples that enclose the true quantile; `None` beyond the
-/// samples.
+/// Returns the ranks (from 1) of the samples that enclose the true quantile; `None` for a rank
+/// beyond the samples.
 fn interval_ranks(count: u64, q: f64) -> (Option<u64>, Option<u64>) {
     let n = count as f64;
     let (lower, upper) = if n * q * (1.0 - q) <= EXACT_VARIANCE {
@@ -90,7 +92,7 @@ fn interval_ranks(count: u64, q: f64) -> (Option<u64>, Option<u64>) {
 
 /// Returns the largest l with `P(B < l) <= TAIL` and the smallest u with `P(B >= u) <= TAIL`.
 ///
-/// Terms are built outwards from the mode by their ratios and then scaled by their sum, so no
+/// Terms are computed outwards from the mode by their ratios and then scaled by their sum, so no
 /// factorial is needed. Ten standard deviations (and 40 terms for the skewed, small cases) leave
 /// out less than 1e-17.
 fn exact_ranks(n: f64, q: f64) -> (f64, f64) {
@@ -167,7 +169,7 @@ mod tests {
         }
     }
 
-    /// fio issue 1984: clat p99.9 printed above clat max.
+    /// Regression test for fio issue 1984, where clat p99.9 was printed above clat max.
     #[test]
     fn no_quantile_exceeds_the_maximum() {
         let histogram = of(std::iter::repeat_n(1_000_001, 10_000));
@@ -184,7 +186,8 @@ mod tests {
         assert!((minute..minute + minute / 32).contains(&value), "{value}");
     }
 
-    /// The published ranks for medians, and the smallest sample with an upper bound for a p95.
+    /// Tests the published ranks for medians, and the smallest sample size with an upper bound for
+    /// a p95.
     #[test]
     fn ranks_agree_with_published_tables() {
         assert_eq!(interval_ranks(10, 0.5), (Some(2), Some(9)));
@@ -212,7 +215,7 @@ mod tests {
     fn intervals_cover_the_truth_as_often_as_they_claim() {
         let mut random = Prng::new(20_261_121);
         for (n, q) in [(50, 0.5_f64), (1000, 0.9), (5000, 0.99), (20_000, 0.999)] {
-            // Exponential latencies of mean 100 us.
+            // The latencies are exponential with a mean of 100 us.
             let truth = (-100_000.0 * (1.0 - q).ln()) as u64;
             let rounds = if n > 10_000 { 600 } else { 2000 };
             let mut inside = 0;
@@ -224,7 +227,8 @@ mod tests {
                 inside += u32::from(above && below);
             }
             let coverage = f64::from(inside) / f64::from(rounds);
-            // At least 95 % less three standard errors; buckets and whole ranks only add.
+            // The coverage is at least 95 % minus three standard errors; buckets and whole ranks
+            // can only increase it.
             assert!(
                 coverage >= 0.95 - 3.0 * (0.0475_f64 / f64::from(rounds)).sqrt(),
                 "{n} {q}: {coverage}"

@@ -1,12 +1,12 @@
 //! Detects a growing backlog of an open loop.
 //!
 //! The age of an I/O is the time from its intended arrival to its completion. While a drive keeps
-//! up with the schedule, ages vary around a level; under overload they grow by
-//! `requested / served - 1` seconds per second. The slope of the least-squares line of ages over
-//! arrivals therefore measures overload without a time series, and a burst that has drained does
-//! not affect the last ages.
+//! up with the schedule, ages vary around a constant level; under overload, they grow by `requested
+//! / served - 1` seconds per second. The slope of the least-squares line of ages over arrivals
+//! therefore measures overload without a time series. A burst that has drained does not affect the
+//! last ages.
 //!
-//! Sums are updated by Welford's method in the order of completion, so results are reproducible.
+//! Sums are updated by Welford's method in completion order, so results are reproducible.
 
 /// Number of completions whose ages represent the end of the schedule.
 const LAST: usize = 64;
@@ -26,10 +26,10 @@ pub struct ScheduleFit {
     recent: [u64; LAST],
 }
 
-/// Summary of the ages of the I/Os of an open loop.
+/// Summary of the I/O ages of an open loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Adherence {
-    /// Completed I/Os that had an intended arrival.
+    /// Number of completed I/Os that had an intended arrival.
     pub ios: u64,
     /// Time between the first and the last arrival of completed I/Os.
     pub span_ns: u64,
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn ages_of_an_overload_grow_by_what_is_not_served() {
-        // 10,000 I/Os per second arrive and 8,000 are served: I/O n completes at n / 8,000.
+        // 10,000 I/Os per second arrive and 8,000 are served. I/O n completes at n / 8,000.
         let overload = fit((0..10_000_u64).map(|n| (n * 100_000, n * 25_000)));
         assert!((overload.slope - 0.25).abs() < 1e-9, "{overload:?}");
         assert_eq!(overload.span_ns, 999_900_000);

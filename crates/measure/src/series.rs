@@ -1,9 +1,9 @@
 //! Time series: activity of each (job, operation) per interval of virtual time.
 //!
-//! An I/O belongs to the interval in which it completes; interval k of width w covers the times
+//! An I/O belongs to the interval in which it completes. Interval k of width w covers the times
 //! `(start + k w, start + (k + 1) w]`, so an I/O that completes at the end of a step is in the last
 //! row, not in a separate row. Intervals without I/Os get rows with 0 I/Os: a stalled drive must
-//! show as a zero, not as a gap.
+//! appear as a zero, not as a gap.
 
 use std::ops::Range;
 
@@ -12,53 +12,53 @@ use crate::moments::Moments;
 /// Columns of equal length, one row per (interval, cell).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns {
-    /// End of the interval, since the series' start.
+    /// End of the interval, since the start of the series.
     pub end_ns: Vec<u64>,
-    /// Index of the job in the step.
+    /// Job index in the step.
     pub job: Vec<u32>,
-    /// 0 read, 1 write, 2 trim.
+    /// 0 for read, 1 for write, 2 for trim.
     pub operation: Vec<u8>,
     /// I/Os that completed during the interval.
     pub ios: Vec<u64>,
-    /// Bytes of these I/Os.
+    /// Bytes transferred by these I/Os.
     pub bytes: Vec<u64>,
-    /// Mean latency; NaN without I/Os.
+    /// Mean latency; NaN if there are no I/Os.
     pub latency_mean_ns: Vec<f64>,
-    /// Maximum latency; 0 without I/Os.
+    /// Maximum latency; 0 if there are no I/Os.
     pub latency_max_ns: Vec<u64>,
-    /// Sample standard deviation; NaN without I/Os.
+    /// Sample standard deviation of the latency; NaN if there are no I/Os.
     pub latency_sd_ns: Vec<f64>,
-    /// Mean latency from the intended arrival; NaN without I/Os that have one.
+    /// Mean latency from the intended arrival; NaN if no I/O has an intended arrival.
     pub response_mean_ns: Vec<f64>,
-    /// Maximum latency from the intended arrival; 0 without such I/Os.
+    /// Maximum latency from the intended arrival; 0 if no I/O has an intended arrival.
     pub response_max_ns: Vec<u64>,
     /// Sample standard deviation of latencies from the intended arrival.
     pub response_sd_ns: Vec<f64>,
-    /// Write amplification of the whole drive during the interval; NaN where unknown.
+    /// Write amplification of the whole drive during the interval; NaN if unknown.
     pub waf: Vec<f64>,
-    /// Mean electrical power of the whole drive during the interval; NaN where unknown.
+    /// Mean electrical power of the whole drive during the interval; NaN if unknown.
     pub watts: Vec<f64>,
-    /// Temperature at the end of the interval, in degrees Celsius; NaN where unknown.
+    /// Temperature at the end of the interval in degrees Celsius; NaN if unknown.
     pub celsius: Vec<f64>,
 }
 
-/// Activity of the whole drive during an interval; NaN where unknown.
+/// Activity of the whole drive during an interval; NaN if unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeDrive {
     /// Write amplification.
     pub waf: f64,
     /// Mean electrical power.
     pub watts: f64,
-    /// Temperature at the end of the interval, in degrees Celsius.
+    /// Temperature at the end of the interval in degrees Celsius.
     pub celsius: f64,
 }
 
-/// A row per interval: an operation that a job may issue.
+/// Cell: an operation that a job may issue, with one row per interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Index of the job in the step.
+    /// Job index in the step.
     pub job: u32,
-    /// 0 read, 1 write, 2 trim.
+    /// 0 for read, 1 for write, 2 for trim.
     pub operation: u8,
 }
 
@@ -111,7 +111,8 @@ impl IntervalSeries {
         self.end_ns
     }
 
-    /// Returns `true` if `now_ns` lies beyond the open interval: call [`Self::advance`] first.
+    /// Returns `true` if `now_ns` lies beyond the open interval, in which case [`Self::advance`]
+    /// must be called first.
     #[inline]
     pub fn is_due(&self, now_ns: u64) -> bool {
         now_ns > self.end_ns
@@ -123,7 +124,7 @@ impl IntervalSeries {
         self.end_ns - self.width_ns
     }
 
-    /// Counts a completion in cell number `cell` (the order given to [`Self::new`]).
+    /// Counts a completion in cell number `cell` (in the order passed to [`Self::new`]).
     #[inline]
     pub fn record(&mut self, cell: usize, bytes: u64, latency_ns: u64) {
         let accumulator = &mut self.cells[cell];
@@ -131,7 +132,7 @@ impl IntervalSeries {
         accumulator.latency.record(latency_ns);
     }
 
-    /// Adds the time from the intended arrival of a completion that was counted.
+    /// Adds the time from the intended arrival of a completion that has already been counted.
     #[inline]
     pub fn record_response(&mut self, cell: usize, response_ns: u64) {
         let accumulator = &mut self.cells[cell];
@@ -139,7 +140,7 @@ impl IntervalSeries {
         debug_assert!(accumulator.response.count() <= accumulator.latency.count());
     }
 
-    /// Returns the bytes and latencies of each cell in the open interval, in the order given to
+    /// Returns the bytes and latencies of each cell in the open interval, in the order passed to
     /// [`Self::new`].
     pub fn open_cells(&self) -> impl Iterator<Item = (u64, &Moments)> + Clone {
         self.cells.iter().map(|cell| (cell.bytes, &cell.latency))
@@ -162,7 +163,7 @@ impl IntervalSeries {
         }
     }
 
-    /// Returns `true` if the rows until `now_ns` fit into the series; check before
+    /// Returns `true` if the rows until `now_ns` fit into the series; call before
     /// [`Self::advance`].
     pub fn has_room(&self, now_ns: u64) -> bool {
         let due = now_ns.saturating_sub(self.end_ns).div_ceil(self.width_ns).saturating_add(1);
@@ -170,8 +171,8 @@ impl IntervalSeries {
         rows.saturating_add(self.columns.end_ns.len() as u64) <= self.rows_max
     }
 
-    /// Closes every interval that ends before `now_ns`. `drive` is called once for each, with its
-    /// end on the caller's clock, and returns the activity since the previous call.
+    /// Closes every interval that ends before `now_ns`. `drive` is called once per interval, with
+    /// the interval's end on the caller's clock, and returns the activity since the previous call.
     pub fn advance(&mut self, now_ns: u64, mut drive: impl FnMut(u64) -> WholeDrive) {
         while self.is_due(now_ns) {
             let whole = drive(self.end_ns);
@@ -180,7 +181,8 @@ impl IntervalSeries {
         }
     }
 
-    /// Closes all intervals up to `now_ns`, the last one possibly short, and returns the rows.
+    /// Closes all intervals up to `now_ns`, where the last interval may be short, and returns the
+    /// rows.
     pub fn finish(mut self, now_ns: u64, mut drive: impl FnMut(u64) -> WholeDrive) -> Columns {
         assert!(now_ns >= self.start_ns, "a series ends before it starts");
         self.advance(now_ns, &mut drive);

@@ -1,4 +1,4 @@
-//! Admin commands: the list of supported commands, and commands without a separate file.
+//! Admin commands: the list of supported commands, and commands that have no file of their own.
 
 use crate::command::{Entry, Request};
 use crate::controller::Kind;
@@ -66,14 +66,14 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
     }
 }
 
-/// Checks that the host's buffer can hold the whole data structure.
+/// Checks that the host's buffer is large enough for the whole data structure.
 pub(crate) fn whole_page(request: Request<'_>, bytes: usize) -> Result<(), Refusal> {
     let fits = request.buffer as usize >= bytes;
     if fits { Ok(()) } else { Err(Refusal::at(Status::DATA_SGL_LENGTH, 24)) }
 }
 
-/// Aborts an event request. Other commands are being executed by the drive and complete normally;
-/// bit 0 of the result then reports that the command was not aborted.
+/// Aborts an asynchronous event request. The drive already executes other commands, which complete
+/// normally; bit 0 of the result then reports that the command was not aborted.
 fn abort(context: &mut Context<'_>, entry: Entry<'_>) -> Answer {
     let (queue, command_id) = (entry.word(40), entry.word(42));
     let was_aborted = queue == 0 && context.controller.events.abort(command_id);

@@ -1,11 +1,11 @@
-//! Submission queue entries, the work that they cause, and completion queue entries.
+//! Submission queue entries, the work that they trigger, and completion queue entries.
 
 use crate::page::read;
 use crate::status::{Refusal, Status};
 
-/// Size of a submission queue entry.
+/// Size of a submission queue entry in bytes.
 pub const ENTRY_BYTES: usize = 64;
-/// Largest transfer of a command, reported as MDTS.
+/// Maximum transfer size of a command, reported as MDTS.
 pub const MAX_TRANSFER: u32 = 1 << 20;
 /// The drive's only namespace.
 pub const NSID: u32 = 1;
@@ -43,7 +43,7 @@ impl Entry<'_> {
         read(self.0, number * 4).map_or(0, u32::from_le_bytes)
     }
 
-    /// Returns command dwords `number` and `number` + 1 as one number.
+    /// Returns command dwords `number` and `number` + 1 as one 64-bit number.
     pub fn quadword(self, number: usize) -> u64 {
         u64::from(self.dword(number)) | u64::from(self.dword(number + 1)) << 32
     }
@@ -64,14 +64,14 @@ impl Entry<'_> {
     }
 }
 
-/// A command as a transport received it.
+/// A command as received by a transport.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// Submission queue entry.
     pub entry: Entry<'a>,
     /// Data from the host, if the command transfers data to the controller.
     pub data: &'a [u8],
-    /// Size of the host's buffer in bytes, according to the command's data pointer.
+    /// Size of the host's buffer in bytes, as specified by the command's data pointer.
     pub buffer: u32,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A range of bytes of the drive.
+/// Byte range of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// First byte.

@@ -38,7 +38,7 @@ fn invalid_values_are_rejected() {
         (
             "retries = 3",
             "retries = 3\nrecalibration_radii = 3",
-            "recalibration_radii needs recalibration_interval",
+            "recalibration_radii requires recalibration_interval",
         ),
         ("\"0 %\"", "\"90 %\"", "outside 0 % to 50 %"),
     ] {

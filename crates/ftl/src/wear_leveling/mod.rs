@@ -1,4 +1,4 @@
-//! Wear-levelling policies: choice of the free unit to open, and relocation of cold data.
+//! Wear-levelling policies: selection of the free unit to open, and relocation of cold data.
 
 mod static_;
 
@@ -10,22 +10,22 @@ use writecliff_flash::Wear;
 use crate::UnitTable;
 use crate::table::Among;
 
-/// The policies, as named in device files.
+/// Wear-levelling policies, as named in device files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WearPolicy {
     /// No wear levelling: opens the unit that has been free longest.
     None,
-    /// Opens the least worn free unit; of several, the unit freed first.
+    /// Opens the least worn free unit; ties go to the unit freed first.
     Dynamic,
-    /// Dynamic; in addition, when the erase count of a closed unit lags the mean by more than
-    /// `threshold`, relocates its (cold) data to the most worn free unit.
+    /// Like dynamic wear levelling. In addition, if the erase count of a closed unit lags the mean
+    /// by more than `threshold`, relocates the unit's (cold) data to the most worn free unit.
     #[allow(missing_docs, reason = "the variant defines it")]
     Static { threshold: u32 },
 }
 
 impl WearPolicy {
-    /// Takes a unit from `free`, which is in order of becoming free. `cold` is `true` for cold
-    /// data.
+    /// Removes a unit from `free`, which is in the order in which units became free. `cold` is
+    /// `true` for cold data.
     pub fn take(
         self,
         free: &mut VecDeque<ReclaimUnitId>,
@@ -43,7 +43,8 @@ impl WearPolicy {
     }
 
     /// Returns a closed unit of `among` whose data should be relocated because its blocks lag in
-    /// wear. `since_last` is the number of reclaim-unit erases since the last such relocation.
+    /// wear. `since_last` is the number of reclaim unit erases since the last relocation for wear
+    /// levelling.
     pub fn cold_unit(
         self,
         table: &UnitTable,
@@ -61,7 +62,7 @@ impl WearPolicy {
         }
     }
 
-    /// Returns the policy as in device files, with its parameter.
+    /// Returns the policy in device file notation, with its parameter.
     pub fn name(self) -> String {
         match self {
             Self::None => "none".to_owned(),

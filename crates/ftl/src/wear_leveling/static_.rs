@@ -1,6 +1,7 @@
-//! Static wear levelling: blocks with cold data are not erased while others wear out. Cold data are
-//! therefore relocated to the most worn free unit, and their less worn blocks return to circulation
-//! (the cold-data migration surveyed by Gal and Toledo, ACM Computing Surveys 37(2), 2005).
+//! Static wear levelling, because blocks with cold data are not erased while other blocks wear out.
+//! Cold data are therefore relocated to the most worn free unit, and the less worn blocks return to
+//! circulation (the cold-data migration surveyed by Gal and Toledo, ACM Computing Surveys 37(2),
+//! 2005).
 
 use std::collections::VecDeque;
 
@@ -10,7 +11,7 @@ use writecliff_flash::Wear;
 use crate::UnitTable;
 use crate::table::Among;
 
-/// At least this many erases between relocations, which bounds the write amplification that wear
+/// Minimum number of erases between relocations, which limits the write amplification that wear
 /// levelling adds.
 const ERASES_BETWEEN_MOVES: u64 = 16;
 
@@ -30,7 +31,7 @@ pub(super) fn cold_unit(
     }
     let counts = &wear.erases[among.units.start as usize..among.units.end as usize];
     let mean = counts.iter().map(|&n| u64::from(n)).sum::<u64>() / counts.len() as u64;
-    // Choose the oldest data among the less worn units: a unit that is rewritten frequently is
+    // Select the oldest data among the less worn units: a unit that is rewritten frequently is
     // already in circulation and will catch up by itself.
     table
         .candidates(among)

@@ -1,5 +1,5 @@
-//! Compares the FTL with a plain map under random operations. All invariants are checked along the
-//! way, and a sink that models the flash checks that the FTL's operations are legal.
+//! Compares the FTL with a plain map under random operations. All invariants are checked during the
+//! test, and a sink that models the flash checks that the FTL's operations are legal.
 
 use std::collections::BTreeMap;
 
@@ -53,8 +53,8 @@ fn config(gc: GcPolicy, gc_destination: GcDestination, wear: WearPolicy) -> FtlC
     }
 }
 
-/// Checks the rules of flash: a unit is erased before it is programmed, and programmed in order and
-/// only once.
+/// Checks the rules of flash: a unit must be erased before it is programmed, and programmed in
+/// order and only once.
 #[derive(Default)]
 struct Flash {
     /// Units programmed since the last erase, by reclaim unit.
@@ -118,7 +118,7 @@ fn rare_step() -> impl Strategy<Value = Step> {
 struct Bench {
     ftl: Ftl,
     flash: Flash,
-    /// Stream of the last write of every mapped page.
+    /// Stream of the last write to each mapped page.
     model: BTreeMap<u32, u16>,
 }
 

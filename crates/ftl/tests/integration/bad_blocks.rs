@@ -1,4 +1,4 @@
-//! Bad blocks against closed forms, and until the spare space is exhausted.
+//! Tests bad blocks against closed forms, and until the spare space is exhausted.
 
 use writecliff_base::codec::{StateReader, StateWriter};
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
@@ -56,7 +56,7 @@ fn drive(bad_blocks: BadBlocksConfig, user: u32, seed: u64) -> Ftl {
     Ftl::new(geometry, config).unwrap()
 }
 
-/// Writes at random until the mean erase count is `cycles` or the drive is read-only.
+/// Writes randomly until the mean erase count is `cycles` or the drive is read-only.
 fn wear_out(ftl: &mut Ftl, cycles: f64, random: &mut Prng) {
     let user = u64::from(ftl.user_slots());
     while ftl.wear().summary().mean < cycles && !ftl.is_read_only() {
@@ -90,7 +90,7 @@ fn factory_bad_blocks_are_as_many_as_said_and_cost_what_the_worst_position_has()
         let ftl = drive(bad(share, 0.0, true), 40, seed);
         ftl.check_invariants().unwrap();
         near(value(&ftl, "factory_bad_blocks"), blocks * share, (blocks * share).sqrt());
-        // Only the worst position counts, so far fewer units are dropped than blocks are bad.
+        // Only the worst position counts, so far fewer units are dropped than there are bad blocks.
         assert!(value(&ftl, "dropped_units") <= 9.0);
         let alone = drive(bad(share, 0.0, false), 40, seed);
         alone.check_invariants().unwrap();
@@ -127,7 +127,7 @@ fn the_drive_becomes_read_only_when_the_spare_is_used_up_and_not_before() {
         wear_out(&mut ftl, 100.0 * f64::from(RATED), &mut Prng::new(1));
         assert!(ftl.is_read_only());
         assert!(value(&ftl, "available_spare_pct").abs() < 1e-9);
-        // Later internal writes keep the state consistent.
+        // Internal writes after that point keep the state consistent.
         let user = ftl.user_slots();
         for n in 0..4 * user {
             ftl.write(Lpn(n % user), StreamId::DEFAULT, 4096, &mut FastForward);

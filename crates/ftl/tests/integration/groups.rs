@@ -1,4 +1,4 @@
-//! Reclaim groups, each of which behaves like a drive of its own size.
+//! Tests that each reclaim group behaves like a drive of the group's size.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use writecliff_ftl::{FastForward, Ftl, FtlConfig, GcPacing, theory};
 
 use crate::support::plain;
 
-/// Returns a geometry of single-plane dies with SLC pages of one slot; a reclaim unit has `pages`
-/// slots on each die.
+/// Returns a geometry of single-plane dies with SLC pages of one slot, where a reclaim unit has
+/// `pages` slots on each die.
 fn geometry(dies: u32, blocks: u32, pages: u32, groups: u32) -> Geometry {
     let shape = Shape {
         channels: 2,
@@ -30,7 +30,7 @@ fn geometry(dies: u32, blocks: u32, pages: u32, groups: u32) -> Geometry {
     Geometry::new(shape).unwrap().with_reclaim_groups(groups).unwrap()
 }
 
-/// Writes a slot as a drive does; returns the stream to which it went.
+/// Writes a slot as a drive does, and returns the stream that received it.
 fn write(ftl: &mut Ftl, lpn: u32, stream: u16) -> u16 {
     let chosen = ftl.choose_stream(StreamId(stream));
     ftl.write(Lpn(lpn), chosen, 4096, &mut FastForward);
@@ -44,8 +44,8 @@ fn group_of(ftl: &Ftl, lpn: u32) -> u32 {
 const UNITS: u32 = 1024;
 const SLOTS: u32 = 64;
 
-/// Returns two groups of 1024 units of 64 slots, each filled up to the over-provisioning `op`;
-/// their logical pages are consecutive.
+/// Returns two groups of 1024 units with 64 slots each, filled to the over-provisioning `op`; their
+/// logical pages are consecutive.
 fn two_groups(op: [f64; 2]) -> (Ftl, [u32; 2]) {
     // Garbage collection keeps four units of each group idle.
     let pages = op.map(|op| (f64::from((UNITS - 4) * SLOTS) / (1.0 + op)) as u32);
@@ -108,8 +108,7 @@ fn a_group_that_is_not_written_is_not_erased() {
 #[test]
 fn what_a_full_group_cannot_hold_goes_to_the_one_with_most_room() {
     let geometry = geometry(4, 64, 8, 4);
-    // Each group has 512 slots, of which 15 units are reserved for garbage collection and open
-    // units.
+    // Each group has 512 slots; 15 units are reserved for garbage collection and open units.
     let mut ftl = Ftl::new(geometry, plain(4 * 8 * 48, 8)).unwrap();
     let user = ftl.user_slots();
     // All writes go to handle 1 of group 2.
@@ -128,7 +127,7 @@ fn what_a_full_group_cannot_hold_goes_to_the_one_with_most_room() {
     assert_eq!(ftl.mapped_slots(), u64::from(user));
 }
 
-/// The choice scans all reclaim units, so it is not made for each slot.
+/// The selection scans all reclaim units, so it is not repeated for each slot.
 #[test]
 fn data_stay_in_the_chosen_group_until_the_reclaim_unit_is_full() {
     const UNIT: u32 = 8;
@@ -172,8 +171,8 @@ fn policies() -> impl Strategy<Value = (GcPolicy, GcDestination, GcPacing, WearP
     (gc, destination, pacing, wear)
 }
 
-/// A victim of background collection used to wait while the host filled the unit that receives its
-/// data. Then no unit was free for the rest of the victim.
+/// Regression test: a victim of background collection used to wait while the host filled the unit
+/// that receives its data. In this case, no unit was free for the remaining data of the victim.
 #[test]
 fn background_collection_leaves_the_host_its_reserve() {
     let (user, streams) = (1024, 8);
@@ -201,8 +200,8 @@ fn background_collection_leaves_the_host_its_reserve() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Under any load, data stay in their group until the host overwrites them in another, no data
-    /// are lost, and a restored drive continues like the saved one.
+    /// Tests under any load that data stay in their group until the host overwrites them in
+    /// another, that no data are lost, and that a restored drive continues like the saved drive.
     #[test]
     fn groups_keep_their_data(
         (gc, gc_destination, gc_pacing, wear) in policies(),

@@ -1,6 +1,7 @@
 //! Tests of the FTL against simple models and against theory.
 //!
-//! All tests are one program, because each further program would link the whole simulator again.
+//! All tests are in one program because each additional program would link the whole simulator
+//! again.
 
 mod against_a_plain_map;
 mod bad_blocks;

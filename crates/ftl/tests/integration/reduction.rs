@@ -84,7 +84,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Model of the host's data: an id for the data of each page, and their compressed size.
+/// Model of the host data: a data ID for each page, and the compressed size.
 struct Model {
     pages: BTreeMap<u32, (u32, u32)>,
     written: u32,
@@ -187,7 +187,7 @@ proptest! {
                 model.check(&ftl);
             }
         }
-        // Overwrite the drive so that GC runs in any case.
+        // Overwrite the drive so that GC always runs.
         for n in 0..6 * USER {
             let lpn = n.wrapping_mul(2_654_435_761) % USER;
             let sectors = 5 + n % 4;
@@ -216,8 +216,8 @@ fn irreducible_data_are_stored_as_without_reduction() {
     assert_eq!(sectors, reducing.table().valid);
 }
 
-/// Returns a drive of 2,048 units of 256 slots; its over-provisioning covers only what GC
-/// circulates through, as in theory.
+/// Returns a drive of 2,048 units with 256 slots each, whose over-provisioning covers only the
+/// space that GC circulates through, as in theory.
 fn wide(gc: GcPolicy, overprovision: f64, duplicates: bool) -> Ftl {
     let units = 2048_u32;
     let shape = Shape {
@@ -242,8 +242,8 @@ fn wide(gc: GcPolicy, overprovision: f64, duplicates: bool) -> Ftl {
     Ftl::new(Geometry::new(shape).unwrap(), config).unwrap()
 }
 
-/// Returns the number of sectors allocated per sector that the host wrote, measured over as many
-/// overwrites of the capacity as there were for warm-up.
+/// Returns the number of sectors allocated per sector written by the host, measured over the same
+/// number of capacity overwrites as the warm-up.
 fn waf(ftl: &mut Ftl, passes: u32, mut content: impl FnMut(&mut Prng, u32) -> Content) -> f64 {
     let user = ftl.user_slots();
     let mut random = Prng::new(11);
@@ -269,8 +269,8 @@ fn within(measured: f64, theory: f64, share: f64) {
     assert!(error.abs() < share, "{measured} for {theory}: {:+.2} %", 100.0 * error);
 }
 
-/// With data of one compressed size `c`, the flash holds 1/c pieces per slot. Greedy GC then has
-/// the resulting over-provisioning and 1/c times as many pieces per block.
+/// If all data have the compressed size `c`, the flash holds 1/c pieces per slot. Greedy GC then
+/// has the resulting over-provisioning and 1/c times as many pieces per block.
 #[test]
 fn compressed_data_of_one_size_follow_the_greedy_theory() {
     for (sectors, pieces) in [(4_u32, 512), (2, 1024)] {
@@ -282,8 +282,8 @@ fn compressed_data_of_one_size_follow_the_greedy_theory() {
     }
 }
 
-/// For FIFO only the volume between writes matters, so sizes may be mixed. Space at the end of a
-/// unit into which no piece fits is lost.
+/// For FIFO, only the volume between writes matters, so sizes may be mixed. Space at the end of a
+/// unit is lost if no piece fits.
 #[test]
 fn a_mix_of_sizes_follows_the_fifo_theory() {
     let mut ftl = wide(GcPolicy::Fifo, 0.07, false);

@@ -1,4 +1,4 @@
-//! Tests streams and the division of spare space between them on small drives, against theory.
+//! Tests streams and the division of spare space between streams on small drives, against theory.
 
 use writecliff_base::codec::{StateReader, StateWriter};
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
@@ -27,7 +27,7 @@ fn drive(streams: u16, gc_destination: GcDestination, spare: SparePolicy) -> Ftl
         one_shot: false,
     };
     let gc_high_watermark = 4;
-    // GC keeps one more unit idle for every open unit beyond two.
+    // GC keeps one additional unit idle for every open unit beyond two.
     let open = if gc_destination == GcDestination::PerStream { 2 * u32::from(streams) } else { 2 };
     let circulating = f64::from((UNITS - gc_high_watermark - (open - 2)) * SLOTS);
     let user_slots = (circulating / (1.0 + OP)) as u32;
@@ -36,7 +36,7 @@ fn drive(streams: u16, gc_destination: GcDestination, spare: SparePolicy) -> Ftl
     Ftl::new(Geometry::new(shape).unwrap(), config).unwrap()
 }
 
-/// A host with one class of data per stream: (share of the data, share of the writes).
+/// A host with one data class per stream: (fraction of the data, fraction of the writes).
 struct Host {
     classes: Vec<(f64, f64)>,
     random: Prng,
@@ -62,7 +62,7 @@ impl Host {
         }
     }
 
-    /// Overwrites `passes` times the capacity at random; returns the write amplification.
+    /// Overwrites the capacity `passes` times at random and returns the write amplification.
     fn overwrite(&mut self, ftl: &mut Ftl, passes: f64) -> f64 {
         let before = *ftl.counters();
         for _ in 0..(passes * f64::from(ftl.user_slots())) as u64 {
@@ -157,7 +157,7 @@ fn sequential_streams_get_no_useless_spare_space() {
     let user = ftl.user_slots();
     both(&mut host, &mut ftl, 4 * user);
     let waf = both(&mut host, &mut ftl, 3 * user);
-    // All spare space except a unit or two belongs to the random stream.
+    // All spare space except for one or two units belongs to the random stream.
     let best = 0.5 + 0.5 * theory::greedy(0.5 / (0.5 + OP), SLOTS);
     assert!((waf / best - 1.0).abs() < 0.03, "{waf} v {best}");
     assert!(spare_of(&ftl, 0) <= 2 * SLOTS, "{}", spare_of(&ftl, 0));
@@ -189,7 +189,7 @@ fn sequential_writers_with_streams_have_no_amplification_with_any_gc_destination
     }
 }
 
-/// The drive's measurements are saved, and a restored drive continues identically.
+/// Tests that the drive's measurements are saved, and that a restored drive continues identically.
 #[test]
 fn measurements_are_saved_and_deterministic() {
     let classes = [(0.2, 0.8), (0.8, 0.2)];

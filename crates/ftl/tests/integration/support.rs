@@ -1,4 +1,4 @@
-//! Helpers shared by the tests.
+//! Helper functions shared by the tests.
 
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
@@ -7,7 +7,7 @@ use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FtlConfig, GcPacing};
 
 /// Returns a configuration with greedy garbage collection in small steps and without wear
-/// levelling, as theory assumes.
+/// levelling, as assumed in theory.
 pub(crate) fn plain(user_slots: u32, streams: u16) -> FtlConfig {
     FtlConfig {
         user_slots: user_slots.into(),

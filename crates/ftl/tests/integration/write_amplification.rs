@@ -1,5 +1,5 @@
-//! Tests write amplification against theory on drives small enough for every test run. The full
-//! table is `writecliff lab validate waf`.
+//! Tests write amplification against theory, on drives small enough for every test run. `writecliff
+//! lab validate waf` produces the full table.
 
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
@@ -38,8 +38,8 @@ fn steady_waf(gc: GcPolicy, gc_pacing: GcPacing) -> f64 {
     waf_of(gc, gc_pacing, 10)
 }
 
-/// Returns the write amplification over the second half of twice `overwrites` overwrites of the
-/// drive.
+/// Overwrites the drive twice `overwrites` times and returns the write amplification over the
+/// second half.
 fn waf_of(gc: GcPolicy, gc_pacing: GcPacing, overwrites: u64) -> f64 {
     let mut ftl = ftl(gc, gc_pacing, 1);
     let user = ftl.user_slots();
@@ -90,7 +90,7 @@ fn relocating_much_at_once_does_not_change_random_write_amplification() {
     }
 }
 
-/// Returns the largest number of slots that one host write relocates in steady state.
+/// Returns the maximum number of slots that one host write relocates in steady state.
 fn largest_burst(gc_pacing: GcPacing) -> u64 {
     let mut ftl = ftl(GcPolicy::Greedy, gc_pacing, 1);
     let user = ftl.user_slots();
@@ -139,7 +139,8 @@ fn one_stream_per_sequential_writer_gives_no_amplification() {
     let mut ftl = ftl(GcPolicy::Greedy, GcPacing::Incremental, 4);
     let user = u64::from(ftl.user_slots());
     let mut sink = FastForward;
-    // Four writers, each cycling through its own range, at lifetimes 1 : 10 : 33 : 55.
+    // The workload has four writers, each cycling through a separate range, at lifetimes 1 : 10 :
+    // 33 : 55.
     let ranges: Vec<(u64, u64)> = {
         let total = 99;
         let mut start = 0;

@@ -1,4 +1,4 @@
-//! Rate-driven loads: the I/Os of the simulator's host.
+//! Tests that rate-driven workloads issue the same I/Os as the simulator's host.
 
 use writecliff_base::Bytes;
 use writecliff_issuer::generated::{Generated, lanes, times};
@@ -101,7 +101,7 @@ fn schedules_and_counts_start_again_after_a_ramp() {
     let job = JobSpec { ramp_ns, start_delay_ns, ios: Some(3), ..rated("j", 100.0) };
     let spec = workload(vec![job]);
     let due_ms: Vec<u64> = all(&spec).iter().map(|io| io.due_ns / MS).collect();
-    // Three I/Os are an end in the ramp, too.
+    // Three I/Os are also an end condition during the ramp.
     assert_eq!(due_ms, [10, 20, 30]);
     let job = JobSpec { ramp_ns, start_delay_ns, ios: Some(6), ..rated("j", 100.0) };
     let due_ms: Vec<u64> = all(&workload(vec![job])).iter().map(|io| io.due_ns / MS).collect();

@@ -1,4 +1,5 @@
-//! I/Os on a temporary file: each exactly once, at its time, with its data, and what ends them.
+//! Tests with I/Os on a temporary file: each I/O is issued exactly once, on time and with its data;
+//! also tests the end conditions.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -18,7 +19,8 @@ mod traced;
 
 const MS: u64 = 1_000_000;
 
-/// A file of this many bytes, each the low byte of the number of its 4 KiB block; gone at the end.
+/// A temporary file of this many bytes, where each byte is the low byte of the number of its 4 KiB
+/// block.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -180,18 +182,18 @@ fn an_error_of_the_drive_ends_it_and_is_told() {
         let later = (1..50).map(|n| io(200 * MS + n * MS, Operation::Read, 0, 4096));
         [io(0, Operation::Read, 0, 4096), bad].into_iter().chain(later).collect::<Vec<_>>()
     };
-    // Behind the end of the file nothing is read: less than was asked for.
+    // Reads beyond the end of the file return fewer bytes than requested.
     let bad = io(MS, Operation::Read, 8 << 20, 4096);
     let (measured, _) = issued(&file.open(false), one_lane(8), ios(bad));
     let failure = measured.failure.unwrap();
     assert_eq!((failure.io, failure.errno, failure.moved), (bad, 0, 0));
     assert_eq!(measured.jobs[0].operations[0].ios, 1, "no more is issued");
-    // Direct I/O refuses an address within a sector.
+    // Direct I/O rejects an address within a sector.
     let bad = io(MS, Operation::Read, 100, 4096);
     let (measured, done) = issued(&file.open(false), one_lane(8), ios(bad));
     assert_eq!(measured.failure.unwrap().errno, libc::EINVAL);
     assert_eq!(done.iter().find(|record| record.io == bad).unwrap().result, -libc::EINVAL);
-    // A descriptor for reading cannot write.
+    // A read-only descriptor cannot write.
     let bad = io(MS, Operation::Write, 0, 4096);
     let (measured, _) = issued(&file.open(false), one_lane(8), ios(bad));
     assert_eq!(measured.failure.unwrap().errno, libc::EBADF);
@@ -220,7 +222,7 @@ fn each_job_has_its_own_time() {
     let what =
         Issue { target, lanes: (0..4).map(lane).collect(), jobs, interval_ns: 10 * MS, seed: 5 };
     let measured = issue(&what, feed, &Shared::new(false)).unwrap();
-    // Later than these only if the machine stalls for longer than the I/Os leave.
+    // The times are later only if the machine stalls for longer than the gaps between the I/Os.
     let times: Vec<_> = measured.jobs.iter().map(|job| (job.began_ns, job.elapsed_ns)).collect();
     assert!(times[0].0 == 0 && times[0].1 >= 30 * MS);
     assert!(times[1].0 == 5 * MS && times[1].1 >= 35 * MS);
@@ -267,7 +269,7 @@ fn a_stop_waits_for_what_is_in_flight_and_keeps_the_results() {
     assert_eq!((measured.abandoned, measured.failures), (0, 0));
 }
 
-/// Returns the number of memory mappings that are large enough for the I/O buffers.
+/// Returns the number of memory mappings that are large enough to be I/O buffers.
 fn large_mappings() -> usize {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let address = |text: &str| u64::from_str_radix(text, 16).unwrap();
@@ -278,7 +280,7 @@ fn large_mappings() -> usize {
     maps.lines().filter(|line| length(line) >= 128 << 20).count()
 }
 
-/// Runs in its own process, because the issuers of concurrent tests also map I/O buffers.
+/// The test runs in its own process because the issuers of concurrent tests also map I/O buffers.
 #[test]
 fn memory_that_abandoned_ios_may_still_use_stays_mapped() {
     const ALONE: &str = "WRITECLIFF_TEST_ALONE";
@@ -293,7 +295,7 @@ fn memory_that_abandoned_ios_may_still_use_stays_mapped() {
     let (measured, _) =
         issued(&file.open(false), one_lane(8), vec![io(0, Operation::Read, 0, 4096)]);
     assert_eq!((measured.abandoned, large_mappings()), (0, before));
-    // A read of an empty pipe never ends.
+    // A read from an empty pipe never completes.
     let (pipe, _writer) = std::io::pipe().unwrap();
     let (mut feeder, feed) = feed();
     assert!(feeder.add(io(0, Operation::Read, 0, 4096)));

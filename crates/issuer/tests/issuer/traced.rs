@@ -1,4 +1,4 @@
-//! Traces fitted to a drive.
+//! Tests fitting traces to a drive.
 
 use writecliff_issuer::traced::{Fit, Fitted, Fitting, Outside};
 use writecliff_issuer::{Io, LENGTH_MAX_BYTES, Operation};

@@ -1,4 +1,4 @@
-//! Batches of known I/Os, and that none is lost.
+//! Tests the batches of known I/Os, and that no I/O is lost.
 
 use proptest::prelude::*;
 use writecliff_base::Prng;
@@ -7,7 +7,7 @@ use super::*;
 
 const NOTHING: BytesWritten = BytesWritten { host: 0.0, nand: 0.0 };
 
-/// Totals of one operation that only knows its histogram.
+/// Totals of one operation that stores only its histogram.
 fn totals(histogram: &Histogram) -> impl Iterator<Item = Totals<'_>> + Clone {
     std::iter::once(Totals {
         job: 0,
@@ -20,7 +20,7 @@ fn totals(histogram: &Histogram) -> impl Iterator<Item = Totals<'_>> + Clone {
     })
 }
 
-/// Runs I/Os that complete at these times with these latencies.
+/// Runs I/Os that complete at the given times with the given latencies.
 fn run(ios: &[(u64, u64)], end_ns: u64) -> BatchColumns {
     let mut batches = Batches::new(0, 1, NOTHING);
     let mut histogram = Histogram::new();
@@ -54,7 +54,8 @@ fn batches_are_joined_when_there_are_too_many() {
     assert_eq!(columns.width_ns.len(), 125);
     assert!(columns.width_ns.iter().all(|&width| width == 80_000_000));
     assert!(columns.ios.iter().all(|&ios| ios == 8));
-    // A tenth of the I/Os is slower, to the width of a bucket: the last 100 of 1000, 8 in a batch.
+    // A tenth of the I/Os are slower, within the width of a bucket: the last 100 of 1000, 8 in a
+    // batch.
     let slower = &columns.slower[1];
     assert_eq!(slower[..110], [0; 110]);
     assert_eq!(slower[115..], [8; 10]);
@@ -74,7 +75,8 @@ fn a_restart_forgets_what_was_before() {
     let mut histogram = Histogram::new();
     histogram.record(5);
     batches.close(50_000_000, totals(&histogram), NOTHING);
-    // Another job's results continue, and only those after the restart are of the first batch.
+    // Another job's results continue, and only its results after the restart belong to the first
+    // batch.
     for (before, mut after) in [Histogram::new(), histogram].map(|of| (of.clone(), of)) {
         batches.restart(50_000_000, totals(&before), NOTHING);
         after.record(7);

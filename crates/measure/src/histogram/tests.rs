@@ -1,4 +1,4 @@
-//! Layout against fio's, and the algebra of recording, merging and restoring.
+//! Tests the layout against fio's, and the algebra of recording, merging and restoring.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ fn of(values: &[u64]) -> Histogram {
     histogram
 }
 
-/// fio's `plat_val_to_idx` (stat.c), written from its description, without its ceiling.
+/// Reimplements fio's `plat_val_to_idx` (stat.c) from its description, without its upper limit.
 fn fio_index(value: u64) -> usize {
     let msb = value.checked_ilog2().unwrap_or(0);
     if msb <= 6 {
@@ -21,7 +21,7 @@ fn fio_index(value: u64) -> usize {
     (base + ((value >> error_bits) & 63)) as usize
 }
 
-/// fio's `plat_idx_to_val`: the middle of a bucket.
+/// Reimplements fio's `plat_idx_to_val`, which returns the middle of a bucket.
 fn fio_value(index: usize) -> u64 {
     if index < 128 {
         return index as u64;
@@ -41,8 +41,8 @@ fn every_fio_bucket_is_ours() {
     }
 }
 
-/// All `bins` of a run of fio 3.33 (300 random 64 KiB writes to a file, direct), and what it
-/// printed beside them: clat min 100629, max 417268, mean 144357.506667, stddev 24977.614461.
+/// All `bins` of a run of fio 3.33 (300 random 64 KiB writes to a file, direct), and the statistics
+/// in the same output: clat min 100629, max 417268, mean 144357.506667, stddev 24977.614461.
 #[rustfmt::skip]
 const FIO_BINS: [(u64, u64); 52] = [
     (100_864, 1), (105_984, 2), (112_128, 1), (114_176, 1), (115_200, 5), (116_224, 1),
@@ -67,13 +67,14 @@ fn bins_that_fio_printed() {
     for ((value, count), (lower, upper, ours)) in FIO_BINS.into_iter().zip(histogram.buckets()) {
         assert!(lower <= value && value <= upper && count == ours, "bin {value}");
     }
-    // fio prints the middle of the bucket, we its end.
+    // fio prints the middle of the bucket, writecliff its upper end.
     for (q, fio) in [(0.5, 142_336), (0.9, 160_768), (0.95, 173_056), (0.99, 238_592)] {
         let ours = histogram.quantile(q).unwrap().value_ns.unwrap();
         assert_eq!(bucket_of(ours), bucket_of(fio), "q {q}");
         assert!(ours >= fio);
     }
-    // fio prints 415744 for these, a maximum in disguise: 300 samples do not know a p99.9.
+    // fio prints 415744 for these percentiles, which is effectively the maximum: 300 samples do not
+    // determine a p99.9.
     assert_eq!(histogram.quantile(0.999).unwrap().value_ns, None);
 }
 
@@ -148,7 +149,10 @@ fn damaged_bytes_are_refused() {
     }
     let mut huge = good.clone();
     huge.extend([0xff, 0xff, 0x7f, 1]);
-    assert_eq!(Histogram::from_bytes(&huge), Err(HistogramError::Damaged("no such bucket")));
+    assert_eq!(
+        Histogram::from_bytes(&huge),
+        Err(HistogramError::Damaged("a bucket number is out of range"))
+    );
 }
 
 #[test]
