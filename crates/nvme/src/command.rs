@@ -91,18 +91,18 @@ pub struct Span {
     pub length: u64,
 }
 
-/// Placement that the host requests for a write.
+/// Placement requested by the host for a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// The host requested no placement.
     Unstated,
     /// Streams directive: a stream identifier, not 0.
     Stream(u16),
-    /// Data Placement directive: a placement identifier, which need not be valid.
+    /// Data Placement directive: a placement identifier, which may be invalid.
     Identifier(u16),
 }
 
-/// Kind of erasure of a format or sanitize operation.
+/// Erasure method of a format or sanitize operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Erase {
     /// Data are deallocated.
@@ -113,8 +113,8 @@ pub enum Erase {
     Cryptographic,
 }
 
-/// Work of the drive for a command. Offsets and lengths are in bytes and within the drive's
-/// capacity. The caller holds the data of writes and compares.
+/// Work that the drive must do for a command. Offsets and lengths are in bytes and within the
+/// drive's capacity. The caller holds the data of write and compare commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "commands of the NVM Command Set; `fua` is Force Unit Access")]
 pub enum Work {
@@ -155,7 +155,7 @@ pub enum Work {
 /// Reason why the drive could not do the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The data of a compare differ.
+    /// The data compared by a Compare command differ.
     Different,
     /// The data of a read could not be corrected.
     UnrecoveredRead,
@@ -167,7 +167,7 @@ pub enum Failure {
     Transfer,
     /// Power was lost.
     PowerLoss,
-    /// Any other failure of the drive.
+    /// Any other drive failure.
     Internal,
 }
 
@@ -185,7 +185,7 @@ impl Failure {
     }
 }
 
-/// Identifies a command whose `Work` is not finished.
+/// Identifier of a command whose `Work` is not finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     /// Controller Identifier.
@@ -200,14 +200,14 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// Returns the completion of a command whose work succeeded. Unlike `Subsystem::complete`, it
-    /// does not need the subsystem, which format commands and failures need.
+    /// Returns the completion of a command whose work succeeded. Unlike `Subsystem::complete`, this
+    /// function does not need the subsystem, which only format commands and failures need.
     pub fn success(&self) -> Reply {
         Reply::new(self.controller, self.queue, self.command_id)
     }
 }
 
-/// A completion without the head of the submission queue, which only the transport knows.
+/// A completion without the submission queue head, which only the transport knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// Controller Identifier.
@@ -220,15 +220,15 @@ pub struct Reply {
     pub result: u64,
     /// Status code type and status code.
     pub status: Status,
-    /// `true` if the Error Information log page has an entry about the status.
+    /// `true` if the Error Information log page has an entry for the status.
     pub logged: bool,
-    /// Data for the host, not longer than its buffer. Empty for reads, whose data the caller
-    /// provides.
+    /// Data for the host, no longer than the host's buffer. The data are empty for reads, whose
+    /// data the caller provides.
     pub data: Vec<u8>,
 }
 
 impl Reply {
-    /// Creates a successful reply without result and data.
+    /// Creates a successful reply without a result or data.
     pub fn new(controller: u16, queue: u16, command_id: u16) -> Self {
         let status = Status::SUCCESS;
         Self { controller, queue, command_id, result: 0, status, logged: false, data: Vec::new() }
@@ -246,13 +246,14 @@ impl Reply {
     }
 }
 
-/// Outcome of a submitted command.
+/// Result of submitting a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The command is complete.
     Done(Reply),
     /// An asynchronous event request, which completes when an event occurs.
     Held,
-    /// The drive has work to do; `Subsystem::complete` returns the completion when it is done.
+    /// The drive has work to do; `Subsystem::complete` returns the completion when the work is
+    /// done.
     Work(Ticket, Work),
 }

@@ -1,5 +1,5 @@
-//! The state of one controller. Each connected host gets its own (dynamic controller model, Base
-//! 2.1, 3.1.3).
+//! State of one controller. Each connected host gets a separate controller (dynamic controller
+//! model, Base 2.1, 3.1.3).
 
 use std::collections::BTreeSet;
 
@@ -33,22 +33,22 @@ pub(crate) struct Host {
     pub(crate) id: [u8; 16],
 }
 
-/// Features of the controller's scope (Base 2.1, 5.1.25.1).
+/// Features with controller scope (Base 2.1, 5.1.25.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Features {
     pub(crate) arbitration: u32,
     pub(crate) workload_hint: u32,
-    /// Composite temperature thresholds in kelvin, over and under.
+    /// Over and under composite temperature thresholds in kelvin.
     pub(crate) over: u16,
     pub(crate) under: u16,
     pub(crate) error_recovery: u32,
-    /// Write Atomicity Normal; bit 0 is Disable Normal.
+    /// Write Atomicity Normal; bit 0 is Disable Normal (DN).
     pub(crate) write_atomicity: u32,
     pub(crate) async_events: u32,
     pub(crate) keep_alive_ms: u32,
-    /// Number of I/O queues that the host requested; `None` before the request.
+    /// Number of I/O queues requested by the host; `None` before the request.
     pub(crate) queues: Option<u16>,
-    /// Timestamp that the host set in milliseconds, and the drive's time at which it did.
+    /// Timestamp set by the host in milliseconds, and the drive's time when it was set.
     pub(crate) timestamp: Option<(u64, Nanos)>,
 }
 
@@ -59,7 +59,7 @@ impl Features {
         Self { over: warning.map_or(u16::MAX, health::kelvin), ..Self::default() }
     }
 
-    /// Returns the timestamp for a time of the drive's clock.
+    /// Returns the timestamp for a time on the drive's clock.
     pub(crate) fn timestamp_of(&self, time: Nanos) -> u64 {
         let (base, set) = self.timestamp.unwrap_or((0, Nanos::ZERO));
         let at = if time >= set {
@@ -83,7 +83,7 @@ pub(crate) struct Controller {
     pub(crate) namespace_changed: bool,
     /// Connected I/O queues.
     pub(crate) queues: BTreeSet<u16>,
-    /// SMART critical warnings that have been reported.
+    /// SMART critical warnings that have already been reported.
     pub(crate) warned: u8,
 }
 
@@ -96,7 +96,7 @@ impl Controller {
         self.status & READY != 0 && self.status & FATAL == 0
     }
 
-    /// Sets Controller Configuration; returns the change.
+    /// Sets Controller Configuration and returns the resulting change.
     pub(crate) fn configure(&mut self, value: u32) -> Change {
         let was_ready = self.is_ready();
         let (was, is) = (self.configuration & ENABLE != 0, value & ENABLE != 0);
@@ -145,7 +145,7 @@ impl Controller {
     }
 }
 
-/// Effect of a write of Controller Configuration.
+/// Effect of a write to Controller Configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     None,
@@ -155,8 +155,8 @@ pub(crate) enum Change {
 }
 
 /// Returns `true` if the controller can be enabled with these values: the NVM command set alone or
-/// all command sets in CAP, pages of 4 KiB, round robin arbitration, and queue entries of 64 and 16
-/// bytes (or 0, if the host has not set them yet).
+/// all command sets in CAP, 4 KiB pages, round-robin arbitration, and queue entries of 64 and 16
+/// bytes (or 0, if the host has not set the entry sizes yet).
 fn is_supported(configuration: u32) -> bool {
     let field = |low: u32, high: u32| configuration >> low & ((1 << (high - low + 1)) - 1);
     matches!(field(4, 6), 0 | 6)

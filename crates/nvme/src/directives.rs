@@ -105,8 +105,8 @@ fn parameters(context: &mut Context<'_>) -> Page {
     page
 }
 
-/// Executes Enable Directive of the Identify directive. Data Placement is enabled by feature 1Dh,
-/// and Identify is always enabled.
+/// Executes Enable Directive of the Identify directive. Feature 1Dh enables Data Placement, and
+/// Identify is always enabled.
 fn enable(context: &mut Context<'_>, entry: Entry<'_>) -> Result<(), Refusal> {
     let (enabled, is_streams) = (entry.flag(12, 0), entry.bits(12, 8, 15) == STREAMS);
     let answer = is_streams.then(|| ask(context.drive, |drive| drive.enable_streams(enabled)));

@@ -1,5 +1,5 @@
-//! Drive behind a controller. The owner of the drive implements these traits; I/O is returned as
-//! `Work` instead.
+//! Interface of the drive behind a controller. The drive owner implements these traits; I/O is
+//! returned as `Work` instead.
 
 use writecliff_base::{Bytes, Nanos};
 use writecliff_host_interface::placement::{DataPlacement, FdpConfiguration, Refusal};
@@ -7,7 +7,7 @@ use writecliff_host_interface::placement::{DataPlacement, FdpConfiguration, Refu
 use crate::command::{Erase, Failure};
 use crate::error_log::{ErrorEntry, ErrorLog};
 
-/// Properties of a drive that do not change while it is served.
+/// Drive properties that do not change while the drive is served.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Identity {
     /// Serial number, at most 20 characters.
@@ -24,20 +24,20 @@ pub struct Identity {
     pub uuid: [u8; 16],
     /// Capacity that the host can address.
     pub capacity: Bytes,
-    /// Supported logical block sizes: powers of two from 512 on.
+    /// Supported logical block sizes: powers of two, at least 512.
     pub lba_formats: Vec<Bytes>,
-    /// `true` if the drive has a write cache without power-loss protection, so that flushes and FUA
-    /// matter.
+    /// `true` if the drive has a write cache without power-loss protection, which makes flushes and
+    /// FUA effective.
     pub volatile_cache: bool,
-    /// Preferred granularity of writes, and granularity of deallocations.
+    /// Preferred write granularity, and deallocation granularity.
     pub write_granularity: Bytes,
-    /// Size up to which a write is atomic, even in a power failure.
+    /// Maximum size of an atomic write, including during a power failure.
     pub atomic_write: Bytes,
     /// Warning Composite Temperature Threshold in degrees Celsius; `None` if not reported.
     pub warning_temperature: Option<f64>,
     /// Critical Composite Temperature Threshold in degrees Celsius; `None` if not reported.
     pub critical_temperature: Option<f64>,
-    /// Largest power consumption in watts.
+    /// Maximum power consumption in watts.
     pub max_power: Option<f64>,
     /// Rated endurance in bytes written by the host.
     pub rated_writes: Option<Bytes>,
@@ -49,19 +49,19 @@ pub struct Identity {
     pub placement: PlacementInterface,
 }
 
-/// Interface by which the host can separate data.
+/// Interface that allows the host to separate data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlacementInterface {
-    /// No interface: the drive has one stream.
+    /// No interface: the drive has a single stream.
     None,
     /// Streams directive.
     Streams,
-    /// Flexible Data Placement, enabled.
+    /// Flexible Data Placement, which is enabled.
     Fdp(FdpConfiguration),
 }
 
 impl Identity {
-    /// Returns the FDP configuration; `None` with another interface.
+    /// Returns the FDP configuration; `None` for any other interface.
     pub fn fdp(&self) -> Option<&FdpConfiguration> {
         match &self.placement {
             PlacementInterface::Fdp(configuration) => Some(configuration),
@@ -70,16 +70,17 @@ impl Identity {
     }
 }
 
-/// Counts since the drive was new, for the SMART and endurance group log pages.
+/// Counters since the drive was new, for the SMART and endurance group log pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {
-    /// Degrees Celsius; `None` if the drive does not measure it, and SMART reports 40 °C.
+    /// Temperature in degrees Celsius; `None` if the drive does not measure temperature, in which
+    /// case SMART reports 40 °C.
     pub temperature: Option<f64>,
     /// Available Spare in percent.
     pub available_spare: u8,
     /// Available Spare Threshold in percent.
     pub spare_threshold: u8,
-    /// Percent of the rated life that is used up; may exceed 100.
+    /// Percentage of the rated life that is used; may exceed 100.
     pub percentage_used: f64,
     /// Data Units Read, in bytes.
     pub host_read_bytes: u64,
@@ -93,7 +94,7 @@ pub struct Health {
     pub media_write_bytes: u64,
     /// Media and Data Integrity Errors.
     pub media_errors: u64,
-    /// Errors that the error log has recorded.
+    /// Number of errors recorded in the error log.
     pub error_entries: u64,
     /// Time with commands outstanding.
     pub busy: Nanos,
@@ -109,25 +110,25 @@ pub struct Health {
     pub critical_time: Nanos,
     /// Number of times that throttling started.
     pub throttle_count: u32,
-    /// Total time of throttling.
+    /// Total throttling time.
     pub throttled: Nanos,
-    /// `true` if no spare space is left.
+    /// `true` if no spare space remains.
     pub is_read_only: bool,
 }
 
 /// A drive behind the controller.
 pub trait Drive {
-    /// Returns the properties of the drive that do not change while it is served.
+    /// Returns the drive properties that do not change while the drive is served.
     fn identity(&self) -> &Identity;
 
-    /// Returns the time on the drive's clock since it was new, on which timestamps and power-on
-    /// hours are based.
+    /// Returns the time on the drive's clock since the drive was new; timestamps and power-on hours
+    /// are based on this time.
     fn now(&self) -> Nanos;
 
     /// Returns the current health counters.
     fn health(&self) -> Health;
 
-    /// Returns the error log of the controller's life.
+    /// Returns the error log over the controller's lifetime.
     fn error_log(&self) -> ErrorLog;
 
     /// Adds an entry to the error log.
@@ -143,25 +144,25 @@ pub trait Drive {
     /// Enables or disables the volatile write cache.
     fn set_write_cache(&mut self, enabled: bool);
 
-    /// Starts to erase all data. No I/O is submitted until `sanitize_progress` returns `None`.
+    /// Starts erasing all data. No I/O may be submitted until `sanitize_progress` returns `None`.
     fn start_sanitize(&mut self, erase: Erase) -> Result<(), Failure>;
 
-    /// Returns the share of a sanitize operation that is done, 0 to 1; `None` if none is in
+    /// Returns the completed fraction of a sanitize operation, 0 to 1; `None` if none is in
     /// progress.
     fn sanitize_progress(&self) -> Option<f64>;
 
-    /// Announces that a host shuts down: data in a volatile cache must become durable.
+    /// Announces that a host is shutting down, so data in a volatile cache must become durable.
     fn shutdown(&mut self);
 
     /// Handles a Controller Level Reset of the only controller in use.
     fn controller_reset(&mut self);
 
-    /// Calls `ask` with the data placement interface of the drive, if the drive has one.
+    /// Calls `ask` with the drive's data placement interface, if the drive has one.
     fn placement(&mut self, ask: &mut dyn FnMut(&mut dyn DataPlacement));
 }
 
-/// Returns the answer of a drive's data placement interface to `command`; `None` if the drive
-/// rejects it or has no interface.
+/// Returns the result of `command` on the drive's data placement interface; `None` if the drive
+/// rejects the command or has no such interface.
 pub(crate) fn ask<T>(
     drive: &mut dyn Drive,
     command: impl FnOnce(&mut dyn DataPlacement) -> Result<T, Refusal>,

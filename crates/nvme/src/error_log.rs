@@ -1,5 +1,5 @@
-//! The Error Information log of a controller's life (01h; Base 2.1, 5.1.12.1.2). The drive stores
-//! it, because it outlives controllers and power cycles.
+//! Error Information log over a controller's lifetime (01h; Base 2.1, 5.1.12.1.2). The drive stores
+//! the log because it outlives controllers and power cycles.
 
 use std::collections::VecDeque;
 
@@ -8,29 +8,29 @@ use serde::{Deserialize, Serialize};
 use crate::page::Page;
 
 const ENTRY_BYTES: usize = 64;
-/// Maximum number of entries of the log page; the log drops older entries.
+/// Maximum number of entries in the log page; the log drops older entries.
 pub const ENTRIES_MAX: usize = 64;
-/// Parameter Error Location of an error that concerns no particular byte of the command.
+/// Parameter Error Location of an error that does not concern a specific byte of the command.
 const NO_LOCATION: u16 = 0xffff;
 
 /// A failed command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorEntry {
-    /// Error Count; 0 until the entry is in a log.
+    /// Error Count; 0 until the entry is added to a log.
     pub number: u64,
     /// Submission Queue ID.
     pub queue: u16,
     /// Command ID.
     pub command_id: u16,
-    /// The Status field of the completion.
+    /// Status field of the completion.
     pub status: u16,
-    /// The byte of the submission queue entry that is wrong.
+    /// Position of the invalid byte in the submission queue entry.
     pub byte: Option<u8>,
     /// First logical block of the command; 0 for admin commands.
     pub lba: u64,
     /// Namespace Identifier.
     pub nsid: u32,
-    /// Opcode of the command.
+    /// Command opcode.
     pub opcode: u8,
 }
 
@@ -42,17 +42,17 @@ pub struct ErrorLog {
 }
 
 impl ErrorLog {
-    /// Returns the number of errors in the controller's life.
+    /// Returns the number of errors in the controller's lifetime.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the last errors, newest first.
+    /// Returns the most recent errors, newest first.
     pub fn entries(&self) -> impl Iterator<Item = &ErrorEntry> {
         self.entries.iter().take(ENTRIES_MAX)
     }
 
-    /// Adds an entry, which gets the next number.
+    /// Adds an entry and assigns it the next number.
     pub fn add(&mut self, entry: ErrorEntry) {
         self.count += 1;
         self.entries.truncate(ENTRIES_MAX - 1);
@@ -71,7 +71,7 @@ impl ErrorLog {
             page.u64(at + 16, entry.lba);
             page.u32(at + 24, entry.nsid);
             page.u8(at + 31, entry.opcode);
-            page.u8(at + 63, 1); // the version with the opcode field
+            page.u8(at + 63, 1); // structure version that has the opcode field
         }
         page
     }

@@ -1,15 +1,15 @@
 //! Asynchronous events (Base 2.1, 5.1.2): the host's open requests, and pending events.
 //!
-//! An event of a type is reported once; the next event of that type waits until the host has read
+//! An event of a type is reported once. The next event of that type waits until the host has read
 //! the corresponding log page.
 
 use std::collections::VecDeque;
 
 use crate::status::{Refusal, Status};
 
-/// Asynchronous Event Request Limit: maximum number of open requests of a controller.
+/// Asynchronous Event Request Limit: maximum number of open requests per controller.
 pub(crate) const LIMIT: usize = 4;
-/// Number of kinds of events: three health events, a changed namespace, the end of a sanitize
+/// Number of event types: three health events, a changed namespace, and the end of a sanitize
 /// operation.
 const KINDS: usize = 5;
 /// Asynchronous Event Configuration and OAES: Namespace Attribute Notices.
@@ -20,7 +20,7 @@ pub(crate) const SMART_WARNINGS: u32 = 0x3f;
 /// An asynchronous event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// SMART / Health Status, with its information: reliability, temperature, spare.
+    /// SMART / Health Status, with the event information: reliability, temperature or spare.
     Health(HealthEvent),
     NamespaceChanged,
     SanitizeCompleted,
@@ -34,8 +34,8 @@ pub(crate) enum HealthEvent {
 }
 
 impl Event {
-    /// Returns type, information, and the log page that the host must read before the next such
-    /// event.
+    /// Returns the type, the information, and the log page that the host must read before the next
+    /// such event.
     fn fields(self) -> [u8; 3] {
         match self {
             Self::Health(what) => [1, what as u8, 0x02],
@@ -60,9 +60,9 @@ pub(crate) struct Events {
     /// Command identifiers of open requests.
     requests: VecDeque<u16>,
     pending: VecDeque<Event>,
-    /// Log pages of reported events that the host has not read since.
+    /// Log pages of reported events that the host has not yet read.
     masked: Vec<u8>,
-    /// Aborted requests that are not completed yet.
+    /// Aborted requests that have not been completed.
     aborted: Vec<u16>,
 }
 
@@ -75,7 +75,7 @@ impl Events {
         Ok(())
     }
 
-    /// Aborts an open request; returns `false` if no request has this identifier.
+    /// Aborts an open request; returns `false` if no request has the identifier.
     pub(crate) fn abort(&mut self, command_id: u16) -> bool {
         let position = self.requests.iter().position(|&open| open == command_id);
         let Some(request) = position.and_then(|at| self.requests.remove(at)) else { return false };
@@ -88,7 +88,7 @@ impl Events {
         std::mem::take(&mut self.aborted)
     }
 
-    /// Adds an event, unless one of its kind is pending.
+    /// Adds an event, unless an event of the same type is pending.
     pub(crate) fn raise(&mut self, event: Event) {
         if !self.pending.contains(&event) {
             debug_assert!(self.pending.len() < KINDS, "each kind of event is pending once");
@@ -96,7 +96,7 @@ impl Events {
         }
     }
 
-    /// Handles that the host has read a log page without Retain Asynchronous Event.
+    /// Records that the host has read a log page without Retain Asynchronous Event.
     pub(crate) fn acknowledge(&mut self, log_page: u8) {
         self.masked.retain(|&page| page != log_page);
         self.pending.retain(|event| event.log_page() != log_page);
@@ -114,7 +114,7 @@ impl Events {
         self.requests.pop_front().map(|command_id| (command_id, event.result()))
     }
 
-    /// Drops all requests and events in a reset.
+    /// Drops all requests and events during a reset.
     pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }

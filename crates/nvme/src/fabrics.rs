@@ -1,5 +1,5 @@
-//! Fabrics commands (Base 2.1, 6): Connect, and the controller's properties. They are independent
-//! of the transport.
+//! Fabrics commands (Base 2.1, 6): Connect, and access to the controller's properties. These
+//! commands are independent of the transport.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::page::read;
 use crate::status::{Refusal, Status};
 use crate::subsystem::{Answer, Answered, Context, Shared};
 
-/// NQN of all discovery services.
+/// NQN shared by all discovery services.
 pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
 /// Size of the Connect data in bytes.
 pub const CONNECT_BYTES: usize = 1024;
@@ -19,24 +19,23 @@ pub const CONNECT_BYTES: usize = 1024;
 const CONNECT: u8 = 0x01;
 const PROPERTY_SET: u8 = 0x00;
 const PROPERTY_GET: u8 = 0x04;
-/// Controller ID with which a host leaves the choice to the subsystem.
+/// Controller ID that lets the subsystem choose the controller.
 const DYNAMIC: u16 = 0xffff;
 
-/// A queue of a controller, which has its own transport connection.
+/// A controller queue with its transport connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Association {
     /// Controller Identifier.
     pub controller: u16,
     /// Queue Identifier; 0 for the admin queue.
     pub queue: u16,
-    /// Number of entries of the submission queue.
+    /// Submission queue size in entries.
     pub entries: u16,
-    /// `true` if completions contain the head of the submission queue; otherwise the field is
-    /// `FFFFh`.
+    /// `true` if completions contain the submission queue head; otherwise, the field is `FFFFh`.
     pub flow_control: bool,
 }
 
-/// Returns the error of an invalid Connect parameter, with its position.
+/// Returns the error for an invalid Connect parameter, with the parameter's position.
 fn invalid(offset: u16, in_data: bool) -> Refusal {
     let result = u32::from(offset) | u32::from(in_data) << 16;
     Refusal { status: Status::CONNECT_PARAMETERS, byte: None, result }
@@ -126,7 +125,7 @@ fn connect_queue(
     Ok(())
 }
 
-/// Parses a zero-terminated name in a field of 256 bytes.
+/// Parses a zero-terminated name in a 256-byte field.
 fn name(data: &[u8], at: usize) -> Option<String> {
     let field = data.get(at..at + 256)?;
     let end = field.iter().position(|&byte| byte == 0)?;
@@ -134,8 +133,8 @@ fn name(data: &[u8], at: usize) -> Option<String> {
     (!name.is_empty() && name.len() <= 223).then(|| name.to_owned())
 }
 
-/// Returns the next unused controller identifier. Identifiers are not reused at once, so that a
-/// queue of a removed controller cannot join another.
+/// Returns the next unused controller identifier. Identifiers are not reused immediately, so a
+/// queue of a removed controller cannot join another controller.
 fn free_id(
     controllers: &BTreeMap<u16, Controller>,
     next: &mut u16,
@@ -173,7 +172,7 @@ const CSTS: u32 = 0x1c;
 const CRTO: u32 = 0x68;
 
 /// Returns the Controller Capabilities (3.1.4.1): MQES, CQR, a timeout of 15 s, the NVM command set
-/// and the selection of command sets, pages of 4 KiB, Controller Ready With Media.
+/// and the selection of command sets, 4 KiB pages, and Controller Ready With Media.
 fn capabilities() -> u64 {
     u64::from(QUEUE_ENTRIES - 1) | 1 << 16 | 30 << 24 | 1 << 37 | 1 << 43 | 1 << 59
 }

@@ -26,15 +26,15 @@ const FDP: u8 = 0x1d;
 const FDP_EVENTS: u8 = 0x1e;
 const HOST_IDENTIFIER: u8 = 0x81;
 
-// Supported capabilities, as Get Features returns them.
+// Supported capabilities, as returned by Get Features.
 const SAVEABLE: u32 = 1;
 const OF_NAMESPACE: u32 = 1 << 1;
 const CHANGEABLE: u32 = 1 << 2;
 
-/// Keep-alive timeouts are rounded up to this granularity (KAS).
+/// Granularity that keep-alive timeouts are rounded up to (KAS).
 const KEEP_ALIVE_UNIT_MS: u32 = 1000;
 
-/// Returns the capabilities of a feature; `None` if the controller does not have it.
+/// Returns the capabilities of a feature; `None` if the controller does not support it.
 fn capabilities(feature: u8, kind: Kind, identity: &Identity) -> Option<u32> {
     if kind == Kind::Discovery {
         return matches!(feature, ASYNC_EVENTS | KEEP_ALIVE).then_some(CHANGEABLE);
@@ -58,7 +58,7 @@ pub(crate) enum Scope {
     EnduranceGroup,
 }
 
-/// Returns the scope of a feature; `None` if an I/O controller does not have it.
+/// Returns the scope of a feature; `None` if an I/O controller does not support it.
 pub(crate) fn scope(feature: u8, identity: &Identity) -> Option<Scope> {
     let supported = capabilities(feature, Kind::Io, identity)?;
     Some(match feature {
@@ -82,7 +82,7 @@ pub(crate) fn get(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     }
     let features = match entry.bits(10, 8, 10) {
         0 => context.controller.features,
-        // Only features that never change are saveable, so the saved value is the default.
+        // Only features that never change are saveable, so the saved value equals the default.
         1 | 2 => {
             if feature == WRITE_CACHE {
                 return Ok(Answer::result(1));
@@ -127,7 +127,7 @@ fn value(
         WRITE_ATOMICITY => features.write_atomicity,
         ASYNC_EVENTS => features.async_events,
         KEEP_ALIVE => features.keep_alive_ms,
-        _ => 0, // the profile with the NVM command set
+        _ => 0, // profile with the NVM command set
     })
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn set(context: &mut Context<'_>, request: Request<'_>) -> Answered {
         return Err(Refusal::at(Status::FEATURE_NOT_SAVEABLE, 40));
     }
     if feature == HOST_IDENTIFIER {
-        return Err(Status::SEQUENCE_ERROR.into()); // Connect has set it
+        return Err(Status::SEQUENCE_ERROR.into()); // set by Connect
     }
     if supported & OF_NAMESPACE == 0 && !matches!(entry.nsid(), 0 | ALL_NAMESPACES) {
         return Err(Refusal::at(Status::FEATURE_NOT_OF_NAMESPACE, 4));
@@ -178,13 +178,13 @@ fn set_value(features: &mut Features, entry: Entry<'_>, feature: u8) -> Result<(
             *(if is_under { &mut features.under } else { &mut features.over }) = value;
         }
         ERROR_RECOVERY => {
-            let reports_deallocated = entry.flag(11, 16); // DULBE, which NSFEAT does not offer
+            let reports_deallocated = entry.flag(11, 16); // DULBE, which NSFEAT does not advertise
             if reports_deallocated {
                 return Err(Refusal::field(11));
             }
             features.error_recovery = entry.bits(11, 0, 15);
         }
-        // AWUN equals AWUPF, so disabling it has no other effect.
+        // AWUN equals AWUPF, so disabling this feature has no other effect.
         WRITE_ATOMICITY => features.write_atomicity = entry.bits(11, 0, 0),
         ASYNC_EVENTS => {
             features.async_events = entry.dword(11) & (SMART_WARNINGS | NAMESPACE_NOTICES);
@@ -219,7 +219,7 @@ fn queues(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
     Ok(Answer::result((granted - 1) | (granted - 1) << 16))
 }
 
-/// Returns the milliseconds in 48 bits; bits 3:1 of the next byte identify the origin.
+/// Returns the milliseconds in 48 bits; bits 3:1 of the next byte identify the timestamp origin.
 fn timestamp(context: &Context<'_>, features: &Features) -> Vec<u8> {
     let origin = u64::from(features.timestamp.is_some());
     let mut page = Page::new(8);

@@ -1,4 +1,4 @@
-//! Format NVM (Base 2.1, 5.1.10): logical block size, and erasure of the user data.
+//! Format NVM (Base 2.1, 5.1.10), which sets the logical block size and erases the user data.
 
 use crate::command::{ALL_NAMESPACES, Entry, Erase, Work};
 use crate::status::{Refusal, Status};

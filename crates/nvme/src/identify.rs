@@ -1,4 +1,4 @@
-//! The Identify command (Base 2.1, 5.1.13; NVM Command Set 1.1, 4.1.5).
+//! Identify command (Base 2.1, 5.1.13; NVM Command Set 1.1, 4.1.5).
 
 pub(crate) mod controller;
 mod lists;
@@ -10,9 +10,9 @@ use crate::page::Page;
 use crate::status::Refusal;
 use crate::subsystem::{Answer, Answered, Context, own_namespace};
 
-/// Version of the base specification that the controller implements: 2.1.
+/// Base specification version implemented by the controller: 2.1.
 pub(crate) const VERSION: u32 = 0x0002_0100;
-/// Size of all Identify data structures.
+/// Size of every Identify data structure in bytes.
 pub(crate) const IDENTIFY_BYTES: usize = 4096;
 /// The only endurance group.
 pub(crate) const ENDURANCE_GROUP: u16 = 1;
@@ -47,10 +47,10 @@ pub(crate) fn execute(context: &Context<'_>, entry: Entry<'_>) -> Answered {
 
 fn io_controller(context: &Context<'_>, entry: Entry<'_>, cns: u8) -> Result<Page, Refusal> {
     if of_command_set(cns) && entry.bits(11, 24, 31) != 0 {
-        return Err(Refusal::field(11)); // only the NVM command set exists
+        return Err(Refusal::field(11)); // only the NVM command set is supported
     }
     Ok(match cns {
-        // The only namespace is allocated and active, so both kinds of lists are equal.
+        // The only namespace is allocated and active, so both types of lists are equal.
         NAMESPACE | ALLOCATED_NAMESPACE => {
             own_namespace(entry)?;
             namespace::page(context)

@@ -1,4 +1,4 @@
-//! Commands of I/O queues (NVM Command Set 1.1, 3.2), converted to work for the drive.
+//! I/O queue commands (NVM Command Set 1.1, 3.2), converted to work for the drive.
 
 use crate::admin::whole_page;
 use crate::command::{ALL_NAMESPACES, Entry, MAX_TRANSFER, NSID, Placement, Request, Span, Work};
@@ -73,7 +73,7 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
     Ok(Answer::Work(work))
 }
 
-/// Returns the byte range given by Starting LBA and Number of Logical Blocks.
+/// Returns the byte range that Starting LBA and Number of Logical Blocks specify.
 fn span(context: &Context<'_>, entry: Entry<'_>, most: u64) -> Result<Span, Refusal> {
     let block = context.block_bytes();
     let (start, count) = (entry.quadword(10), u64::from(entry.bits(12, 0, 15)) + 1);
@@ -93,15 +93,16 @@ fn within(context: &Context<'_>, start: u64, count: u64, byte: u8) -> Result<(),
     if fits { Ok(()) } else { Err(Refusal::at(Status::LBA_OUT_OF_RANGE, byte)) }
 }
 
-/// Returns the span of a command whose data come from the host.
+/// Returns the byte range of a command whose data come from the host.
 fn sent(context: &Context<'_>, request: Request<'_>) -> Result<Span, Refusal> {
     let span = span(context, request.entry, u64::from(MAX_TRANSFER))?;
     request.first(span.length as usize)?;
     Ok(span)
 }
 
-/// Returns the Directive Type and Directive Specific of a write. A stream is used only while the
-/// directive is enabled. The drive handles placement identifiers that the namespace does not have.
+/// Returns the Directive Type and Directive Specific fields of a write. The stream is used only
+/// while the directive is enabled. The drive handles placement identifiers that the namespace does
+/// not have.
 fn placement(context: &mut Context<'_>, entry: Entry<'_>) -> Result<Placement, Refusal> {
     const STREAMS: u32 = 1;
     const DATA_PLACEMENT: u32 = 2;
@@ -118,7 +119,7 @@ fn placement(context: &mut Context<'_>, entry: Entry<'_>) -> Result<Placement, R
     }
 }
 
-/// Returns the ranges of a Dataset Management command; `None` if it only gives hints.
+/// Returns the ranges of a Dataset Management command; `None` if the command only provides hints.
 fn deallocated(context: &Context<'_>, request: Request<'_>) -> Result<Option<Vec<Span>>, Refusal> {
     let entry = request.entry;
     let count = entry.bits(10, 0, 7) as usize + 1;

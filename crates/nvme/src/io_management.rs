@@ -1,5 +1,5 @@
-//! I/O Management Receive and Send (Base 2.1, 7.3 and 7.4): the status of the reclaim unit handles,
-//! and new reclaim units for them.
+//! I/O Management Receive and Send (Base 2.1, 7.3 and 7.4), which report the reclaim unit handle
+//! status and assign new reclaim units to handles.
 
 use writecliff_host_interface::placement::FdpConfiguration;
 

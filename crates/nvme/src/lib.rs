@@ -1,8 +1,9 @@
-//! An NVMe controller without a transport: it accepts submission queue entries with their data, and
-//! returns completions or work for the drive. It uses no sockets, threads or clock.
+//! NVMe controller without a transport: it accepts submission queue entries with their data, and
+//! returns completions or work for the drive. The controller uses no sockets, threads or clock.
 //!
-//! Sources: NVM Express Base Specification 2.1, NVM Command Set Specification 1.1, and TP4146
-//! (Flexible Data Placement, part of Base 2.1). Section numbers are theirs.
+//! Sources: The controller implements NVM Express Base Specification 2.1, NVM Command Set
+//! Specification 1.1, and TP4146 (Flexible Data Placement, part of Base 2.1). Section numbers refer
+//! to these specifications.
 //!
 //! | file | content |
 //! |---|---|
@@ -18,9 +19,9 @@
 //! | `io.rs`, `io_management.rs` | commands of I/O queues |
 //! | `page.rs`, `status.rs` | data structures as bytes, status codes |
 //!
-//! A transport connects a queue with `Subsystem::connect`, passes each command to
-//! `Subsystem::submit`, does the `Work` that comes out (or has it done) and reports it with
-//! `Subsystem::complete`; `Subsystem::poll` gives the completions of event requests.
+//! A transport connects a queue with `Subsystem::connect` and passes each command to
+//! `Subsystem::submit`. It does the resulting `Work` (or has it done) and reports the outcome with
+//! `Subsystem::complete`. `Subsystem::poll` returns the completions of event requests.
 
 mod admin;
 pub mod command;

@@ -1,4 +1,4 @@
-//! Get Log Page (Base 2.1, 5.1.12): the supported log pages, and the part that the host requests.
+//! Get Log Page (Base 2.1, 5.1.12): the supported log pages, and selection of the requested range.
 
 mod discovery;
 mod effects;
@@ -58,7 +58,7 @@ pub(crate) fn execute(context: &mut Context<'_>, request: Request<'_>) -> Answer
         return Err(Refusal::field(10));
     }
     whole_page(request, bytes as usize)?;
-    let is_index = entry.flag(14, 23); // no log page here has an index offset
+    let is_index = entry.flag(14, 23); // no log page of this controller has an index offset
     if is_index {
         return Err(Refusal::field(14));
     }
@@ -84,7 +84,7 @@ fn page(context: &mut Context<'_>, entry: Entry<'_>, id: u8) -> Result<Page, Ref
         SUPPORTED => supported(context),
         ERRORS => context.drive.error_log().page(),
         HEALTH => {
-            // The log exists once per controller, and not per namespace.
+            // Each log exists once per controller, not per namespace.
             if !matches!(entry.nsid(), 0 | ALL_NAMESPACES) {
                 return Err(Refusal::at(Status::INVALID_FIELD, 4));
             }
@@ -115,7 +115,7 @@ fn supported(context: &Context<'_>) -> Page {
     page
 }
 
-/// Returns Firmware Slot Information (03h): the first slot is active.
+/// Returns Firmware Slot Information (03h), where the first slot is active.
 fn firmware(identity: &Identity) -> Page {
     let mut page = Page::new(512);
     page.u8(0, 1);

@@ -1,4 +1,4 @@
-//! Data structures of the standard as bytes, with little-endian fields at given offsets.
+//! NVMe data structures as bytes, with little-endian fields at given offsets.
 
 use writecliff_base::Nanos;
 
@@ -25,7 +25,7 @@ impl Page {
         self.0[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Writes ASCII text, cut or padded with spaces to `width`; other characters become `?`.
+    /// Writes ASCII text, truncated or padded with spaces to `width`; other characters become `?`.
     pub(crate) fn text(&mut self, at: usize, width: usize, text: &str) {
         let visible = |c: char| if matches!(c, ' '..='~') { c as u8 } else { b'?' };
         let padded = text.chars().map(visible).chain(std::iter::repeat(b' '));
@@ -47,7 +47,7 @@ impl Page {
         self.0
     }
 
-    /// Returns `bytes` bytes from `offset` on, with zeros beyond the end.
+    /// Returns `bytes` bytes, starting at `offset`, with zeros beyond the end.
     pub(crate) fn part(&self, offset: usize, bytes: usize) -> Vec<u8> {
         let start = offset.min(self.0.len());
         let end = offset.saturating_add(bytes).min(self.0.len());
@@ -57,12 +57,12 @@ impl Page {
     }
 }
 
-/// Reads a little-endian number at `at`; `None` beyond the end.
+/// Reads a little-endian number at `at`; returns `None` beyond the end.
 pub(crate) fn read<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
 
-/// Converts a time to whole milliseconds, the unit of timestamps in the standard.
+/// Converts a time to whole milliseconds, the timestamp unit of the standard.
 pub(crate) fn milliseconds(time: Nanos) -> u64 {
     time.0 / 1_000_000
 }

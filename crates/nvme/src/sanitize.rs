@@ -1,5 +1,5 @@
-//! Sanitize (Base 2.1, 5.1.22 and 8.1.24): the command completes at once, the erasure continues in
-//! the background, and most commands are refused until it has ended.
+//! Sanitize (Base 2.1, 5.1.22 and 8.1.24): the command completes immediately, the erasure continues
+//! in the background, and most commands are rejected until it has finished.
 
 use crate::command::{Entry, Erase, Failure, Work};
 use crate::drive::Drive;
@@ -40,7 +40,7 @@ impl Sanitize {
         self.is_erased &= !matches!(work, Work::Write { .. } | Work::WriteZeroes { .. });
     }
 
-    /// Returns `true` if the operation has ended since the last call.
+    /// Returns `true` if the operation has finished since the last call.
     pub(crate) fn has_ended(&mut self, drive: &dyn Drive) -> bool {
         let ended = self.is_running && drive.sanitize_progress().is_none();
         if ended {

@@ -11,7 +11,7 @@ macro_rules! statuses {
         impl Status {
             $(#[doc = $text] pub const $name: Self = Self($code);)*
 
-            /// Returns the name of the status in the standard.
+            /// Returns the standard's name for the status.
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($code => Some($text),)*
@@ -62,7 +62,7 @@ impl Status {
         self == Self::SUCCESS
     }
 
-    /// Returns `true` if the command may succeed when it is sent again, so that Do Not Retry is 0.
+    /// Returns `true` if the command may succeed when sent again, so that Do Not Retry is 0.
     fn may_succeed_later(self) -> bool {
         matches!(
             self,
@@ -76,8 +76,8 @@ impl Status {
         )
     }
 
-    /// Returns the Status field of a completion queue entry (bits 15:1 of its last word, phase tag
-    /// 0). `more` indicates an entry in the Error Information log page.
+    /// Returns the Status field of a completion queue entry (bits 15:1 of its last word, with phase
+    /// tag 0). `more` indicates an entry in the Error Information log page.
     pub fn field(self, more: bool) -> u16 {
         debug_assert!(self.0 < 1 << 11, "a status has a type of 3 and a code of 8 bits");
         let do_not_retry = !self.is_success() && !self.may_succeed_later();
@@ -91,12 +91,12 @@ impl fmt::Debug for Status {
     }
 }
 
-/// Rejection of a command: the status, and the invalid byte of the submission queue entry.
+/// Command rejection: the status, and the invalid byte of the submission queue entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: Status,
     pub(crate) byte: Option<u8>,
-    /// Dword 0 of the completion queue entry; Connect reports the invalid parameter there.
+    /// Dword 0 of the completion queue entry, where Connect reports the invalid parameter.
     pub(crate) result: u32,
 }
 

@@ -20,34 +20,34 @@ use crate::{admin, io};
 const FABRICS: u8 = 0x7f;
 const FORMAT: u8 = 0x80;
 
-/// Names and addresses of the subsystem, and the hosts that may connect.
+/// Names and addresses of the subsystem, and the hosts allowed to connect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// NVMe Qualified Name of the subsystem.
+    /// NVMe Qualified Name (NQN) of the subsystem.
     pub nqn: String,
-    /// Qualified names of the hosts that may connect; `None` admits every host.
+    /// Qualified names of the hosts allowed to connect; `None` allows every host.
     pub hosts: Option<Vec<String>>,
-    /// Entries of the discovery log page.
+    /// Discovery log page entries.
     pub addresses: Vec<Address>,
-    /// Maximum number of bytes of in-capsule data on an I/O queue.
+    /// Maximum in-capsule data size on an I/O queue in bytes.
     pub in_capsule: u32,
     /// Maximum number of I/O queues per host.
     pub queues: u16,
-    /// Maximum number of controllers; further hosts are rejected with a status that lets them
-    /// retry.
+    /// Maximum number of controllers; additional hosts are rejected with a status that allows
+    /// retries.
     pub controllers: u16,
 }
 
-/// An address at which hosts can connect to the subsystem, as in the discovery log page.
+/// Address where hosts can connect to the subsystem, as listed in the discovery log page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// Transport Type; 3 is TCP.
     pub transport: u8,
     /// Address Family; 1 is IPv4, 2 is IPv6.
     pub family: u8,
-    /// Transport Address (TRADDR), for instance `127.0.0.1`.
+    /// Transport Address (TRADDR), for example `127.0.0.1`.
     pub address: String,
-    /// Transport Service Identifier (TRSVCID), for instance `4420`.
+    /// Transport Service Identifier (TRSVCID), for example `4420`.
     pub service: String,
 }
 
@@ -77,12 +77,12 @@ impl Context<'_> {
         formats[usize::from(self.drive.lba_format()).min(formats.len() - 1)]
     }
 
-    /// Returns the number of logical blocks of the namespace.
+    /// Returns the namespace size in logical blocks.
     pub(crate) fn blocks(&self) -> u64 {
         self.drive.identity().capacity.0 / self.block_bytes().0
     }
 
-    /// Rejects commands that must wait for the end of a sanitize or format operation.
+    /// Rejects commands that must wait until a sanitize or format operation has finished.
     pub(crate) fn is_free(&self) -> Result<(), Refusal> {
         if self.shared.sanitize.is_running() {
             return Err(Status::SANITIZE_IN_PROGRESS.into());
@@ -115,7 +115,7 @@ impl Answer {
 
 pub(crate) type Answered = Result<Answer, Refusal>;
 
-/// The subsystem of a drive.
+/// NVM subsystem of a drive.
 pub struct Subsystem<D> {
     drive: D,
     shared: Shared,
@@ -135,18 +135,18 @@ impl<D: Drive> Subsystem<D> {
         Self { drive, shared, controllers: BTreeMap::new(), next_id: 1 }
     }
 
-    /// Returns the drive.
+    /// Returns a reference to the drive.
     pub fn drive(&self) -> &D {
         &self.drive
     }
 
-    /// Returns the drive, mutably.
+    /// Returns a mutable reference to the drive.
     pub fn drive_mut(&mut self) -> &mut D {
         &mut self.drive
     }
 
     /// Executes the first command on a new queue, which must be Connect (Base 2.1, 6.3). The
-    /// association identifies its controller and queue.
+    /// association identifies the controller and the queue.
     pub fn connect(&mut self, request: Request<'_>) -> (Option<Association>, Reply) {
         let connected = fabrics::connect(
             request,
@@ -224,8 +224,8 @@ impl<D: Drive> Subsystem<D> {
         ticket.success()
     }
 
-    /// Checks for events, and returns the completions of the requests that report them. Must be
-    /// called periodically, and after commands of an admin queue.
+    /// Checks for events, and returns the completions of the requests that report them. This method
+    /// must be called periodically, and after commands on an admin queue.
     pub fn poll(&mut self) -> Vec<Reply> {
         self.end_sanitize();
         let health = self.drive.health();
@@ -246,8 +246,8 @@ impl<D: Drive> Subsystem<D> {
         replies
     }
 
-    /// Removes a controller whose admin queue's connection has ended or whose keep-alive timeout
-    /// has expired. The caller must close its other queues.
+    /// Removes a controller whose admin queue connection has ended or whose keep-alive timeout has
+    /// expired. The caller must close the controller's other queues.
     pub fn disconnect(&mut self, controller: u16) {
         debug_assert!(usize::from(self.shared.in_use) <= self.shared.ids.len(), "more are enabled");
         self.shared.ids.retain(|&id| id != controller);
@@ -263,27 +263,27 @@ impl<D: Drive> Subsystem<D> {
         }
     }
 
-    /// Handles the end of an I/O queue's connection.
+    /// Handles the end of an I/O queue connection.
     pub fn disconnect_queue(&mut self, controller: u16, queue: u16) {
         if let Some(controller) = self.controllers.get_mut(&controller) {
             controller.queues.remove(&queue);
         }
     }
 
-    /// Returns the keep-alive timeout of a controller in milliseconds; `None` if the host has set
-    /// none or the controller does not exist.
+    /// Returns a controller's keep-alive timeout in milliseconds; `None` if the host has not set
+    /// one or the controller does not exist.
     pub fn keep_alive(&self, controller: u16) -> Option<u32> {
         let features = &self.controllers.get(&controller)?.features;
         Some(features.keep_alive_ms).filter(|&ms| ms > 0)
     }
 
-    /// Returns `true` if a queue may still be used. A reset by the host deletes all I/O queues.
+    /// Returns `true` if a queue is still usable. A reset by the host deletes all I/O queues.
     pub fn is_connected(&self, controller: u16, queue: u16) -> bool {
         let target = self.controllers.get(&controller);
         target.is_some_and(|c| queue == 0 || c.queues.contains(&queue))
     }
 
-    /// Sets the entries of the discovery log page.
+    /// Sets the discovery log page entries.
     pub fn advertise(&mut self, addresses: Vec<Address>) {
         self.shared.access.addresses = addresses;
     }
@@ -293,7 +293,7 @@ impl<D: Drive> Subsystem<D> {
         &self.shared.access.nqn
     }
 
-    /// Returns the name of the host of a controller.
+    /// Returns the name of the host that a controller serves.
     pub fn host(&self, controller: u16) -> Option<&str> {
         self.controllers.get(&controller).map(|c| c.host.nqn.as_str())
     }

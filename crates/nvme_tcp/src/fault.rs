@@ -1,20 +1,20 @@
-//! Fatal errors of a connection: the errors of the transport (TCP transport 1.1, 3.5 and 3.6.2.5),
-//! and the termination request for the host.
+//! Fatal connection errors: transport errors (TCP transport 1.1, 3.5 and 3.6.2.5), and termination
+//! requests for the host.
 
 use thiserror::Error;
 
 use crate::pdu::{C2H_TERMINATE, HEADER_BYTES, QUOTED_BYTES};
 
-/// A violation of the protocol, with its Fatal Error Status and Information.
+/// A protocol violation, with its Fatal Error Status and Information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
-    /// Offset of the invalid field in the header.
+    /// Offset of the invalid field in the PDU header.
     #[error("the host sent a PDU with an invalid header field at byte {0}")]
     Header(u32),
-    /// PDU Sequence Error: the PDU type is not allowed in this state.
+    /// PDU Sequence Error: the PDU type is not allowed in the current state.
     #[error("the host sent a PDU of a type that is not allowed in this state")]
     Sequence,
-    /// The digest that the host sent.
+    /// Digest received from the host.
     #[error("the host sent a PDU whose header digest does not match")]
     HeaderDigest(u32),
     /// Data Transfer Out of Range.
@@ -23,7 +23,7 @@ pub enum Fault {
     /// Data Transfer Limit Exceeded.
     #[error("the host sent a data PDU that exceeds MAXH2CDATA")]
     DataLimit,
-    /// Offset of the unsupported field in the header.
+    /// Offset of the unsupported field in the PDU header.
     #[error("the host requested an unsupported parameter (header byte {0})")]
     Unsupported(u32),
     /// The host has ended the connection with a termination request.
@@ -45,18 +45,18 @@ impl Fault {
     }
 }
 
-/// The end of a connection: the last bytes to send, and the reason.
+/// End of a connection: the last bytes to send, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{fault}")]
 pub struct Fatal {
-    /// Violation of the protocol, or the host's termination request.
+    /// Protocol violation, or the host's termination request.
     pub fault: Fault,
-    /// A termination request for the host; empty if the host ended the connection.
+    /// Termination request for the host; empty if the host ended the connection.
     pub last_words: Vec<u8>,
 }
 
 impl Fatal {
-    /// Creates the error with the start of the faulty PDU.
+    /// Creates the error with the first bytes of the faulty PDU.
     pub(crate) fn new(fault: Fault, pdu: &[u8]) -> Self {
         let Some((status, information)) = fault.status_and_information() else {
             return Self { fault, last_words: Vec::new() };

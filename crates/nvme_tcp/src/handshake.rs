@@ -1,16 +1,16 @@
-//! Initialization of a connection (TCP transport 1.1, 3.6.2.2 and 3.6.2.3): ICReq and ICResp.
+//! Connection initialization (TCP transport 1.1, 3.6.2.2 and 3.6.2.3): ICReq and ICResp.
 
 use crate::fault::Fault;
 use crate::pdu::{IC_RESPONSE, INITIALIZE_BYTES, u16_at};
 
-/// Settings negotiated by host and controller.
+/// Settings negotiated between host and controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `true` if PDU headers have a CRC-32C.
     pub header_digest: bool,
     /// `true` if PDU data have a CRC-32C.
     pub data_digest: bool,
-    /// Alignment in bytes of the data in PDUs to the host.
+    /// Data alignment in PDUs to the host, in bytes.
     pub alignment: u8,
 }
 
@@ -21,10 +21,10 @@ impl Settings {
 }
 
 /// Parses ICReq and accepts the requested settings. The host may permit any number of outstanding
-/// R2Ts; the controller uses one per command.
+/// R2Ts; the controller uses one R2T per command.
 pub(crate) fn requested(pdu: &[u8]) -> Result<Settings, Fault> {
     if u16_at(pdu, 8) != 0 {
-        return Err(Fault::Unsupported(8)); // PDU Format Version
+        return Err(Fault::Unsupported(8)); // PDU Format Version (PFV)
     }
     if pdu[10] > 31 {
         return Err(Fault::Header(10));
@@ -39,7 +39,7 @@ pub(crate) fn requested(pdu: &[u8]) -> Result<Settings, Fault> {
     })
 }
 
-/// Returns ICResp: data from the host may start at any multiple of 4 bytes.
+/// Returns ICResp, which states that data from the host may start at any multiple of 4 bytes.
 pub(crate) fn response(settings: Settings, max_data: u32) -> Vec<u8> {
     let mut pdu = vec![0; INITIALIZE_BYTES];
     pdu[0] = IC_RESPONSE;

@@ -1,27 +1,27 @@
-//! The host side of the protocol as bytes, for measuring clients and tests.
+//! Host side of the protocol as bytes, for measuring clients and for tests.
 
 use writecliff_nvme::command::{ENTRY_BYTES, NSID};
 
 use crate::pdu::{self, u16_at, u32_at};
 
-/// NQN of all discovery services.
+/// NQN shared by all discovery services.
 pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
-/// Size of the PDUs that initialize a connection.
+/// Size in bytes of the PDUs that initialize a connection.
 pub const INITIALIZE_BYTES: usize = pdu::INITIALIZE_BYTES;
-/// Size of the headers of response, R2T and data PDUs.
+/// Header size in bytes of response, R2T and data PDUs.
 pub const HEADER_BYTES: usize = pdu::HEADER_BYTES;
-/// Size of a command capsule without data and digests.
+/// Size in bytes of a command capsule without data and digests.
 pub const CAPSULE_BYTES: usize = pdu::CAPSULE_BYTES;
 
 const FABRICS: u8 = 0x7f;
 const PROPERTY_SET: u32 = 0;
 const CONNECT: u32 = 1;
 const CONFIGURATION: u32 = 0x14;
-/// Controller Configuration: enabled, all command sets that CAP names, entries of 64 and 16 bytes.
+/// Controller Configuration: enabled, all command sets in CAP, entries of 64 and 16 bytes.
 pub const ENABLED: u32 = 1 | 6 << 4 | 6 << 16 | 4 << 20;
-/// Controller Identifier with which a host accepts any controller (Base 2.1, 6.3).
+/// Controller Identifier that a host uses to accept any controller (Base 2.1, 6.3).
 pub const ANY_CONTROLLER: u16 = u16::MAX;
-// Kinds of data pointers (Base 2.1, 4.3.2): an offset in the capsule, or a transport descriptor.
+// Data pointer types (Base 2.1, 4.3.2): an offset in the capsule, or a transport descriptor.
 const IN_CAPSULE: u8 = 0x01;
 const BY_TRANSPORT: u8 = 0x5a;
 const BY_SGL: u8 = 1 << 6;
@@ -31,11 +31,11 @@ const BY_SGL: u8 = 1 << 6;
 pub enum Data<'a> {
     /// The command transfers no data.
     None,
-    /// Data in the capsule, or sent after an R2T if they are too long.
+    /// Data in the capsule, or sent after an R2T if the data are too long.
     Capsule(&'a [u8]),
     /// Data that the host sends only after a Ready to Transfer PDU.
     Asked(&'a [u8]),
-    /// Number of bytes that the controller sends.
+    /// Number of bytes that the controller sends to the host.
     Read(u32),
 }
 
@@ -58,14 +58,14 @@ impl HostEntry {
         self
     }
 
-    /// Returns a command for `count` blocks, at least 1.
+    /// Returns a command for `count` blocks; `count` must be at least 1.
     pub fn blocks(opcode: u8, lba: u64, count: u32) -> Self {
         assert!((1..=1 << 16).contains(&count), "a command of {count} blocks");
         let entry = Self::new(opcode).dword(10, lba as u32).dword(11, (lba >> 32) as u32);
         entry.dword(12, count - 1)
     }
 
-    /// Returns a command that sets Controller Configuration, to enable, reset or shut down the
+    /// Returns a command that sets Controller Configuration to enable, reset or shut down the
     /// controller.
     pub fn configure(value: u32) -> Self {
         let entry = Self::new(FABRICS).dword(1, PROPERTY_SET);
@@ -73,7 +73,7 @@ impl HostEntry {
     }
 }
 
-/// Parameters of the queue for a connection.
+/// Queue parameters for a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue<'a> {
     /// Subsystem NQN (SUBNQN).
@@ -86,14 +86,14 @@ pub struct Queue<'a> {
     pub controller: u16,
     /// Queue Identifier (QID); 0 for the admin queue.
     pub queue: u16,
-    /// Entries of the submission queue, at least 2.
+    /// Submission queue size in entries, at least 2.
     pub entries: u16,
     /// Keep Alive Timeout (KATO) in milliseconds; 0 disables it.
     pub keep_alive_ms: u32,
 }
 
 impl Queue<'_> {
-    /// Returns the command Connect, and the data in its capsule.
+    /// Returns the Connect command and its in-capsule data.
     pub fn connect(&self) -> (HostEntry, Vec<u8>) {
         let mut entry = HostEntry::new(FABRICS).dword(1, CONNECT).dword(12, self.keep_alive_ms);
         entry.0[42..44].copy_from_slice(&self.queue.to_le_bytes());
@@ -118,7 +118,7 @@ pub struct Completion {
     pub status: u16,
 }
 
-/// A request to send data of a command (R2T).
+/// A Ready to Transfer (R2T) request for command data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadyToTransfer {
     /// Command Capsule Identifier (CCCID).
@@ -130,14 +130,14 @@ pub struct ReadyToTransfer {
     pub length: u32,
 }
 
-/// Header of a PDU from the controller.
+/// Header of a PDU received from the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FromController {
     /// Capsule response.
     Completion(Completion),
     /// Ready to Transfer.
     ReadyToTransfer(ReadyToTransfer),
-    /// Header of read data; `bytes` bytes follow it.
+    /// Header of read data, followed by `bytes` bytes of data.
     Data {
         /// Data length in bytes.
         bytes: u32,
@@ -168,7 +168,7 @@ impl FromController {
     }
 }
 
-/// Writes PDUs of a host, with or without digests.
+/// Encodes host PDUs, with or without digests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HostWriter {
     /// `true` to append a CRC-32C to headers.
@@ -178,7 +178,7 @@ pub struct HostWriter {
 }
 
 impl HostWriter {
-    /// Returns the PDU that begins the connection (ICReq).
+    /// Returns the PDU that starts the connection (ICReq).
     pub fn initialize(self) -> [u8; INITIALIZE_BYTES] {
         let mut request = [0; INITIALIZE_BYTES];
         (request[2], request[4]) = (INITIALIZE_BYTES as u8, INITIALIZE_BYTES as u8);
@@ -204,7 +204,7 @@ impl HostWriter {
         self.append(&mut header, in_capsule, out);
     }
 
-    /// Appends requested data of `whole`, in PDUs of up to `most` bytes.
+    /// Appends the requested data of `whole`, in PDUs of up to `most` bytes.
     pub fn data(self, asked: ReadyToTransfer, whole: &[u8], most: usize, out: &mut Vec<u8>) {
         assert!(most > 0, "PDUs without data");
         let (offset, length) = (asked.offset as usize, asked.length as usize);

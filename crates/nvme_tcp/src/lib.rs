@@ -1,6 +1,6 @@
-//! NVMe over TCP as a protocol (NVM Express TCP Transport Specification 1.1): the bytes that a host
-//! sends become commands, and completions become bytes for the host. It uses no sockets and no
-//! threads, so that its owner decides how to wait, and a test can be the host.
+//! NVMe over TCP protocol (NVM Express TCP Transport Specification 1.1), which converts bytes from
+//! a host into commands and completions into bytes for the host. The crate uses no sockets and no
+//! threads, so the connection owner decides how to wait, and a test can act as the host.
 //!
 //! | file | content |
 //! |---|---|
@@ -12,13 +12,13 @@
 //! | `sender.rs` | from completions and data to bytes |
 //! | `host.rs` | the host's side, for clients that measure and for tests |
 //!
-//! One connection is one queue. Its owner passes received bytes to [`Receiver::receive`], sends the
-//! bytes of [`Received::Send`], executes commands, and encodes completions with [`Sender`]. The
-//! first command is Connect; [`Receiver::connected`] and [`Sender::connected`] then set the queue
-//! of both halves.
+//! One connection carries one queue. The owner passes received bytes to [`Receiver::receive`],
+//! sends the bytes of [`Received::Send`], executes commands, and encodes completions with
+//! [`Sender`]. The first command is Connect. [`Receiver::connected`] and [`Sender::connected`] then
+//! set the queue of both halves.
 //!
-//! [`Limits`] bound the memory that a peer can make a connection hold: requested data, and a
-//! capsule for each entry of its queue.
+//! [`Limits`] limits the memory that a peer can make a connection use: requested data, and one
+//! capsule per queue entry.
 
 mod fault;
 mod handshake;

@@ -1,13 +1,13 @@
-//! PDUs (TCP transport 1.1, 3.6.2): the common header, the types, digests.
+//! PDUs (TCP transport 1.1, 3.6.2): common header, types and digests.
 
 pub(crate) const COMMON_BYTES: usize = 8;
 pub(crate) const DIGEST_BYTES: usize = 4;
-/// Size of the PDUs that initialize a connection.
+/// Size in bytes of the PDUs that initialize a connection.
 pub(crate) const INITIALIZE_BYTES: usize = 128;
-/// Size of the header of a command capsule.
+/// Header size of a command capsule in bytes.
 pub(crate) const CAPSULE_BYTES: usize = 72;
 pub(crate) const HEADER_BYTES: usize = 24;
-/// Bytes of a faulty PDU that a termination request quotes.
+/// Number of bytes of a faulty PDU that a termination request quotes.
 pub(crate) const QUOTED_BYTES: usize = 128;
 
 pub(crate) const IC_REQUEST: u8 = 0x00;
@@ -24,7 +24,7 @@ pub(crate) const READY_TO_TRANSFER: u8 = 0x09;
 pub(crate) const HEADER_DIGEST: u8 = 1 << 0;
 pub(crate) const DATA_DIGEST: u8 = 1 << 1;
 pub(crate) const LAST: u8 = 1 << 2;
-/// Flag of the last data PDU of a command: the command succeeded, and no response capsule follows.
+/// Flag of a command's last data PDU: the command succeeded, and no response capsule follows.
 pub(crate) const SUCCEEDED: u8 = 1 << 3;
 
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
@@ -35,8 +35,8 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Appends a PDU's header, its digest and the padding before the data. `length` is the length of
-/// the data; the caller appends the data and their digest.
+/// Appends a PDU's header, the header digest and the padding before the data. `length` is the data
+/// length; the caller appends the data and the data digest.
 pub(crate) fn begin(
     out: &mut Vec<u8>,
     header: &mut [u8],

@@ -1,4 +1,4 @@
-//! The receiving half of a connection: from bytes to commands.
+//! Receiving half of a connection, which decodes bytes into commands.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::handshake::{self, Settings};
 use crate::pdu::{self, u16_at, u32_at};
 use crate::sgl::{self, Data};
 
-/// Limits on the memory of a connection.
+/// Memory limits of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum data length in a command capsule. Admin queues must accept 8192 bytes.
+    /// Maximum length of in-capsule data. Admin queues must accept 8192 bytes.
     pub in_capsule: u32,
     /// Maximum data length of a PDU from the host.
     pub pdu_data: u32,
-    /// Limit on the bytes requested at a time; a larger command is requested alone.
+    /// Limit on the bytes requested at a time; the data of a larger command are requested alone.
     pub asked_for: u32,
 }
 
@@ -34,11 +34,11 @@ impl Default for Limits {
 pub struct Command {
     /// Submission queue entry.
     pub entry: [u8; ENTRY_BYTES],
-    /// Data from the host, in the capsule or after R2T PDUs.
+    /// Data from the host, received in the capsule or after R2T PDUs.
     pub data: Vec<u8>,
-    /// Bytes of the host's buffer.
+    /// Size of the host's buffer in bytes.
     pub buffer: u32,
-    /// Status with which the transport rejects the command; `None` if it accepts it.
+    /// Status used by the transport to reject the command; `None` if the command is accepted.
     pub refused: Option<Status>,
 }
 
@@ -55,10 +55,10 @@ impl Command {
     }
 }
 
-/// Result of received bytes.
+/// Event that results from received bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// The connection is initialized; a `Sender` with these settings can be created.
+    /// The connection is initialized, and a `Sender` with these settings can be created.
     Began(Settings),
     /// Bytes to send to the host.
     Send(Vec<u8>),
@@ -80,14 +80,14 @@ struct Transfer {
 pub struct Receiver {
     limits: Limits,
     settings: Option<Settings>,
-    /// The received part of an incomplete PDU.
+    /// Bytes received so far of an incomplete PDU.
     partial: Vec<u8>,
     /// Transfers in progress, by transfer tag.
     transfers: Vec<Option<Transfer>>,
-    /// Commands whose data will be requested within the limit, and their lengths.
+    /// Commands whose data will be requested once the limit allows it, with their data lengths.
     waiting: VecDeque<([u8; ENTRY_BYTES], u32)>,
     asked_for: u32,
-    /// Commands that are received and not completed, shared with the sending half.
+    /// Number of commands that are received but not completed, shared with the sending half.
     outstanding: Arc<AtomicU32>,
     entries: u32,
 }
@@ -111,19 +111,19 @@ impl Receiver {
         Arc::clone(&self.outstanding)
     }
 
-    /// Handles that the queue is connected: from now on it accepts as many outstanding commands as
-    /// it has entries.
+    /// Records that the queue is connected, which then accepts as many outstanding commands as it
+    /// has entries.
     pub fn connected(&mut self, association: &Association) {
         self.entries = u32::from(association.entries);
     }
 
-    /// Returns `true` if the host has sent a part of a PDU, or owes requested data.
+    /// Returns `true` if the host has sent an incomplete PDU or has not yet sent requested data.
     pub fn is_in_progress(&self) -> bool {
         !self.partial.is_empty() || self.asked_for > 0
     }
 
-    /// Receives any number of bytes, and appends the resulting events. After an error, the
-    /// connection is unusable.
+    /// Processes any number of received bytes, and appends the resulting events. After an error,
+    /// the connection is unusable.
     pub fn receive(&mut self, mut bytes: &[u8], received: &mut Vec<Received>) -> Result<(), Fatal> {
         while !bytes.is_empty() {
             if self.partial.is_empty()
@@ -151,8 +151,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// Returns the length of the PDU that starts with `bytes`, once its common header is complete.
-    /// A PDU that is too long is rejected before it is received.
+    /// Returns the length of the PDU that starts with `bytes`, once the common header is complete.
+    /// An overlong PDU is rejected before it is received.
     fn length(&self, bytes: &[u8]) -> Result<Option<usize>, Fatal> {
         let Some(&common) = bytes.first_chunk::<{ pdu::COMMON_BYTES }>() else { return Ok(None) };
         match self.check(common) {
@@ -236,7 +236,7 @@ impl Receiver {
         }
     }
 
-    /// Verifies the digests of a PDU; returns its data, and `true` if they are damaged.
+    /// Verifies a PDU's digests; returns its data, and `true` if the data are damaged.
     fn verified<'a>(&self, pdu: &'a [u8]) -> Result<(&'a [u8], bool), Fault> {
         let header = usize::from(pdu[2]);
         let (header_digest, data_digest) = self.digests();
@@ -265,7 +265,7 @@ impl Receiver {
             return Err(Fault::Header(2));
         };
         if self.outstanding.fetch_add(1, Ordering::Relaxed) >= self.entries {
-            return Err(Fault::Sequence); // the queue cannot hold it
+            return Err(Fault::Sequence); // the queue has no room for the command
         }
         let mut command = Command { entry, data: Vec::new(), buffer: 0, refused: None };
         match sgl::data(Entry(&entry), data.len()) {
@@ -315,7 +315,7 @@ impl Receiver {
         }
     }
 
-    /// Receives requested data, which arrive in order.
+    /// Receives requested data, which must arrive in order.
     fn data(
         &mut self,
         pdu: &[u8],

@@ -1,4 +1,4 @@
-//! The sending half of a connection: from completions and data to bytes.
+//! Sending half of a connection, which encodes completions and data into bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,35 +9,35 @@ use crate::handshake::Settings;
 use crate::pdu::{self, C2H_DATA, HEADER_BYTES, LAST, RESPONSE, SUCCEEDED};
 use crate::receiver::Receiver;
 
-/// Queue head value without flow control.
+/// Queue head value if flow control is disabled.
 const NO_HEAD: u16 = 0xffff;
 
-/// The sending half of a connection. Its bytes must be sent in the order of the calls.
+/// The sending half of a connection. The encoded bytes must be sent in the order of the calls.
 #[derive(Debug)]
 pub struct Sender {
     settings: Settings,
     outstanding: Arc<AtomicU32>,
-    /// Number of entries of the submission queue, and the entry that the next command frees.
+    /// Submission queue size in entries, and the entry that the next command frees.
     entries: u16,
     head: u16,
     flow_control: bool,
 }
 
 impl Sender {
-    /// Returns the sender for a receiver that has reported the initialization of its connection.
+    /// Returns the sender for a receiver that has reported connection initialization.
     pub fn new(settings: Settings, receiver: &Receiver) -> Self {
         let outstanding = receiver.outstanding();
         Self { settings, outstanding, entries: 1, head: 0, flow_control: true }
     }
 
-    /// Handles that the queue is connected; must be called before the completion of Connect is
+    /// Records that the queue is connected; must be called before the completion of Connect is
     /// written.
     pub fn connected(&mut self, association: &Association) {
         self.entries = association.entries;
         self.flow_control = association.flow_control;
     }
 
-    /// Appends a completion, after the data of the reply if it has any.
+    /// Appends a completion, preceded by the reply's data if it has any.
     pub fn completion(&mut self, reply: &Reply, out: &mut Vec<u8>) {
         if reply.data.is_empty() {
             self.count();
@@ -48,8 +48,8 @@ impl Sender {
         }
     }
 
-    /// Appends the completion of a command whose data were appended; appends nothing if the last
-    /// data PDU was the completion.
+    /// Appends the completion of a command whose data have been appended; appends nothing if the
+    /// last data PDU was also the completion.
     pub fn completion_after_data(&mut self, reply: &Reply, out: &mut Vec<u8>) {
         self.count();
         if !self.data_say(reply) {
@@ -57,7 +57,7 @@ impl Sender {
         }
     }
 
-    /// Returns `true` if the last data PDU of a command may also be its completion: without flow
+    /// Returns `true` if a command's last data PDU may also be its completion. Without flow
     /// control, the response capsule of a success without a result contains no information.
     fn data_say(&self, reply: &Reply) -> bool {
         !self.flow_control && reply.status == Status::SUCCESS && reply.result == 0
@@ -78,8 +78,8 @@ impl Sender {
         pdu::begin(out, &mut header, self.settings.digests(), 1, 0);
     }
 
-    /// Appends all data of a command; [`Self::completion_after_data`] with the same reply must
-    /// follow.
+    /// Appends all data of a command; a call to [`Self::completion_after_data`] with the same reply
+    /// must follow.
     pub fn data(&self, reply: &Reply, data: &[u8], out: &mut Vec<u8>) {
         self.begin_data(reply, data.len() as u32, out);
         out.extend_from_slice(data);
@@ -89,7 +89,7 @@ impl Sender {
     }
 
     /// Appends the header for `length` bytes of data that are copied later; returns `false` if the
-    /// host uses data digests, which need the data first.
+    /// host uses data digests, which require the data first.
     pub fn data_header(&self, reply: &Reply, length: u32, out: &mut Vec<u8>) -> bool {
         if self.settings.data_digest {
             return false;

@@ -1,4 +1,4 @@
-//! Location of a command's data (Base 2.1, 4.3.2; TCP transport 1.1, 3.5): in the capsule, or in
+//! Location of a command's data (Base 2.1, 4.3.2; TCP transport 1.1, 3.5): in the capsule or in
 //! separate data PDUs.
 
 use writecliff_nvme::Entry;
@@ -7,7 +7,7 @@ use writecliff_nvme::command::MAX_TRANSFER;
 
 /// SGL Data Block descriptor with an offset into the capsule.
 const IN_CAPSULE: u8 = 0x01;
-/// Transport SGL Data Block descriptor of the transport.
+/// Transport SGL Data Block descriptor.
 const BY_TRANSPORT: u8 = 0x5a;
 const FABRICS: u8 = 0x7f;
 
@@ -15,7 +15,7 @@ const FABRICS: u8 = 0x7f;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Data {
     None,
-    /// Number of bytes at the start of the capsule's data.
+    /// Number of bytes at the start of the in-capsule data.
     InCapsule(u32),
     /// Data that are requested with R2T PDUs.
     FromHost(u32),
@@ -26,7 +26,7 @@ pub(crate) enum Data {
 pub(crate) fn data(entry: Entry<'_>, in_capsule: usize) -> Result<Data, Status> {
     let kind = entry.0[39];
     let (address, length) = (entry.quadword(6), entry.dword(8));
-    // Bits 1:0 of the opcode, or of a fabrics command's type, are the direction.
+    // Bits 1:0 of the opcode, or of a fabrics command's type, specify the transfer direction.
     let code = if entry.opcode() == FABRICS { entry.0[4] } else { entry.opcode() };
     match (code & 3, kind) {
         (3, _) => Err(Status::INVALID_OPCODE),

@@ -1,4 +1,4 @@
-//! Hooks of calls that move data or make it durable.
+//! Hooks for calls that transfer data or make data durable.
 
 use crate::events::{self, CREATED, Note, Op};
 use crate::files::File;
@@ -6,7 +6,8 @@ use crate::next::{hook, real};
 use crate::stdio;
 use libc::{c_int, c_long, c_uint, c_void, iovec, off_t, size_t, ssize_t};
 
-/// Records a transfer of `length` bytes; without an offset, it ended at the descriptor's position.
+/// Records a transfer of `length` bytes; without an offset, the transfer ended at the descriptor's
+/// position.
 pub(crate) fn moved(op: Op, fd: c_int, offset: Option<off_t>, length: ssize_t) {
     if length <= 0 {
         return;
@@ -15,7 +16,7 @@ pub(crate) fn moved(op: Op, fd: c_int, offset: Option<off_t>, length: ssize_t) {
     let at = match offset {
         Some(at) if at >= 0 => at,
         _ => {
-            // SAFETY: only queries the position.
+            // SAFETY: the call only queries the position.
             let end = unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) };
             stdio::at(fd, end);
             end - length as off_t
@@ -44,9 +45,9 @@ fn wrote_as(fd: c_int, offset: off_t, how: c_int, length: ssize_t) {
     }
 }
 
-/// Returns `true` if a write to the descriptor is on the drive when it returns.
+/// Returns `true` if a write to the descriptor is durable when the call returns.
 fn bypasses_cache(fd: c_int) -> bool {
-    // SAFETY: only queries the flags. A raw system call, because fcntl is hooked.
+    // SAFETY: the call only queries the flags. This is a raw system call because fcntl is hooked.
     let flags = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFL) } as c_int;
     flags >= 0 && flags & (libc::O_DIRECT | libc::O_DSYNC) != 0
 }
@@ -73,7 +74,7 @@ fn synced(fd: c_int, result: c_int) {
     }
 }
 
-/// Records the sync that a write implies.
+/// Records the sync implied by a write.
 fn durable(fd: c_int) {
     if let Some(file) = File::open(fd) {
         file.record_name(fd);
@@ -135,7 +136,7 @@ hook!(copy_file_range(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut o
 hook!(splice(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut off_t, size: size_t,
     how: c_uint) -> ssize_t, r => wrote(to, before(to_at, r), r));
 
-/// Returns the offset at which a transfer began, after the kernel has advanced it.
+/// Returns the offset where a transfer started, computed after the kernel has advanced it.
 fn before(at: *const off_t, length: ssize_t) -> Option<off_t> {
     // SAFETY: the kernel has just written to this address.
     (length > 0 && !at.is_null()).then(|| unsafe { *at } - length as off_t)
@@ -150,7 +151,7 @@ hook!(fallocate | fallocate64(fd: c_int, mode: c_int, at: off_t, size: off_t) ->
 hook!(mmap | mmap64(hint: *mut c_void, size: size_t, access: c_int, flags: c_int, fd: c_int,
     at: off_t) -> *mut c_void = libc::MAP_FAILED, map => mapped(fd, access, flags, at, size, map));
 
-/// The kernel's `struct iocb`, which libaio duplicates.
+/// The kernel's `struct iocb`, as replicated by libaio.
 #[repr(C)]
 struct Iocb {
     data: u64,
@@ -165,7 +166,7 @@ struct Iocb {
 }
 
 impl Iocb {
-    /// Returns the descriptor, operation, offset and length in bytes.
+    /// Returns the descriptor, the operation, and the offset and length in bytes.
     fn what(&self) -> Option<(c_int, Op, off_t, u64)> {
         let (op, vectors) = match self.opcode {
             0 => (Op::Read, false),
@@ -176,7 +177,7 @@ impl Iocb {
             _ => return None,
         };
         let length = if vectors {
-            // SAFETY: an array of that length, by the contract of io_submit.
+            // SAFETY: the pointer refers to an array of that length, by the contract of io_submit.
             let parts = unsafe {
                 std::slice::from_raw_parts(self.buffer as *const iovec, self.length as usize)
             };
@@ -188,11 +189,12 @@ impl Iocb {
     }
 }
 
-/// Number of requests that the hook reads before it passes them on.
+/// Number of requests that the hook reads before it forwards them.
 const BATCH: usize = 256;
 
-/// Hook for libaio. Passes a long list on in batches, so that a fixed array holds the requests of
-/// each. The kernel accepts a list in order and may stop anywhere, so callers see no difference.
+/// Hook for libaio's request submission. A long list is forwarded in batches, so that a fixed-size
+/// array can hold the requests of each batch. The kernel accepts a list in order and may stop
+/// anywhere, so callers see no difference.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn io_submit(
     context: *mut c_void,
@@ -203,13 +205,14 @@ unsafe extern "C" fn io_submit(
     let Some(real) = real!(io_submit as Real) else { return -libc::ENOSYS };
     let requests = usize::try_from(count).unwrap_or(0);
     if !events::active() || list.is_null() || requests == 0 {
-        // SAFETY: the caller's arguments, passed on.
+        // SAFETY: the caller's arguments are passed unchanged.
         return unsafe { real(context, count, list) };
     }
     let mut submitted = 0;
     while submitted < requests {
         let batch = (requests - submitted).min(BATCH);
-        // SAFETY: `count` requests, by the contract of io_submit; `submitted` is below it.
+        // SAFETY: SAFETY: the list has `count` requests by the contract of io_submit, and
+        // `submitted` is below `count`.
         let accepted = unsafe {
             let part = list.add(submitted);
             submit_batch(part, batch, || real(context, batch as c_long, part))
@@ -224,11 +227,12 @@ unsafe extern "C" fn io_submit(
     submitted as c_int
 }
 
-/// Submits `count` requests, at most `BATCH`, and records those that the kernel accepted. Reads
-/// them before the call, because one may already be complete and its memory freed after it.
+/// Submits `count` requests, at most `BATCH`, and records those that the kernel accepted. The
+/// requests are read before the call because a request may already be complete and its memory freed
+/// afterwards.
 ///
 /// # Safety
-/// `list` holds `count` requests, by the contract of `io_submit`.
+/// `list` must point to `count` requests, by the contract of `io_submit`.
 unsafe fn submit_batch(
     list: *mut *mut c_void,
     count: usize,
@@ -236,7 +240,7 @@ unsafe fn submit_batch(
 ) -> c_int {
     let mut requests = [None; BATCH];
     for (index, request) in requests.iter_mut().enumerate().take(count) {
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees this by the function's contract.
         *request = unsafe { (*(*list.add(index)).cast::<Iocb>()).what() };
     }
     let accepted = submit();

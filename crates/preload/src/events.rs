@@ -1,14 +1,14 @@
-//! The event file: its layout, and how slots are claimed and filled.
+//! Event file: its layout, and how slots are claimed and filled.
 //!
-//! The file has, in native byte order (read by `writecliff.capture.events`): a header of 4096
-//! bytes, a table that marks files whose names are recorded (`NAMED` words), then slots of 64
-//! bytes. An event takes one slot, plus one for every 62 bytes of text. The first byte of a slot is
-//! written last: 0 marks a slot that was never completed.
+//! The file is in native byte order (read by `writecliff.capture.events`) and contains a header of
+//! 4096 bytes, a table that marks the files whose names are recorded (`NAMED` words), and slots of
+//! 64 bytes. An event occupies one slot, plus one slot for every 62 bytes of text. The first byte
+//! of a slot is written last; 0 marks a slot that was never completed.
 //!
-//! The file grows ahead of its writers, with allocated blocks; the mapping covers the largest size
-//! that the file can reach. Writing to a hole in the mapping on a full disk would kill the program
+//! The file grows ahead of its writers by allocating blocks. The mapping covers the maximum size
+//! that the file can reach. On a full disk, a write to a hole in the mapping would kill the program
 //! (SIGBUS), so events are dropped and counted instead. In a program that locks all its memory
-//! (mlockall, as Cassandra does), only the existing part of the file is locked, not the whole
+//! (mlockall, as in Cassandra), only the existing portion of the file is locked, not the entire
 //! mapping.
 
 use crate::names;
@@ -65,10 +65,10 @@ pub(crate) const TRUNCATED: u8 = 2;
 pub(crate) const DIRECTORY: u8 = 4;
 pub(crate) const EXCHANGED: u8 = 8;
 pub(crate) const REPAIRED: u8 = 16;
-/// Flag of a sync that a write implied, without a separate call.
+/// Flag of a sync that was implied by a write, without a separate call.
 pub(crate) const IMPLIED: u8 = 32;
 
-/// The fields of an event except time, process and thread, which are added when it is recorded.
+/// Event fields except for time, process and thread, which are added when the event is recorded.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Note {
     pub(crate) flags: u8,
@@ -100,7 +100,7 @@ static PATH: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
 
 fn header() -> Option<&'static Header> {
     let base = BASE.load(Ordering::Acquire);
-    // SAFETY: set once, to a mapping that stays and begins with the header.
+    // SAFETY: the pointer is set once, to a permanent mapping that starts with the header.
     if base.is_null() { None } else { Some(unsafe { &*base }) }
 }
 
@@ -121,20 +121,20 @@ pub(crate) fn repair_hints() -> bool {
     flag(REPAIR_HINTS)
 }
 
-/// Returns a word of the table of files whose names are recorded.
+/// Returns a word of the table that marks the files whose names are recorded.
 pub(crate) fn named(index: usize) -> Option<&'static AtomicU64> {
     let base = BASE.load(Ordering::Acquire);
     if base.is_null() {
         return None;
     }
-    // SAFETY: the table lies between the header and the slots, and the index is within it.
+    // SAFETY: the table lies between the header and the slots, and the index is within the table.
     Some(unsafe { &*base.byte_add(HEADER_BYTES as usize).cast::<AtomicU64>().add(index % NAMED) })
 }
 
-/// Maps the event file named in the environment. Without one, the hooks only call the real
-/// functions.
+/// Maps the event file named in the environment. Without an event file, the hooks only call the
+/// real functions.
 pub(crate) fn begin() {
-    // SAFETY: plain calls of the C library; their results are checked.
+    // SAFETY: these are plain C library calls whose results are checked.
     unsafe {
         let path = libc::getenv(c"WRITECLIFF_EVENTS".as_ptr());
         if path.is_null() {
@@ -148,15 +148,16 @@ pub(crate) fn begin() {
         let mut header: [u64; 2] = [0; 2];
         let got = libc::pread(fd, header.as_mut_ptr().cast(), size_of_val(&header), 0);
         if got == size_of_val(&header) as isize && header[0] == MAGIC {
-            // All arguments are words: variadic calls pass an `int` in half a register, but the
-            // kernel reads a whole one.
+            // All arguments are full words: variadic calls pass an `int` in half a register, but
+            // the kernel reads a whole register.
             let (anywhere, from): (usize, i64) = (0, 0);
             let size = SLOTS_AT + header[1] * EVENT_SLOT_BYTES;
             let access = (libc::PROT_READ | libc::PROT_WRITE) as c_long;
             let (shared, file) = (libc::MAP_SHARED as c_long, fd as c_long);
             let map = libc::syscall(libc::SYS_mmap, anywhere, size, access, shared, file, from);
             if map != -1 {
-                // A copy: programs that rewrite their arguments overwrite their environment.
+                // The value is copied because programs that rewrite their arguments overwrite their
+                // environment.
                 PATH.store(libc::strdup(path), Ordering::Release);
                 BASE.store(map as *mut Header, Ordering::Release);
             }
@@ -165,8 +166,8 @@ pub(crate) fn begin() {
     }
 }
 
-/// Claims `count` consecutive slots; if there is no space, returns `None` and counts a dropped
-/// event.
+/// Claims `count` consecutive slots; if there is no space, counts a dropped event and returns
+/// `None`.
 fn claim(count: u64) -> Option<*mut Slot> {
     let header = header()?;
     if header.flags.load(Ordering::Relaxed) & STOPPED != 0 {
@@ -178,21 +179,22 @@ fn claim(count: u64) -> Option<*mut Slot> {
         header.dropped.fetch_add(1, Ordering::Relaxed);
         return None;
     }
-    // SAFETY: within the mapping, whose size follows from the capacity.
+    // SAFETY: the slot is within the mapping, whose size follows from the capacity.
     Some(unsafe {
         let base = BASE.load(Ordering::Acquire);
         base.byte_add((SLOTS_AT + first * EVENT_SLOT_BYTES) as usize).cast::<Slot>()
     })
 }
 
-/// Ensures that all slots before `end` have blocks on disk.
+/// Ensures that all slots before `end` have blocks allocated on disk.
 fn allocate(header: &Header, end: u64) -> bool {
     let have = header.allocated.load(Ordering::Acquire);
     if end <= have {
         return true;
     }
     let wanted = (end.div_ceil(STRETCH_SLOTS) * STRETCH_SLOTS).min(header.capacity);
-    // SAFETY: raw system calls on our own file; concurrent calls of several threads are harmless.
+    // SAFETY: these are raw system calls on the event file; concurrent calls from several threads
+    // are harmless.
     unsafe {
         let path = PATH.load(Ordering::Acquire);
         let flags = libc::O_WRONLY | libc::O_CLOEXEC;
@@ -219,18 +221,18 @@ fn allocate(header: &Header, end: u64) -> bool {
 
 pub(crate) fn now_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes to `time` only.
+    // SAFETY: the call writes only to `time`.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Records an event with `text` (a path, or two separated by a NUL).
+/// Records an event with `text` (a path, or two paths separated by a NUL).
 pub(crate) fn note(op: Op, what: Note, text: &[&[u8]]) {
     names::refresh();
     put(op, what, text);
 }
 
-/// Like `note`, without updating the names of thread and process.
+/// Records an event, like `note`, without updating the thread and process names.
 pub(crate) fn put(op: Op, what: Note, text: &[&[u8]]) {
     let length: usize = text.iter().map(|part| part.len()).sum();
     let more = length.div_ceil(TEXT_PER_SLOT);
@@ -238,7 +240,7 @@ pub(crate) fn put(op: Op, what: Note, text: &[&[u8]]) {
     let mut bytes = text.iter().flat_map(|part| part.iter());
     for index in 0..more {
         let used = (length - index * TEXT_PER_SLOT).min(TEXT_PER_SLOT);
-        // SAFETY: a slot that we claimed.
+        // SAFETY: the slot was claimed by this thread.
         unsafe {
             let slot = slots.add(index + 1).cast::<u8>();
             for (offset, byte) in bytes.by_ref().take(used).enumerate() {
@@ -248,7 +250,7 @@ pub(crate) fn put(op: Op, what: Note, text: &[&[u8]]) {
             (*slot.cast::<AtomicU8>()).store(CONTINUED, Ordering::Release);
         }
     }
-    // SAFETY: a slot that we claimed; it is not read before its first byte is set.
+    // SAFETY: the slot was claimed by this thread, and is not read before its first byte is set.
     unsafe {
         (*slots).flags = what.flags;
         (*slots).errno = what.errno;

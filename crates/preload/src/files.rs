@@ -1,4 +1,4 @@
-//! Identifies the file behind a descriptor and records its name once.
+//! Identifies the file behind a descriptor and records the file name once.
 
 use crate::events::{self, NAMED, Note, Op};
 use crate::text::Text;
@@ -6,7 +6,7 @@ use libc::{c_char, c_int};
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 
-/// The fields of `statx` that are used.
+/// The `statx` fields in use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct File {
     pub(crate) dev: u32,
@@ -17,17 +17,17 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// Queries only the fields that are needed. Times are left out deliberately: since Linux 6.13,
-    /// querying them makes the program's next write store a more precise time, which the file
+    /// Queries only the required fields. Timestamps are deliberately omitted: since Linux 6.13,
+    /// querying them makes the program's next write store a more precise timestamp, which the file
     /// system must journal.
     ///
     /// # Safety
-    /// `path` is a C string (the kernel checks it).
+    /// `path` must be a C string (the kernel checks it).
     unsafe fn query(dirfd: c_int, path: *const c_char, flags: c_int) -> Option<Self> {
         let wanted = libc::STATX_TYPE | libc::STATX_INO | libc::STATX_NLINK | libc::STATX_SIZE;
         let mut stat = MaybeUninit::<libc::statx>::uninit();
-        // SAFETY: read only after the kernel has filled it. A raw system call, because older C
-        // libraries have no such function.
+        // SAFETY: the structure is read only after the kernel has filled it. This is a raw system
+        // call because older C libraries have no such function.
         let stat = unsafe {
             let buffer = stat.as_mut_ptr();
             if libc::syscall(libc::SYS_statx, dirfd, path, flags, wanted, buffer) != 0 {
@@ -44,19 +44,19 @@ impl File {
         })
     }
 
-    /// Returns the open file, if it is a regular file or a block device.
+    /// Returns the open file if it is a regular file or a block device.
     pub(crate) fn open(fd: c_int) -> Option<Self> {
-        // SAFETY: an empty C string.
+        // SAFETY: the path is an empty C string.
         let file = unsafe { Self::query(fd, c"".as_ptr(), libc::AT_EMPTY_PATH) }?;
         (file.kind == libc::S_IFREG || file.kind == libc::S_IFBLK).then_some(file)
     }
 
-    /// Returns the file with this name; symbolic links are followed if `follow`.
+    /// Returns the file with the given name; follows symbolic links if `follow`.
     ///
     /// # Safety
-    /// `path` is a C string (the kernel checks it).
+    /// `path` must be a C string (the kernel checks it).
     pub(crate) unsafe fn at(dirfd: c_int, path: *const c_char, follow: bool) -> Option<Self> {
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees this by the function's contract.
         unsafe { Self::query(dirfd, path, if follow { 0 } else { libc::AT_SYMLINK_NOFOLLOW }) }
     }
 
@@ -84,7 +84,7 @@ impl File {
         (self.key() >> 48) as usize % NAMED
     }
 
-    /// Records the file's name, unless a process of this capture has already done so.
+    /// Records the file name, unless a process in this capture has already recorded it.
     pub(crate) fn record_name(&self, fd: c_int) {
         let Some(word) = events::named(self.name_slot()) else { return };
         if word.load(Ordering::Relaxed) == self.key() {
@@ -95,14 +95,14 @@ impl File {
         events::note(Op::File, self.note(), &[path.bytes()]);
     }
 
-    /// Marks the name as recorded, because another event contains it.
+    /// Marks the file name as recorded because another event contains it.
     pub(crate) fn mark_named(&self) {
         if let Some(word) = events::named(self.name_slot()) {
             word.store(self.key(), Ordering::Relaxed);
         }
     }
 
-    /// Unmarks the file, because its inode number may be reused from now on.
+    /// Clears the file's mark because its inode number may be reused.
     pub(crate) fn unmark_named(&self) {
         if let Some(word) = events::named(self.name_slot())
             && word.load(Ordering::Relaxed) == self.key()

@@ -1,8 +1,9 @@
-//! Hooks for write-lifetime hints: record the hint that the program sets and the kernel's result.
+//! Hooks for write-lifetime hints, which record the hint set by the program and the kernel's
+//! result.
 //!
 //! The kernel reads 64 bits, but some programs pass a 32-bit enumeration (RocksDB before its pull
-//! request 12595); since Linux 5.x the kernel rejects a non-zero upper half. If repair is enabled,
-//! such a call is repeated with the lower half, which is what the program meant.
+//! request 12595). Since Linux 5.x, the kernel rejects a non-zero upper half. If repair is enabled,
+//! such a call is repeated with only the lower half, which is the value that the program intended.
 
 use crate::events::{self, Note, Op, REPAIRED};
 use crate::files::File;
@@ -17,23 +18,23 @@ type Real = unsafe extern "C" fn(c_int, c_int, ...) -> c_int;
 
 unsafe fn control(real: Real, fd: c_int, command: c_int, argument: c_ulong) -> c_int {
     let before = crate::errno();
-    // SAFETY: the caller's arguments, passed on.
+    // SAFETY: the caller's arguments are passed unchanged.
     let mut result = unsafe { real(fd, command, argument) };
     if (command != F_SET_RW_HINT && command != F_SET_FILE_RW_HINT) || !events::active() {
         return result;
     }
     let errno = crate::errno();
     if result != 0 && (errno == libc::EFAULT || errno == libc::EBADF) {
-        return result; // an invalid pointer or descriptor
+        return result; // invalid pointer or descriptor
     }
     let mut left = errno;
     let mut hint_errno = if result == 0 { 0 } else { errno };
-    // SAFETY: the kernel has just read 8 bytes from there, aligned or not, unless it does not
-    // support the command; every caller passes at least 4 bytes.
+    // SAFETY: the kernel has just read 8 bytes from this address, aligned or not, unless it does
+    // not support the command; every caller passes at least 4 bytes.
     let low = u64::from(unsafe { (argument as *const u32).read_unaligned() });
     let mut flags = 0;
     if hint_errno == libc::EINVAL && low < HINTS && events::repair_hints() {
-        // SAFETY: a 64-bit value of our own.
+        // SAFETY: the pointer refers to a local 64-bit value.
         if unsafe { real(fd, command, &raw const low) } == 0 {
             (result, hint_errno, flags, left) = (0, 0, REPAIRED, before);
         }
@@ -53,7 +54,7 @@ macro_rules! fcntl_hook {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(fd: c_int, command: c_int, argument: c_ulong) -> c_int {
             let Some(real) = real!($name as Real) else { return -1 };
-            // SAFETY: the caller's arguments, passed on.
+            // SAFETY: the caller's arguments are passed unchanged.
             unsafe { control(real, fd, command, argument) }
         }
     };

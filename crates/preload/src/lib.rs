@@ -1,17 +1,17 @@
-//! Records the file I/O of a program. `writecliff capture` preloads this library into the program
-//! (`LD_PRELOAD`), so that its functions override those of the C library with the same names: each
-//! calls the real function and then records an event.
+//! Records a program's file I/O. `writecliff capture` preloads this library into the program
+//! (`LD_PRELOAD`), so that its functions override the C library functions of the same names. Each
+//! override calls the real function and then records an event.
 //!
-//! All processes of a capture map one event file (`events`). A slot is claimed with one atomic
-//! addition and filled without a lock, so threads, forked children and signal handlers never block
-//! each other, and the events of a killed process are not lost.
+//! All processes in a capture map one event file (`events`). A slot is claimed with one atomic
+//! addition and filled without a lock. Threads, forked children and signal handlers therefore never
+//! block each other, and the events of a killed process are not lost.
 //!
-//! Every hook preserves the `errno` of the real call, allocates no memory, and avoids recursion by
-//! using raw system calls instead of hooked functions.
+//! Every hook preserves the `errno` of the real call and allocates no memory. Hooks use raw system
+//! calls instead of hooked functions to avoid recursion.
 //!
 //! The state of a file is queried from the kernel at each call (`statx`, 0.2-0.4 us) instead of
-//! being kept in a table of descriptors, because descriptors are duplicated, inherited, passed over
-//! sockets and closed in more ways than a table could track.
+//! being stored in a descriptor table. Descriptors are duplicated, inherited, passed over sockets
+//! and closed in more ways than a table could track.
 
 #![allow(clippy::missing_safety_doc)]
 
@@ -27,7 +27,7 @@ mod text;
 
 use libc::c_int;
 
-/// Runs `note` after a real call and restores the `errno` of that call.
+/// Runs `note` after a real call and restores that call's `errno`.
 fn after(note: impl FnOnce()) {
     if !events::active() {
         return;
@@ -43,7 +43,7 @@ fn errno() -> c_int {
 }
 
 fn set_errno(value: c_int) {
-    // SAFETY: as above.
+    // SAFETY: the address of errno is valid in every thread.
     unsafe { *libc::__errno_location() = value };
 }
 

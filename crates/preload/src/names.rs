@@ -1,6 +1,6 @@
-//! Names of threads and processes. A thread's name is queried from the kernel when the thread is
-//! first seen, after any thread was renamed through the C library, and otherwise every 50 ms;
-//! querying it each time would double the cost of an event.
+//! Thread and process names. A thread's name is queried from the kernel when the thread is first
+//! seen, after any thread was renamed through the C library, and every 50 ms. Querying it each time
+//! would double the cost of an event.
 
 use crate::events::{self, Note, Op};
 use crate::next::hook;
@@ -46,7 +46,8 @@ pub(crate) fn refresh() {
         return;
     }
     let mut comm = [0u8; 16];
-    // SAFETY: the kernel writes at most 16 bytes. A raw system call, because `prctl` is hooked.
+    // SAFETY: the kernel writes at most 16 bytes. This is a raw system call because `prctl` is
+    // hooked.
     unsafe { libc::syscall(libc::SYS_prctl, libc::PR_GET_NAME, comm.as_mut_ptr()) };
     KNOWN.with(|cell| cell.set(Known { comm, queried_ns: now, renames }));
     if TITLES.load(Ordering::Relaxed) < TITLE_QUERIES {
@@ -55,12 +56,13 @@ pub(crate) fn refresh() {
     }
 }
 
-/// Records the title that `ps` shows, in which servers such as PostgreSQL describe the role of a
-/// process. It is read at the first events of a process, when the program has set it.
+/// Records the process title shown by `ps`, where servers such as PostgreSQL describe the role of a
+/// process. The title is read at the first events of a process, when the program has already set
+/// it.
 fn title() {
     let mut bytes = [0u8; 128];
-    // SAFETY: raw system calls, because `open`, `read` and `close` are hooked; the length is that
-    // of the buffer.
+    // SAFETY: these are raw system calls because `open`, `read` and `close` are hooked; the length
+    // equals the buffer length.
     let got = unsafe {
         let (path, flags) = (c"/proc/self/cmdline".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         let fd = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, 0) as c_int;
@@ -76,7 +78,7 @@ fn title() {
 }
 
 fn announce() {
-    // SAFETY: no arguments, cannot fail.
+    // SAFETY: the call takes no arguments and cannot fail.
     let (process, parent) = unsafe { (libc::syscall(libc::SYS_getpid), libc::getppid()) };
     PROCESS.store(process as u32, Ordering::Relaxed);
     TITLES.store(0, Ordering::Relaxed);
@@ -93,9 +95,9 @@ extern "C" fn forked() {
     }
 }
 
-/// Runs once in each program that is started.
+/// Runs once in each started program.
 pub(crate) fn begin() {
-    // SAFETY: the handler stays as long as this library, which is never unloaded.
+    // SAFETY: the handler exists as long as this library, which is never unloaded.
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
     announce();
 }
@@ -108,7 +110,7 @@ hook!(pthread_setname_np(thread: libc::pthread_t, name: *const c_char) -> c_int,
 
 type Prctl = unsafe extern "C" fn(c_int, ...) -> c_int;
 
-// Variadic in C; all callers pass integers, which have the same calling convention.
+// The function is variadic in C; all callers pass integers, which have the same calling convention.
 hook!(prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int as Prctl,
 |real| {
     let result = real();

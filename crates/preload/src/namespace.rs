@@ -1,4 +1,4 @@
-//! Hooks of calls that create, name, rename and remove files.
+//! Hooks for calls that create, name, rename and remove files.
 
 use crate::data::made;
 use crate::events::{self, CREATED, DIRECTORY, EXCHANGED, Note, Op, TRUNCATED};
@@ -8,7 +8,7 @@ use crate::stdio;
 use crate::text::Text;
 use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t, off_t};
 
-/// File at a path before the path was opened.
+/// File at a path, as it was before the path was opened.
 pub(crate) enum Before {
     NotQueried,
     Nothing,
@@ -17,13 +17,13 @@ pub(crate) enum Before {
 
 impl Before {
     /// # Safety
-    /// `path` is a C string.
+    /// `path` must be a C string.
     pub(crate) unsafe fn opening(dirfd: c_int, path: *const c_char, flags: c_int) -> Self {
         if !events::active() || flags & (libc::O_CREAT | libc::O_TRUNC) == 0 {
             return Self::NotQueried;
         }
         let errno = crate::errno();
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees this by the function's contract.
         let file = unsafe { File::at(dirfd, path, true) };
         crate::set_errno(errno);
         file.map_or(Self::Nothing, Self::File)
@@ -71,11 +71,11 @@ unsafe fn opening(
     fd
 }
 
-// The mode is variadic in C. It is always passed on, because the C library reads it only if the
-// flags require one.
+// The mode argument is variadic in C. The mode is always passed because the C library reads it only
+// if the flags require a mode.
 hook!(open | open64 | __open_2 | __open64_2
     (path: *const c_char, flags: c_int, mode: mode_t) -> c_int as Open,
-    // SAFETY: the caller's C string.
+    // SAFETY: the path is the caller's C string.
     |real| unsafe { opening(AT_FDCWD, path, flags, real) });
 hook!(openat | openat64 | __openat_2 | __openat64_2
     (dirfd: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int as OpenAt,
@@ -92,7 +92,7 @@ hook!(mkostemp | mkostemp64(template: *mut c_char, flags: c_int) -> c_int, fd =>
 hook!(mkstemps(template: *mut c_char, suffix: c_int) -> c_int, fd => made(fd));
 hook!(mkostemps(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int, fd => made(fd));
 
-// Records the close of a file without a name, because it frees the space.
+// Records the close of an unlinked file because the close frees its space.
 hook!(close(fd: c_int) -> c_int, |real| {
     crate::after(|| {
         stdio::closed(fd);
@@ -105,7 +105,7 @@ hook!(close(fd: c_int) -> c_int, |real| {
     real()
 });
 
-/// Records that the name of a regular file was removed.
+/// Records that a regular file's name was removed.
 fn removed(file: &File, path: &Text) {
     if file.is_regular() {
         if file.nlink <= 1 {
@@ -143,11 +143,11 @@ hook!(unlinkat(dirfd: c_int, path: *const c_char, flags: c_int) -> c_int,
     // SAFETY: the caller's C string.
     |real| unsafe { removing(dirfd, path, real) });
 
-/// A name, relative to a folder.
+/// A file name relative to a directory.
 type Name = (c_int, *const c_char);
 
 /// # Safety
-/// Both names hold C strings.
+/// Both names must be C strings.
 unsafe fn renaming(from: Name, to: Name, flags: c_uint, call: impl FnOnce() -> c_int) -> c_int {
     if !events::active() {
         return call();
@@ -194,18 +194,18 @@ fn renamed(file: &File, old: &Text, new: &Text, flags: u8) {
 }
 
 hook!(rename(from: *const c_char, to: *const c_char) -> c_int,
-    // SAFETY: the caller's C strings.
+    // SAFETY: the names are the caller's C strings.
     |real| unsafe { renaming((AT_FDCWD, from), (AT_FDCWD, to), 0, real) });
 hook!(renameat(from_dir: c_int, from: *const c_char, to_dir: c_int, to: *const c_char) -> c_int,
-    // SAFETY: the caller's C strings.
+    // SAFETY: the names are the caller's C strings.
     |real| unsafe { renaming((from_dir, from), (to_dir, to), 0, real) });
 hook!(renameat2(from_dir: c_int, from: *const c_char, to_dir: c_int, to: *const c_char,
     flags: c_uint) -> c_int,
-    // SAFETY: the caller's C strings.
+    // SAFETY: the names are the caller's C strings.
     |real| unsafe { renaming((from_dir, from), (to_dir, to), flags, real) });
 
 /// # Safety
-/// `to` is a C string.
+/// `to` must be a C string.
 unsafe fn linked(dirfd: c_int, to: *const c_char, result: c_int) {
     if result != 0 {
         return;
@@ -218,10 +218,10 @@ unsafe fn linked(dirfd: c_int, to: *const c_char, result: c_int) {
 }
 
 hook!(link(from: *const c_char, to: *const c_char) -> c_int,
-    // SAFETY: the caller's C string, which the real call has read.
+    // SAFETY: the path is the caller's C string, which the real call has read.
     r => unsafe { linked(AT_FDCWD, to, r) });
 hook!(linkat(from_dir: c_int, from: *const c_char, to_dir: c_int, to: *const c_char, flags: c_int)
-    // SAFETY: the caller's C string, which the real call has read.
+    // SAFETY: the path is the caller's C string, which the real call has read.
     -> c_int, r => unsafe { linked(to_dir, to, r) });
 
 /// # Safety
@@ -240,5 +240,5 @@ unsafe fn shortened(path: *const c_char, size: off_t, result: c_int) {
 }
 
 hook!(truncate | truncate64(path: *const c_char, size: off_t) -> c_int,
-    // SAFETY: the caller's C string, which the real call has read.
+    // SAFETY: the path is the caller's C string, which the real call has read.
     r => unsafe { shortened(path, size, r) });

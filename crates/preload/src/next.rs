@@ -1,14 +1,15 @@
-//! Finds the real function behind a hook: the next one with that name in the linker's search order.
+//! Finds the real function behind a hook, which is the next function of that name in the linker's
+//! search order.
 //!
 //! All functions are looked up before the program starts. A lookup inside a hook would wait for the
-//! linker's lock, which another thread may hold while it waits for the hook's thread.
+//! linker's lock, which another thread may hold while waiting for the hook's thread.
 
 use libc::{c_char, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 pub(crate) struct Next {
-    name: &'static str, // ends in NUL
+    name: &'static str, // NUL-terminated
     address: AtomicPtr<c_void>,
 }
 
@@ -17,23 +18,23 @@ impl Next {
         Self { name, address: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Returns the address of the function; null if the C library has no such function.
+    /// Returns the function address; null if the C library has no such function.
     pub(crate) fn get(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Relaxed);
-        // The address is unknown only if a library that is initialised before this one calls the
-        // hook.
+        // The address is unknown only if a library that is initialised before this library calls
+        // the hook.
         if address.is_null() { self.find() } else { address }
     }
 
     pub(crate) fn find(&self) -> *mut c_void {
-        // SAFETY: the name ends in NUL.
+        // SAFETY: the name NUL-terminated.
         let address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr().cast::<c_char>()) };
         self.address.store(address, Ordering::Relaxed);
         address
     }
 }
 
-/// The real function `$name` with type `$type`; `None` if there is none.
+/// The real function `$name` with type `$type`; `None` if it does not exist.
 macro_rules! real {
     ($name:ident as $type:ty) => {{
         static NEXT: $crate::next::Next = $crate::next::Next::new(concat!(stringify!($name), "\0"));
@@ -48,17 +49,17 @@ macro_rules! real {
             $crate::set_errno(libc::ENOSYS);
             None
         } else {
-            // SAFETY: the type is that of the C library's declaration.
+            // SAFETY: the type matches the C library's declaration.
             Some(unsafe { std::mem::transmute::<*mut libc::c_void, $type>(address) })
         }
     }};
 }
 
-/// Defines hooks, functions that override those of the C library with the same names; names joined
-/// by `|` share a signature. `result => note` evaluates `note` after the real call. `|real| call`
-/// evaluates to the hook's result; `real()` calls the real function with the caller's arguments.
-/// `as` names the type of a real function that is variadic in C, `=` the hook's result if there is
-/// no real function, by default -1.
+/// Defines hooks, which are functions that override the C library functions of the same names;
+/// names joined by `|` share a signature. `result => note` evaluates `note` after the real call.
+/// `|real| call` evaluates to the hook's result; `real()` calls the real function with the caller's
+/// arguments. `as` specifies the type of a real function that is variadic in C. `=` specifies the
+/// hook's result if the real function does not exist; the default is -1.
 macro_rules! hook {
     (@type [$variadic:ty] $plain:ty) => { $variadic };
     (@type [] $plain:ty) => { $plain };
@@ -85,7 +86,7 @@ macro_rules! hook {
             let Some(real) = $crate::next::real!($name as Real) else {
                 return $crate::next::hook!(@none [$($none)?]);
             };
-            // SAFETY: the caller's arguments, passed on.
+            // SAFETY: the caller's arguments are passed unchanged.
             let $real = || unsafe { real($($arg),*) };
             $call
         }

@@ -1,10 +1,10 @@
-//! Hooks for streams of the C library (`FILE *`). The C library writes stream buffers without
-//! calling any hook, so a stream's writes are derived from the position of its descriptor: after a
-//! flush, a close, every page of `fwrite`, and at the end of the program. Small writes are
-//! therefore merged.
+//! Hooks for C library streams (`FILE *`). The C library writes stream buffers without calling any
+//! hook. A stream's writes are therefore derived from the position of its descriptor: after a
+//! flush, a close, every page of `fwrite`, and at the end of the program. As a result, small writes
+//! are merged.
 //!
-//! Only streams that this process opened for writing alone are tracked: read-ahead moves a
-//! descriptor as well, and other processes move an inherited one.
+//! Only streams that this process opened for writing alone are tracked. Read-ahead also moves a
+//! descriptor, and other processes move an inherited descriptor.
 
 use crate::data;
 use crate::events::Op;
@@ -16,7 +16,7 @@ use std::ffi::CStr;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 
-const TRACKED: usize = 1024; // descriptors; higher ones are not tracked
+const TRACKED: usize = 1024; // tracked descriptors; higher numbers are not tracked
 const NOT_TRACKED: i64 = -1;
 const MEMORY_PAGE: usize = 4096;
 
@@ -40,18 +40,18 @@ fn entry(fd: c_int) -> Option<&'static Stream> {
 }
 
 fn position(fd: c_int) -> off_t {
-    // SAFETY: only queries the position.
+    // SAFETY: the call only queries the position.
     unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) }
 }
 
-/// Returns the descriptor of a stream; -1 for a stream without a descriptor, such as from
-/// `fmemopen`. Preserves `errno`, which `fileno` sets in that case.
+/// Returns the descriptor of a stream; -1 for a stream without a descriptor, for example from
+/// `fmemopen`. The function preserves `errno`, which `fileno` sets for such a stream.
 fn descriptor(stream: *mut FILE) -> c_int {
     if stream.is_null() {
         return -1;
     }
     let errno = crate::errno();
-    // SAFETY: a stream of the program.
+    // SAFETY: the pointer is a stream of the program.
     let fd = unsafe { libc::fileno(stream) };
     crate::set_errno(errno);
     fd
@@ -64,14 +64,14 @@ pub(crate) fn at(fd: c_int, position: off_t) {
     }
 }
 
-/// Updates the position after a call that is not recorded has moved the descriptor.
+/// Updates the position after an unrecorded call has moved the descriptor.
 pub(crate) fn moved(fd: c_int) {
     if entry(fd).is_some() {
         at(fd, position(fd));
     }
 }
 
-/// Stops tracking the descriptor, which may refer to another file from now on.
+/// Stops tracking the descriptor because it may now refer to another file.
 pub(crate) fn closed(fd: c_int) {
     at(fd, NOT_TRACKED);
 }
@@ -82,7 +82,7 @@ pub(crate) fn forget_all() {
     }
 }
 
-/// Records the writes of the stream since the last check.
+/// Records the stream's writes since the last check.
 fn record_written(fd: c_int) {
     let Some(entry) = entry(fd) else { return };
     entry.pending.store(0, Ordering::Relaxed);
@@ -93,7 +93,7 @@ fn record_written(fd: c_int) {
     }
 }
 
-/// Flushes and records all tracked streams at the end of the program, before the C library flushes
+/// Flushes and records all tracked streams when the program ends, before the C library flushes
 /// them.
 pub(crate) fn flush_all() {
     for (fd, stream) in STREAMS.iter().enumerate() {
@@ -101,8 +101,8 @@ pub(crate) fn flush_all() {
         if stream.position.load(Ordering::Relaxed) == NOT_TRACKED || file.is_null() {
             continue;
         }
-        // SAFETY: an open stream, because closing it removes it from the table. One that another
-        // thread holds is skipped, because waiting for it might never end.
+        // SAFETY: the stream is open because closing a stream removes it from the table. A stream
+        // that another thread has locked is skipped because waiting for it might never end.
         unsafe {
             if ftrylockfile(file) == 0 {
                 fflush_unlocked(file);
@@ -122,9 +122,9 @@ unsafe extern "C" {
 /// Returns the flags of `open` that correspond to a mode of `fopen`.
 ///
 /// # Safety
-/// `mode` is a C string.
+/// `mode` must be a C string.
 unsafe fn flags_of(mode: *const c_char) -> c_int {
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees this by the function's contract.
     let mode = unsafe { CStr::from_ptr(mode) }.to_bytes();
     let both = mode.contains(&b'+');
     let access = if both { libc::O_RDWR } else { libc::O_WRONLY };
@@ -143,7 +143,7 @@ fn follow(stream: *mut FILE, flags: c_int, before: &Before) {
     }
     before.note_open(fd, flags);
     if flags & libc::O_ACCMODE == libc::O_RDWR {
-        return; // read-ahead moves the descriptor just as writing does
+        return; // read-ahead moves the descriptor just like a write
     }
     let Some(entry) = STREAMS.get(fd as usize) else { return };
     if let Some(file) = File::open(fd) {
@@ -155,7 +155,7 @@ fn follow(stream: *mut FILE, flags: c_int, before: &Before) {
 }
 
 hook!(fopen | fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE = ptr::null_mut(),
-// SAFETY: the caller's C strings.
+// SAFETY: the arguments are the caller's C strings.
 |real| unsafe {
     let flags = flags_of(mode);
     let before = Before::opening(AT_FDCWD, path, flags);
@@ -166,11 +166,11 @@ hook!(fopen | fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE = p
 hook!(freopen | freopen64(path: *const c_char, mode: *const c_char, stream: *mut FILE)
 -> *mut FILE = ptr::null_mut(), |real| {
     crate::after(|| closed(descriptor(stream)));
-    // Without a path only the mode changes.
+    // If the path is null, only the mode changes.
     if path.is_null() {
         return real();
     }
-    // SAFETY: the caller's C strings.
+    // SAFETY: the arguments are the caller's C strings.
     let (flags, before) = unsafe {
         let flags = flags_of(mode);
         (flags, Before::opening(AT_FDCWD, path, flags))
@@ -180,15 +180,15 @@ hook!(freopen | freopen64(path: *const c_char, mode: *const c_char, stream: *mut
     stream
 });
 hook!(fdopen(fd: c_int, mode: *const c_char) -> *mut FILE = ptr::null_mut(),
-    // SAFETY: the caller's C string.
+    // SAFETY: the mode is the caller's C string.
     stream => follow(stream, unsafe { flags_of(mode) } & !libc::O_CREAT, &Before::NotQueried));
 
 hook!(fclose(stream: *mut FILE) -> c_int, |real| {
     crate::after(|| {
         let fd = descriptor(stream);
         if entry(fd).is_some() {
-            // SAFETY: a stream of the program, which closing would flush as well. If that fails,
-            // closing fails in the same way.
+            // SAFETY: the pointer is a stream of the program, which closing would also flush. If
+            // the flush fails, closing fails in the same way.
             unsafe { libc::fflush(stream) };
             record_written(fd);
             closed(fd);
@@ -215,7 +215,8 @@ fn seeking(stream: *mut FILE, seek: impl FnOnce() -> c_int) -> c_int {
     let fd = descriptor(stream);
     if entry(fd).is_some() {
         crate::after(|| {
-            // SAFETY: seeking flushes as well; the position shows how much.
+            // SAFETY: seeking also flushes the stream; the position shows how many bytes were
+            // written.
             unsafe { libc::fflush(stream) };
             record_written(fd);
         });

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 
-/// A path of at most `PATH_MAX` bytes; longer ones are truncated.
+/// A path of at most `PATH_MAX` bytes; longer paths are truncated.
 pub(crate) struct Text {
     bytes: [u8; PATH_BYTES],
     length: usize,
@@ -26,10 +26,10 @@ impl Text {
         self.length += taken;
     }
 
-    /// Returns the target of the symbolic link `link`; empty if there is none.
+    /// Returns the target of the symbolic link `link`; empty if the link does not exist.
     pub(crate) fn of_link(link: &CStr) -> Self {
         let mut text = Self::new();
-        // SAFETY: the length is that of the buffer.
+        // SAFETY: the length equals the buffer length.
         let got = unsafe {
             libc::readlink(link.as_ptr(), text.bytes.as_mut_ptr().cast::<c_char>(), PATH_BYTES)
         };
@@ -37,7 +37,7 @@ impl Text {
         text
     }
 
-    /// Returns the path of an open file according to the kernel.
+    /// Returns the kernel's path for an open file.
     pub(crate) fn of_descriptor(fd: c_int) -> Self {
         let mut name = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
         let mut digits = [0u8; 10];
@@ -57,15 +57,15 @@ impl Text {
         CStr::from_bytes_until_nul(&name).map_or_else(|_| Self::new(), Self::of_link)
     }
 
-    /// Makes `path`, which is relative to the directory `dirfd`, absolute but not normalised.
+    /// Makes `path`, which is relative to the directory `dirfd`, absolute without normalising it.
     ///
     /// # Safety
-    /// `path` is null or a C string.
+    /// `path` must be null or a C string.
     pub(crate) unsafe fn absolute(dirfd: c_int, path: *const c_char) -> Self {
         if path.is_null() {
             return Self::new();
         }
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees this by the function's contract.
         let path = unsafe { CStr::from_ptr(path) }.to_bytes();
         let mut text = if path.first() == Some(&b'/') {
             Self::new()

@@ -1,4 +1,4 @@
-//! The speed of the simulator itself.
+//! Speed benchmarks of the simulator itself.
 
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;

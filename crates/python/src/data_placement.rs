@@ -1,4 +1,4 @@
-//! The data placement interface of a drive: its administrative commands and its status, as plain
+//! Data placement interface of a drive: its administrative commands and its status, as plain
 //! values.
 
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use crate::dict::{Dict, Dicts, dict};
 use crate::drive::Drive;
 use crate::errors;
 
-/// The only namespace of a drive.
+/// Namespace identifier of the drive's only namespace.
 const NAMESPACE: u32 = 1;
 
 fn event_types(names: &[String]) -> PyResult<Vec<FdpEventType>> {
@@ -41,12 +41,12 @@ impl DataPlacementCommands {
         let interface = drive.data_placement().map(|mut commands| command(&mut *commands));
         interface.ok_or_else(|| {
             let what = drive.any_config().without_flash().unwrap_or_default();
-            let message = format!("the drive is {what} and has no data placement interface");
+            let message = format!("the drive is {what}, which has no data placement interface");
             errors::config(&message, None)
         })
     }
 
-    /// Returns the answer to a command that the drive may reject.
+    /// Returns the result of a command that the drive may reject.
     fn ask<T>(&self, command: impl FnOnce(&mut dyn DataPlacement) -> Answer<T>) -> PyResult<T> {
         self.with(command)?.map_err(|refusal| errors::config(&refusal.to_string(), None))
     }
@@ -128,7 +128,7 @@ impl DataPlacementCommands {
         self.ask(|drive| drive.fdp_enable_events(id, &kinds, enabled))
     }
 
-    /// Enables all FDP events. Has no effect on a drive without FDP, such as a hard disk.
+    /// Enables all FDP events. A drive without FDP, for example a hard disk, ignores this call.
     fn fdp_enable_all_events(&self) {
         let _ = self.with(|drive| drive.fdp_enable_all_events());
     }
@@ -189,7 +189,7 @@ fn block_limits(py: Python<'_>, limits: BlockLimitsExtension) -> Dict<'_> {
     })
 }
 
-/// Returns the report of a new drive's interface.
+/// Returns the status that the interface of a new drive reports.
 pub(crate) fn report<'py>(py: Python<'py>, report: &Report) -> Dict<'py> {
     match report {
         Report::Nvme(p) => parameters(py, p),

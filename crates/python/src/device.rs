@@ -109,7 +109,7 @@ impl PyDevice {
 
 impl PyDevice {
     /// Returns the error for a drive that cannot be created. If the drive has too many pages, the
-    /// hint names the possible scales.
+    /// hint lists the possible scales.
     pub(crate) fn not_made(&self, why: &str) -> PyErr {
         let scale = self.inner.least_scale();
         if scale <= 1.0 {
@@ -122,7 +122,7 @@ impl PyDevice {
         errors::config(&format!("{}: {why}", self.inner.config().identity().name), Some(&hint))
     }
 
-    /// Returns the configuration of an SSD, with `seed` for its random choices.
+    /// Returns an SSD configuration with `seed` for its random choices.
     pub(crate) fn ssd(&self, seed: u64) -> PyResult<DeviceConfig> {
         match self.inner.with_seed(seed) {
             AnyConfig::Ssd(config) => Ok(*config),

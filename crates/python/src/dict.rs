@@ -1,5 +1,5 @@
-//! Conversion of results to Python dicts. The structs of results are in crates that do not depend
-//! on Python, so they cannot derive the traits of `PyO3`. `dict!` lists their fields by name.
+//! Conversion of results to Python dicts. The result structs are in crates that do not depend on
+//! Python, so they cannot derive `PyO3` traits. `dict!` lists the fields to convert by name.
 
 use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 pub(crate) type Dict<'py> = PyResult<Bound<'py, PyDict>>;
 pub(crate) type Dicts<'py> = PyResult<Vec<Bound<'py, PyDict>>>;
 
-/// Creates a dict with entries in the order of the clauses:
+/// Creates a dict with entries in clause order:
 ///
 /// * `"key" = value` adds one entry,
 /// * `from.{field, field}` adds fields under their own names,
@@ -40,7 +40,7 @@ macro_rules! dict {
 }
 pub(crate) use dict;
 
-/// Returns a `NumPy` array with one value for each row.
+/// Returns a `NumPy` array with one value per row.
 pub(crate) fn column<R: IntoIterator, T: Element>(
     py: Python<'_>,
     rows: R,

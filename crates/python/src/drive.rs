@@ -1,4 +1,4 @@
-//! `Drive`: a simulated drive of any kind.
+//! `Drive`: a simulated drive of any type.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -29,8 +29,8 @@ type Clock = fn(
 ) -> Result<StepOutcome, SpecError>;
 
 impl Drive {
-    /// Returns the drive. Fails while the drive is running, because a hook that requested it would
-    /// deadlock.
+    /// Returns a reference to the drive. Returns an error while the drive is running because a hook
+    /// that requested the drive would deadlock.
     pub(crate) fn get(&self) -> PyResult<MutexGuard<'_, AnyDrive>> {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),

@@ -42,7 +42,7 @@ impl PyHistogram {
     }
 
     fn merge(&self, other: &Self) {
-        // Copy, because `other` may be this histogram.
+        // `other` is copied because it may be this histogram.
         let other = other.get().clone();
         self.get().merge(&other);
     }
@@ -106,7 +106,7 @@ impl PyHistogram {
         Histogram::from_bytes(data).map(Self::of).map_err(value_error)
     }
 
-    // For pickle and copy, which transfer results between processes and machines.
+    // These methods support pickle and copy, which transfer results between processes and machines.
     fn __getstate__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         self.to_bytes(py)
     }

@@ -1,4 +1,4 @@
-//! `Issuer`, which issues I/Os of a trace or workload to a real drive at their times, and
+//! `Issuer`, which issues the I/Os of a trace or workload to a real drive at their due times, and
 //! `TraceFit`, which reports how a trace fits a drive.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
@@ -45,7 +45,11 @@ impl TraceFit {
         speed: f64,
     ) -> PyResult<Self> {
         if sector_bytes == 0 || capacity_bytes < sector_bytes {
-            return Err(errors::config("the drive has no sectors", None));
+            return Err(errors::config(
+                "the drive has no sectors: its capacity must be at least \
+                one sector",
+                None,
+            ));
         }
         if !(speed.is_finite() && speed > 0.0) {
             return Err(errors::config("the speed must be above 0", None));
@@ -94,7 +98,7 @@ impl TraceFit {
     }
 }
 
-/// Arguments of an issuer until it starts.
+/// Issuer arguments, stored until the issuer starts.
 struct Prepared {
     fd: OwnedFd,
     feed: Feed,
@@ -104,7 +108,7 @@ struct Prepared {
     times: Vec<JobTime>,
     interval_ns: u64,
     seed: u64,
-    /// A workload for a drive of this capacity, and the feeder for its I/Os.
+    /// A workload for a drive with this capacity, and the feeder for its I/Os.
     generated: Option<(WorkloadSpec, Bytes, Feeder)>,
 }
 
@@ -118,7 +122,7 @@ enum State {
 pub(crate) struct Issuer {
     state: Mutex<State>,
     shared: Arc<Shared>,
-    /// Feeder of a trace until its end.
+    /// Feeder of a trace, until the trace ends.
     feeder: Mutex<Option<(Feeder, Fitting)>>,
     jobs: Vec<String>,
     panics: Watch,
@@ -220,7 +224,7 @@ impl Issuer {
         };
         if let Some((spec, capacity, feeder)) = prepared.generated.take() {
             std::thread::spawn(move || {
-                // It was already created once as a check.
+                // The generator was already created once as a check.
                 if let Ok(generated) = Generated::new(&spec, capacity) {
                     generated.feed(feeder);
                 }

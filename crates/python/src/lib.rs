@@ -1,6 +1,6 @@
-//! The module `writecliff._native`. `_native.pyi` documents it with types; the public API is pure
-//! Python. This crate only converts values between Python and Rust and releases the interpreter
-//! lock while the simulator runs.
+//! The module `writecliff._native`. `_native.pyi` documents this module with types; the public API
+//! is pure Python. This crate only converts values between Python and Rust, and releases the
+//! interpreter lock while the simulator runs.
 
 mod bench;
 mod data_placement;
@@ -63,7 +63,7 @@ mod _native {
         panics::record();
         module.add("PanicException", module.py().get_type::<PanicException>())?;
         module.add("NativeConfigError", module.py().get_type::<NativeConfigError>())?;
-        // The stub defines what is public.
+        // The stub file defines the public interface.
         module.delattr("__all__")
     }
 }

@@ -1,4 +1,4 @@
-//! The limits of workloads, traces, and served and real drives, for their reference.
+//! Limits of workloads, traces, and served and real drives, for the reference pages.
 
 use pyo3::prelude::*;
 use writecliff_serve::{listener, nbd, trace};

@@ -1,7 +1,8 @@
-//! Records panics of this module, in any thread, instead of the default report on stderr.
+//! Records panics in any thread of this module instead of printing the default report to stderr.
 //!
-//! A panic below a call from Python becomes `PanicException` there. A panic in a thread of a server
-//! or an issuer has no caller, so both check for panics since their creation ([`Watch`]).
+//! A panic during a call from Python becomes a `PanicException` there. A panic in a server or
+//! issuer thread has no caller, so servers and issuers check for panics since their creation
+//! ([`Watch`]).
 
 use std::backtrace::Backtrace;
 use std::panic::PanicHookInfo;
@@ -10,23 +11,23 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 
-/// A panic: its message, its location in the source, and the stack.
+/// A panic: its message, its source location, and the stack trace.
 struct Panic {
     message: String,
     place: String,
     stack: String,
 }
 
-/// The first panics of the process; later panics are mostly their consequences.
+/// The first panics of the process; later panics are mostly consequences of these.
 static PANICS: Mutex<Vec<Panic>> = Mutex::new(Vec::new());
 const PANICS_MAX: usize = 64;
 
-/// Locks `mutex`, even after a panic in a thread that held it.
+/// Locks `mutex`, even after a panic in a thread that held the lock.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Records panics from now on.
+/// Starts recording panics.
 pub(crate) fn record() {
     std::panic::set_hook(Box::new(add));
 }
@@ -35,7 +36,7 @@ fn add(info: &PanicHookInfo<'_>) {
     let payload = info.payload();
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    let message = text.unwrap_or("no message").to_owned();
+    let message = text.unwrap_or("no panic message").to_owned();
     let place = info.location().map_or_else(String::new, ToString::to_string);
     let stack = Backtrace::force_capture().to_string();
     let mut panics = locked(&PANICS);
@@ -44,7 +45,7 @@ fn add(info: &PanicHookInfo<'_>) {
     }
 }
 
-/// Detects panics of other threads.
+/// Detector of panics in other threads.
 pub(crate) struct Watch {
     before: usize,
 }

@@ -1,4 +1,4 @@
-//! The check of power cuts.
+//! Power cut check.
 
 use pyo3::prelude::*;
 use writecliff_runner::power_loss::{Loss, losses};

@@ -1,4 +1,4 @@
-//! `Server`, a simulated drive that is served in real time, and a load for measuring servers.
+//! `Server`, a simulated drive that is served in real time, and a workload for measuring servers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -38,9 +38,9 @@ struct Running {
 pub(crate) struct Server {
     running: Mutex<Option<Running>>,
     panics: Watch,
-    /// `true` if the previous server with this state file was killed.
+    /// `true` if the previous server that used this state file was killed.
     recovered: bool,
-    /// Memory for the next requests of the trace.
+    /// Buffer for the next trace requests.
     spare: Mutex<Trace>,
 }
 
@@ -57,21 +57,21 @@ impl Server {
         locked(&self.running)
     }
 
-    /// Returns the served drive. Raises `PanicException` if a thread has panicked, because the
-    /// drive's state is then invalid.
+    /// Returns the served drive. Raises `PanicException` if a thread has panicked because the drive
+    /// state is then invalid.
     fn served(&self) -> PyResult<Served> {
         self.panics.check()?;
         Ok(self.slot().as_ref().ok_or_else(ended)?.served.clone())
     }
 
-    /// Keeps listeners until the server stops.
+    /// Keeps listeners open until the server stops.
     fn keep(&self, listeners: impl IntoIterator<Item = Listener>) -> PyResult<()> {
         self.slot().as_mut().ok_or_else(ended)?.listeners.extend(listeners);
         Ok(())
     }
 
-    /// Calls `ask` without the interpreter lock. Raises `PanicException` with the first panic if
-    /// the drive panics during the call, in any thread.
+    /// Calls `ask` without holding the interpreter lock. If any thread panics during the call,
+    /// raises `PanicException` with the first panic.
     fn asked<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Served) -> T + Send) -> PyResult<T> {
         let served = self.served()?;
         let answer = py.detach(|| catch_unwind(AssertUnwindSafe(|| ask(&served))));
@@ -175,7 +175,7 @@ impl Server {
             });
             listeners.push(listener.map_err(|e| errors::state(&address, &e))?);
         }
-        // The discovery service reports the ports, so they must be known first.
+        // The discovery service reports the ports, so they must be determined first.
         target.advertise(listeners.iter().map(Listener::address));
         let real = listeners.iter().map(|listener| listener.address().to_string()).collect();
         self.keep(listeners)?;
@@ -304,7 +304,7 @@ fn power_cut<'py>(py: Python<'py>, cut: &PowerCut) -> Dict<'py> {
     })
 }
 
-/// Returns the time to rebuild the mapping, by part.
+/// Returns the time to rebuild the mapping, by phase.
 fn rebuild_parts<'py>(py: Python<'py>, rebuild: &Rebuild) -> Dict<'py> {
     let Rebuild { start, checkpoint, journal, scan, erase } = *rebuild;
     let names = ["start", "checkpoint", "journal", "scan", "erase"];
@@ -320,8 +320,8 @@ fn operations(py: Python<'_>, all: Operations) -> Dict<'_> {
     rows.collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
 }
 
-/// Returns the writes of clients by stream number, and the bytes moved for them, since the start of
-/// serving.
+/// Returns the client writes by stream number, and the bytes moved for each stream, since serving
+/// started.
 fn streams<'py>(py: Python<'py>, of: &Snapshot) -> Dicts<'py> {
     let rows = of.streams.iter().map(|writes| {
         let moved = of.moved.as_ref().zip(writes.drive_stream);

@@ -1,4 +1,4 @@
-//! A step's outcome as plain Python values, and the hook that watches it.
+//! Results of a step as plain Python values, and the hook that observes the step.
 
 use std::ops::ControlFlow;
 
@@ -28,8 +28,8 @@ pub(crate) struct Hook {
 }
 
 impl Hook {
-    /// Calls the hook with the value that `look` returns; stops when Python raises an exception, in
-    /// the hook or by a signal.
+    /// Calls the hook with the value that `look` returns; stops when Python raises an exception,
+    /// either in the hook or because of a signal.
     fn call(
         &mut self,
         look: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<()>,
@@ -47,14 +47,14 @@ impl Hook {
         }
     }
 
-    /// Calls the hook with only the completed share.
+    /// Calls the hook with the completed fraction only.
     pub(crate) fn share(&mut self, share: f64) -> ControlFlow<()> {
         self.call(|py, callback| callback.call1(py, (share,)).map(drop))
     }
 
     /// Returns the exception that stopped the work.
     pub(crate) fn stopped(&mut self) -> PyErr {
-        self.raised.take().unwrap_or_else(|| PyRuntimeError::new_err("stopped without error"))
+        self.raised.take().unwrap_or_else(|| PyRuntimeError::new_err("stopped without an error"))
     }
 }
 
@@ -117,7 +117,7 @@ fn operation_to_dict(py: Python<'_>, operation: OperationOutcome) -> Dict<'_> {
     })
 }
 
-/// Returns a row for each non-empty latency bucket.
+/// Returns one row per non-empty latency bucket.
 fn causes_to_dict<'py>(py: Python<'py>, causes: &LatencyCauses) -> Dict<'py> {
     let rows = causes.buckets();
     let spent = Cause::ALL
@@ -163,13 +163,14 @@ fn batches_to_dict(py: Python<'_>, columns: BatchColumns) -> Dict<'_> {
     })
 }
 
-/// Returns the column with the I/Os slower than a quantile of the step: `slower_p999` for 0.999.
+/// Returns the column that counts the I/Os slower than a quantile of the step: `slower_p999` for
+/// 0.999.
 fn slower_column(share: f64) -> String {
     let digits: String = format!("{share}").chars().skip(2).collect();
     format!("slower_p{digits:0<2}")
 }
 
-/// Returns all declared counters, `None` for those that the drive does not have.
+/// Returns all declared counters; `None` for counters that the drive does not have.
 pub(crate) fn counters_to_dict<'py>(py: Python<'py>, counters: &Counters) -> Dict<'py> {
     let result = PyDict::new(py);
     for reading in counter_readings(Some(counters)) {

@@ -1,4 +1,4 @@
-//! Traces of file I/O: takes columns, keeps requests, runs replays.
+//! File I/O traces: accepts columns, stores requests, runs replays.
 
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, OnceLock};
@@ -114,7 +114,7 @@ impl FileTrace {
         capacity_bytes, writeback, repeats = None, fills = None, *, allocator = "next-fit",
         trim = true, copies = 1, hook = None
     ))]
-    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python function")]
     fn lay_out(
         &self,
         py: Python<'_>,
@@ -262,12 +262,14 @@ impl PyBlockTrace {
             errors::config(&format!("unknown scheme '{scheme}'; known: {names}"), None)
         })?;
         if streams == 0 || streams > config.ftl.streams {
-            let message =
-                format!("{streams} streams requested; the drive has {}", config.ftl.streams);
+            let message = format!(
+                "{streams} streams requested, but the drive has only {}",
+                config.ftl.streams
+            );
             return Err(errors::config(&message, None));
         }
         if config.user_capacity.0 / SLOT_BYTES < u64::from(self.inner.capacity_blocks) {
-            let message = "the trace was laid out for a larger drive";
+            let message = "the trace was laid out for a larger drive; lay it out for this drive";
             return Err(errors::config(message, None));
         }
         Ok(scheme)
@@ -356,7 +358,10 @@ pub(crate) fn synthetic_trace(
     seed: u64,
 ) -> Dict<'_> {
     if chunk_bytes == 0 || table_bytes < chunk_bytes {
-        return Err(errors::config("a table must hold a chunk of one byte or more", None));
+        return Err(errors::config(
+            "the table must have room for a chunk of at least one byte",
+            None,
+        ));
     }
     let store = synthetic::Store { table_bytes, chunk_bytes, logged_bytes, seed };
     let events = py.detach(|| synthetic::events(&store));

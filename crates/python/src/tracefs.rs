@@ -39,7 +39,7 @@ impl KernelTrace {
         format!("KernelTrace({})", self.instance.display())
     }
 
-    /// Opens the buffers of `instance`, whose events are described by the files of `formats`.
+    /// Opens the buffers of `instance`; the `formats` files describe its events.
     #[new]
     fn new(
         instance: &str,
@@ -122,7 +122,7 @@ fn capture_of(
     Ok(capture)
 }
 
-/// Returns the columns of a trace: times since `began_ns`, or -1 for unknown times.
+/// Returns the columns of a trace, with times since `began_ns`, or -1 for unknown times.
 fn request_columns<'py>(
     py: Python<'py>,
     of: &[Request],
@@ -154,5 +154,5 @@ fn request_columns<'py>(
 }
 
 fn config(error: &FormatError) -> PyErr {
-    errors::config(&format!("the kernel's description of its events: {error}"), None)
+    errors::config(&format!("cannot parse the kernel's event description: {error}"), None)
 }

@@ -16,7 +16,7 @@ use crate::dict::{Dict, column, dict};
 use crate::errors;
 use crate::panics::locked;
 
-/// Number of batches between two checks for interrupts: about 50 ms of work.
+/// Number of batches between two checks for interrupts, which take about 50 ms to process.
 const BATCHES_AT_ONCE: u32 = 16;
 const NAMES_MAX: u32 = 1 << 20;
 
@@ -200,8 +200,8 @@ pub(crate) struct TraceMeasures(Mutex<Measures>);
 
 #[pymethods]
 impl TraceMeasures {
-    /// Creates the measures; with `steps`, also the time steps of an I/O capture, of length
-    /// `length_s` or of a length that depends on the duration.
+    /// Creates the trace metrics. If `steps`, also creates the time steps of an I/O capture, with
+    /// length `length_s` or a length that depends on the duration.
     #[new]
     #[pyo3(signature = (*, steps = false, length_s = None))]
     fn new(steps: bool, length_s: Option<u64>) -> Self {
@@ -285,7 +285,7 @@ pub(crate) fn batch_of(columns: &Bound<'_, PyDict>) -> PyResult<Batch> {
         content: column::<u64>(columns, "content")?.as_array().to_vec(),
     };
     if !batch.is_even() {
-        return Err(errors::config("columns differ in length", None));
+        return Err(errors::config("the columns differ in length", None));
     }
     for (row, record) in batch.iter().enumerate() {
         record.check().map_err(|reason| errors::config(&format!("row {row}: {reason}"), None))?;

@@ -1,4 +1,4 @@
-//! Validation against theory.
+//! Validation of the simulator against theory.
 
 use pyo3::prelude::*;
 use writecliff_ftl::gc::GcPolicy;
@@ -18,7 +18,7 @@ type Measured = Result<WafRow, ConfigError>;
 #[pyo3(signature = (
     policy, overprovision, pages_per_block, blocks, seed = 1, warm_up = 10, measured = 10
 ))]
-#[allow(clippy::too_many_arguments)] // one keyword argument a column of the table
+#[allow(clippy::too_many_arguments)] // one keyword argument per table column
 pub(crate) fn validate_waf(
     py: Python<'_>,
     policy: &str,
@@ -57,17 +57,17 @@ pub(crate) fn validate_reduction(
     measured: u32,
 ) -> PyResult<(f64, f64)> {
     if sizes.is_empty() || sizes.iter().any(|size| !(1..=8).contains(size)) {
-        return Err(errors::config("give one or more sizes of 1 to 8 sectors", None));
+        return Err(errors::config("give at least one size of 1 to 8 sectors", None));
     }
     if !(0.0..1.0).contains(&duplicates) {
-        return Err(errors::config("duplicates must be from 0 to below 1", None));
+        return Err(errors::config("duplicates must be at least 0 and below 1", None));
     }
     let case = case(policy, overprovision, (blocks, pages_per_block), seed, (warm_up, measured))?;
     let data = Data { sizes, duplicates };
     row(py.detach(|| reduction(&case, &data)))
 }
 
-/// Returns the case described by the keyword arguments of a row.
+/// Returns the case that a row's keyword arguments describe.
 fn case(
     policy: &str,
     overprovision: f64,

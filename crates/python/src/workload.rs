@@ -1,4 +1,4 @@
-//! Workload files and checks.
+//! Workload files and validation of workloads.
 
 use numpy::PyArray1;
 use pyo3::prelude::*;

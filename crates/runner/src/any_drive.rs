@@ -1,4 +1,4 @@
-//! A drive of any kind, and its recorder.
+//! A drive of any type, and its recorder.
 
 use std::any::Any;
 use std::io::{Read, Write};
@@ -16,13 +16,13 @@ use crate::device::{AnyConfig, DriveModel};
 use crate::outcome::{Observer, StepOutcome};
 use crate::{drive, fast_forward};
 
-/// Bytes that garbage collection and wear levelling have moved, by stream of the FTL.
+/// Bytes moved by garbage collection and wear levelling, by FTL stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MovedByStream {
-    /// Bytes moved, by stream of the FTL; `mixed_bytes` counts units with relocated data of several
+    /// Bytes moved, by FTL stream; `mixed_bytes` counts units with relocated data from several
     /// streams.
     pub bytes: Vec<u64>,
-    /// Bytes moved from units that held data of several streams.
+    /// Bytes moved from units that held data from several streams.
     pub mixed_bytes: u64,
 }
 
@@ -41,16 +41,16 @@ impl MovedByStream {
 
 type Outcome = Result<StepOutcome, SpecError>;
 
-/// A drive of any kind, for callers that run a whole workload in one call.
+/// A drive of any type, for callers that run a whole workload in one call.
 pub trait Runnable: DriveModel {
-    /// Runs `spec` on the timed clock; see [`drive::run`].
+    /// Runs `spec` with timing; see [`drive::run`].
     fn run(&mut self, spec: &WorkloadSpec, observer: &mut dyn Observer) -> Outcome;
 
     /// Fast-forwards the drive through `spec`; see [`fast_forward::run`].
     fn run_untimed(&mut self, spec: &WorkloadSpec, observer: &mut dyn Observer) -> Outcome;
 
-    /// Copies the state of `other`; see [`Ssd::copy_from`]. Other kinds copy only from the same
-    /// device. After an error the drive is in the state of a new drive.
+    /// Copies the state of `other`; see [`Ssd::copy_from`]. Drives of other types can be copied
+    /// only from the same device. After an error, the drive is in the state of a new drive.
     fn copy_from(&mut self, other: &dyn Runnable) -> Result<(), RestoreError>;
 
     /// Restores a saved state. After an error, the drive is in the state of a new drive.
@@ -81,7 +81,7 @@ impl<D: DriveModel> Runnable for D {
     }
 }
 
-/// Replaces a drive by a new drive if the change of its state failed.
+/// Replaces a drive with a new drive if changing its state failed.
 fn or_fresh<D: DriveModel, E>(drive: &mut D, outcome: Result<(), E>) -> Result<(), E> {
     if outcome.is_err()
         && let Ok(fresh) = drive.fresh()
@@ -91,7 +91,7 @@ fn or_fresh<D: DriveModel, E>(drive: &mut D, outcome: Result<(), E>) -> Result<(
     outcome
 }
 
-/// A drive of any kind.
+/// A drive of any type.
 pub struct AnyDrive(Box<dyn Runnable>);
 
 impl Deref for AnyDrive {
@@ -115,15 +115,15 @@ fn recording<R: Recorder + Send + Sync + 'static>(
 }
 
 impl AnyDrive {
-    /// Creates a drive. With `attribute_latency`, a drive with flash records the causes of the
-    /// latency of its commands.
+    /// Creates a drive. If `attribute_latency`, a drive with flash records the causes of its
+    /// command latencies.
     ///
     /// # Errors
     /// Returns the reason why the drive cannot be created.
     pub fn new(config: AnyConfig, attribute_latency: bool) -> Result<Self, String> {
         Ok(Self(match config {
-            // The recorder of causes also enforces a limit on active dies. A separate type for the
-            // limit would compile another copy of the drive.
+            // The cause recorder also enforces a limit on active dies. A separate type for the
+            // limit would require compiling another copy of the drive.
             AnyConfig::Ssd(config) if attribute_latency || config.max_active_dies().is_some() => {
                 let mut ssd = recording::<Attribution>(*config)?;
                 ssd.reports_causes = attribute_latency;
@@ -135,8 +135,8 @@ impl AnyDrive {
         }))
     }
 
-    /// Creates a drive whose power can be cut. It records the data that a cut would lose, if it can
-    /// lose data and power cuts of the drive are modelled.
+    /// Creates a drive whose power can be cut. The drive records the data that a power cut would
+    /// lose, if it can lose data and if power cuts of the drive are modelled.
     pub fn losing_power(config: AnyConfig) -> Result<Self, String> {
         let loses = |ssd: &DeviceConfig| {
             !ssd.controller.power_loss_protection && ssd.refuses_power_cut().is_none()
@@ -147,12 +147,12 @@ impl AnyDrive {
         }
     }
 
-    /// Returns the SSD that records the effects of a power cut, if the drive is such an SSD.
+    /// Returns the SSD that records the effects of a power cut; `None` for any other drive.
     pub fn volatile(&mut self) -> Option<&mut Ssd<Volatile>> {
         (&mut *self.0 as &mut dyn Any).downcast_mut()
     }
 
-    /// Writes the state. The host must have no outstanding commands.
+    /// Writes the drive state. The host must have no outstanding commands.
     pub fn save<W: Write>(&self, mut out: W) -> Result<W, CodecError> {
         self.save_to(&mut out)?;
         Ok(out)

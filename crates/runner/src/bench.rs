@@ -1,8 +1,8 @@
-//! The speed of the simulator itself: fixed cases, CPU time, memory.
+//! Speed of the simulator itself: fixed benchmark cases, CPU time and memory use.
 //!
 //! A case runs a workload on a device and measures its cost on this machine, not the results of the
-//! workload. It measures CPU time instead of wall time, because the machine may be shared. Cases on
-//! the unmodified device share one drive, which the first case preconditions.
+//! workload. The benchmark measures CPU time instead of wall time because the machine may be
+//! shared. Cases on the unmodified device share one drive, which the first case preconditions.
 
 // This is the only module that measures the machine instead of a drive.
 #![allow(clippy::disallowed_types)]
@@ -26,8 +26,8 @@ use crate::outcome::{StepOutcome, Unobserved};
 use crate::replay::ReplayOptions;
 use crate::{drive, fast_forward, replay};
 
-/// All cases, in the order that needs the least preconditioning. `growth-*` create their own
-/// drives.
+/// All benchmark cases, in the order that requires the least preconditioning. The `growth-*` cases
+/// create separate drives.
 pub const CASES: [&str; 11] = [
     "limit-960",
     "ff-960",
@@ -42,45 +42,44 @@ pub const CASES: [&str; 11] = [
     "replay",
 ];
 
-/// Number of I/Os of a closed-loop case at scale 1, which takes a few seconds.
+/// Number of I/Os in a closed-loop case at scale 1, which takes a few seconds.
 const CLOSED_IOS: f64 = 20e6;
-/// Bytes logged by the store of the replayed trace at scale 1; it writes about 20 times as much.
+/// Bytes logged by the store in the replayed trace at scale 1; the store writes about 20 times as
+/// much.
 const REPLAY_LOGGED: u64 = 1 << 30;
 const DAY_NS: f64 = 86_400e9;
 const BUFFER: usize = 1 << 20;
 
-/// Reason why a case cannot run.
+/// Reason why a benchmark case cannot run.
 #[derive(Debug, Error)]
 pub enum BenchError {
     /// Name that is not in [`CASES`].
-    #[error("no case '{0}'; known: {list}", list = CASES.join(", "))]
+    #[error("no case '{0}'; known cases: {list}", list = CASES.join(", "))]
     UnknownCase(String),
     /// The drive has too little spare flash for the limit study.
-    #[error(
-        "limit-960 requires more than 10 reclaim units of spare flash; leave it out with --case"
-    )]
+    #[error("limit-960 requires more than 10 reclaim units of spare flash; exclude it with --case")]
     NoSpareSpace,
-    /// The FTL configuration is impossible.
+    /// The FTL configuration is invalid.
     #[error(transparent)]
     Device(#[from] ConfigError),
-    /// The flash geometry is impossible.
+    /// The flash geometry is invalid.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
     /// The workload of the case is invalid.
     #[error(transparent)]
     Workload(#[from] SpecError),
-    /// The preconditioned state cannot be restored.
+    /// The preconditioned state could not be restored.
     #[error(transparent)]
     State(#[from] RestoreError),
-    /// A temporary file cannot be read or written.
+    /// A temporary file could not be read or written.
     #[error("bench: {0}")]
     Io(#[from] io::Error),
-    /// The generated trace cannot be read back.
+    /// The generated trace could not be read back.
     #[error(transparent)]
     Trace(#[from] TraceError),
 }
 
-/// Cost of a case.
+/// Cost of a benchmark case.
 #[derive(Clone, Debug)]
 pub struct CaseCost {
     /// Name from [`CASES`].
@@ -88,18 +87,18 @@ pub struct CaseCost {
     pub(crate) host_ios: u64,
     /// Slots programmed for any reason.
     pub page_programs: u64,
-    /// User and system time of the process, over all threads.
+    /// User and system time of the process, summed over all threads.
     pub cpu_s: f64,
     pub(crate) wall_s: f64,
-    /// Peak memory of the process so far.
+    /// Peak memory use of the process so far.
     pub peak_rss_mib: f64,
-    /// Further figures by name, such as `waf`, `times_life` (virtual time per CPU time) and
+    /// Additional figures by name, for example `waf`, `times_life` (virtual time per CPU time) and
     /// `save_s`.
     pub more: Vec<(&'static str, f64)>,
 }
 
 impl CaseCost {
-    /// Returns every figure by its name in JSON; undefined figures (no I/Os, no programs) are NaN.
+    /// Returns every figure by its JSON name; undefined figures (no I/Os, no programs) are NaN.
     pub fn fields(&self) -> Vec<(&'static str, f64)> {
         let per = |n: u64| if n == 0 { f64::NAN } else { self.cpu_s * 1e9 / n as f64 };
         let mut fields = vec![
@@ -116,7 +115,7 @@ impl CaseCost {
     }
 }
 
-/// Runs cases on a device. `scale` changes the length of the measured part, not of the
+/// Runs benchmark cases on a device. `scale` changes the length of the measured phase, not of the
 /// preconditioning.
 pub struct Bench {
     device: DeviceConfig,
@@ -128,7 +127,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Prepares cases on `device`; `scale` multiplies the length of the measured part.
+    /// Prepares cases on `device`; `scale` multiplies the length of the measured phase.
     pub fn new(device: DeviceConfig, scale: f64) -> Self {
         Self { device, scale, ready: None, limit_cpu_s: None }
     }
@@ -141,7 +140,7 @@ impl Bench {
             "read-qd32" => self.closed(case, 100.0, 32),
             "write-steady" => self.closed(case, 0.0, 32),
             "mix-70-30" => self.closed(case, 70.0, 32),
-            // A queue depth that keeps a drive with many dies busy.
+            // This queue depth keeps a drive with many dies busy.
             "mix-256" => self.closed(case, 70.0, 256),
             "save-restore-960" => self.save_restore(case),
             "day-15k" => self.day(case),
@@ -152,8 +151,8 @@ impl Bench {
         }
     }
 
-    /// Writes the capacity once sequentially in 128 KiB and twice at random in 4 KiB, on a new
-    /// drive.
+    /// Writes the capacity once sequentially with 128 KiB writes and twice at random with 4 KiB
+    /// writes, on a new drive.
     fn fast_forward(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         self.ready = None;
         let meter = Meter::start();
@@ -188,14 +187,14 @@ impl Bench {
         self.ready.as_mut().ok_or_else(|| unreachable!("just preconditioned"))
     }
 
-    /// Runs random I/Os of 4 KiB at a constant queue depth.
+    /// Runs random 4 KiB I/Os at a constant queue depth.
     fn closed(&mut self, case: &str, read_pct: f64, depth: u32) -> Result<CaseCost, BenchError> {
         let ios = (CLOSED_IOS * self.scale).ceil() as u64;
         let mix = random(read_pct, |job| (job.queue_depth, job.ios) = (depth, Some(ios)));
         timed(self.ready()?, case, &mix)
     }
 
-    /// Runs a day at 15,000 IOPS with 70 % reads.
+    /// Runs a workload of one day at 15,000 IOPS with 70 % reads.
     fn day(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         let duration = (DAY_NS * self.scale).ceil() as u64;
         let day = random(70.0, |job| {
@@ -235,9 +234,9 @@ impl Bench {
         Ok(row)
     }
 
-    /// Fast-forwards the trace of an LSM tree store in 4 KiB writes, with the streams of the trace,
-    /// on the device with its word lines reduced until the store fills it. Each host I/O is a write
-    /// of 4 KiB.
+    /// Fast-forwards the trace of an LSM tree store in 4 KiB writes, using the streams in the
+    /// trace. The device has fewer word lines, so that the store fills the drive. Each host I/O is
+    /// a write of 4 KiB.
     fn replay(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         self.ready = None;
         let store = synthetic::Store {

@@ -1,5 +1,5 @@
-//! The features of Flexible Data Placement: 1Dh enables it, 1Eh its events (Base 2.1, 5.1.25.1.20
-//! and 21).
+//! Features of Flexible Data Placement: 1Dh enables FDP, and 1Eh enables its events (Base 2.1,
+//! 5.1.25.1.20 and 21).
 
 use writecliff_host_interface::placement::FdpEventType;
 
@@ -11,7 +11,7 @@ use crate::page::Page;
 use crate::status::{Refusal, Status};
 use crate::subsystem::{Answer, Answered, Context};
 
-/// Feature value: FDP is enabled with configuration 0.
+/// Feature value: Configuration 0 is enabled.
 const ENABLED: u32 = 1;
 
 fn own_group(entry: Entry<'_>) -> Result<(), Refusal> {
@@ -24,7 +24,8 @@ pub(super) fn get(entry: Entry<'_>) -> Answered {
     Ok(Answer::result(ENABLED))
 }
 
-/// Rejects changes: the FDP configuration of an endurance group with a namespace cannot be changed.
+/// Rejects changes because the FDP configuration of an endurance group with a namespace cannot be
+/// changed.
 pub(super) fn set(entry: Entry<'_>) -> Result<(), Refusal> {
     own_group(entry)?;
     Err(Status::SEQUENCE_ERROR.into())
@@ -36,8 +37,8 @@ fn placement_handle(context: &Context<'_>, entry: Entry<'_>) -> Result<u16, Refu
     if usize::from(handle) < listed { Ok(handle) } else { Err(Refusal::field(11)) }
 }
 
-/// Returns the supported event types of a placement handle, and for each whether it is enabled; the
-/// result is their number.
+/// Returns the supported event types of a placement handle, each with its enabled state; the result
+/// is the number of types.
 pub(super) fn get_events(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     let entry = request.entry;
     let handle = placement_handle(context, entry)?;

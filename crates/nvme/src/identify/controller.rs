@@ -1,4 +1,4 @@
-//! Identify Controller (CNS 01h) and its part of the NVM command set (CNS 06h).
+//! Identify Controller (CNS 01h), and its NVM command set structure (CNS 06h).
 
 use super::{ENDURANCE_GROUP, IDENTIFY_BYTES, VERSION};
 use crate::command::MAX_TRANSFER;
@@ -16,12 +16,13 @@ const MEMORY_PAGE_BYTES: u32 = 4096;
 /// Maximum size of a Verify or Write Zeroes command, as a power of two of pages: 32 MiB.
 pub(crate) const ZEROES_LIMIT: u8 = 13;
 
-/// Bits of Controller Attributes: host identifiers of 128 bits, endurance groups, keep-alive by
-/// traffic, Flexible Data Placement.
+/// Bits of Controller Attributes: 128-bit host identifiers, endurance groups, traffic-based
+/// keep-alive, Flexible Data Placement.
 const ATTRIBUTES: u32 = 1 << 0 | 1 << 4 | 1 << 6;
 const ATTRIBUTE_FDP: u32 = 1 << 19;
 
-/// SGL Support: no alignment, lengths above the data length, offsets, and transport SGLs.
+/// SGL Support: no alignment requirement, lengths above the data length, offsets, and transport
+/// SGLs.
 const SGL: u32 = 1 | 1 << 18 | 1 << 20 | 1 << 21;
 
 pub(super) fn page(context: &Context<'_>) -> Page {
@@ -33,7 +34,7 @@ pub(super) fn page(context: &Context<'_>) -> Page {
     page.u32(80, VERSION);
     page.u8(259, events::LIMIT as u8 - 1);
     page.u8(262, ENTRIES_MAX as u8 - 1);
-    page.u16(320, 10); // KAS: keep-alive timeouts are multiples of a second
+    page.u16(320, 10); // KAS: keep-alive timeouts are multiples of one second
     page.u16(514, QUEUE_ENTRIES);
     page.u32(536, SGL);
     match context.controller.kind {
@@ -66,7 +67,7 @@ fn of_io_controller(page: &mut Page, context: &Context<'_>, identity: &Identity)
     let has_directives = identity.placement != PlacementInterface::None;
     page.u16(256, 1 << 1 | u16::from(has_directives) << 5); // OACS: Format NVM, directives
     page.u8(258, 3); // ACL
-    page.u8(260, 1 | 1 << 1); // FRMW: one slot, read only
+    page.u8(260, 1 | 1 << 1); // FRMW: one read-only firmware slot
     page.u8(261, 1 << 1 | 1 << 2 | 1 << 5); // LPA: effects, extended data, supported log pages
     page.u16(266, identity.warning_temperature.map_or(0, kelvin));
     page.u16(268, identity.critical_temperature.map_or(0, kelvin));
@@ -77,8 +78,8 @@ fn of_io_controller(page: &mut Page, context: &Context<'_>, identity: &Identity)
     page.u8(512, 0x66);
     page.u8(513, 0x44);
     page.u32(516, 1); // NN
-    // ONCS: Compare, Dataset Management, Write Zeroes, saved and selected features, Timestamp,
-    // Verify.
+    // ONCS: Compare, Dataset Management, Write Zeroes, save and select fields of features,
+    // Timestamp, Verify
     page.u16(520, 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7);
     page.u8(524, u8::from(identity.crypto_erase) << 2);
     page.u8(525, u8::from(identity.volatile_cache) | 3 << 1); // a flush may address all namespaces
@@ -99,14 +100,14 @@ pub(super) fn atomic_blocks(context: &Context<'_>) -> u16 {
     (blocks.clamp(1, 1 << 16) - 1) as u16
 }
 
-/// Returns the sanitize capabilities of the drive. Without deallocation, sanitize makes no
-/// additional media modification.
+/// Returns the drive's sanitize capabilities. Without deallocation, sanitize does not modify the
+/// media additionally.
 fn sanitize_capabilities(identity: &Identity) -> u32 {
     let some = u32::from(identity.crypto_erase) | u32::from(identity.block_erase) << 1;
     if some == 0 { 0 } else { some | 1 << 30 }
 }
 
-/// Returns the structure of CNS 06h: limits of Verify, Write Zeroes and Dataset Management.
+/// Returns the CNS 06h structure: limits of Verify, Write Zeroes and Dataset Management.
 pub(super) fn of_nvm_command_set() -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     page.u8(0, ZEROES_LIMIT);

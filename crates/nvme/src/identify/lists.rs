@@ -17,7 +17,7 @@ pub(super) fn namespaces(after: u32) -> Result<Page, Refusal> {
     Ok(page)
 }
 
-/// Returns the list of controllers with identifiers from `first` on, at most 2047.
+/// Returns the list of at most 2047 controllers whose identifiers are at least `first`.
 pub(super) fn controllers(ids: &[u16], first: u16) -> Page {
     let listed = ids.iter().filter(|&&id| id >= first);
     numbered(listed.copied())
@@ -27,7 +27,7 @@ pub(super) fn endurance_groups(first: u16) -> Page {
     numbered((first <= ENDURANCE_GROUP).then_some(ENDURANCE_GROUP).into_iter())
 }
 
-/// Returns a list: the number of entries, then the entries of two bytes each.
+/// Returns a list: the number of entries, then two bytes per entry.
 fn numbered(listed: impl Iterator<Item = u16>) -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     let mut count = 0;
@@ -39,7 +39,7 @@ fn numbered(listed: impl Iterator<Item = u16>) -> Page {
     page
 }
 
-/// Returns the combinations of command sets: only the NVM command set.
+/// Returns the command set combinations, which contain only the NVM command set.
 pub(super) fn command_sets() -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     page.u64(0, 1);

@@ -1,4 +1,5 @@
-//! The namespace: CNS 00h, its identifiers (03h), and its command set structures (05h, 08h).
+//! The namespace: Identify Namespace (CNS 00h), the namespace identifiers (03h), and the command
+//! set structures (05h, 08h).
 
 use super::controller::atomic_blocks;
 use super::{ENDURANCE_GROUP, IDENTIFY_BYTES};
@@ -6,12 +7,12 @@ use crate::drive::Identity;
 use crate::page::Page;
 use crate::subsystem::Context;
 
-/// Namespace Features: the namespace's own atomic write units, and the optimal sizes are valid.
+/// Namespace Features: the atomic write units and the optimal sizes of the namespace are valid.
 const FEATURES: u8 = 1 << 1 | 1 << 4;
 /// NMIC: several controllers may use the namespace.
 const SHARED: u8 = 1;
 
-/// Returns Identify Namespace of the NVM command set.
+/// Returns the NVM command set's Identify Namespace structure.
 pub(super) fn page(context: &Context<'_>) -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     let identity = context.drive.identity();
@@ -29,7 +30,7 @@ pub(super) fn page(context: &Context<'_>) -> Page {
     page.u16(34, atomic);
     page.u16(36, atomic);
     page.u128(48, u128::from(identity.capacity.0));
-    // NPWG, NPWA, NPDG, NPDA, NOWS: 0's based numbers of blocks.
+    // NPWG, NPWA, NPDG, NPDA, NOWS: 0's based numbers of blocks
     let granularity = (identity.write_granularity.0 / block.0).clamp(1, 1 << 16) - 1;
     for at in [64, 66, 68, 70, 72] {
         page.u16(at, granularity as u16);
@@ -61,7 +62,8 @@ pub(super) fn descriptors(identity: &Identity) -> Page {
     page
 }
 
-/// Returns the structure of CNS 05h, which adds nothing to CNS 00h because blocks have no metadata.
+/// Returns the CNS 05h structure, which adds no information to CNS 00h because blocks have no
+/// metadata.
 pub(super) fn of_nvm_command_set(context: &Context<'_>) -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     let block = context.block_bytes();
@@ -70,7 +72,7 @@ pub(super) fn of_nvm_command_set(context: &Context<'_>) -> Page {
     page
 }
 
-/// Returns the structure of CNS 08h: fields that are independent of the command set.
+/// Returns the CNS 08h structure with the fields that are independent of the command set.
 pub(super) fn independent(context: &Context<'_>) -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     page.u8(1, SHARED);

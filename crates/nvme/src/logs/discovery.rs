@@ -1,4 +1,4 @@
-//! The Discovery log page (70h; Base 2.1, 5.1.12.3.1).
+//! Discovery log page (70h; Base 2.1, 5.1.12.3.1).
 
 use crate::page::Page;
 use crate::subsystem::Access;
@@ -6,7 +6,7 @@ use crate::subsystem::Access;
 const RECORD: usize = 1024;
 /// Subsystem Type: an NVM subsystem without further discovery services.
 const NVM_SUBSYSTEM: u8 = 2;
-/// Port and controller: the only port, and the subsystem chooses the controller.
+/// Port and controller: the only port, and a controller that the subsystem chooses.
 const PORT: u16 = 1;
 const DYNAMIC: u16 = 0xffff;
 /// Admin Max SQ Size.

@@ -1,6 +1,6 @@
 //! Commands Supported and Effects (05h; Base 2.1, 5.1.12.1.6), and Feature Identifiers Supported
-//! and Effects (12h; 5.1.12.1.18). Identify Controller declares that both report scopes (LPA, bit
-//! 5).
+//! and Effects (12h; 5.1.12.1.18). Identify Controller declares that both log pages report scopes
+//! (LPA, bit 5).
 
 use crate::drive::Identity;
 use crate::features::{self, Scope};
@@ -14,7 +14,7 @@ const SUPPORTED: u32 = 1;
 const CHANGES_BLOCKS: u32 = 1 << 1;
 /// Namespace Capability Change.
 const CHANGES_NAMESPACE: u32 = 1 << 2;
-/// Command Submission and Execution: no other command to the namespace, or to any.
+/// Command Submission and Execution: no other command to the namespace, or to any namespace.
 const ALONE_IN_NAMESPACE: u32 = 1 << 16;
 const ALONE: u32 = 2 << 16;
 /// Scopes of commands and of features.
@@ -23,8 +23,8 @@ const OF_CONTROLLER: u32 = 1 << 21;
 const OF_ENDURANCE_GROUP: u32 = 1 << 23;
 const OF_SUBSYSTEM: u32 = 1 << 25;
 
-/// Returns the page for an I/O command set; other command sets than the NVM command set have no
-/// commands. (nvme-cli requests the page of every command set, and treats an error status as a
+/// Returns the page for an I/O command set; command sets other than the NVM command set have no
+/// commands. (nvme-cli requests the page of every command set and treats an error status as a
 /// failure.)
 pub(super) fn page(identity: &Identity, command_set: u32) -> Page {
     let mut page = Page::new(4096);
@@ -56,7 +56,7 @@ fn of_io(opcode: u8) -> u32 {
     }
 }
 
-/// Returns Feature Identifiers Supported and Effects: setting a feature has no other effect.
+/// Returns Feature Identifiers Supported and Effects; setting a feature has no other effect.
 pub(super) fn features(identity: &Identity) -> Page {
     let mut page = Page::new(1024);
     for feature in 0..=u8::MAX {

@@ -1,4 +1,4 @@
-//! The log pages of Flexible Data Placement (20h to 23h; Base 2.1, 5.1.12.1.28 to 31).
+//! Log pages of Flexible Data Placement (20h to 23h; Base 2.1, 5.1.12.1.28 to 31).
 
 use writecliff_host_interface::placement::FdpEvent;
 
@@ -19,7 +19,7 @@ pub(super) fn configurations(identity: &Identity) -> Page {
     page.u32(4, (HEADER + size) as u32);
     let at = HEADER;
     page.u16(at, size as u16);
-    // FDPA: valid, FDP Volatile Write Cache, and RGIF.
+    // FDPA: valid bit, FDP Volatile Write Cache, and RGIF
     page.u8(at + 2, 1 << 7 | u8::from(fdp.volatile_cache) << 4 | fdp.rgif & 0xf);
     page.u32(at + 4, fdp.reclaim_groups.into());
     page.u16(at + 8, fdp.handles.len() as u16);
@@ -33,7 +33,8 @@ pub(super) fn configurations(identity: &Identity) -> Page {
     page
 }
 
-/// Returns Reclaim Unit Handle Usage: "specified by the host" for handles in the namespace's list.
+/// Returns Reclaim Unit Handle Usage, which is "specified by the host" for handles in the
+/// namespace's list.
 pub(super) fn usage(identity: &Identity) -> Page {
     let Some(fdp) = identity.fdp() else { return Page::new(8) };
     let mut page = Page::new(8 + 8 * fdp.handles.len());
@@ -53,7 +54,7 @@ pub(super) fn statistics(drive: &mut dyn Drive) -> Page {
     page
 }
 
-/// Returns the FDP Events of the host or of the controller, oldest first.
+/// Returns the FDP Events of the host or the controller, oldest first.
 pub(super) fn events(context: &mut Context<'_>, of_host: bool) -> Page {
     let block = context.block_bytes();
     let events = ask(context.drive, |drive| drive.fdp_events(of_host)).unwrap_or_default();
@@ -72,8 +73,8 @@ pub(super) fn events(context: &mut Context<'_>, of_host: bool) -> Page {
     page
 }
 
-/// Returns the reclaim group of an event with this identifier; the first one if the namespace lacks
-/// it.
+/// Returns the reclaim group of an event with the given identifier, or the first group if the
+/// namespace lacks the identifier.
 fn group_of(context: &Context<'_>, identifier: u16) -> u16 {
     let fdp = context.drive.identity().fdp().filter(|fdp| fdp.has(identifier));
     fdp.map_or(0, |fdp| fdp.split(identifier).0)

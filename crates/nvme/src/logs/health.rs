@@ -10,22 +10,23 @@ use crate::subsystem::Context;
 const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
-/// SMART's data unit: thousands of 512 bytes.
+/// SMART data unit: 1000 units of 512 bytes.
 const DATA_UNIT: u64 = 512_000;
-/// The endurance group's data unit.
+/// Data unit of the endurance group log.
 const BILLION: u64 = 1_000_000_000;
 
 const SPARE_LOW: u8 = 1 << 0;
 const TEMPERATURE: u8 = 1 << 1;
 const READ_ONLY: u8 = 1 << 3;
 
-/// Composite temperature in degrees Celsius of a drive without a temperature model. The field is
-/// mandatory and has no value for "unknown", so hosts would interpret 0 as 0 K; it need not be the
-/// temperature of a physical point (Base 2.1, 5.1.12.1.3). 40 °C is the temperature at which JEDEC
-/// rates client SSDs in use (JESD218), and below the warning thresholds of hosts.
+/// Composite temperature in degrees Celsius that a drive without a temperature model reports. The
+/// field is mandatory and has no value for "unknown", so hosts would interpret 0 as 0 K. The
+/// composite temperature need not be the temperature of a physical point (Base 2.1, 5.1.12.1.3).
+/// JEDEC rates client SSDs at 40 °C in use (JESD218), and 40 °C is below the warning thresholds of
+/// hosts.
 const NOMINAL_CELSIUS: f64 = 40.0;
 
-/// Converts a temperature to kelvin, as in the standard.
+/// Converts a temperature to kelvin, as defined by the standard.
 pub(crate) fn kelvin(celsius: f64) -> u16 {
     (celsius + 273.15).round().clamp(1.0, 65_534.0) as u16
 }

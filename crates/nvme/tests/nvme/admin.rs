@@ -1,4 +1,4 @@
-//! Format, sanitize, directives, abort and asynchronous events.
+//! Tests of format, sanitize, directives, abort and asynchronous events.
 
 use crate::support::*;
 use writecliff_nvme::{Erase, Outcome, PlacementInterface, Reply, Status, Work};

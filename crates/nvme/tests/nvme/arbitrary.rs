@@ -1,5 +1,5 @@
-//! For any input from a host, the controller neither panics nor returns more data than the host's
-//! buffer holds, and continues to serve.
+//! Tests that, for any host input, the controller does not panic, returns no more data than the
+//! host's buffer holds, and continues to serve.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,8 @@ use writecliff_nvme::{
 
 use crate::support::*;
 
-/// Entries that are likely to be accepted: known opcodes, small fields, the drive's namespace.
+/// Generates entries that are likely to be accepted: known opcodes, small fields, the drive's
+/// namespace.
 fn entry() -> impl Strategy<Value = [u8; 64]> {
     let opcode = prop_oneof![
         any::<u8>(),
@@ -38,7 +39,7 @@ fn placement() -> impl Strategy<Value = PlacementInterface> {
     ]
 }
 
-/// Checks the invariants of every span; the drive relies on them.
+/// Checks the invariants of every byte range, on which the drive relies.
 fn check(work: &Work) {
     let spans = match work {
         Work::Read { span, .. }
@@ -91,7 +92,7 @@ proptest! {
             host.drive().sanitize = None;
             prop_assert!(host.subsystem.poll().len() <= 8);
         }
-        // The controller still works once it is enabled again.
+        // The controller still works after it is enabled again.
         configure(&mut host.subsystem, host.controller, 0);
         configure(&mut host.subsystem, host.controller, ENABLED);
         prop_assert_eq!(host.page(identify(1)).len(), 4096);

@@ -1,4 +1,4 @@
-//! Connect, properties, discovery, and the removal of controllers.
+//! Tests of Connect, properties, discovery, and the removal of controllers.
 
 use crate::support::*;
 use writecliff_nvme::{

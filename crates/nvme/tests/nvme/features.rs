@@ -1,4 +1,4 @@
-//! Get Features and Set Features.
+//! Tests of Get Features and Set Features.
 
 use crate::support::*;
 use writecliff_host_interface::placement::FdpEventType;

@@ -1,4 +1,5 @@
-//! Identify: every field at the offset at which nvme-cli and Linux read it (Base 2.1, 5.1.13.2).
+//! Tests of Identify: every field is at the offset where nvme-cli and Linux read it (Base 2.1,
+//! 5.1.13.2).
 
 use crate::support::*;
 use writecliff_nvme::{PlacementInterface, Status};

@@ -1,4 +1,4 @@
-//! Commands of I/O queues: their work for the drive, and rejected commands.
+//! Tests of I/O queue commands: their work for the drive, and rejected commands.
 
 use crate::support::*;
 use writecliff_nvme::{Erase, Failure, Outcome, Placement, PlacementInterface, Span, Status, Work};

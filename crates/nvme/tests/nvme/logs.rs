@@ -1,4 +1,4 @@
-//! Log pages: every field at its offset (Base 2.1, 5.1.12).
+//! Tests of log pages: every field is at its offset (Base 2.1, 5.1.12).
 
 use crate::support::*;
 use writecliff_host_interface::placement::FdpConfiguration;
@@ -7,7 +7,7 @@ use writecliff_nvme::{PlacementInterface, Status};
 #[test]
 fn smart_counts_what_the_drive_counted() {
     let mut host = Host::new(PlacementInterface::None);
-    host.admin(Command::new(0xff)); // an error for the log
+    host.admin(Command::new(0xff)); // an error for the error log
     assert_fields(
         &host.page(log(2, 512)),
         &[
@@ -43,7 +43,8 @@ fn a_drive_without_a_sensor_has_a_nominal_temperature() {
     let temperatures =
         [("critical_warning", 0, 1, 0), ("temperature", 1, 2, 313), ("temp_sensor 1", 200, 2, 0)];
     assert_fields(&host.page(log(2, 512)), &temperatures);
-    // A host that sets its threshold to this temperature is warned: the reported value counts.
+    // The reported value determines the warning, so a host that sets its threshold to this
+    // temperature is warned.
     host.admin(Command::new(0x09).dword(10, 0x04).dword(11, 313));
     assert_eq!(host.page(log(2, 512))[0], 1 << 1);
 }
@@ -144,7 +145,8 @@ fn supported_commands_are_those_that_work() {
             let command = Command::new(opcode).nsid(1);
             let at = 4 * usize::from(opcode);
             for (queue, at) in [(0, at), (1, 1024 + at)] {
-                // Fabrics commands belong to no command set, and Format would change later results.
+                // Fabrics commands do not belong to a command set, and Format would change later
+                // results.
                 if opcode == 0x7f || (queue, opcode) == (0, 0x80) {
                     continue;
                 }
@@ -164,10 +166,11 @@ fn supported_commands_are_those_that_work() {
 
 #[test]
 fn supported_features_are_those_that_work() {
-    // Mandatory for I/O controllers with message-based transports (Base 2.1, 3.1.3.6; NVM Command
-    // Set 1.1, 4.1.3).
+    // These commands are mandatory for I/O controllers with message-based transports (Base 2.1,
+    // 3.1.3.6; NVM Command Set 1.1, 4.1.3).
     const MANDATORY: [u32; 8] = [0x01, 0x02, 0x04, 0x05, 0x07, 0x0a, 0x0b, 0x0f];
-    // Prohibited for them: interrupt coalescing and vectors, which are mandatory over PCIe.
+    // Interrupt coalescing and vectors are prohibited for message-based transports but mandatory
+    // over PCIe.
     const PROHIBITED: [u32; 2] = [0x08, 0x09];
     for mut host in [Host::fdp(), Host::new(PlacementInterface::None)] {
         let page = host.page(log(0x12, 1024));

@@ -1,5 +1,5 @@
-//! Tests of the controller through its interface: commands as bytes, and a drive that records its
-//! work.
+//! Tests of the controller through its interface, with commands as bytes and a drive that records
+//! its work.
 
 mod admin;
 mod arbitrary;

@@ -1,4 +1,4 @@
-//! A drive that records its work, and a host that sends it commands.
+//! A drive that records its work, and a host that sends commands to it.
 
 use writecliff_base::{Bytes, Nanos};
 use writecliff_host_interface::placement::{
@@ -309,12 +309,12 @@ pub(crate) fn identify(cns: u32) -> Command {
     Command::new(0x06).dword(10, cns)
 }
 
-/// Returns Get Log Page for `bytes` bytes.
+/// Returns a Get Log Page command for `bytes` bytes.
 pub(crate) fn log(id: u32, bytes: u32) -> Command {
     Command::new(0x02).nsid(u32::MAX).dword(10, id | (bytes / 4 - 1) << 16)
 }
 
-/// Returns an I/O command for `count` blocks from `lba` on.
+/// Returns an I/O command for `count` blocks, starting at `lba`.
 pub(crate) fn blocks(opcode: u8, lba: u64, count: u32) -> Command {
     let command = Command::new(opcode).nsid(1).dword(10, lba as u32).dword(11, (lba >> 32) as u32);
     command.dword(12, count - 1)
@@ -353,7 +353,7 @@ pub(crate) fn access() -> Access {
     }
 }
 
-/// A host with a controller: admin queue 0 and I/O queue 1.
+/// A host with a controller that has admin queue 0 and I/O queue 1.
 pub(crate) struct Host {
     pub(crate) subsystem: Subsystem<TestDrive>,
     pub(crate) controller: u16,
@@ -397,7 +397,7 @@ impl Host {
         self.subsystem.submit(self.controller, queue, Request { entry, data, buffer })
     }
 
-    /// Executes an admin command with a large buffer, which must complete at once.
+    /// Executes an admin command with a large buffer; the command must complete immediately.
     pub(crate) fn admin(&mut self, command: Command) -> Reply {
         self.admin_with(command, &[])
     }
@@ -409,7 +409,7 @@ impl Host {
         }
     }
 
-    /// Executes an admin command, which must succeed, and returns its data.
+    /// Executes an admin command that must succeed, and returns its data.
     pub(crate) fn page(&mut self, command: Command) -> Vec<u8> {
         let reply = self.admin(command);
         assert_eq!(reply.status, Status::SUCCESS);
@@ -427,7 +427,7 @@ impl Host {
         }
     }
 
-    /// Returns the status of a command on a queue that needs no work of the drive.
+    /// Returns the status of a command that requires no work of the drive.
     pub(crate) fn status(
         &mut self,
         queue: u16,
@@ -493,12 +493,12 @@ pub(crate) fn u64_at(page: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(page[at..at + 8].try_into().unwrap())
 }
 
-/// Returns the number of `bytes` bytes at `at`.
+/// Returns the little-endian number of `bytes` bytes at `at`.
 pub(crate) fn number(page: &[u8], at: usize, bytes: usize) -> u128 {
     page[at..at + bytes].iter().rev().fold(0, |number, &byte| number << 8 | u128::from(byte))
 }
 
-/// Compares fields, given by name, offset, size and expected value; reports all differences.
+/// Compares fields, given as name, offset, size and expected value, and reports all differences.
 pub(crate) fn assert_fields(page: &[u8], fields: &[(&str, usize, usize, u128)]) {
     let wrong: Vec<_> = fields
         .iter()

@@ -1,4 +1,4 @@
-//! The beginning of a connection.
+//! Tests of connection initialization.
 
 use crate::host::*;
 use writecliff_nvme_tcp::{Fault, Limits, Received, Receiver};

@@ -1,4 +1,4 @@
-//! The host side of a connection: writes PDUs, and parses the replies.
+//! Host side of a connection, which encodes PDUs and parses the replies.
 
 use writecliff_nvme::{Association, Reply, Status};
 use writecliff_nvme_tcp::{Command, Fatal, Limits, Received, Receiver, Sender, Settings};
@@ -12,7 +12,7 @@ pub(crate) struct Pdu {
     pub(crate) kind: u8,
     pub(crate) header: Vec<u8>,
     pub(crate) data: Vec<u8>,
-    /// Offset of the data in the PDU.
+    /// Data offset within the PDU.
     pub(crate) start: usize,
 }
 
@@ -26,12 +26,12 @@ impl Pdu {
     }
 }
 
-/// Settings that the host requests.
+/// Settings requested by the host.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wishes {
     pub(crate) header_digest: bool,
     pub(crate) data_digest: bool,
-    /// HPDA: dwords, 0's based.
+    /// HPDA in dwords, 0's based.
     pub(crate) alignment: u8,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn initialize(wishes: Wishes) -> Vec<u8> {
     pdu
 }
 
-/// Returns a PDU; `header` contains the bytes after the common header.
+/// Returns a PDU, where `header` contains the bytes after the common header.
 pub(crate) fn make(kind: u8, flags: u8, header: &[u8], data: &[u8], wishes: Wishes) -> Vec<u8> {
     let length = 8 + header.len();
     let start = length + if wishes.header_digest { 4 } else { 0 };
@@ -77,7 +77,7 @@ pub(crate) fn entry(opcode: u8, id: u16, sgl: u8, length: u32) -> [u8; 64] {
     entry
 }
 
-/// A host and the controller's side of its connection.
+/// A host, and the controller side of its connection.
 pub(crate) struct Host {
     pub(crate) wishes: Wishes,
     pub(crate) receiver: Receiver,
@@ -109,7 +109,7 @@ impl Host {
         make(4, 0, &entry, data, self.wishes)
     }
 
-    /// Returns the PDU with data requested with `tag`.
+    /// Returns the PDU with the data requested with `tag`.
     pub(crate) fn data(&self, id: u16, tag: u16, offset: u32, data: &[u8], last: bool) -> Vec<u8> {
         let mut header = [0; 16];
         header[..2].copy_from_slice(&id.to_le_bytes());
@@ -174,13 +174,13 @@ pub(crate) fn success(command_id: u16, result: u64, data: Vec<u8>) -> Reply {
     Reply { controller, queue, command_id, result, status, logged: false, data }
 }
 
-/// Returns the only command among the events.
+/// Returns the only command in the events.
 pub(crate) fn command(events: &[Received]) -> &Command {
     let [Received::Command(command)] = events else { panic!("{events:?}") };
     command
 }
 
-/// Returns the bytes to send among the events.
+/// Returns the bytes to send from the events.
 pub(crate) fn sent(events: &[Received]) -> Vec<u8> {
     let bytes = events.iter().filter_map(|reply| match reply {
         Received::Send(bytes) => Some(bytes.as_slice()),

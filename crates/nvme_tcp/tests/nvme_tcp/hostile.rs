@@ -1,4 +1,4 @@
-//! Peers that break the protocol, by accident or on purpose.
+//! Tests of peers that violate the protocol, by accident or on purpose.
 
 use crate::host::*;
 use proptest::collection::vec;
@@ -61,12 +61,12 @@ fn wrong_headers_end_the_connection() {
     ];
     for (bytes, expected) in cases {
         assert_eq!(fault(&mut plain(), &bytes), expected, "{:?}", &bytes[..8]);
-        // The PDU is rejected by its common header, before the rest is received.
+        // The PDU is rejected by its common header, before the remaining bytes are received.
         assert_eq!(plain().send(&bytes[..8]).unwrap_err().fault, expected);
     }
 }
 
-/// Builder of a data PDU for a transfer tag.
+/// Builds a data PDU for a transfer tag.
 type Make = fn(&Host, u16) -> Vec<u8>;
 
 #[test]
@@ -191,7 +191,7 @@ proptest! {
                 }
             }
         }
-        // A connection that is still open works, unless a PDU or transfer is in progress.
+        // A connection that is still open works unless a PDU or transfer is in progress.
         if !ended && !host.receiver.is_in_progress() {
             host.send(&host.capsule(entry(0, 1, BY_TRANSPORT, 0), &[])).unwrap();
         }

@@ -1,4 +1,4 @@
-//! Commands, their data, and completions.
+//! Tests of commands, their data, and completions.
 
 use crate::host::*;
 use proptest::prelude::*;
@@ -93,7 +93,8 @@ fn data_are_a_completion_where_nobody_needs_another() {
             (success(1, 0, Vec::new()), false),
             (failure, false),
         ];
-        // More commands than there may be outstanding: each of them counts as complete.
+        // The host sends more commands than may be outstanding, because each command counts as
+        // complete.
         for (reply, is_one) in cases.iter().cycle().take(2000) {
             host.send(&host.capsule(entry(0x02, 1, BY_TRANSPORT, 64), &[])).unwrap();
             let bytes = host.reply(reply);
