@@ -118,20 +118,20 @@ def a_file_that_is_mounted_over_another(bench: Bench) -> tuple[str, list[Path], 
     over.write_bytes(b"")
     run("mount", "--bind", image, over)
     bench.callback(run, "umount", over)
-    return str(over), [image], "holds data that no test wrote"
+    return str(over), [image], "holds data that was not written by a test"
 
 
 @attempt
 def a_file_of_others(bench: Bench) -> tuple[str, list[Path], str]:
     image = bench.image(ROOM_BYTES)
-    return str(image), [image], "holds data that no test wrote"
+    return str(image), [image], "holds data that was not written by a test"
 
 
 @attempt
 def a_way_out_of_a_folder_to_it(bench: Bench) -> tuple[str, list[Path], str]:
     image = bench.image(ROOM_BYTES)
     (inside := bench.path("inside")).mkdir()
-    return f"{inside}/../{image.name}", [image], "holds data that no test wrote"
+    return f"{inside}/../{image.name}", [image], "holds data that was not written by a test"
 
 
 @attempt

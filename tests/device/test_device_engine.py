@@ -278,7 +278,7 @@ def test_reading_needs_no_serial_and_writing_is_refused(loop: str, image: Path) 
             engine.purge,
             lambda: engine.set_write_cache(False),
         ):
-            with pytest.raises(TargetError, match="opened for reading only"):
+            with pytest.raises(TargetError, match="is open for reading only"):
                 forbidden()
     assert not any(image.read_bytes())
 
@@ -309,7 +309,7 @@ def test_a_file_of_a_decimal_size(tmp_path: Path, capsys: pytest.CaptureFixture[
     for run, size in enumerate(("--size 10MB", "--size 10MB", "")):  # again, then without --size
         output = cli(f"run {load} --on file:{path} {size} --output {tmp_path / str(run)}")
         assert output.code == 0, output.err
-        rounded = f"{path}: size rounded down to whole sectors: 9998336 bytes"
+        rounded = f"{path}: the size was rounded down to whole sectors: 9998336 bytes"
         assert (rounded in output.err) == bool(size)
     assert path.stat().st_size == 9_998_336
 

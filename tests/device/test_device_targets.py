@@ -53,7 +53,7 @@ def mounted_partition_of_the_disk(bench: Bench) -> Danger:
 def a_partition(bench: Bench) -> Danger:
     partition = bench.partitioned()
     disk = partition.removesuffix("p1")
-    return Danger(partition, "drives are tested whole", f"whole disk {disk},", [disk])
+    return Danger(partition, "only whole drives can be tested", f"whole disk {disk},", [disk])
 
 
 @kind
@@ -61,7 +61,7 @@ def a_link_to_a_partition(bench: Bench) -> Danger:
     partition = bench.partitioned()
     disk = partition.removesuffix("p1")
     link = bench.link("writecliff-test-part1", partition)
-    return Danger(link, "drives are tested whole", f"whole disk {disk},", [disk])
+    return Danger(link, "only whole drives can be tested", f"whole disk {disk},", [disk])
 
 
 def _mounted_elsewhere(bench: Bench, device: str) -> None:

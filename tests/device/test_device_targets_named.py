@@ -168,13 +168,17 @@ def a_copy_of_a_file_with_its_consent(bench: Bench) -> Danger:
     image, copy = _own_file(bench), bench.path("copy")
     run("cp", "--archive", image, copy)
     assert os.listxattr(copy) == os.listxattr(image) != []
-    return Danger(f"file:{copy}", "holds data that no test wrote", "name a new", [image, copy])
+    return Danger(
+        f"file:{copy}", "holds data that was not written by a test", "name a new", [image, copy]
+    )
 
 
 @kind
 def a_file_of_others(bench: Bench) -> Danger:
     image = bench.image()
-    return Danger(f"file:{image}", "holds data that no test wrote", "name a new", [image])
+    return Danger(
+        f"file:{image}", "holds data that was not written by a test", "name a new", [image]
+    )
 
 
 @kind

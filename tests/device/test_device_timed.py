@@ -91,7 +91,7 @@ def test_a_load_that_writes_needs_the_serial_number(loop: str) -> None:
     job = Job(rate_iops=100, ios=5)
     before = Path(loop).read_bytes()
     with FioEngine.open_device(loop, destroy_serial=None) as engine:
-        with pytest.raises(TargetError, match="opened for reading only"):
+        with pytest.raises(TargetError, match="is open for reading only"):
             engine.run(Workload("w", (job,)))
         reads = engine.run(Workload("r", (Job(rate_iops=100, ios=5, read_pct=100),)))
     assert reads.total("read") == (5, 5 * 4096)
@@ -170,7 +170,7 @@ def test_a_trace_that_does_not_fit_is_refused_before_anything_is_written(
     before = Path(loop).read_bytes()
     with pytest.raises(TargetError, match="I/Os exceed its capacity"):
         replay_timed(large, loop, columns=COLUMNS, destroy_serial=loop)
-    with pytest.raises(TargetError, match="opened for reading only"):
+    with pytest.raises(TargetError, match="is open for reading only"):
         replay_timed(trace(tmp_path / "s.csv"), loop, columns=COLUMNS)
     assert Path(loop).read_bytes() == before
     done = replay_timed(large, loop, columns=COLUMNS, destroy_serial=loop, wrap=True, speed=10.0)

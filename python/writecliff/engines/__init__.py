@@ -1,1 +1,4 @@
-"""Engines: what runs a workload on a drive, simulated or real. The seam is `base`."""
+"""Engines that run workloads on a simulated or real drive.
+
+The engine interface is defined in `base`.
+"""

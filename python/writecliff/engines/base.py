@@ -1,7 +1,8 @@
-"""The interface between procedures and drives: `Engine` and the results that it returns.
+"""The interface between measurement procedures and drives: `Engine` and its result types.
 
-Procedures depend on this module only. `SimEngine` (virtual time) and `FioEngine` (a real block
-device or file, through fio) implement `Engine`. A value that an engine cannot measure is `None`.
+Measurement procedures import no other engine module. `SimEngine` (virtual time) and `FioEngine` (a
+real block device or file, through fio) implement `Engine`. A value that an engine cannot measure is
+`None`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ OPERATIONS: tuple[Operation, ...] = ("read", "write", "trim")
 
 
 class OperationNumber(IntEnum):
-    """Number of an operation in the columns of series: its index in `OPERATIONS`."""
+    """Operation number in time-series columns: an index into `OPERATIONS`."""
 
     READ = 0
     WRITE = 1
@@ -42,7 +43,7 @@ class OperationNumber(IntEnum):
 
 
 def with_operation_names(table: pa.Table) -> pa.Table:
-    """Return the table with operation names instead of numbers in its column `operation`."""
+    """Return the table with operation names instead of numbers in the `operation` column."""
     import pyarrow as pa
 
     numbers = table.column("operation").combine_chunks().cast(pa.int8())
@@ -50,50 +51,50 @@ def with_operation_names(table: pa.Table) -> pa.Table:
     return table.set_column(table.column_names.index("operation"), "operation", names)
 
 
-SCM = "storage-class memory"  # `nand_type` of a drive without flash
+SCM = "storage-class memory"  # `nand_type` of a drive that has no flash
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceIdentity:
-    """Identity of a drive, for the header of reports. Unknown fields are None."""
+    """Drive identity for the report header. Unknown fields are `None`."""
 
     target: str  # as the user named it: "sim:sata-tlc-120", "/dev/sdb", "file:/tmp/x.img"
     vendor: str | None = None  # "Samsung"
-    model: str  # as the drive reports it
+    model: str  # model string that the drive reports
     serial: str | None = None  # as the drive reports it
     firmware: str | None = None  # firmware revision
     capacity_bytes: int  # user capacity
-    sector_bytes: int  # size of a logical sector
+    sector_bytes: int  # logical sector size in bytes
     interface: str | None = None  # "SATA 6Gb/s", "NVMe"
     nand_type: str | None = None  # "TLC"
-    rated_tbw_bytes: int | None = None  # total bytes written that the vendor warrants
+    rated_tbw_bytes: int | None = None  # warranted endurance in bytes written
     device_hash: str | None = None  # simulated drives: hash of the device description
     simulated: bool  # False: a real drive
-    rotational: bool | None = None  # True: a hard disk; None: the kernel does not report it
-    rated_cycles: int | None = None  # erase cycles of its flash; None for real drives
+    rotational: bool | None = None  # True for a hard disk; None if unknown to the kernel
+    rated_cycles: int | None = None  # rated erase cycles of the drive's flash; None for real drives
     scale: float = 1.0  # simulated drives: factor by which capacity and time are reduced
-    backing: str | None = None  # identifies a target without a serial number
+    backing: str | None = None  # identifier of a target that has no serial number
     form_factor: str | None = None  # "2.5 inches"
-    adapter: str | None = None  # host adapter of a real drive
-    pcie: str | None = None  # the PCIe link of an NVMe drive, or of the adapter: "Gen 4 x 4"
-    # Entries of the user for the report's header: "sponsor", "note".
+    adapter: str | None = None  # host adapter to which a real drive is connected
+    pcie: str | None = None  # PCIe link of an NVMe drive or of the host adapter: "Gen 4 x 4"
+    # Header fields supplied by the user: "sponsor", "note".
     remarks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def without_flash(self) -> str | None:
-        """Kind of a drive without flash: "a hard disk"; None for flash or an unknown kind."""
+        """Drive kind if it has no flash: "a hard disk"; None for flash or an unknown kind."""
         if self.rotational:
             return A_HARD_DISK
         return AN_SCM_DRIVE if self.nand_type == SCM else None
 
     @property
     def scale_text(self) -> str:
-        """Scale in words, as "simulated at 1/32 of its capacity"; "" for the full capacity."""
+        """Scale in words: "simulated at 1/32 of its capacity", or "" for the full capacity."""
         return "" if self.scale == 1.0 else f"simulated at 1/{self.scale:g} of its capacity"
 
 
 def described_as(identity: DeviceIdentity, given: Mapping[str, str]) -> DeviceIdentity:
-    """Return the identity with the user's description of drive and test; see `open_target`."""
+    """Return the identity with the user's drive and test description; see `open_target`."""
     return replace(
         identity,
         nand_type=given.get("nand_type", identity.nand_type),
@@ -104,11 +105,11 @@ def described_as(identity: DeviceIdentity, given: Mapping[str, str]) -> DeviceId
 
 @dataclass(frozen=True)
 class PurgeReport:
-    """Method by which a drive was purged; reports must disclose it."""
+    """Purge method applied to a drive, which reports must disclose."""
 
     method: str  # "simulated purge", "NVMe format (user data erase)", "blkdiscard", ...
-    conformant: bool  # False for weak substitutes such as blkdiscard, or if nothing was done
-    note: str = ""  # a caveat for the reader
+    conformant: bool  # False for weak substitutes (blkdiscard), or if the drive was not purged
+    note: str = ""  # caveat that the report prints
 
 
 NOT_PURGED = PurgeReport(
@@ -118,19 +119,19 @@ NOT_PURGED = PurgeReport(
 )
 
 
-# Called with the completed share of a purge, 0 to 1, for drives that report progress.
+# Called with the completed fraction of a purge (0 to 1) for drives that report progress.
 PurgeHook = Callable[[float], None]
 
 
 def unseen(share: float) -> None:
-    """Ignore the progress of a purge: a `PurgeHook` that shows nothing."""
+    """Ignore purge progress: a `PurgeHook` that displays nothing."""
 
 
 @dataclass(frozen=True)
 class CacheReport:
-    """State of the volatile write cache after a request to change it."""
+    """Volatile write cache state after a request to change it."""
 
-    enabled: bool | None  # None: the drive does not report it
+    enabled: bool | None  # None if the drive does not report its cache state
     note: str = ""  # a caveat for the reader
 
 
@@ -138,44 +139,44 @@ class CacheReport:
 class PowerState:
     """Power state descriptor of an NVMe drive."""
 
-    number: int  # 0 is the state with the highest power
-    watts_max: float | None  # maximum power; None: not reported
+    number: int  # power state number; state 0 draws the most power
+    watts_max: float | None  # maximum power in watts; None if not reported
     operational: bool  # the drive processes I/O commands in this state
-    entry_us: int  # maximum entry latency
-    exit_us: int  # maximum exit latency
-    # Maximum number of dies that are active at once; None for real drives.
+    entry_us: int  # maximum entry latency in µs
+    exit_us: int  # maximum exit latency in µs
+    # Maximum number of dies that may be active at once; None for real drives.
     max_active_dies: int | None = None
 
     @property
     def limits_text(self) -> str:
-        """Limits in words, as "4.6 W at most, 8 dies active at most"."""
+        """Power and die limits in words: "4.6 W at most, 8 dies active at most"."""
         dies = self.max_active_dies
         limit = "" if dies is None else f", {dies} dies active at most"
         return f"{watts_text(self.watts_max)}{limit}"
 
 
 def watts_text(watts_max: float | None) -> str:
-    """Return the maximum power of a state in words."""
+    """Return a power state's maximum power in words."""
     return "maximum power not reported" if watts_max is None else f"{watts_max:g} W at most"
 
 
 @dataclass(frozen=True)
 class PowerStates:
-    """The current power state of a drive, and all states that it supports."""
+    """The drive's current power state and all supported states."""
 
-    state: int  # number of the current state
+    state: int  # current power state number
     states: tuple[PowerState, ...]  # by number
     autonomous: bool | None = None  # autonomous power state transitions are enabled
-    before: int | None = None  # state before the run, if the run requested a state
+    before: int | None = None  # power state before the run, if the run requested a state
 
     @property
     def watts_max(self) -> float | None:
-        """Maximum power of the current state; None: not reported."""
+        """Maximum power of the current state in watts; None if not reported."""
         return self.states[self.state].watts_max if self.state < len(self.states) else None
 
     @property
     def text(self) -> str:
-        """Current state in words, as "1 of 0 to 4, 4.6 W at most"."""
+        """Current power state in words: "1 of 0 to 4, 4.6 W at most"."""
         last = len(self.states) - 1
         which = f"{self.state} of 0 to {last}" if last else f"{self.state}, the only state"
         limits = self.states[self.state].limits_text if self.state <= last else watts_text(None)
@@ -184,12 +185,12 @@ class PowerStates:
 
 @dataclass(frozen=True)
 class OperationResult:
-    """Measurements of one operation of one job.
+    """Measurements of one operation in one job.
 
-    `service` holds a latency per I/O, from issue to completion. `response` counts from the intended
-    arrival and exists only for rate-driven jobs (else None). Figures without the prefix `service/`
-    come from `latency()`. `causes` splits the service times by cause; None: the drive does not
-    record causes.
+    `service` holds the latency of every I/O from submission to completion. `response` measures from
+    the intended arrival and exists only for rate-driven jobs (otherwise `None`). Figures whose
+    names do not start with `service/` use `latency()`. `causes` splits the service times by cause,
+    and is `None` if the drive does not record causes.
     """
 
     ios: int  # completed
@@ -197,16 +198,16 @@ class OperationResult:
     service: Histogram
     response: Histogram | None = None
     causes: LatencyCauses | None = None
-    scheduled: bool = False  # the I/Os had intended arrivals
+    scheduled: bool = False  # True if the I/Os had intended arrival times
 
     def latency(self, basis: Basis = "arrival") -> Histogram | None:
-        """Return the latencies of a basis; None if the engine cannot measure it."""
+        """Return the latency histogram of a basis; None if the engine cannot measure it."""
         return histogram_of(basis, service=self.service, response=self.response,
                             scheduled=self.scheduled)  # fmt: skip
 
 
 def together(results: Sequence[OperationResult]) -> OperationResult | None:
-    """Add results of one operation, without response times; return None for no results."""
+    """Merge an operation's results, omitting response times; return None if there are none."""
     service = merged(result.service for result in results)
     if service is None:
         return None
@@ -217,50 +218,52 @@ def together(results: Sequence[OperationResult]) -> OperationResult | None:
 
 @dataclass(frozen=True)
 class Adherence:
-    """Backlog of an open load. Ages are times from the intended arrival to completion."""
+    """Backlog of an open-loop load. Ages are measured from intended arrival to completion."""
 
     ios: int  # that completed
     span_ns: int  # between the arrivals of the first and the last of them
     slope: float  # by which ages grow over the arrivals, in seconds a second
-    slope_error: float  # its standard error
-    last_age_ns: int  # median of the last I/Os
+    slope_error: float  # standard error of the slope
+    last_age_ns: int  # median age of the last I/Os
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """Measurements of a job by operation; operations that it did not issue are absent.
+    """Measurements of a job by operation, omitting operations that the job did not issue.
 
-    `elapsed_ns` is the measured time, the divisor of rates. It starts after the job's start delay
-    and ramp, as `runtime` in fio's JSON. If the search for a latency target succeeds, it starts
-    again with the last window, and the results contain the I/Os of that window only. It ends with
-    the job's duration or its last completion, whichever is later; if another condition ended the
-    job, with the last completion. `began_ns` is its start in the step.
+    `elapsed_ns` is the measured time by which rates are divided. The measured time starts after the
+    job's start delay and ramp, like `runtime` in fio's JSON. If the search for a latency target
+    succeeds, the measured time restarts with the last window, and the results cover only that
+    window's I/Os. The measured time ends at the end of the job's duration or at its last
+    completion, whichever is later. If another condition ended the job, it ends at the last
+    completion. `began_ns` is the job's start time within the step.
     """
 
-    name: str  # of the job
+    name: str  # job name
     elapsed_ns: int
     operations: Mapping[Operation, OperationResult]  # by kind
-    thread_ios: tuple[int, ...] = ()  # I/Os of each thread
+    thread_ios: tuple[int, ...] = ()  # I/O count of each thread
     # Condition that ended the job early: "steady_state", "latency_target" or "least_rate".
     ended_by: str | None = None
-    queue_depth: int | None = None  # of each thread at the end; differs after a latency target
-    began_ns: int = 0  # since the step's start
-    # Flushes of the job (fsync, fdatasync): `ios` is their number, `bytes` is 0. None: no flushes.
-    # A write with O_DSYNC includes its flush, which is not counted here.
+    queue_depth: int | None = None  # final queue depth of each thread; changed by a latency target
+    began_ns: int = 0  # start time since the step's start
+    # Flushes that the job issued (fsync, fdatasync). `ios` is the flush count and `bytes` is 0.
+    # `None` if the job issued no flushes. The latency of an O_DSYNC write includes its flush, which
+    # is not counted here.
     flush: OperationResult | None = None
 
     @property
     def timed(self) -> Mapping[str, OperationResult]:
-        """Results with latencies, by name: the operations, then "flush" if the job sent any."""
+        """Results that have latencies, by operation name, then "flush" if the job issued any."""
         timed: dict[str, OperationResult] = dict(self.operations.items())
         if self.flush is not None:
             timed[FLUSH] = self.flush
         return timed
 
-    adherence: Adherence | None = None  # None: a closed load, or the engine is fio
+    adherence: Adherence | None = None  # None for a closed-loop load or the fio engine
 
     def following(self, job: Job) -> JobResult:
-        """Return the result, marked as scheduled if the I/Os of `job` have intended arrivals."""
+        """Return the result, marked as scheduled if the job's I/Os have intended arrival times."""
         operations = {
             name: replace(done, scheduled=job.is_scheduled)
             for name, done in self.operations.items()
@@ -270,33 +273,35 @@ class JobResult:
 
 @dataclass(frozen=True)
 class StepResult(Shows):
-    """Measurements of one `Engine.run`.
+    """Measurements of one `Engine.run` call.
 
-    `intervals` maps column names to numpy arrays of equal length, with a row per (interval, job,
-    operation): `end_ns` (device time since the step started), `job` (index), `operation` (an
-    `OperationNumber`), `ios`, `bytes`, `latency_mean_ns`, `latency_max_ns`, `latency_sd_ns`, and of
-    the whole drive `waf`, `watts` (mean power), `temperature_c` (at the end). NaN is unknown;
-    `watts` and `temperature_c` may be absent.
+    `intervals` maps column names to numpy arrays of equal length, with one row per interval, job
+    and operation. The columns are `end_ns` (device time since the step started), `job` (index),
+    `operation` (an `OperationNumber`), `ios`, `bytes`, `latency_mean_ns`, `latency_max_ns` and
+    `latency_sd_ns`. The drive-level columns are `waf`, `watts` (mean power) and `temperature_c` (at
+    the interval's end). NaN marks an unknown value; `watts` and `temperature_c` may be missing.
     """
 
     started_ns: int  # on the device's clock (virtual, or monotonic since the engine was opened)
     elapsed_ns: int  # on the device's clock
-    jobs: tuple[JobResult, ...]  # in the order of the workload
+    jobs: tuple[JobResult, ...]  # in workload order
     intervals: Mapping[str, np.ndarray]
-    counters_before: Counters  # of the drive
+    counters_before: Counters  # drive counters before the step
     counters_after: Counters  # of the drive
     warnings: tuple[str, ...] = ()
-    # The data placement interface before and after; None for real drives and drives without one.
+    # Data placement statistics before and after the step. `None` for real drives and drives that do
+    # not support data placement.
     data_placement: tuple[DataPlacementStatus, DataPlacementStatus] | None = None
-    # Real drives: "fio" (fio's JSON, for cross-checks), "job_file", "machine" (CPU, other I/O and
-    # temperature during the step, see engines.disturbance).
+    # Details of real drives: "fio" (fio's JSON, for cross-checks), "job_file", and "machine" (CPU
+    # load, other I/O and temperature during the step, see engines.disturbance).
     raw: Mapping[str, object] = field(default_factory=dict)
-    # Batches of the step, a row for each (batch, job, operation, kind of latency): the columns of
-    # the table `batches` (store/tables.py). Empty if the engine has none.
+    # The step's batches, with a row for each batch, job, operation and kind of latency. The columns
+    # are those of the `batches` table (store/tables.py). The table is empty if the engine does not
+    # record batches.
     batches: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def total(self, operation: Operation | None = None) -> tuple[int, int]:
-        """Return (I/Os, bytes) of all jobs, for one operation or all."""
+        """Return the I/O count and bytes of all jobs, for one operation or all."""
         ios = size = 0
         for job in self.jobs:
             for name, result in job.operations.items():
@@ -306,11 +311,11 @@ class StepResult(Shows):
         return ios, size
 
     def service(self) -> Histogram | None:
-        """Return the service times of all jobs and operations; None if there are none."""
+        """Return the service times of all jobs and operations; None if no I/O was recorded."""
         return merged(op.service for job in self.jobs for op in job.operations.values())
 
     def table(self) -> pa.Table:
-        """Return `intervals` as an Arrow table with the names of jobs and operations."""
+        """Return `intervals` as an Arrow table that contains job and operation names."""
         import pyarrow as pa
 
         table = with_operation_names(pa.table(dict(self.intervals)))
@@ -320,22 +325,22 @@ class StepResult(Shows):
 
     @property
     def counted(self) -> Counters:
-        """Counters of the step: increases of sums, and levels at its end."""
+        """The step's counters: increases of cumulative counters, and final values of levels."""
         return self.counters_after.since(self.counters_before)
 
     @property
     def waf(self) -> float | None:
-        """NAND bytes written per host byte written; None if either is unknown."""
+        """NAND bytes written per host byte written; `None` if either count is unknown."""
         return self.counters_after.write_amplification_since(self.counters_before)
 
     @property
     def written_bytes(self) -> int:
-        """Bytes that the host wrote; after fast-forwarding, from the drive's counter."""
+        """Bytes that the host wrote, taken from the drive's counter after fast-forwarding."""
         counted = self.counted.host_write_bytes
         return self.total("write")[1] if self.elapsed_ns or counted is None else counted
 
     def _shown(self) -> Shown:
-        """Return a row for each operation of each job, and for its flushes."""
+        """Return a row for each operation of each job and for the job's flushes."""
         rows = []
         for job in self.jobs:
             for operation, done in job.timed.items():
@@ -353,11 +358,11 @@ class StepResult(Shows):
 
     @property
     def measured_ns(self) -> int:
-        """Measured time, without the first delay and the search for a latency target."""
+        """Measured time, excluding the start delay and the latency target search."""
         return self.elapsed_ns - min((job.began_ns for job in self.jobs), default=0)
 
     def iops(self, operation: Operation | None = None) -> float:
-        """Return the I/Os of all jobs per second of `measured_ns`, for one operation or all."""
+        """Return the I/Os of all jobs per second of measured time, for one operation or all."""
         return self.total(operation)[0] / (self.measured_ns / 1e9) if self.measured_ns > 0 else 0.0
 
 
@@ -380,12 +385,12 @@ def _quantile_text(histogram: Histogram, q: float) -> str:
 class Progress:
     """Progress of a running step."""
 
-    fraction: float | None  # 0 to 1; None if the end of the step is open
+    fraction: float | None  # completed fraction, 0 to 1; None if the step has no fixed end
     elapsed_ns: int  # device time
     ios: int  # so far
-    iops: float  # over the last interval
+    iops: float  # IOPS over the last interval
     waf: float | None = None  # over the last interval
-    counters: Counters | None = None  # None: the drive's counters cannot be read during a step
+    counters: Counters | None = None  # None if the drive's counters cannot be read during a step
 
     @property
     def figures(self) -> str:
@@ -404,22 +409,23 @@ class Engine(Protocol):
 
     @property
     def write_refusal(self) -> TargetError | None:
-        """Error for a run that would write; None if it may run.
+        """Error that a writing run would raise; `None` if writing is allowed.
 
-        Opening a block device with consent raises this error at once, except with `look_only`.
+        Opening a block device raises this error immediately if the user consented to writing,
+        unless `look_only` is set.
         """
         ...
 
     def identify(self) -> DeviceIdentity:
-        """Return the identity of the drive."""
+        """Return the drive identity."""
         ...
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
-        """Bring the drive to its state before the first write, and return the method used."""
+        """Restore the drive to its state before the first write, and return the method used."""
         ...
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
-        """Enable or disable the volatile write cache, and return its state afterwards."""
+        """Enable or disable the volatile write cache, and return its resulting state."""
         ...
 
     def run(
@@ -429,72 +435,75 @@ class Engine(Protocol):
         *,
         keep_running: bool = False,
     ) -> StepResult:
-        """Run the workload to its end and measure it.
+        """Run the workload to completion and measure it.
 
-        With `keep_running` the load continues after the step, so that the next `run` of the same
-        load (all but name, seed and duration) follows without a gap. Another load, a purge,
-        `stop_load` or an error stops it. An engine with virtual time can ignore the flag.
+        With `keep_running`, the load continues after the step. The next `run` of the same load
+        (where only name, seed and duration may differ) then follows without a gap. A different
+        load, a purge, `stop_load` or an error stops the running load. A virtual-time engine can
+        ignore the `keep_running` flag.
 
         Raises:
-            EngineError: The load failed; `partial` of the exception has the results until then.
+            EngineError: If the load failed. The exception's `partial` holds the results up to the
+                failure.
         """
         ...
 
     def speed_limit(self, workload: Workload) -> float | None:
-        """Return an upper bound of a load's throughput in bytes per second, without writing.
+        """Return an upper bound for a load's throughput in bytes per second, without writing.
 
-        None: no limit is known beside the host link.
+        `None` if the host link is the only known limit.
         """
         ...
 
     def stop_load(self) -> None:
-        """Stop the load that `run` has left running, if any."""
+        """Stop the load that a previous `run` left running, if any."""
         ...
 
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None
     ) -> StepResult:
-        """Bring the drive to the state after `workload`.
+        """Bring the drive to its state after `workload`.
 
-        A simulated drive may do so without simulating time: its `StepResult` then has no latencies
-        and `elapsed_ns` 0.
+        A simulated drive may skip the timing simulation. Its `StepResult` then has no latencies,
+        and `elapsed_ns` is 0.
         """
         ...
 
     def counters(self) -> Counters:
-        """Return the drive's counters since it was new."""
+        """Return the drive's lifetime counters."""
         ...
 
     def health(self) -> Mapping[str, object] | None:
-        """Return the drive's SMART data as values that JSON can hold; None if it reports none.
+        """Return the drive's SMART data as JSON-compatible values; None if it reports none.
 
-        Takes a few seconds at most on an idle drive.
+        The query takes at most a few seconds on an idle drive.
         """
         ...
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
-        """Return the power states and the current one; None if the drive reports none.
+        """Return the supported power states and the current state; None if none are reported.
 
-        With `settle` the drive is first brought into the state that the engine was opened with.
+        With `settle`, the drive is first returned to the power state requested when the engine was
+        opened.
 
         Raises:
-            TargetError: The drive did not enter that state.
+            TargetError: If the drive did not enter the requested power state.
         """
         ...
 
     def log_events(self) -> None:
         """Enable all data placement events of a simulated drive, so that results include them.
 
-        A real drive keeps the events that its administrator has enabled.
+        A real drive keeps its administrator's choice of enabled events.
         """
         ...
 
     def save(self, path: Path) -> bool:
-        """Write the device state to `path`, atomically; return False for a real drive."""
+        """Write the device state to `path` atomically; return False for a real drive."""
         ...
 
     def restore(self, path: Path) -> None:
-        """Load a state that `save` has written for the same drive."""
+        """Load a state that `save` wrote for the same drive."""
         ...
 
     def close(self) -> None:
@@ -504,16 +513,16 @@ class Engine(Protocol):
 
 @runtime_checkable
 class ScalableEngine(Engine, Protocol):
-    """An engine that can simulate a smaller drive of the same kind, for estimates and tests."""
+    """An engine that can simulate a smaller drive of the same kind for estimates and tests."""
 
     def least_scale(self) -> float:
-        """Return the smallest scale at which the drive can be simulated; 1: its full capacity."""
+        """Return the smallest scale that the drive can be simulated at (1 is its full capacity)."""
         ...
 
     def scales(self) -> Sequence[float]:
-        """Return the scales that are larger than the current one, largest first."""
+        """Return the scales larger than the current scale, largest first."""
         ...
 
     def scaled(self, scale: float, *, largest_io_bytes: int) -> Engine:
-        """Return an engine for the drive at 1/`scale` of its capacity and time."""
+        """Return an engine that simulates the drive at 1/`scale` of its capacity and time."""
         ...

@@ -1,8 +1,8 @@
-"""Counters of drives: their values, and the simulator's declarations of names, units and kinds.
+"""Drive counter values, and the simulator's declarations of counter names, units and kinds.
 
-Counters are declared in Rust beside the mechanism that counts. Stored columns, the JSON of a run,
-the counters of a scaled drive and docs/reference/counters.md (`python -m
-writecliff.engines.counters`) follow from the declarations.
+Counters are declared in Rust next to the mechanism that increments them. The stored columns, a
+run's JSON, the counters of a scaled drive and docs/reference/counters.md (`python -m
+writecliff.engines.counters`) are generated from the declarations.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from functools import lru_cache
 
 @dataclass(frozen=True)
 class Counter:
-    """Declaration of a counter."""
+    """Declaration of a drive counter."""
 
     name: str
-    unit: str  # "B", "ns", "J", "°C", "%", or "" for a count of events
+    unit: str  # "B", "ns", "J", "°C", "%", or "" for an event count
     meaning: str
-    is_level: bool  # current state of the drive; else a sum since the drive was new
-    scales: bool  # proportional to the size of the drive and the amount of work
-    is_real: bool  # not a whole number
+    is_level: bool  # the value is a current state of the drive, not a lifetime sum
+    scales: bool  # the value is proportional to the drive size and the work done
+    is_real: bool  # the value is not a whole number
 
 
 @lru_cache(maxsize=1)
@@ -33,29 +33,29 @@ def declared() -> Mapping[str, Counter]:
 
 
 class Counters(Mapping[str, "int | None"]):
-    """A drive's counters since it was new, by name, also as attributes.
+    """A drive's lifetime counters by name, which are also available as attributes.
 
-    None: the drive does not report the counter.
+    `None` means that the drive does not report the counter.
     """
 
     def __init__(self, **values: float | None) -> None:
-        """Set the given counters, and the others to None.
+        """Set the given counters, and set all others to `None`.
 
         Raises:
-            TypeError: A name is not declared.
+            TypeError: If a name is not declared.
         """
         if unknown := values.keys() - declared().keys():
-            raise TypeError(f"not a drive counter: {', '.join(sorted(unknown))}")
+            raise TypeError(f"unknown drive counter: {', '.join(sorted(unknown))}")
         self._values: dict[str, int | None] = dict.fromkeys(declared()) | values
 
     def __getitem__(self, name: str) -> int | None:
-        """Return the value of a counter; None if the drive does not report it."""
+        """Return a counter's value; None if the drive does not report it."""
         return self._values[name]
 
     def __getattr__(self, name: str) -> int | None:
-        """Return the value of a counter; None if the drive does not report it."""
+        """Return a counter's value; None if the drive does not report it."""
         if name.startswith("_") or name not in declared():
-            raise AttributeError(f"not a drive counter: {name}")
+            raise AttributeError(f"unknown drive counter: {name}")
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -72,7 +72,7 @@ class Counters(Mapping[str, "int | None"]):
         return f"Counters({', '.join(reported)})"
 
     def since(self, earlier: Counters) -> Counters:
-        """Return the increase of sums since `earlier`, and current levels; None if unknown."""
+        """Return increases of sums since `earlier`, and current levels; None if unknown."""
 
         def grown(name: str, now: int | None) -> int | None:
             before = earlier[name]
@@ -83,7 +83,7 @@ class Counters(Mapping[str, "int | None"]):
         return Counters(**{name: grown(name, now) for name, now in self.items()})
 
     def scaled(self, factor: float) -> Counters:
-        """Return the counters of a drive with `factor` times the size and the work."""
+        """Return the counters of a drive whose size and work are scaled by `factor`."""
 
         def grown(name: str, value: int | None) -> float | None:
             if value is None or not declared()[name].scales:
@@ -93,14 +93,14 @@ class Counters(Mapping[str, "int | None"]):
         return Counters(**{name: grown(name, value) for name, value in self.items()})
 
     def write_amplification_since(self, earlier: Counters) -> float | None:
-        """Return NAND bytes written per host byte written since `earlier`; None if unknown."""
+        """Return the NAND bytes written per host byte written since `earlier`; None if unknown."""
         step = self.since(earlier)
         host, nand = step.host_write_bytes, step.nand_write_bytes
         return nand / host if nand is not None and host is not None and host > 0 else None
 
 
 def reference() -> str:
-    """Return the page docs/reference/counters.md."""
+    """Return the contents of docs/reference/counters.md."""
     lines = [
         "# Drive counters",
         "",

@@ -1,7 +1,7 @@
-"""Status of a data placement interface: open streams, overflow, FDP statistics and events.
+"""Data placement status: open streams, overflow, FDP statistics and events.
 
-Includes differences between two states, and the JSON of both. Names follow NVMe Base Specification
-2.1, 5.1.12.1.30.
+The module also computes differences between two states, and converts both to JSON. Names follow
+NVMe Base Specification 2.1, 5.1.12.1.30.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class FdpStatistics:
-    """FDP Statistics log page (22h), for the endurance group of a real drive's namespace.
+    """FDP Statistics log page (22h) for the endurance group of a real drive's namespace.
 
-    Simulated drives report these figures with any interface.
+    Simulated drives report these figures for any data placement interface.
     """
 
     hbmw: int  # Host Bytes with Metadata Written
@@ -49,22 +49,22 @@ class HandleStatus:
     """Reclaim unit handle status descriptor (I/O Management Receive, 7.3)."""
 
     placement_id: int
-    handle: int  # reclaim unit handle
+    handle: int  # reclaim unit handle number
     time_remaining_s: int  # EARUTR; 0: not reported
     available_blocks: int  # RUAMW: blocks of 512 bytes until the unit is full
 
 
 @dataclass(frozen=True)
 class FdpEvent:
-    """An FDP event (5.1.12.1.31); None for fields that its flags mark as invalid."""
+    """An FDP event (5.1.12.1.31); fields that its flags mark as invalid are `None`."""
 
     kind: str
     code: int
-    time_ns: int  # device time; for controller events the time of their detection
+    time_ns: int  # device time in ns; for controller events, the detection time
     placement_id: int | None
     namespace: int | None
     handle: int | None
-    blocks_moved: int | None  # of "media reallocated"; 65535: that many or more
+    blocks_moved: int | None  # blocks moved by "media reallocated"; 65535 means at least that many
 
 
 _COUNTS = ("streams_opened", "streams_released", "overflow_writes", "overflow_bytes")
@@ -72,31 +72,34 @@ _COUNTS = ("streams_opened", "streams_released", "overflow_writes", "overflow_by
 
 @dataclass(frozen=True)
 class DataPlacementStatus:
-    """State of a data placement interface.
+    """Data placement state of a drive.
 
-    Counts are since the drive was new; None: the real drive does not report the count.
+    Counts cover the drive's lifetime. `None` means that a real drive does not report the count.
     """
 
     interface: str  # "nvme-streams", "scsi-streams" or "nvme-fdp"
     enabled: bool
     open_streams: tuple[int, ...]
-    limit: int  # streams in addition to the default stream, or placement handles
+    limit: int  # streams besides the default stream, or placement handles
     streams_opened: int | None
-    streams_released: int | None  # by the controller, to open another stream
-    overflow_writes: int | None  # writes that requested a stream but went to the default stream
+    streams_released: int | None  # streams that the controller released to open another stream
+    overflow_writes: int | None  # writes that requested a stream but used the default stream
     overflow_bytes: int | None
-    overflow_by_number: Mapping[int, int]  # bytes; 65535 stands for all beyond the first 64
-    statistics: FdpStatistics | None  # None for a real drive with streams
-    # The following fields are for FDP only.
+    # Bytes by stream number; 65535 groups all numbers after the first 64.
+    overflow_by_number: Mapping[int, int]
+    statistics: FdpStatistics | None  # None for a real drive that uses streams
+    # The following fields apply to FDP only.
     handles: tuple[HandleStatus, ...] = ()
-    # Number of events by type, logged or not; None: count the events of `log`.
+    # Event counts by type, including events that were not logged; `None` means that the events in
+    # `log` are counted.
     events: Mapping[str, int] | None = field(default_factory=dict)
-    # Log page of enabled events: the latest 63 of the host, then of the controller.
+    # Log page of enabled events: the latest 63 host events, then the latest 63 controller events.
     log: tuple[FdpEvent, ...] = ()
-    abandoned_bytes: int | None = 0  # unwritten bytes of units abandoned by the host or a reset
+    # Unwritten bytes of reclaim units abandoned by the host or a reset.
+    abandoned_bytes: int | None = 0
 
     def mapping(self, earlier: DataPlacementStatus | None = None) -> dict[str, Any]:
-        """Return JSON values: the state, and the counts since `earlier` or since new."""
+        """Return the state as JSON values, with counts since `earlier` or the drive's start."""
         base = earlier or DataPlacementStatus(
             self.interface, True, (), self.limit, 0, 0, 0, 0, {}, FdpStatistics(0, 0, 0)
         )
@@ -119,7 +122,7 @@ class DataPlacementStatus:
         return shown
 
     def events_since(self, earlier: DataPlacementStatus | None) -> dict[str, int]:
-        """Return the number of events by type since `earlier`.
+        """Return event counts by type since `earlier`.
 
         If only the log is available and it wrapped in the meantime, older events are missing.
         """
@@ -129,7 +132,7 @@ class DataPlacementStatus:
         return {name: count - before.get(name, 0) for name, count in self.events.items()}
 
     def log_since(self, earlier: DataPlacementStatus | None) -> tuple[FdpEvent, ...]:
-        """Return the events of the log that were not in the log of `earlier`."""
+        """Return the logged events that were not in the log of `earlier`."""
         seen = Counter(earlier.log if earlier is not None else ())
         new = []
         for event in self.log:
@@ -151,7 +154,7 @@ def _grown(now: int | None, before: int | None) -> int | None:
 
 
 def status_of(raw: Mapping[str, Any] | None) -> DataPlacementStatus | None:
-    """Convert the native module's values; None for a drive without an interface."""
+    """Convert the native module's values; None for a drive that has no data placement interface."""
     if raw is None:
         return None
     values = dict(raw)

@@ -1,11 +1,11 @@
-"""Detection of disturbances of a measurement, by the machine or by the drive's state.
+"""Detection of measurement disturbances caused by the machine or the drive's state.
 
-Pure functions on plain values: they compare two readings around a step, and look for the end of an
-SLC cache in a series. `engines.blockdev` takes the readings. All texts start with `PREFIX`, so that
-reports can separate disturbances from other remarks on a step.
+The functions are pure: they compare two samples taken around a step, or search a series for the
+point where an SLC cache is full. `engines.blockdev` takes the samples. All texts start with
+`PREFIX`, so that reports can separate disturbances from other remarks on a step.
 
-Thresholds: the PTS calls a drive steady at a slope of up to 10 % over five rounds, so disturbances
-that can change a figure by half of that are reported.
+Thresholds: the PTS calls a drive steady at a slope of up to 10 % over five rounds, so a disturbance
+    is reported if it can change a figure by half of that.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ if TYPE_CHECKING:
 
 PREFIX = "disturbance: "
 
-# Share of the requested CPU time. If the CPU is the bottleneck, IOPS fall by this share.
+# Fraction of the requested CPU time. If the CPU is the bottleneck, IOPS fall by this fraction.
 STEAL_SHARE = 0.05
-# Ticks of 10 ms; fewer are noise.
+# Ticks of 10 ms; fewer ticks are noise.
 STEAL_TICKS_MIN = 10
-# udev and blkid read the beginning and the end of a device whenever a writer closes it.
+# udev and blkid read the start and end of a device whenever a writer closes it.
 FOREIGN_BYTES_MIN = 1 << 20
-# The kernel's and fio's counts of a step agree to the byte. This share is far above any error, and
-# low enough to detect small I/Os of other programs beside large I/Os of the test.
+# For an undisturbed step, the byte counts of the kernel and fio are identical. This fraction is far
+# above any counting error, and low enough to detect small I/Os of other programs among the test's
+# large I/Os.
 FOREIGN_SHARE = 0.001
-# BFQ allots time slices: on a loop device it delayed one of two jobs by a second, other schedulers
-# by 20 ms. Such latencies are the scheduler's, not the drive's.
+# BFQ allots time slices: on a loop device, BFQ delayed one of two jobs by a second, and other
+# schedulers by 20 ms. Such latencies are caused by the scheduler, not the drive.
 _BFQ = (
     "I/O scheduler: bfq delays the I/O of some jobs in favour of others; to measure the drive:"
     " echo none > /sys/block/{disk}/queue/scheduler"
@@ -41,7 +42,7 @@ _BFQ = (
 
 @dataclass(frozen=True)
 class Reading:
-    """The machine and the drive at one moment."""
+    """The machine and drive state at one point in time."""
 
     machine: Sample
     vitals: Vitals
@@ -54,7 +55,7 @@ def between(
     disk: str,
     slack_bytes: int = 0,
 ) -> tuple[list[str], dict[str, object]]:
-    """Return the disturbances between two readings, as texts, and the figures of the step.
+    """Return the disturbances between two samples, as texts, and the step's figures.
 
     Args:
         before: Reading before the step.
@@ -63,19 +64,20 @@ def between(
             not count them.
         disk: Name of the disk, for texts.
         slack_bytes: Bytes that the test may have transferred between the count of `own_bytes` and
-            the reading `after`. If not 0, the exact `foreign_bytes` are unknown.
+            the reading `after`. If this is not 0, the exact `foreign_bytes` are unknown.
 
     Returns:
-        The texts, and plain values, None if unknown: `cpu_busy_pct`, `cpu_waiting_pct`,
-        `cpu_steal_pct` (of the requested time), `cpu_mhz`, `cpu_throttles`, `io_scheduler`,
-        `foreign_bytes` (by operation), `temperature_c` (before and after).
+        The disturbance texts, and these plain values, which are `None` if unknown: `cpu_busy_pct`,
+        `cpu_waiting_pct`, `cpu_steal_pct` (of the requested time), `cpu_mhz`, `cpu_throttles`,
+        `io_scheduler`, `foreign_bytes` (by operation), `temperature_c` (before and after).
     """
     texts: list[str] = []
     figures: dict[str, object] = {"cpu_mhz": after.machine.cpu_mhz}
     figures |= _cpu(before.machine.cpu, after.machine.cpu, texts)
     figures["cpu_throttles"] = _throttles(before.machine, after.machine, texts)
     figures["io_scheduler"] = after.machine.io_scheduler
-    if after.machine.io_scheduler == "bfq" and own_bytes is not None:  # else I/O may bypass it
+    # Without own bytes, I/Os may bypass the scheduler.
+    if after.machine.io_scheduler == "bfq" and own_bytes is not None:
         texts.append(_BFQ.format(disk=disk))
     figures |= _foreign(
         before.machine.disk, after.machine.disk, own_bytes, disk, slack_bytes, texts
@@ -119,13 +121,13 @@ def _foreign(
     slack: int,
     texts: list[str],
 ) -> dict[str, object]:
-    """Return the bytes of other programs on the disk and its partitions."""
+    """Return the bytes that other programs transferred on the disk and its partitions."""
     unknown: dict[str, object] = {"foreign_bytes": None}
     if before is None or after is None or own_bytes is None:
         return unknown
     done = {op: after.bytes[op] - before.bytes.get(op, 0) for op in after.bytes}
     if any(done.get(op, 0) < size - slack for op, size in own_bytes.items() if op != "trim"):
-        return unknown  # statistics are off, or the I/Os bypass the block layer
+        return unknown  # statistics are disabled, or the I/Os bypass the block layer
     foreign = {op: size - own_bytes.get(op, 0) for op, size in done.items()}
     issued = sum(own_bytes.values())
     others = {op: size for op, size in foreign.items() if size > 0}
@@ -160,48 +162,48 @@ def _vitals(before: Vitals, after: Vitals) -> Iterator[str]:
         yield f"the drive's link changed from {before.link} to {after.link}"
 
 
-# -- the end of an SLC cache ------------------------------------------------------------------
+# -- SLC cache exhaustion ---------------------------------------------------------------------
 
-# A drop is a change from one stretch of steady values to another, not noise.
+# A drop is a change between two stretches of steady values, which distinguishes it from noise.
 CACHE_DROP = 0.25
 STEADY_VALUES_MIN = 5
-# Three quarters of the values of a stretch are this close to its median. Writes to an SLC cache and
-# to the flash behind it are this even; writes during garbage collection are not.
+# Three quarters of a stretch's values are this close to its median. Writes to an SLC cache and to
+# the flash behind it are this even, but writes during garbage collection are not.
 STRETCH_SPREAD = 0.15
 STRETCH_SHARE = 0.75
-# Number of values examined after the drop (ten minutes of seconds). This share of them may exceed
-# the mean of both levels, because drives fold their cache in bursts.
+# Number of values examined after the drop (ten minutes of one-second values). This fraction of the
+# examined values may exceed the mean of both levels, because drives fold their cache in bursts.
 BEHIND_VALUES_MAX = 600
 BACK_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class LevelDrop:
-    """Drop of a series from one level to a lower one."""
+    """Drop of a series from one level to a lower level."""
 
-    index: int  # of the first value after the drop
-    before: float  # median of the stretch before, in the unit of the series
-    after: float  # median of the stretch after
+    index: int  # index of the first value after the drop
+    before: float  # median of the stretch before the drop, in the series unit
+    after: float  # median of the stretch after the drop
 
     @property
     def drop(self) -> float:
-        """Drop as a share of the level before."""
+        """Drop as a fraction of the level before it."""
         return 1 - self.after / self.before
 
 
 def level_drop(values: Sequence[float]) -> LevelDrop | None:
     """Find the first lasting drop of a series by more than a quarter from a steady stretch.
 
-    `values` are throughputs of equal intervals. Both sides must have at least five values and be
-    steady, the drop must happen within one value (which may mix both levels), and the series must
-    not recover: neither a stall nor a slow decline is the end of a cache.
+    `values` holds throughputs of equal intervals. Both sides must be steady and have at least five
+    values. The drop must happen within one value, which may mix both levels. The series must not
+    recover: neither a stall nor a slow decline means that a cache is full.
     """
     for index in range(STEADY_VALUES_MIN, len(values) - STEADY_VALUES_MIN + 1):
         head = values[max(0, index - 4 * STEADY_VALUES_MIN) : index]
         level = statistics.median(head)
         if level <= 0 or values[index] >= (1 - CACHE_DROP) * level:
             continue
-        # The value at the drop may mix both levels, so it counts for neither.
+        # The value at the drop may mix both levels, so it counts towards neither level.
         first = index + 1 if len(values) - index > STEADY_VALUES_MIN else index
         tail = values[first : first + BEHIND_VALUES_MAX]
         lower = statistics.median(tail)
@@ -224,11 +226,12 @@ def end_of_slc_cache(
     written_before: int,
     capacity_bytes: int,
 ) -> str | None:
-    """Describe where a write step probably reached the end of an SLC cache; None if it did not.
+    """Describe where a write step probably exhausted the SLC cache; None if it did not.
 
-    `ends_ns` and `write_bytes` are the step's intervals, `written_before` the bytes written between
-    the purge and the step. Only the first capacity after a purge is examined: a cache is smaller
-    than the drive, and later drops are due to garbage collection (the write cliff).
+    `ends_ns` and `write_bytes` are the step's intervals, and `written_before` is the number of
+    bytes written between the purge and the step. Only the first drive capacity written after a
+    purge is examined. A cache is smaller than the drive, and later drops are due to garbage
+    collection (the write cliff).
     """
     rates, begins = [], 0
     for end, size in zip(ends_ns, write_bytes, strict=True):

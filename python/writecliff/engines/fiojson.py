@@ -1,8 +1,8 @@
 """Results in fio's JSON output format, for tools that read it: `fio_json`, `to_fio_json`.
 
 Keys, their order and units follow `fio --output-format=json+` 3.41 (stat.c): sizes in bytes, `bw`
-in KiB/s, `runtime` in ms, latencies in ns. fio 3.33 does not have `job_start`, sectors of a disk,
-and options without a value. Quantities that a simulated drive does not have (CPU time, context
+in KiB/s, `runtime` in ms, latencies in ns. fio 3.33 does not write `job_start`, disk sectors, or
+options that have no value. Quantities that a simulated drive does not have (CPU time, context
 switches, submission latency, kernel counters) are 0.
 """
 
@@ -32,21 +32,21 @@ from writecliff.workload.model import BlockSize, Job, Workload
 if TYPE_CHECKING:
     import numpy as np
 
-FIO_FORMAT = "fio-3.41"  # fio version of the format; parsers check the prefix
+FIO_FORMAT = "fio-3.41"  # fio version whose format is written; parsers check the prefix
 
 _SECTOR_BYTES = 512
-_EIO = 5  # fio's error for a job that fell below its minimum rate
+_EIO = 5  # fio's error code for a job that fell below its minimum rate
 _DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 _BATCHES = ("0", "4", "8", "16", "32", "64", ">=64")
 
 
 @dataclass
 class _Entry:
-    """One object of `jobs`: a thread, a job, or all jobs of a reporting group."""
+    """An object of `jobs`: a thread, a job, or all jobs of a reporting group."""
 
-    section: FioSection  # the first member's: name and reporting
-    options: Mapping[str, str]  # the last member's, as in fio
-    started_ms: int  # of the first member, since 1970
+    section: FioSection  # the first member's section: name and reporting
+    options: Mapping[str, str]  # the last member's options, as in fio
+    started_ms: int  # start time of the first member, in ms since 1970
     members: list[Member] = field(default_factory=list)
 
     @property
@@ -55,7 +55,7 @@ class _Entry:
         return [member.job for member in self.members]
 
     def measured(self, *operations: Operation) -> list[OperationResult]:
-        """Return the members' results of these operations."""
+        """Return the members' results for these operations."""
         every = (member.operations.get(op) for op in operations for member in self.members)
         return [result for result in every if result is not None]
 
@@ -94,7 +94,7 @@ def fio_json(
         drive: Name of the drive in `disk_util`.
     """
     if len(results) > len(job_file.steps):
-        raise ValueError(f"{len(results)} results for {len(job_file.steps)} steps")
+        raise ValueError(f"{len(results)} results were given for {len(job_file.steps)} steps")
     when = at if at is not None else datetime.now(UTC)
     elapsed_ns = sum(result.elapsed_ns for result in results)
     begin_ms = when.timestamp() * 1000 - elapsed_ns / 1e6
@@ -116,10 +116,10 @@ def fio_json(
 
 
 def _disk_util(results: Sequence[StepResult], drive: str) -> list[Json]:
-    """Return counters as the kernel would have them, without merged I/Os.
+    """Return counters in the form that the kernel reports, with no merged I/Os.
 
-    `ticks` and `in_queue` are the sums of latencies in ms. `util` follows from them: it is exact at
-    one outstanding I/O, and an upper bound otherwise.
+    `ticks` and `in_queue` are sums of latencies in ms. `util` is computed from these sums. It is
+    exact at one outstanding I/O, and an upper bound otherwise.
     """
     busy = dict.fromkeys(OPERATIONS, 0.0)
     for result in results:
@@ -152,10 +152,10 @@ def _disk_util(results: Sequence[StepResult], drive: str) -> list[Json]:
 def to_fio_json(
     results: Sequence[StepResult], workloads: Sequence[Workload], **options: Any
 ) -> Json:
-    """Return fio's JSON document for workloads without a job file, one result per workload.
+    """Return fio's JSON document for workloads that have no job file, one result per workload.
 
-    Each job has an entry, each workload a group. Job options are those of `describe_job`; `options`
-    are keyword arguments of `fio_json`.
+    Each job has an entry, and each workload has a group. Job options come from `describe_job`, and
+    `options` are keyword arguments of `fio_json`.
     """
     steps = tuple(_step_of(workload, index) for index, workload in enumerate(workloads))
     return fio_json(FioJobFile(Path(), {}, steps, ()), results, **options)
@@ -170,7 +170,7 @@ def _step_of(workload: Workload, group_id: int) -> FioStep:
 
 
 def describe_job(job: Job) -> dict[str, str]:
-    """Return the main fio options of a job, as strings, for `job options` in the JSON."""
+    """Return a job's main fio options as strings, for `job options` in the JSON document."""
     prefix = "rand" if job.pattern == "random" else ""
     if job.trim_first:
         direction = f"{prefix}trimwrite"
@@ -208,7 +208,7 @@ def _short(size_bytes: int) -> str:
 
 
 def _entries(measured: Sequence[tuple[StepResult, FioStep]], begin_ms: float) -> list[_Entry]:
-    """Return the entries in fio's order, with a reporting group as one entry if it requests that.
+    """Return the entries in fio's order, merging a reporting group that requests it.
 
     The first step started `begin_ms` after 1970.
     """
@@ -231,7 +231,7 @@ def _entries(measured: Sequence[tuple[StepResult, FioStep]], begin_ms: float) ->
 
 
 def _group_bytes_per_s(entries: Sequence[_Entry], entry: _Entry) -> dict[Operation, float]:
-    """Return the bandwidth of the entry's group, for `bw_agg`: bytes over the longest runtime."""
+    """Return the group bandwidth of an entry for `bw_agg`: bytes over the longest run time."""
     group = [other for other in entries if other.section.group_id == entry.section.group_id]
     rates: dict[Operation, float] = {}
     for operation in OPERATIONS:
@@ -291,7 +291,7 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
 
 
 def _sync(entry: _Entry) -> Json:
-    """Return the section of flushes, with percentiles if clat or lat percentiles are enabled."""
+    """Return the flush section, including percentiles if clat or lat percentiles are enabled."""
     settings = entry.section.settings
     flushes = [member.result.flush for member in entry.members if member.result.flush is not None]
     percentiles = settings.clat_percentiles or settings.lat_percentiles
@@ -307,7 +307,7 @@ def _sync(entry: _Entry) -> Json:
 def _direction(
     entry: _Entry, operations: tuple[Operation, ...], group: Mapping[Operation, float]
 ) -> Json:
-    """Return the section `read`, `write` or `trim`, or all of them as `mixed`."""
+    """Return the `read`, `write` or `trim` section, or all of them merged as `mixed`."""
     settings = entry.section.settings
     measured = entry.measured(*operations)
     size, ios = sum(result.bytes for result in measured), sum(result.ios for result in measured)
@@ -337,7 +337,7 @@ def _direction(
 
 
 def _samples(entry: _Entry, operations: tuple[Operation, ...], group_rate: float) -> Json:
-    """Return `bw_*` and `iops_*` from the measured series; `bw_agg` is the share of the group."""
+    """Return `bw_*` and `iops_*` from the measured series; `bw_agg` is relative to the group."""
     bandwidth, ios = _series(entry, operations)
     block = sample_block("bw", bandwidth, "dev")
     aggregate = 0.0
@@ -349,7 +349,7 @@ def _samples(entry: _Entry, operations: tuple[Operation, ...], group_rate: float
 
 
 def _series(entry: _Entry, operations: tuple[Operation, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return (KiB/s, IOPS) of the operations together; empty if disabled or not issued."""
+    """Return the operations' total (KiB/s, IOPS); empty if disabled or not issued."""
     import numpy as np
 
     issued = any(result.ios for result in entry.measured(*operations))
@@ -362,7 +362,7 @@ def _series(entry: _Entry, operations: tuple[Operation, ...]) -> tuple[np.ndarra
 
 
 def _depths(entry: _Entry) -> Json:
-    """Return depths at issue: the queue depth, or 0 for jobs with a rate or think time."""
+    """Return the depth at submission: the queue depth, or 0 for jobs with a rate or think time."""
     paced = any(
         job.rate_iops is not None or job.rate_bytes_per_s is not None or job.think_ns
         for job in entry.jobs
@@ -385,18 +385,19 @@ def _depths(entry: _Entry) -> Json:
 
 # -- fio's steady state ----------------------------------------------------------------------------
 
-# The section `steadystate` of fio's JSON: the criterion and its input data.
+# The `steadystate` section of fio's JSON contains the criterion and its input data.
 #
-# Rules of fio 3.33 (steadystate.c, stat.c): one value per check interval; the last window of values
-# is padded with zeros. `criterion` is the largest deviation from the mean, or the slope of the
-# least-squares line per value, in percent of the mean if the limit is a percentage.
+# By the rules of fio 3.33 (steadystate.c, stat.c), each check interval provides one value, and the
+# last window of values is padded with zeros. `criterion` is the largest deviation from the mean, or
+# the slope of the least-squares line per value. Both are in percent of the mean if the limit is a
+# percentage.
 
 _NAMES = {"bandwidth": "bw", "latency": "lat"}
 _US = 1000
 
 
 def steady_state(settings: FioOptions, members: Sequence[Member]) -> Json:
-    """Return the section for the jobs of an entry, whose options set `steadystate`."""
+    """Return the section for the jobs of an entry whose options set `steadystate`."""
     criterion = settings.steadystate
     assert criterion is not None
     name = _NAMES.get(criterion.metric, criterion.metric)
@@ -432,7 +433,7 @@ def steady_state(settings: FioOptions, members: Sequence[Member]) -> Json:
 def _values(member: Member, interval_ns: int, ramp_ns: int) -> np.ndarray:
     """Return a row per whole check interval of a job, in order, after `ramp_ns`.
 
-    Columns are I/Os per second, bytes per second and mean latency in ns.
+    The columns are I/Os per second, bytes per second and mean latency in ns.
     """
     import numpy as np
 
@@ -458,7 +459,7 @@ def _values(member: Member, interval_ns: int, ramp_ns: int) -> np.ndarray:
 def _summed(windows: Sequence[np.ndarray], count: int) -> np.ndarray:
     """Combine the windows of several jobs, each padded with zeros to `count` values.
 
-    Rates are added; latencies are averaged by I/O.
+    Rates are added, and latencies are averaged by I/O.
     """
     import numpy as np
 
@@ -472,7 +473,7 @@ def _summed(windows: Sequence[np.ndarray], count: int) -> np.ndarray:
 
 
 def _deviation_and_slope(values: np.ndarray) -> tuple[float, float]:
-    """Return the largest distance from the mean, and the least-squares slope per value."""
+    """Return the largest deviation from the mean, and the least-squares slope per value."""
     import numpy as np
 
     mean = float(values.mean())

@@ -1,8 +1,8 @@
-"""Statistics of fio's JSON, computed from measured histograms and series.
+"""Statistics in fio's JSON, computed from measured histograms and series.
 
-Formulas of fio 3.33, stat.c, with two differences: percentiles are upper bounds of their bucket and
-never exceed the maximum (fio prints the middle of the bucket, which may), and histograms have no
-upper limit.
+The formulas are those of fio 3.33 (stat.c), with two differences. Percentiles are upper bounds of
+their bucket and never exceed the maximum, while fio prints the middle of the bucket, which may
+exceed the maximum. Histograms have no upper limit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _EMPTY_LATENCY: Mapping[str, Any] = {"min": 0, "max": 0, "mean": 0.0, "stddev": 
 def latency_block(
     histogram: Histogram | None, percentiles: Sequence[float] | None, *, shown: bool = True
 ) -> Json:
-    """Return a `clat_ns` or `lat_ns` object, without percentiles and bins if these are None."""
+    """Return a `clat_ns` or `lat_ns` object, omitting percentiles and bins that are None."""
     if histogram is None or not histogram.count or not shown:
         return dict(_EMPTY_LATENCY)
     block: Json = {
@@ -55,14 +55,14 @@ def latency_block(
 
 
 def _percentiles(histogram: Histogram, percentiles: Sequence[float]) -> dict[str, int]:
-    """Return percentiles by nearest rank: the upper end of the bucket, at most the maximum."""
+    """Return nearest-rank percentiles: the bucket's upper end, limited to the maximum."""
     import numpy as np
 
     _, upper, counts = histogram.buckets()
     ranks = np.cumsum(counts.astype(np.int64))
     values = {}
     for percentile in percentiles:
-        # Subtracting 1e-9 keeps 99.9 % of 1000 at rank 999 despite binary fractions.
+        # Subtracting 1e-9 keeps 99.9 % of 1000 at rank 999 despite binary rounding.
         rank = max(1, math.ceil(histogram.count * percentile / 100 - 1e-9))
         index = min(int(np.searchsorted(ranks, rank)), len(ranks) - 1)
         values[f"{percentile:f}"] = min(int(upper[index]), int(histogram.max_ns or 0))
@@ -70,7 +70,7 @@ def _percentiles(histogram: Histogram, percentiles: Sequence[float]) -> dict[str
 
 
 def latency_distribution(histogram: Histogram | None) -> Json:
-    """Return `latency_ns`, `latency_us`, `latency_ms`: percent of the I/Os below each level."""
+    """Return `latency_ns`, `latency_us`, `latency_ms`: percentages of I/Os below each level."""
     shares = {unit: [0] * (len(_LEVELS) + 2) for unit in ("ns", "us", "ms")}
     if histogram is not None and histogram.count:
         lower, upper, counts = histogram.buckets()
@@ -100,7 +100,7 @@ def _level(value_ns: int) -> tuple[str, int]:
 
 
 def _percent(count: int, total: int) -> float:
-    """Return a percentage; fio shows shares above 0 as at least 0.01 %."""
+    """Return a percentage; fio shows fractions above 0 as at least 0.01 %."""
     if not count or not total:
         return 0.0
     return round(max(100 * count / total, 0.01), 6)
@@ -108,7 +108,7 @@ def _percent(count: int, total: int) -> float:
 
 @dataclass(frozen=True)
 class Member:
-    """Job `index` of a step, as part of an entry of the JSON."""
+    """Job `index` of a step, as a member of a JSON entry."""
 
     step: StepResult
     workload: Workload
@@ -131,9 +131,10 @@ class Member:
 
 
 def samples(members: Sequence[Member], operation: Operation) -> tuple[np.ndarray, np.ndarray]:
-    """Return (KiB/s, IOPS) of the members together, with a value per interval of the series.
+    """Return the members' total (KiB/s, IOPS), with a value per series interval.
 
-    An interval at the end of a step with less than half the full length is omitted, as in fio.
+    As in fio, an interval at the end of a step is omitted if it is shorter than half the full
+    length.
     """
     import numpy as np
 
@@ -147,7 +148,7 @@ def samples(members: Sequence[Member], operation: Operation) -> tuple[np.ndarray
 
 
 def _step_samples(members: Sequence[Member], operation: Operation) -> tuple[np.ndarray, np.ndarray]:
-    """Return (bytes/s, I/Os per second) of members of one step while any of them runs."""
+    """Return (bytes/s, I/Os per second) of a step's members while any of them runs."""
     import numpy as np
 
     rows = members[0].step.intervals
@@ -172,7 +173,7 @@ def _step_samples(members: Sequence[Member], operation: Operation) -> tuple[np.n
 
 
 def sample_block(kind: str, values: np.ndarray, deviation: str) -> Json:
-    """Return `bw_*` or `iops_*` of a series; all zero without samples."""
+    """Return `bw_*` or `iops_*` of a series; all zero if there are no samples."""
     count = len(values)
     spread = float(values.std(ddof=1)) if count > 1 else 0.0
     return {

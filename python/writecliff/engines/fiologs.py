@@ -1,8 +1,9 @@
 """Log files in fio's format: `write_bw_log`, `write_iops_log`, `write_lat_log`.
 
-File names and rows follow "Log File Formats" in fio's HOWTO: `NAME_bw.1.log` has a row per window
-and operation with I/Os, `time (ms), value, operation, 0, 0`. The window is `log_avg_msec`, or the
-interval of the measured series. Without `log_avg_msec` fio would log single I/Os instead.
+File names and rows follow "Log File Formats" in fio's HOWTO: `NAME_bw.1.log` has a row for each
+window and operation that has I/Os, `time (ms), value, operation, 0, 0`. The window is
+`log_avg_msec`, or the interval of the measured series. If `log_avg_msec` is not set, fio would
+instead log individual I/Os.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _MS = 1_000_000
 
 @dataclass(frozen=True)
 class _Window:
-    """Figures of one operation of one job in a window."""
+    """Figures of one operation of a job in a window."""
 
     end_ms: int
     operation: int
@@ -73,7 +74,7 @@ def _file_name(section: FioSection, name: str, number: int) -> str:
 def _logs(
     section: FioSection, step: FioStep, result: StepResult, index: int
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield (kind, rows) of each log of a job."""
+    """Yield (kind, rows) for each of a job's logs."""
     settings = section.settings
     windows = list(_windows(section, step, result, index))
     if settings.write_bw_log is not None:
@@ -97,7 +98,7 @@ def _row(window: _Window, values: list[float]) -> str:
 def _windows(
     section: FioSection, step: FioStep, result: StepResult, index: int
 ) -> Iterator[_Window]:
-    """Yield the windows of a job with I/Os, by time, then operation."""
+    """Yield a job's non-empty windows, sorted by time, then operation."""
     rows = result.intervals
     if not rows or not len(rows["end_ns"]):
         return
@@ -107,7 +108,7 @@ def _windows(
     start = result.jobs[index].began_ns if job.ramp_ns else job.start_delay_ns
     selected = (rows["job"] == index) & (rows["ios"] > 0)
     ends = rows["end_ns"][selected].astype(np.int64)
-    # Windows count from the start of the job, in whole intervals of the series.
+    # Windows count from the job's start, in whole intervals of the series.
     numbers = np.maximum(0, -(-(ends - start) // width) - 1)
     kinds = rows["operation"][selected].astype(np.int64)
     ios, size, mean, most = (

@@ -1,4 +1,4 @@
-"""Results as the text that fio prints by default: `IOPS=`, `BW=`, `clat percentiles`, groups.
+"""Results as text in fio's default output format: `IOPS=`, `BW=`, `clat percentiles`, groups.
 
 Numbers have four significant figures, as in fio. Quantities that a simulated drive does not have
 are 0, as in the JSON.
@@ -17,7 +17,7 @@ _LATENCY_UNITS = (("nsec", 1), ("usec", 1000), ("msec", 1_000_000))
 
 
 def fio_text(document: Json) -> str:
-    """Return the text of a document of `fio_json`."""
+    """Return the text for a `fio_json` document."""
     lines = [document["fio version"], ""]
     for job in document["jobs"]:
         lines += _job(job, document["time"])
@@ -30,7 +30,7 @@ def fio_text(document: Json) -> str:
 
 
 def number(value: float, base: int = 1000, unit: str = "", digits: int = 4) -> str:
-    """Return a number in at most `digits` characters, with the prefix of its power of `base`.
+    """Return a number in at most `digits` characters, with the prefix for its power of `base`.
 
     >>> number(12_345), number(4096 * 2500, 1024, "B/s"), number(999, 1000, "B")
     ('12.3k', '9.77MiB/s', '999B')
@@ -42,7 +42,7 @@ def number(value: float, base: int = 1000, unit: str = "", digits: int = 4) -> s
     room = digits - len(str(whole))
     if rest is None:
         text = str(whole)
-    elif room <= 1:  # no room for a point and a decimal
+    elif room <= 1:  # no room for a decimal point and a digit
         text = str(whole + (rest >= base // 2))
     else:
         text = f"{whole + rest / base:.{room - 1}f}"
@@ -114,7 +114,7 @@ def _direction(name: str, block: Json) -> Iterator[str]:
 
 
 def _unit(least: float, most: float) -> tuple[str, int]:
-    """Return the unit that fio chooses for latencies in this range, and its length in ns."""
+    """Return the unit that fio selects for latencies in this range, and its length in ns."""
     if least > 2_000_000 and most > 99_999_999:
         return _LATENCY_UNITS[2]
     return _LATENCY_UNITS[1 if least > 2000 and most > 99_999 else 0]

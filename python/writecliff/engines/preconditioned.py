@@ -1,4 +1,4 @@
-"""Preconditioning of drives by named recipes."""
+"""Drive preconditioning by named recipes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ RECIPES = {
     "sustained": "the whole capacity once, 128 KiB sequential, then twice, 4 KiB random",
     "act": "the whole capacity twice, 128 KiB sequential: zeros, then random data (ACT's act_prep)",
 }
-USED = "used"  # "used:40%": as "sustained", on this share of the capacity
-OVERWRITTEN = "overwritten"  # "overwritten:73%": a fill, then random writes of this amount
+USED = "used"  # "used:40%": like "sustained", on this percentage of the capacity
+OVERWRITTEN = "overwritten"  # "overwritten:73%": a fill, then this volume of random writes
 OVERWRITTEN_MAX_PCT = 10_000.0
 _USED_TEXT = "{:g} % of the capacity once, 128 KiB sequential, then twice, 4 KiB random"
 _OVERWRITTEN_TEXT = (
@@ -29,15 +29,15 @@ _OVERWRITTEN_TEXT = (
 )
 _BLOCK_BYTES = 128 * 1024
 _QUEUE_DEPTH = 32
-_SEEDS = (1001, 1002)  # distinct from those of loads, which must not revisit the same addresses
-_SEED_STEP, _SEED_RANGE = 10_007, 1 << 32  # between the seeds of two repetitions
+_SEEDS = (1001, 1002)  # distinct from load seeds, because loads must not revisit the same addresses
+_SEED_STEP, _SEED_RANGE = 10_007, 1 << 32  # seed distance between two repetitions
 
 
 def used_pct(name: str) -> float | None:
-    """Return the percentage of "used:40%"; None for another recipe.
+    """Return the percentage in "used:40%"; None for another recipe.
 
     Raises:
-        ConfigError: The percentage is missing or out of range.
+        ConfigError: If the percentage is missing or out of range.
 
     >>> used_pct("used:40%"), used_pct("fill")
     (40.0, None)
@@ -46,10 +46,10 @@ def used_pct(name: str) -> float | None:
 
 
 def overwritten_pct(name: str) -> float | None:
-    """Return the percentage of "overwritten:73%"; None for another recipe.
+    """Return the percentage in "overwritten:73%"; None for another recipe.
 
     Raises:
-        ConfigError: The percentage is missing or out of range.
+        ConfigError: If the percentage is missing or out of range.
 
     >>> overwritten_pct("overwritten:150%"), overwritten_pct("used:40%")
     (150.0, None)
@@ -72,10 +72,10 @@ def _percent(name: str, recipe: str, most: float, example: str) -> float | None:
 
 
 def recipe_text(name: str) -> str:
-    """Return the description of a recipe.
+    """Return a recipe's description.
 
     Raises:
-        ConfigError: The recipe is unknown.
+        ConfigError: If the recipe is unknown.
     """
     percent = used_pct(name)
     if percent is not None:
@@ -89,15 +89,16 @@ def recipe_text(name: str) -> str:
 
 
 def recipe(name: str, capacity_bytes: int, *, seed: int = 1) -> list[Workload]:
-    """Return the workloads of a recipe for a drive of this capacity.
+    """Return a recipe's workloads for a drive of this capacity.
 
-    Addresses depend on `seed`, so repetitions of a test with different seeds prepare their drives
+    Addresses depend on `seed`, so test repetitions that use different seeds prepare their drives
     independently.
 
-    "sustained" is the preconditioning of Samsung's PM863 white paper (2015): one capacity of
-    128 KiB sequential writes, then two capacities of 4 KiB random writes. "used:40%" does this on
-    the first 40 % of the capacity, like a drive whose file system is 40 % full and trims the rest.
-    "overwritten:73%" is "sustained" with random writes of 73 % of the capacity instead of 200 %.
+    "sustained" is the preconditioning of Samsung's PM863 white paper (2015): 128 KiB sequential
+    writes of one drive capacity, then 4 KiB random writes of two capacities. "used:40%" does this
+    on the first 40 % of the capacity, like a drive whose file system is 40 % full and trims the
+    rest. "overwritten:73%" is "sustained", except that the random writes cover 73 % of the capacity
+    instead of 200 %.
 
     Raises:
         ConfigError: The recipe is unknown.
@@ -135,7 +136,7 @@ def recipe(name: str, capacity_bytes: int, *, seed: int = 1) -> list[Workload]:
 
 
 def _slots(size: float) -> int:
-    """Round to whole writes of 4 KiB, at least one."""
+    """Round to a whole number of 4 KiB writes, at least one."""
     return max(1, round(size / 4096)) * 4096
 
 
@@ -159,9 +160,9 @@ def bring_to(
     cache: StateCache | None = None,
     on_progress: ProgressHook | None = None,
 ) -> bool:
-    """Purge a drive and precondition it with workloads; return True if a cached state was used.
+    """Purge a drive and run preconditioning workloads; return True if a cached state was used.
 
-    A simulated drive is replaced by a new one with the same write cache setting, because a cached
+    A simulated drive is replaced by a new drive with the same write cache setting, because a cached
     state must not depend on the drive's history. If two processes need the same state, one of them
     prepares it. Scaled drives have separate states.
     """

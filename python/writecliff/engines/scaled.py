@@ -1,7 +1,7 @@
-"""Engine for a simulated drive at a fraction of its capacity, for estimates and quick tests.
+"""Engine that simulates a drive at a fraction of its capacity, for estimates and quick tests.
 
-`crates/ssd/src/device_file/scaled.rs` scales the device file down. This module scales the load down
-and the measurements up.
+`crates/ssd/src/device_file/scaled.rs` scales down the device file. This module scales down the load
+and scales up the measurements.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from writecliff.workload.model import Addresses, Job, Segments, Workload
 
 SECTOR_BYTES = 512
 SLOT_BYTES = 4096
-# Times and amounts of a job that shrink with the drive.
+# Job times and volumes that shrink with the drive.
 _SHRUNK = (
     "burst_ns",
     "pause_ns",
@@ -47,9 +47,9 @@ _SHRUNK = (
 
 
 class ScaledEngine:
-    """The drive of `full` at 1/`scale` of its capacity and time, in its state when new.
+    """The drive of `full` at 1/`scale` of its capacity and time, in its new state.
 
-    Amounts and times in results are scaled up. Histograms have the I/Os of the small drive.
+    Volumes and times in results are scaled up. Histograms contain the I/Os of the small drive.
     """
 
     kind: Literal["sim", "fio"] = "sim"
@@ -61,7 +61,7 @@ class ScaledEngine:
         """Create the small drive.
 
         Raises:
-            ConfigError: The drive cannot be simulated at this scale.
+            ConfigError: If the drive cannot be simulated at this scale.
         """
         self.scale = scale
         self._full = full
@@ -77,7 +77,7 @@ class ScaledEngine:
         self._capacity_bytes = self.small.identify().capacity_bytes
 
     def identify(self) -> DeviceIdentity:
-        """Return the identity of the whole drive, with the scale."""
+        """Return the identity of the full drive, including the scale."""
         return self._identity
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
@@ -100,30 +100,30 @@ class ScaledEngine:
         return self._grown(result, workload)
 
     def speed_limit(self, workload: Workload) -> float | None:
-        """Return None: pilot runs give a better estimate."""
+        """Return None, because pilot runs give a better estimate."""
         return None
 
     def stop_load(self) -> None:
-        """Do nothing: no load runs between the steps of a simulated drive."""
+        """Do nothing, because no load runs between the steps of a simulated drive."""
         self.small.stop_load()
 
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None
     ) -> StepResult:
-        """Precondition with the scaled workload, and scale the result up."""
+        """Precondition with the scaled workload, and scale up the result."""
         result = self.small.precondition(self.shrunk(workload), self.hook(on_progress))
         return self._grown(result, workload)
 
     def counters(self) -> Counters:
-        """Return the counters, scaled to the whole drive."""
+        """Return the counters, scaled up to the full drive."""
         return self.small.counters().scaled(self.scale)
 
     def health(self) -> Mapping[str, object] | None:
-        """Return the counters, scaled to the whole drive."""
+        """Return the counters, scaled up to the full drive."""
         return {"source": f"drive simulated at 1/{self.scale:g} of its capacity", **self.counters()}
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
-        """Return the power states of the device file; None if it has none."""
+        """Return the device file's power states; None if it has none."""
         return self.small.power_states()
 
     def log_events(self) -> None:
@@ -131,30 +131,30 @@ class ScaledEngine:
         self.small.log_events()
 
     def save(self, path: Path) -> bool:
-        """Write the state of the small drive, which only a drive of the same scale can load."""
+        """Write the small drive's state, which only a drive of the same scale can load."""
         return self.small.save(path)
 
     def restore(self, path: Path) -> None:
         """Load a saved state of the same drive at the same scale.
 
         Raises:
-            ConfigError: The state is of another drive or scale.
+            ConfigError: If the state belongs to another drive or scale.
         """
         self.small.restore(path)
 
     def least_scale(self) -> float:
-        """Return 1: the small drive can be simulated at its current scale."""
+        """Return 1, because the small drive can be simulated at its current scale."""
         return 1.0
 
     def scales(self) -> Sequence[float]:
-        """Return the scales of the whole drive that are larger than the current scale."""
+        """Return the full drive's scales that are larger than the current scale."""
         return [scale for scale in self._full.scales() if scale > self.scale]
 
     def scaled(self, scale: float, *, largest_io_bytes: int) -> ScaledEngine:
-        """Return an engine for the whole drive at `scale`.
+        """Return an engine for the full drive at `scale`.
 
         Raises:
-            ConfigError: The drive cannot be simulated at this scale.
+            ConfigError: If the drive cannot be simulated at this scale.
         """
         return ScaledEngine(self._full, scale, largest_io_bytes=largest_io_bytes)
 
@@ -162,7 +162,7 @@ class ScaledEngine:
         """Release the small drive."""
         self.small.close()
 
-    # -- scaling of workloads -----------------------------------------------------------------
+    # -- workload scaling ---------------------------------------------------------------------
 
     def shrunk(self, workload: Workload) -> Workload:
         """Return the workload for the small drive."""
@@ -203,7 +203,7 @@ class ScaledEngine:
     def _addresses(self, job: Job) -> Addresses:
         """Return the addresses of a scaled job.
 
-        Zipf distributions keep the ranks of the whole drive, because fewer ranks would be less
+        Zipf distributions keep the full drive's rank count, because fewer ranks would be less
         skewed.
         """
         addresses = job.addresses
@@ -215,7 +215,7 @@ class ScaledEngine:
         return replace(addresses, ranks=max(1, active // unit))
 
     def _segments(self, segments: Segments | None, largest: int) -> Segments | None:
-        """Return fewer segments of the same length, so that as many blocks fit into each."""
+        """Return fewer segments of the same length, so that each still holds as many blocks."""
         if segments is None:
             return None
         length = segments.amount_bytes / segments.count
@@ -224,7 +224,7 @@ class ScaledEngine:
         return Segments(count, amount, segments.seed)
 
     def _count(self, value: int | None) -> Any:
-        """Scale a count or time to at least 1; keep 0 and None."""
+        """Scale a count or time to at least 1; leave 0 and None unchanged."""
         return max(1, round(value / self.scale)) if value else value
 
     def _start(self, value: int, block: int) -> int:
@@ -235,10 +235,10 @@ class ScaledEngine:
         """Scale a size to whole units plus the original remainder, so that alignment is kept."""
         return round(value / self.scale / unit) * unit + value % unit
 
-    # -- scaling of results -------------------------------------------------------------------
+    # -- result scaling -----------------------------------------------------------------------
 
     def hook(self, on_progress: ProgressHook | None) -> ProgressHook | None:
-        """Wrap a hook so that it receives the progress scaled to the whole drive."""
+        """Wrap a hook so that it receives the progress scaled up to the full drive."""
         if on_progress is None:
             return None
 
@@ -274,8 +274,8 @@ class ScaledEngine:
     def _elapsed_ns(self, result: StepResult, workload: Workload) -> int:
         """Return the scaled time of a step.
 
-        I/Os that are outstanding at the end of a duration take as long on the whole drive as on the
-        small one, so their time is not scaled.
+        I/Os outstanding at the end of a duration take as long on the full drive as on the small
+        drive, so their time is not scaled.
         """
         if any(job.duration_ns is None for job in workload.jobs) or not result.elapsed_ns:
             return round(result.elapsed_ns * self.scale)
@@ -286,7 +286,7 @@ class ScaledEngine:
 
 
 def _asked_ns(workload: Workload) -> int:
-    """Return the time at which the last job stops issuing, by its duration."""
+    """Return the time at which the last job stops issuing because of its duration."""
     return max(job.start_delay_ns + job.ramp_ns + (job.duration_ns or 0) for job in workload.jobs)
 
 
@@ -309,7 +309,8 @@ def _grown_job(job: JobResult, grows: float) -> JobResult:
 
 # -- host zones ------------------------------------------------------------------------------------
 
-# Zones of a scaled drive shrink with the drive down to one block; then their number shrinks.
+# A scaled drive's zones shrink with the drive down to one block; below that size, the zone count
+# shrinks.
 
 _SECTOR_BYTES = 512
 _SLOT_BYTES = 4096
@@ -339,7 +340,7 @@ class SmallZones:
         return cls(scale, drive_bytes, size, capacity)
 
     def job(self, whole: Job, small: Job) -> Job:
-        """Align `small`, the scaled job of `whole`, to zones of the small drive."""
+        """Align `small`, the scaled job of `whole`, to the small drive's zones."""
         if small.host_zones is None:
             return small
         size = self.size_bytes

@@ -44,7 +44,7 @@ from writecliff.output_files import part_of, remove_part
 from writecliff.workload.model import Workload
 
 SECTOR_BYTES = 512
-# Fields that the identity takes from the device description.
+# Identity fields that are copied from the device description.
 _AS_DESCRIBED = (
     "vendor", "model", "firmware", "capacity_bytes", "interface", "nand_type", "rated_tbw_bytes",
     "device_hash", "rated_cycles",
@@ -55,9 +55,10 @@ class SimEngine:
     """A simulated drive from a preset name or a device file.
 
     `seed` determines the drive's random choices (the d-choices collection policy, a disk's
-    retries); the workload's seed determines those of the host. Equal devices, workloads and seeds
-    give byte-equal results. With `attribute_latency` results split latencies by cause, and a run
-    takes longer; nothing else changes. `power_state` is the number of a state in the device file.
+    retries). The workload's seed determines the host's random choices. Equal devices, workloads and
+    seeds produce byte-identical results. With `attribute_latency`, results split latencies by cause
+    and a run takes longer, but nothing else changes. `power_state` is the number of a power state
+    in the device file.
     """
 
     kind: Literal["sim", "fio"] = "sim"
@@ -74,11 +75,11 @@ class SimEngine:
         power_state: int | None = None,
         device_file: tuple[str, str] | None = None,
     ) -> None:
-        """Open a preset or device file, or the given text and name of one.
+        """Open a preset or device file, or a device file given as text and name.
 
         Raises:
-            ConfigError: The device file is invalid.
-            TargetError: It does not have the requested power state.
+            ConfigError: If the device file is invalid.
+            TargetError: If the drive does not have the requested power state.
         """
         device = open_device(*(device_file or read_device_file(name_or_path)))
         self._attribute_latency = attribute_latency
@@ -87,7 +88,7 @@ class SimEngine:
 
     @classmethod
     def from_text(cls, text: str, file_name: str, *, seed: int = 1) -> Self:
-        """Return a drive from the text of a device file; errors quote `file_name`."""
+        """Return a drive from a device file's text; errors quote `file_name`."""
         return cls.from_device(open_device(text, file_name), seed=seed)
 
     @classmethod
@@ -110,7 +111,8 @@ class SimEngine:
         self.device = device
         self.seed = seed
         self._target = target
-        self.described: Mapping[str, str] = {}  # by the user; see `open_target`
+        # Description supplied by the user; see `open_target`.
+        self.described: Mapping[str, str] = {}
         self._check_power_state()
 
     def _check_power_state(self) -> None:
@@ -120,21 +122,21 @@ class SimEngine:
             return
         if not states:
             hint = "add max_active_dies to [power], with a limit for each state"
-            raise TargetError(f"{self._target}: its device file has no power states", hint=hint)
-        hint = f"its device file has the states 0 to {len(states) - 1}"
-        raise TargetError(f"{self._target}: no power state {wanted}", hint=hint)
+            raise TargetError(f"{self._target} has no power states in its device file", hint=hint)
+        hint = f"the device file defines the states 0 to {len(states) - 1}"
+        raise TargetError(f"{self._target} has no power state {wanted}", hint=hint)
 
     def renew(self) -> None:
-        """Replace the drive by a new one of the same kind, with the same write cache setting."""
+        """Replace the drive by a new drive of the same kind, with the same write cache setting."""
         if "_drive" not in vars(self):
             return
         write_cache = self.write_cache
-        del self._drive  # two large drives may not fit in memory
+        del self._drive  # memory may be too small for two large drives
         self.set_write_cache(write_cache)
 
     @cached_property
     def _drive(self) -> _native.Drive:
-        """The native drive, created on first use: it may take gigabytes of memory."""
+        """The native drive, created on first use because it may occupy gigabytes of memory."""
         with as_user_errors():
             return _native.Drive(
                 self.device,
@@ -145,7 +147,7 @@ class SimEngine:
 
     @property
     def description(self) -> DeviceDescription:
-        """The drive as its device file describes it."""
+        """The drive as described by its device file."""
         return describe(self.device)
 
     @property
@@ -160,7 +162,7 @@ class SimEngine:
 
     @property
     def power_state(self) -> int | None:
-        """The requested power state; None: no request."""
+        """The requested power state; None if no state was requested."""
         return self._power_state
 
     @property
@@ -199,7 +201,9 @@ class SimEngine:
         """Enable or disable the volatile write cache, if the drive has one."""
         self._drive.set_write_cache(enabled)
         protected = self.description.power_loss_protection
-        note = "the buffer is protected against power loss" if protected and not enabled else ""
+        note = (
+            "the write buffer is protected against power loss" if protected and not enabled else ""
+        )
         if self.description.kind == "scm":
             note = "the drive has no volatile write cache"
         return CacheReport(enabled=self._drive.write_cache, note=note)
@@ -211,36 +215,36 @@ class SimEngine:
         *,
         keep_running: bool = False,
     ) -> StepResult:
-        """Run the workload in virtual time; the drive's time stops after the step in any case."""
+        """Run the workload in virtual time; the drive's clock always stops after the step."""
         with as_user_errors():
             return _step_result(self._drive.run(workload.to_json(), _hook(on_progress)))
 
     def speed_limit(self, workload: Workload) -> float | None:
-        """Return None: pilot runs give a better estimate."""
+        """Return None, because pilot runs give a better estimate."""
         return None
 
     def stop_load(self) -> None:
-        """Do nothing: no load runs between the steps of a simulated drive."""
+        """Do nothing, because no load runs between the steps of a simulated drive."""
 
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None
     ) -> StepResult:
-        """Apply the workload's writes and trims without simulating time."""
+        """Apply the workload's writes and trims without simulating their timing."""
         with as_user_errors():
             return _step_result(self._drive.fast_forward(workload.to_json(), _hook(on_progress)))
 
     def counters(self) -> Counters:
-        """Return the drive's counters since it was new."""
+        """Return the drive's lifetime counters."""
         return Counters(**self._drive.counters())
 
     def health(self) -> Mapping[str, object] | None:
-        """Return the counters, the equivalent of a real drive's SMART log."""
+        """Return the counters, a simulated drive's equivalent of a SMART log."""
         return {"source": "simulated drive", **self.counters()}
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
-        """Return the power states of the device file; None if it has none.
+        """Return the device file's power states; None if it has none.
 
-        Changes of state take no time. A new drive is in state 0.
+        Power state changes take no time. A new drive starts in state 0.
         """
         states = tuple(
             PowerState(number, watts, True, 0, 0, dies)
@@ -256,27 +260,27 @@ class SimEngine:
         self.data_placement.fdp.enable_all_events()
 
     def lose_die(self, die: int) -> None:
-        """Make a die of the flash fail permanently.
+        """Make a flash die fail permanently.
 
         Raises:
-            ConfigError: The drive has no [die_parity], no such die, or too little spare space.
+            ConfigError: If the drive has no [die_parity], no such die, or too little spare space.
         """
         with as_user_errors():
             self._drive.lose_die(die)
 
     def check(self) -> None:
-        """Check all invariants of the drive's state, for tests.
+        """Check all invariants of the drive state, for tests.
 
         Raises:
-            ValueError: An invariant does not hold.
+            ValueError: If an invariant is violated.
         """
         self._drive.check()
 
     def save(self, path: Path) -> bool:
-        """Write the device state, atomically.
+        """Write the device state atomically.
 
         Raises:
-            EngineError: The state could not be written.
+            EngineError: If the state could not be written.
         """
         part = part_of(path)
         try:
@@ -291,8 +295,8 @@ class SimEngine:
         """Load a saved state of the same device.
 
         Raises:
-            ConfigError: The state is of another device.
-            EngineError: The file could not be read or is damaged.
+            ConfigError: If the state belongs to another device.
+            EngineError: If the file could not be read or is damaged.
         """
         with as_user_errors():
             self._drive.restore(str(path))
@@ -300,17 +304,17 @@ class SimEngine:
     def copy_from(self, other: SimEngine) -> None:
         """Copy the state of another drive of the same device.
 
-        A new drive also accepts the state of a device that differs only in settings without
-        influence on preconditioning.
+        A new drive also accepts a state from a device that differs only in settings that do not
+        affect preconditioning.
 
         Raises:
-            ConfigError: The devices differ.
+            ConfigError: If the devices differ.
         """
         with as_user_errors():
             self._drive.copy_from(other._drive)
 
     def least_scale(self) -> float:
-        """Return the smallest scale at which the drive can be simulated; 1 for most drives."""
+        """Return the smallest scale that the drive can be simulated at; 1 for most drives."""
         return self.description.least_scale
 
     def scales(self) -> Sequence[float]:
@@ -321,18 +325,18 @@ class SimEngine:
         """Return an engine for the drive at 1/`scale` of its capacity and time.
 
         Raises:
-            ConfigError: The drive cannot be simulated at this scale.
+            ConfigError: If the drive cannot be simulated at this scale.
         """
         from writecliff.engines.scaled import ScaledEngine
 
         return ScaledEngine(self, scale, largest_io_bytes=largest_io_bytes)
 
     def close(self) -> None:
-        """Do nothing: a simulated drive holds memory only."""
+        """Do nothing, because a simulated drive holds only memory."""
 
 
 def identity_of(device: DeviceDescription, target: str) -> DeviceIdentity:
-    """Return the identity of a simulated drive that a user named `target`."""
+    """Return the identity of a simulated drive that the user named `target`."""
     fields = {name: getattr(device, name) for name in _AS_DESCRIBED}
     if device.kind == "scm":
         fields["nand_type"] = SCM
@@ -410,10 +414,10 @@ def _data_placement(
 
 # -- data placement --------------------------------------------------------------------------------
 
-# Administrative commands of a simulated drive's data placement interface, between its steps: NVMe
-# Streams directive, SCSI stream control and FDP as Python calls. A command that the drive rejects
-# raises `ConfigError` with the standard's status. Sections are those of NVMe Base
-# Specification 2.1; a logical block has 512 bytes.
+# Administrative commands that can be sent between steps to a simulated drive's data placement
+# interface: NVMe Streams directive, SCSI stream control and FDP as Python calls. A command that the
+# drive rejects raises `ConfigError` with the status defined by the standard. Section numbers refer
+# to NVMe Base Specification 2.1; a logical block has 512 bytes.
 #
 #     engine = SimEngine("nvme-tlc-960")
 #     engine.data_placement.fdp.enable_events(3, ["invalid placement identifier"])
@@ -425,11 +429,11 @@ DIRECTIVES = ("identify", "streams", "data placement")
 
 @dataclass(frozen=True)
 class Directives:
-    """Identify directive, Return Parameters (8.1.8.2): names of `DIRECTIVES`."""
+    """Identify directive, Return Parameters (8.1.8.2): names from `DIRECTIVES`."""
 
     supported: tuple[str, ...]
     enabled: tuple[str, ...]
-    persistent: tuple[str, ...]  # enabled across a Controller Level Reset
+    persistent: tuple[str, ...]  # directives that stay enabled across a Controller Level Reset
 
 
 @dataclass(frozen=True)
@@ -447,11 +451,11 @@ class StreamParameters:
 
 @dataclass(frozen=True)
 class BlockLimitsExtension:
-    """Block Limits Extension VPD page (B7h), the fields about streams (SBC-4)."""
+    """Stream fields of the Block Limits Extension VPD page (B7h, SBC-4)."""
 
     maximum_number_of_streams: int
-    optimal_stream_write_size: int  # blocks: a program unit
-    stream_granularity_size: int  # optimal stream write sizes: a reclaim unit
+    optimal_stream_write_size: int  # in blocks; equals a program unit
+    stream_granularity_size: int  # in optimal stream write sizes; equals a reclaim unit
 
 
 @dataclass(frozen=True)
@@ -459,13 +463,13 @@ class FdpConfiguration:
     """FDP configuration descriptor (log page 20h, 5.1.12.1.28) and the namespace's handle list."""
 
     rgif: int  # Reclaim Group Identifier Format
-    fdpvwc: bool  # a volatile write cache is present
+    fdpvwc: bool  # the drive has a volatile write cache
     reclaim_groups: int
-    handles: tuple[str, ...]  # type of each: "initially isolated", "persistently isolated"
+    handles: tuple[str, ...]  # handle types: "initially isolated", "persistently isolated"
     max_placement_ids: int
     reclaim_unit_bytes: int  # RUNS
     time_limit_s: int  # ERUTL; 0: none
-    placement_handles: tuple[int, ...]  # reclaim unit handle of each
+    placement_handles: tuple[int, ...]  # reclaim unit handle of each placement handle
 
 
 class _Commands:
@@ -476,10 +480,10 @@ class _Commands:
 
 
 class NvmeStreams(_Commands):
-    """The Streams directive (8.1.8.3), enabled on a new drive."""
+    """The Streams directive (8.1.8.3), which is enabled on a new drive."""
 
     def enable(self, enabled: bool = True) -> None:
-        """Send Enable Directive. Disabling releases all streams and resources."""
+        """Send Enable Directive. Disabling the directive releases all streams and resources."""
         self._commands.enable_streams(enabled)
 
     def parameters(self) -> StreamParameters:
@@ -487,7 +491,7 @@ class NvmeStreams(_Commands):
         return StreamParameters(**self._commands.stream_parameters())
 
     def status(self) -> tuple[int, ...]:
-        """Send Get Status and return the open stream identifiers, ascending."""
+        """Send Get Status and return the open stream identifiers in ascending order."""
         return tuple(self._commands.stream_status())
 
     def allocate(self, requested: int) -> int:
@@ -499,7 +503,7 @@ class NvmeStreams(_Commands):
         return self._commands.release_stream(stream)
 
     def release_resources(self) -> None:
-        """Send Release Resources, which also releases the open streams of the allocation."""
+        """Send Release Resources, which also releases the allocation's open streams."""
         self._commands.release_stream_resources()
 
 
@@ -514,7 +518,7 @@ class ScsiStreams(_Commands):
         """Send STREAM CONTROL (close).
 
         Raises:
-            ConfigError: The stream is not open.
+            ConfigError: If the stream is not open.
         """
         self._commands.scsi_close_stream(stream)
 
@@ -528,7 +532,7 @@ class ScsiStreams(_Commands):
 
 
 class Fdp(_Commands):
-    """Flexible data placement (8.1.10), always enabled."""
+    """Flexible data placement (8.1.10), which is always enabled."""
 
     def configuration(self) -> FdpConfiguration:
         """Read the FDP Configurations log page and the namespace's handle list."""
@@ -537,7 +541,7 @@ class Fdp(_Commands):
         return FdpConfiguration(**{**raw, **lists})
 
     def usage(self) -> tuple[bool, ...]:
-        """Read the Reclaim Unit Handle Usage log page (21h): True if host specified, by handle."""
+        """Read the Reclaim Unit Handle Usage log page (21h): True for host-specified handles."""
         return tuple(self._commands.fdp_usage())
 
     def handle_status(self) -> tuple[HandleStatus, ...]:
@@ -547,15 +551,15 @@ class Fdp(_Commands):
     def update(self, placement_ids: Iterable[int]) -> int:
         """Send I/O Management Send, Reclaim Unit Handle Update (7.4).
 
-        Subsequent writes with these placement identifiers go to empty reclaim units.
+        Subsequent writes that use these placement identifiers go to empty reclaim units.
 
         Returns:
-            Number of abandoned reclaim units that held data.
+            Returns: Number of abandoned reclaim units that held data.
         """
         return self._commands.fdp_update(list(placement_ids))
 
     def enable_events(self, placement_id: int, kinds: Iterable[str], enabled: bool = True) -> None:
-        """Send Set Features, FDP Events (5.1.25.1.21); all are disabled on a new drive."""
+        """Send Set Features, FDP Events (5.1.25.1.21); a new drive has all events disabled."""
         self._commands.fdp_enable_events(placement_id, list(kinds), enabled)
 
     def enable_all_events(self) -> None:
@@ -569,7 +573,7 @@ class Fdp(_Commands):
     def events(self, *, of_host: bool = True) -> tuple[FdpEvent, ...]:
         """Read the FDP Events log page (23h): the latest 63 events, oldest first.
 
-        The log has separate lists for events of the host and of the controller.
+        The log has separate lists for host events and controller events.
         """
         return tuple(FdpEvent(**row) for row in self._commands.fdp_events(of_host))
 
@@ -579,13 +583,13 @@ class Fdp(_Commands):
 
 
 class DataPlacementInterface(_Commands):
-    """Administrative commands of a simulated drive, by interface.
+    """Administrative commands of a simulated drive, grouped by interface.
 
-    Commands of an interface that the drive does not have raise ConfigError.
+    Commands of an interface that the drive lacks raise ConfigError.
     """
 
     def __init__(self, commands: _native.DataPlacementCommands) -> None:
-        """Wrap the native commands of a drive."""
+        """Wrap a drive's native commands."""
         super().__init__(commands)
         self.streams = NvmeStreams(commands)
         self.scsi = ScsiStreams(commands)
@@ -603,11 +607,11 @@ class DataPlacementInterface(_Commands):
     def reset(self) -> None:
         """Perform a Controller Level Reset.
 
-        It disables the Streams directive. A drive without power-loss protection abandons the
-        reclaim units that its handles reference.
+        The reset disables the Streams directive. A drive that has no power-loss protection abandons
+        the reclaim units that its handles reference.
         """
         self._commands.controller_reset()
 
     def status(self) -> DataPlacementStatus | None:
-        """Return the status of the interface; None for a drive without one."""
+        """Return the interface status; None for a drive that has no data placement interface."""
         return status_of(self._commands.status())

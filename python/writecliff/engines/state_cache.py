@@ -1,8 +1,8 @@
-"""Cache of preconditioned states of simulated drives.
+"""Cache of preconditioned states for simulated drives.
 
-A simulated drive is preconditioned once, and many runs use its state. The key of a cached state has
-everything that the state depends on: the device (by its hash) and its seed, the recipe with its
-seeds, and the build of the simulator. A state is used only if its whole key matches.
+A simulated drive is preconditioned once, and many runs use the saved state. The key of a cached
+state contains everything that determines the state: the device (by its hash) and its seed, the
+recipe and its seeds, and the simulator build. A state is used only if its entire key matches.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 @lru_cache(maxsize=1)
 def build_id() -> str:
-    """Return the hash of the native module, which changes with any change of the simulator."""
+    """Return the hash of the native module, which changes whenever the simulator changes."""
     from writecliff import _native
 
     return hashlib.sha256(Path(str(_native.__file__)).read_bytes()).hexdigest()
@@ -49,10 +49,10 @@ def default_folder() -> Path:
 
 
 def limit_bytes() -> int:
-    """Return `$WRITECLIFF_CACHE_LIMIT`, a size such as "5 GB", or 20 GB in bytes.
+    """Return the limit in bytes from `$WRITECLIFF_CACHE_LIMIT` (for example "5 GB"), or 20 GB.
 
     Raises:
-        ConfigError: The variable is not a size.
+        ConfigError: If the variable is not a size.
     """
     given = os.environ.get(LIMIT)
     try:
@@ -63,7 +63,7 @@ def limit_bytes() -> int:
 
 @dataclass(frozen=True)
 class CachedState:
-    """A state in the cache."""
+    """A preconditioned state in the cache."""
 
     path: Path
     drive: str
@@ -75,9 +75,9 @@ class CachedState:
 
 @dataclass(frozen=True)
 class StateCache:
-    """A folder of saved states, limited to `bytes_max`; the least recently used are removed.
+    """A folder of saved states, limited to `bytes_max` by removing the least recently used.
 
-    States that are missing in the folder are copied from `shared`, if set.
+    If `shared` is set, states that are missing in the folder are copied from it.
     """
 
     folder: Path
@@ -89,13 +89,13 @@ class StateCache:
         """Return the cache that all commands share.
 
         Raises:
-            ConfigError: The limit is not a size, or the shared states cannot be used.
+            ConfigError: If the limit is not a size, or the shared states cannot be used.
         """
         return cls(default_folder(), limit_bytes(), SharedStates.of_user())
 
     @staticmethod
     def key(engine: SimEngine, steps: Sequence[Workload]) -> str:
-        """Return the key of a state: everything that it depends on, as JSON."""
+        """Return a state's key: everything that determines the state, as JSON."""
         parts = {
             "drive": engine.description.name,
             "device": engine.description.device_hash,
@@ -114,7 +114,7 @@ class StateCache:
     def locked(self, engine: SimEngine, steps: Sequence[Workload]) -> Iterator[None]:
         """Lock a state, so that two processes do not prepare it at the same time.
 
-        Does nothing if the folder cannot be created.
+        If the folder cannot be created, no lock is taken.
         """
         state, _ = self._paths(self.key(engine, steps))
         try:
@@ -130,7 +130,7 @@ class StateCache:
             os.close(descriptor)
 
     def restore(self, engine: SimEngine, steps: Sequence[Workload]) -> bool:
-        """Load the cached state into the engine; return False if there is no usable state."""
+        """Load the cached state into the engine; return False if no usable state exists."""
         key = self.key(engine, steps)
         state, label = self._paths(key)
         if self.shared is not None and not (state.exists() and label.exists()):
@@ -141,13 +141,13 @@ class StateCache:
             engine.restore(state)
             os.utime(state)
         except (OSError, WritecliffError):
-            # A damaged or incomplete state counts as missing and is written again.
+            # A damaged or incomplete state counts as missing and is rewritten.
             _discard(state, label)
             return False
         return True
 
     def save(self, engine: SimEngine, steps: Sequence[Workload]) -> None:
-        """Store the engine's state; ignore errors, because a run does not depend on the cache."""
+        """Store the engine's state, ignoring errors because a run does not depend on the cache."""
         key = self.key(engine, steps)
         state, label = self._paths(key)
         try:
@@ -170,12 +170,12 @@ class StateCache:
         )
 
     def prune(self, bytes_max: int, *, stale: bool = True) -> list[CachedState]:
-        """Remove the least recently used states until the rest takes at most `bytes_max`.
+        """Remove the least recently used states until the others take at most `bytes_max`.
 
         With `stale`, all states of other builds are removed first.
 
         Returns:
-            The removed states.
+            Returns: The removed states.
         """
         left = self.states()
         removed = [state for state in left if stale and not state.current]
@@ -188,12 +188,16 @@ class StateCache:
 
     def _make_room(self) -> None:
         newest = max((state.size_bytes for state in self.states()[-1:]), default=0)
-        # The latest state stays. States of other builds may belong to another installation.
+        # The most recently used state is never removed. States of other builds may belong to
+        # another installation.
         self.prune(max(self.bytes_max, newest), stale=False)
 
 
 def _read(state: Path) -> CachedState | None:
-    """Read a state's label; None if the state was deleted. Without a label it is not current."""
+    """Read a state's label; None if the state was deleted.
+
+    A state that has no label does not count as current.
+    """
     try:
         about = state.stat()
     except OSError:
@@ -215,13 +219,13 @@ def _discard(*paths: Path) -> None:
 
 # -- shared states ---------------------------------------------------------------------------------
 
-# A folder or an object store that the caches of several machines share.
+# A folder or object store that the caches of several machines share.
 #
-# `$WRITECLIFF_SHARED_CACHE` is its path, or a URL of fsspec (s3://, gs://, ...). A machine reads
-# states that its own cache lacks, and writes the states that it has prepared. A state is written
-# before its label, so a state with a label is complete. Its name is the digest of all its inputs:
-# two machines that prepare the same state write the same bytes. The owner of the folder deletes
-# states that are no longer needed.
+# `$WRITECLIFF_SHARED_CACHE` holds its path, or an fsspec URL (s3://, gs://, ...). A machine reads
+# states that are missing in its own cache, and writes the states that it has prepared. A state is
+# written before its label, so a labelled state is always complete. A state's name is the digest of
+# all its inputs, so two machines that prepare the same state write the same bytes. The folder's
+# owner deletes states that are no longer needed.
 
 LOCATION = "WRITECLIFF_SHARED_CACHE"
 
@@ -230,10 +234,10 @@ class SharedStates:
     """States in a folder or object store that several machines share."""
 
     def __init__(self, location: str) -> None:
-        """Open a path or a URL of fsspec.
+        """Open a path or an fsspec URL.
 
         Raises:
-            ConfigError: fsspec or the package of the protocol is missing.
+            ConfigError: If fsspec or the package for the protocol is missing.
         """
         self.location = location
         try:
@@ -241,8 +245,8 @@ class SharedStates:
         except ImportError:
             raise ConfigError(
                 f"{LOCATION} requires the package fsspec, which is not installed",
-                hint='pip install "writecliff[object-store]", and the package of the protocol'
-                " (s3fs, gcsfs, adlfs)",
+                hint='pip install "writecliff[object-store]", and the package for the protocol '
+                "(s3fs, gcsfs, adlfs)",
             ) from None
         try:
             self._files, root = fsspec.core.url_to_fs(location)
@@ -255,7 +259,7 @@ class SharedStates:
         """Return the states at `$WRITECLIFF_SHARED_CACHE`; None if it is not set.
 
         Raises:
-            ConfigError: The location cannot be used.
+            ConfigError: If the location cannot be used.
         """
         location = os.environ.get(LOCATION)
         return cls(location) if location else None
@@ -269,7 +273,8 @@ class SharedStates:
                 shutil.copyfileobj(source, target, 1 << 20)
             part.replace(state)
             label.write_bytes(text)
-        except Exception:  # errors differ by protocol; the state is then prepared locally
+        # Exception types differ by protocol; on failure, the state is prepared locally.
+        except Exception:
             return False
         finally:
             with suppress(OSError):
@@ -277,19 +282,19 @@ class SharedStates:
         return True
 
     def put(self, state: Path, label: Path) -> bool:
-        """Copy a state and then its label to the location; return False if that fails."""
+        """Copy a state, then its label, to the location; return False if the copy fails."""
         try:
             self._files.makedirs(self._root, exist_ok=True)
-            self._send(state)  # an existing state is damaged or has the same bytes
+            self._send(state)  # an existing state is damaged or contains the same bytes
             self._send(label)
-        except Exception:  # errors differ by protocol
+        except Exception:  # exception types differ by protocol
             return False
         return True
 
     def _send(self, path: Path) -> None:
         """Copy a file under a temporary name, then rename it, so that readers never see a part.
 
-        Object stores publish complete objects only; there `mv` costs a second copy.
+        Object stores publish only complete objects, and `mv` would cost a second copy.
         """
         part = f"{self._path(path)}.part-{os.getpid()}"
         with path.open("rb") as source, self._files.open(part, "wb") as target:

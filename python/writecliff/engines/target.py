@@ -45,7 +45,7 @@ def open_target(
     device_file: tuple[str, str] | None = None,
     look_only: bool = False,
 ) -> Engine:
-    """Open a target and return its engine, which the caller closes.
+    """Open a target and return its engine, which the caller must close.
 
     Args:
         text: The target: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME.
@@ -59,12 +59,12 @@ def open_target(
             "sponsor" and "note".
         attribute_latency: Record the causes of latency of a simulated drive.
         device_file: Text and name of a device file that does not exist on this machine.
-        look_only: Do not claim a real drive, whatever the consent. `write_refusal` of the engine
-            is then the reason why a run would be refused.
+        look_only: Do not claim a real drive, even if the user consented to writing. The engine's
+            `write_refusal` is then the reason why a run would be refused.
 
     Raises:
-        TargetError: The target does not exist, is in use, or lacks consent.
-        ConfigError: The device file is invalid.
+        TargetError: If the target does not exist, is in use, or consent is missing.
+        ConfigError: If the device file is invalid.
     """
     if is_simulated(text) and text != SIMULATED:
         from writecliff.engines.sim import SimEngine
@@ -121,7 +121,7 @@ def _real(
 
 
 def _meant(text: str) -> str:
-    """Return a hint: the target that the user may have meant, or all forms of targets."""
+    """Return a hint with the target that the user may have meant, or with all target forms."""
     from difflib import get_close_matches
 
     from writecliff.devices import preset_names
@@ -145,18 +145,19 @@ def _meant(text: str) -> str:
 
 # -- renamed drives --------------------------------------------------------------------------------
 
-# The kernel numbers drives in the order of their discovery, so `/dev/nvme1n1` may be `/dev/nvme0n1`
-# after a reboot. A resumed run must continue on its own drive.
+# The kernel numbers drives in discovery order, so `/dev/nvme1n1` may be `/dev/nvme0n1` after a
+# reboot. A resumed run must continue on the same drive.
 
-# Whole disks only: a partition can have nearly the size of its disk, and has its serial number.
+# Only whole disks are considered, because a partition can be nearly as large as its disk and has
+# the same serial number.
 _WHOLE_DISK = re.compile(r"nvme\d+n\d+|sd[a-z]+|vd[a-z]+")
 
 
 def node_now(before: DeviceIdentity, system: System | None = None) -> str:
-    """Find the node of a drive that was identified earlier, by serial number and size.
+    """Find the node of a previously identified drive by serial number and size.
 
-    Returns `before.target` if the drive has kept its name or is missing: opening the node checks
-    its identity again. Reads sysfs only.
+    The function returns `before.target` if the drive's name is unchanged or the drive is missing,
+    because opening the node checks its identity again. Only sysfs is read.
     """
     system = system or System()
     path = Path(before.target)

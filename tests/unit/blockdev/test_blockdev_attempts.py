@@ -203,7 +203,7 @@ def a_character_device(machine: Machine) -> None:
     machine.nodes[machine.dev / "sda"] = Node(False, (21, 0), "character device")
 
 
-@case("cannot determine its contents")
+@case("cannot determine the contents")
 def contents_that_blkid_cannot_read(machine: Machine) -> None:
     machine.answer("blkid", "", returncode=1)
 

@@ -46,7 +46,7 @@ def test_a_copy_with_its_attributes_is_not_for_writing(tmp_path: Path) -> None:
     written(path)
     shutil.copy2(path, copy)  # as cp -a: data, times and extended attributes
     assert os.listxattr(copy) == os.listxattr(path)
-    assert "holds data that no test wrote" in refusal(copy)
+    assert "holds data that was not written by a test" in refusal(copy)
     assert refusal(path) == ""
 
 
@@ -55,7 +55,7 @@ def test_a_file_that_others_wrote_since_is_not_for_writing(tmp_path: Path) -> No
     written(path)
     with path.open("r+b") as file:
         file.write(b"a tar archive")
-    assert "holds data that no test wrote" in refusal(path)
+    assert "holds data that was not written by a test" in refusal(path)
 
 
 def test_a_run_that_was_killed_can_go_on_with_its_file(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_size_is_rounded_down_to_whole_sectors(tmp_path: Path) -> None:
     path = tmp_path / "x.img"
     held = FileTarget.open(path, 10_000_000)
     assert held.size_bytes == 9_998_336
-    assert held.notes == (f"{path}: size rounded down to whole sectors: 9998336 bytes",)
+    assert held.notes == (f"{path}: the size was rounded down to whole sectors: 9998336 bytes",)
     held.close()
     FileTarget.open(path, 10_000_000).close()  # the same command again
 

@@ -95,7 +95,7 @@ def test_only_block_devices(machine: Machine, kind: str) -> None:
     machine.nodes[path] = Node(False, (0, 0), kind)
     with pytest.raises(TargetError, match=f"a {kind}, not a block device") as caught:
         inspect(path, machine.system)
-    assert (caught.value.hint == f"for a file write file:{path}") == (kind == "regular file")
+    assert (caught.value.hint == f"to test a file, write file:{path}") == (kind == "regular file")
 
 
 def test_a_partition_is_refused(machine: Machine) -> None:
@@ -103,7 +103,7 @@ def test_a_partition_is_refused(machine: Machine) -> None:
     path = machine.partition("sda", "sda1", (8, 1))
     error = refusal(machine, path, allow_signatures=True)
     assert error is not None
-    assert "drives are tested whole" in str(error)
+    assert "only whole drives can be tested" in str(error)
 
 
 def test_a_read_only_or_empty_device_is_refused(machine: Machine) -> None:
@@ -138,7 +138,7 @@ def test_contents_are_listed_and_need_the_second_flag(machine: Machine) -> None:
 def test_an_unreadable_answer_of_blkid_is_no_empty_device(machine: Machine) -> None:
     path = machine.disk("sda", (8, 0), serial=SERIAL)
     machine.answer("blkid", "", returncode=1)
-    with pytest.raises(TargetError, match="cannot determine its contents"):
+    with pytest.raises(TargetError, match="cannot determine the contents"):
         inspect(path, machine.system)
     machine.answer("blkid", "", returncode=8)
     assert "contradicting" in str(refusal(machine, path))

@@ -103,7 +103,9 @@ def test_states_that_do_no_io_are_refused(machine: Machine, state: int, why: str
 
 def test_a_drive_that_keeps_its_state_is_refused(machine: Machine) -> None:
     _, nvme = opened(machine, keeps=True)
-    with pytest.raises(TargetError, match="power state 1 was set, but the drive is in state 0"):
+    with pytest.raises(
+        TargetError, match="power state 1 was requested, but the drive is in state 0"
+    ):
         set_power_state(nvme, "/dev/nvme0n1", 1)
 
 

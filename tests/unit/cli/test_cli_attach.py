@@ -83,7 +83,7 @@ def test_a_drive_is_attached_and_detached(cli: CommandLine, initiator: Initiator
         ["nvme", "connect", *where, "-n", NQN],
     ]
     again = cli("attach nvme-tcp://127.0.0.1:4420")
-    assert (again.code, f"is attached already as {device}" in again.err) == (2, True)
+    assert (again.code, f"is already attached as {device}" in again.err) == (2, True)
     completed = cli(f"attach --detach {device}")
     assert (completed.code, completed.out) == (0, f"{device} detached\n")
     assert initiator.calls[-1] == ["nvme", "disconnect", "-n", NQN]

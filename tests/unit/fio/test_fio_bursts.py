@@ -68,8 +68,8 @@ def test_ends_by_count_are_over_all_bursts(
 @pytest.mark.parametrize(
     ("jobs", "message"),
     [
-        ((replace(HIR, burst_ns=0),), "burst_ns is 0: burst_ns and pause_ns must both"),
-        ((replace(HIR, pause_ns=0),), "pause_ns is 0: burst_ns and pause_ns must both"),
+        ((replace(HIR, burst_ns=0),), "burst_ns is 0, but burst_ns and pause_ns must both"),
+        ((replace(HIR, pause_ns=0),), "pause_ns is 0, but burst_ns and pause_ns must both"),
         ((replace(HIR, pause_ns=100 * MS),), "starting fio for each burst"),
         ((replace(HIR, rate_iops=10),), "a rate and bursts"),
         ((replace(HIR, think_ns=1000),), "are mutually exclusive"),
@@ -112,4 +112,6 @@ def test_the_series_has_bursts_and_pauses(monkeypatch: pytest.MonkeyPatch) -> No
     late = Measured(workload, step.plan, 0, QUIET)
     step = late
     run_bursts(late, run_burst, lambda: None)
-    assert late.notes == ["a pause was 0.50 s longer than 2 s: the machine started fio late"]
+    assert late.notes == [
+        "a pause was 0.50 s longer than 2 s, because the machine started fio late"
+    ]

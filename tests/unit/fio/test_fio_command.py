@@ -166,7 +166,7 @@ def test_dsync_opens_the_drive_so() -> None:
     old = plan(Workload("w", (job,)), DISK, replace(FIO, version=(3, 23), version_text="fio-3.23"))
     assert "fdatasync=1\n" in old.text
     assert old.warnings == (
-        "job job: fio-3.23 cannot open with O_DSYNC: a flush follows each write instead",
+        "job job: fio-3.23 cannot open files with O_DSYNC, so a flush follows each write instead",
     )
 
 
@@ -365,11 +365,11 @@ REFUSED = [
             threads=2,
             thread_stride_bytes=GIB // 2,
         ),
-        "stay within their segments",
+        "leave their segments",
     ),
     (Job(ios=1, pattern="sequential", start_bytes=4096), "start_bytes is for simulated"),
     (Job(), "has no stop condition"),
-    (Job(ios=1, read_pct=65.5), "read_pct 65.5 %: fio accepts whole percent"),
+    (Job(ios=1, read_pct=65.5), "read_pct 65.5 % is not a whole percent"),
     (Job(ios=1, read_pct=50, trim_pct=10), "cannot mix trims"),
     (Job(ios=1, block_sizes=(BlockSize(1000),)), "sector size is 512 bytes"),
     (Job(ios=1, block_sizes=()), "has no block size"),
@@ -401,7 +401,7 @@ REFUSED = [
     (Job(ios=1, threads=0), "must be at least 1"),
     (
         Job(ios=4, pattern="sequential", threads=4, thread_stride_bytes=2 * GIB),
-        "leave the range",
+        "exceed the range",
     ),
 ]
 

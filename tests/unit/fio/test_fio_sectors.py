@@ -44,9 +44,9 @@ def test_sizes_below_the_sector_are_raised_and_named() -> None:
     assert "bssplit=4096/77:8192/10:16384/7:32768/3:65536/3\n" in done.text
     assert "blockalign=4096\n" in done.text
     assert done.warnings == (
-        "job composite: block sizes that are not multiples of the 4096 B sector were raised to it:"
+        "job composite: block sizes that are not multiples of the 4096 B sector were rounded up:"
         " 512, 1024, 1536, 2048, 2560, 3072, 3584 B (10 % of the I/Os)",
-        "job composite: addresses are aligned to the 4096 B sector, not to 512 B",
+        "job composite: addresses are aligned to the 4096 B sector instead of 512 B",
     )
 
 

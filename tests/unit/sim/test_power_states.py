@@ -48,7 +48,7 @@ def test_a_state_with_fewer_active_dies_is_slower_and_the_report_names_it(
     [
         ("3", True, "no power state 3"),
         ("-1", True, "no power state -1"),
-        ("0", False, "its device file has no power states"),
+        ("0", False, "no power states in its device file"),
     ],
 )
 def test_a_state_that_the_drive_lacks_is_refused_before_a_run_exists(

@@ -1,4 +1,4 @@
-"""Real block devices: protection, identity, counters, purge and write cache, without fio."""
+"""Protection, identity, counters, purge and write cache of block devices, without fio."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """ATA security erase through hdparm.
 
-The normal erase erases every block. The enhanced erase, on many drives a change of keys, is used
-only if the drive rejects the normal erase (ACS-4 7.46). The command needs a password, which the
-drive removes after the erase. An interrupted erase leaves it set, and a drive with a password is
-locked after the next power cycle and rejects all reads and writes. So the password is removed if an
-erase ends early, and again when the drive is next opened for writing; if that fails, the error has
-the command that removes it. Drives that are frozen, locked, or have another password are not
-erased.
+A normal erase erases every block. The enhanced erase, which on many drives only changes the
+encryption key, is used only if the drive rejects the normal erase (ACS-4 7.46). The command needs a
+password, which the drive removes after the erase. An interrupted erase leaves the password set. A
+drive with a password is locked after the next power cycle and rejects all reads and writes. The
+password is therefore removed if an erase is aborted, and again when the drive is next opened for
+writing. If the removal fails, the error contains the command that removes the password. Drives that
+are frozen, locked or protected by another password are not erased.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class SecurityState:
     enabled: bool
     locked: bool
     frozen: bool
-    minutes: int | None  # the drive's estimate for an erase
-    enhanced: bool = False  # the drive supports the enhanced erase
+    minutes: int | None  # drive's estimate of the erase time
+    enhanced: bool = False  # True if the drive supports the enhanced erase
     enhanced_minutes: int | None = None
 
 
 def parse_security(text: str) -> SecurityState:
-    """Parse the "Security:" section of `hdparm -I`, with properties such as "not enabled"."""
+    """Parse the "Security:" section of `hdparm -I`, including properties like "not enabled"."""
     section = text.partition("Security:")[2]
     properties = {" ".join(line.split()) for line in section.splitlines()}
     minutes = {bool(enhanced): int(value) for value, enhanced in _MINUTES.findall(section)}
@@ -54,7 +54,7 @@ def parse_security(text: str) -> SecurityState:
 
 
 def _security(run: Runner, path: str) -> SecurityState | None:
-    """Read the security state; None if the drive does not respond, or without hdparm."""
+    """Read the security state; None if the drive does not respond or hdparm is missing."""
     answer = run(["hdparm", "-I", path])
     return parse_security(answer.stdout) if answer.ok else None
 
@@ -64,14 +64,14 @@ def _user(*words: str, path: str) -> list[str]:
 
 
 def removal_hint(path: str, *, locked: bool = False) -> str:
-    """Return a hint with the commands that remove the password of an interrupted erase."""
+    """Return a hint listing the commands that remove an interrupted erase's password."""
     words = ["--security-unlock"] * locked + ["--security-disable"]
     commands = " && ".join(" ".join(_user(word, path=path)) for word in words)
     return f"if an erase by writecliff was interrupted, this removes its password: {commands}"
 
 
 def refuse_locked(run: Runner, shown: str, path: str) -> None:
-    """Raise TargetError if a password locks the drive, so that it cannot be read."""
+    """Raise TargetError if a password locks the drive against reads."""
     state = _security(run, path)
     if state is not None and state.locked:
         raise TargetError(
@@ -81,12 +81,12 @@ def refuse_locked(run: Runner, shown: str, path: str) -> None:
 
 
 def clear_password(run: Runner, path: str) -> bool:
-    """Remove the password of an interrupted erase, if one is set.
+    """Remove an interrupted erase's password, if one is set.
 
-    A drive with another password counts a failed attempt.
+    A drive that has a different password counts a failed attempt.
 
     Returns:
-        True if no password is set now, False if one is set or the state is unknown.
+        Returns: True if no password is set now, False if one is set or the state is unknown.
     """
     state = _security(run, path)
     if state is not None and state.enabled and not (state.locked or state.frozen):
@@ -96,10 +96,10 @@ def clear_password(run: Runner, path: str) -> bool:
 
 
 def ata_secure_erase(run: Runner, path: str) -> PurgeReport | str:
-    """Erase the drive; a string is the reason why it was not erased.
+    """Erase the drive, or return the reason why it was not erased.
 
     Raises:
-        EngineError: The erase ended early, and its password could not be removed.
+        EngineError: If the erase was aborted and its password could not be removed.
     """
     info = run(["hdparm", "-I", path])
     if not info.ok:
@@ -121,7 +121,7 @@ def ata_secure_erase(run: Runner, path: str) -> PurgeReport | str:
 
 
 def _erase(run: Runner, path: str, option: str, minutes: int | None) -> PurgeReport | str:
-    """Set the password and erase with `option`; raise the errors of `ata_secure_erase`."""
+    """Set the password and erase with `option`, raising the errors of `ata_secure_erase`."""
     try:
         prepared = run(_user("--security-set-pass", path=path))
         if not prepared.ok:

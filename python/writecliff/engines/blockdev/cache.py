@@ -1,11 +1,11 @@
-"""Volatile write cache of a drive.
+"""Volatile write cache control of a drive.
 
-NVMe uses feature 06h of the controller (`nvme.cache`), SATA `hdparm -W`, SCSI the caching mode page
-(08h, WCE), which the kernel exposes as `cache_type`. If hdparm is not installed or cannot reach a
-SATA drive, as behind many SAS adapters, the mode page is used, which the adapter translates
-(SAT-5). A virtio disk has its cache in its configuration (Virtual I/O Device 1.2, 5.2.6.2:
-`writeback`), `cache_type` of the disk. `queue/write_cache` is only the kernel's view of the cache:
-writing it does not reach the drive, so it is only reported.
+NVMe drives use feature 06h of the controller (`nvme.cache`), and SATA drives use `hdparm -W`. SCSI
+drives use the caching mode page (08h, WCE), which the kernel exposes as `cache_type`. If hdparm is
+missing or cannot reach a SATA drive (as behind many SAS adapters), the mode page is used, which the
+adapter translates (SAT-5). A virtio disk exposes its cache mode in its configuration (Virtual I/O
+Device 1.2, 5.2.6.2: `writeback`), which the disk's `cache_type` reports. `queue/write_cache` is
+only the kernel's view of the cache. Writing it does not reach the drive, so it is only reported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def set_write_cache(system: System, disk: BlockDevice, path: str, enabled: bool)
     if mode_pages:
         return _by_mode_page(system, mode_pages[0], path, enabled)
     virtual = disk.directory / "cache_type"
-    if virtual.exists():  # virtio-blk: the file is the device's configuration
+    if virtual.exists():  # on virtio-blk, this file exposes the device's configuration
         failure = _write_type(virtual, enabled)
         return _report(_read_type(virtual), enabled, failure)
     state = read_text(disk.directory / "queue/write_cache")
@@ -51,9 +51,9 @@ def _by_hdparm(system: System, path: str, wanted: bool) -> CacheReport:
 
 
 def _by_mode_page(system: System, cache_type: Path, path: str, wanted: bool) -> CacheReport:
-    """Set the cache by the kernel's MODE SELECT, and read the state from the drive.
+    """Set the cache through the kernel's MODE SELECT, and read the state back from the drive.
 
-    `cache_type` itself has the state of an earlier MODE SENSE.
+    `cache_type` itself shows the state of an earlier MODE SENSE.
     """
     failure = _write_type(cache_type, wanted)
     page = mode_page(system.scsi, Path(path), *_CACHING_PAGE)
@@ -62,7 +62,7 @@ def _by_mode_page(system: System, cache_type: Path, path: str, wanted: bool) -> 
 
 
 def _write_type(cache_type: Path, wanted: bool) -> str:
-    """Write the file; return the reason of a failure, or ""."""
+    """Write the file, and return the reason for a failure or ""."""
     try:
         cache_type.write_text("write back\n" if wanted else "write through\n")
     except OSError as error:

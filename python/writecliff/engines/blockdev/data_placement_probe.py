@@ -1,7 +1,7 @@
-"""Probe of the data placement that a real drive and this kernel support: hints, streams, FDP.
+"""Probe for the data placement features (hints, streams, FDP) of a real drive and the kernel.
 
-The probe writes nothing. Properties that it cannot determine (a tool is missing, not an NVMe drive)
-are listed in `notes`.
+The probe writes nothing. `notes` lists properties that it cannot determine because a tool is
+missing or the drive is not an NVMe drive.
 """
 
 from __future__ import annotations
@@ -36,34 +36,39 @@ from writecliff.errors import TargetError
 
 @dataclass(frozen=True)
 class DataPlacementProbe:
-    """Result of a probe. None: not applicable, or unknown (see `notes`)."""
+    """Result of a data placement probe.
+
+    A field is `None` if it does not apply or is unknown (see `notes`).
+    """
 
     path: str
-    disk: str | None  # kernel name of the whole disk below
+    disk: str | None  # kernel name of the underlying whole disk
     kernel: str
     hints: tuple[HintAnswer, ...]
-    max_write_streams: int | None  # write streams of the block layer (Linux 6.16)
+    max_write_streams: int | None  # number of block-layer write streams (Linux 6.16)
     write_stream_granularity_bytes: int | None
-    fdp_handles: int | None  # placement handles of the namespace; 0: no FDP, or not enabled
-    streams: Mapping[str, int] | None  # Streams directive, return parameters; empty: disabled
+    # Placement handle count of the namespace; 0 if FDP is missing or disabled.
+    fdp_handles: int | None
+    # Return parameters of the Streams directive; empty if disabled.
+    streams: Mapping[str, int] | None
     notes: tuple[str, ...]
-    permanent_streams: PermanentStreams | None = None  # SCSI drives only
+    permanent_streams: PermanentStreams | None = None  # set for SCSI drives only
 
     @property
     def taken(self) -> tuple[str, ...]:
-        """Hints that the kernel accepted."""
+        """Lifetime hints that the kernel accepted."""
         return tuple(a.hint for a in self.hints if a.call == "F_SET_RW_HINT" and not a.refused)
 
     def mapping(self) -> dict[str, Any]:
-        """Return the result as JSON values, with the verdict."""
+        """Return the probe result as JSON values, including the verdict."""
         return {**asdict(self), "verdict": list(verdict(self))}
 
 
 def probe(path: str, system: System | None = None) -> DataPlacementProbe:
-    """Probe the kernel, and the drive below `path` (a device, a file, or a folder).
+    """Probe the kernel, and the drive that backs `path` (a device, file or folder).
 
     Raises:
-        TargetError: The path does not exist.
+        TargetError: If the path does not exist.
     """
     system = system or System()
     notes: list[str] = []
@@ -118,7 +123,7 @@ def _disk_below(system: System, path: Path, notes: list[str]) -> BlockDevice | N
 
 @dataclass(frozen=True)
 class NvmeDataPlacement:
-    """Data placement of an NVMe namespace; see `DataPlacementProbe`."""
+    """Data placement support of an NVMe namespace; see `DataPlacementProbe`."""
 
     fdp_handles: int | None = None
     streams: Mapping[str, int] | None = None
@@ -126,7 +131,7 @@ class NvmeDataPlacement:
 
 
 def ask_nvme(system: System, disk: BlockDevice) -> NvmeDataPlacement:
-    """Read placement handles and streams of a drive; None if nvme-cli cannot read them."""
+    """Read a drive's placement handles and streams; None if nvme-cli cannot read them."""
     drive = NvmeDrive(system, disk)
     try:
         controller = drive.controller()
@@ -148,7 +153,7 @@ def ask_nvme(system: System, disk: BlockDevice) -> NvmeDataPlacement:
 
 
 def verdict(probed: DataPlacementProbe) -> tuple[str, ...]:
-    """Describe in sentences which hints and stream numbers reach the drive."""
+    """Describe which hints and stream numbers reach the drive, in sentences."""
     sentences = _about_hints(probed.hints) if probed.hints else []
     streams, permanent = probed.max_write_streams, probed.permanent_streams
     if permanent is not None and permanent.count:
@@ -206,20 +211,20 @@ def _about_hints(hints: tuple[HintAnswer, ...]) -> list[str]:
 
 # -- kernel write hints ----------------------------------------------------------------------------
 
-# A hint is a property of the inode and changes no data; the previous hint is restored. Numbers are
-# those of Linux (RWH_WRITE_LIFE_*). Arguments have 64 bits. The kernel rejects a value in the upper
-# half, so programs that pass a 32-bit enumeration lose their hints (RocksDB before its pull
-# request 12595).
+# A hint is an inode property and changes no data; the probe restores the previous hint. The numbers
+# are those of Linux (RWH_WRITE_LIFE_*). The kernel interface takes 64-bit arguments. The kernel
+# rejects a value with nonzero upper bits, so programs that pass a 32-bit enumeration lose their
+# hints (RocksDB before pull request 12595).
 
 HINTS = ("not set", "none", "short", "medium", "long", "extreme")
-_GET_RW_HINT, _SET_RW_HINT = 1035, 1036  # of the inode
-_SET_FILE_RW_HINT = 1038  # of the open file; removed from Linux 5.18
-_DIRTY = 0xDEAD << 32  # stray bytes behind a 32-bit argument
+_GET_RW_HINT, _SET_RW_HINT = 1035, 1036  # fcntl commands for the inode's hint
+_SET_FILE_RW_HINT = 1038  # fcntl command for the open file's hint; removed in Linux 5.18
+_DIRTY = 0xDEAD << 32  # stray bits above a 32-bit argument
 
 
 @dataclass(frozen=True)
 class HintAnswer:
-    """Result of a call; `refused` is the name of its error, None if the kernel accepted it."""
+    """Result of a hint call; `refused` names its error, or is `None` if the kernel accepted it."""
 
     call: str  # "F_SET_RW_HINT", "F_SET_FILE_RW_HINT", "F_SET_RW_HINT, 32 bits"
     hint: str
@@ -227,10 +232,10 @@ class HintAnswer:
 
 
 def try_hints(path: Path) -> tuple[HintAnswer, ...]:
-    """Set every hint on a file, a block device, or a new file in a folder.
+    """Set every hint on a file, a block device or a new file in a folder.
 
     Raises:
-        TargetError: The path cannot be opened for reading.
+        TargetError: If the path cannot be opened for reading.
     """
     try:
         if path.is_dir():

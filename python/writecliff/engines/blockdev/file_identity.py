@@ -1,4 +1,4 @@
-"""Identity of files: by device and inode while they exist, permanently with time of creation."""
+"""File identity: device and inode while a file exists, plus creation time permanently."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import ctypes
 import os
 import struct
 
-FileId = tuple[tuple[int, int], int]  # device of the file system, inode
+FileId = tuple[tuple[int, int], int]  # file system device, inode
 
 _AT_FDCWD, _AT_EMPTY_PATH = -100, 0x1000
 _STATX_BTIME, _STATX_BYTES, _STATX_BTIME_OFFSET = 0x800, 256, 80  # linux/stat.h
 
 
 def file_id(info: os.stat_result) -> FileId:
-    """Return the identity of a file on this machine until it is deleted."""
+    """Return a file's identity on this machine, which is valid until the file is deleted."""
     return (os.major(info.st_dev), os.minor(info.st_dev)), info.st_ino
 
 
@@ -26,9 +26,9 @@ def path_id(path: str) -> FileId | None:
 
 
 def creation_id(file: int | str) -> str:
-    """Return file system, inode and time of creation of an open file or a path, as text.
+    """Return the file system, inode and creation time of an open file or path, as text.
 
-    The file system is identified by its id, which unlike its device number survives a reboot.
+    The file system is identified by its ID, which unlike its device number survives a reboot.
     """
     info = os.stat(file)
     system = os.statvfs(file).f_fsid or info.st_dev
@@ -36,7 +36,7 @@ def creation_id(file: int | str) -> str:
 
 
 def _birth_ns(file: int | str) -> int | None:
-    """Return the time of creation (statx(2)); None if the file system does not store it."""
+    """Return a file's creation time (statx(2)); None if the file system does not store it."""
     buffer = (ctypes.c_uint8 * _STATX_BYTES)()
     fd, path = (file, b"") if isinstance(file, int) else (_AT_FDCWD, os.fsencode(file))
     done = ctypes.CDLL(None).statx(fd, path, _AT_EMPTY_PATH, _STATX_BTIME, buffer)

@@ -1,9 +1,10 @@
-"""Output of hdparm for ATA drives, with a check of its validity.
+"""Validated hdparm output for ATA drives.
 
 hdparm takes the drive's registers from the sense data of an ATA PASS-THROUGH command. If a bridge
-returns none, it prints "SG_IO: bad/missing sense data" (or nothing) and uses zeros as registers: a
-sanitize status of zeros reads "SD0 Sanitize Idle". This module rejects such output. Sources: hdparm
-9.65, `sgio.c` (`sg16`), `hdparm.c` and `identify.c`.
+returns no sense data, hdparm prints "SG_IO: bad/missing sense data" (or nothing) and assumes zeros
+in the registers. A zero sanitize status reads as "SD0 Sanitize Idle". This module rejects hdparm
+output that is based on missing sense data. Sources: hdparm 9.65, `sgio.c` (`sg16`), `hdparm.c` and
+`identify.c`.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ NO_REGISTERS = (
 
 @dataclass(frozen=True)
 class AtaDrive:
-    """IDENTIFY DEVICE as `hdparm -I` prints it."""
+    """IDENTIFY DEVICE data printed by `hdparm -I`."""
 
     text: str
 
     def enabled(self, feature: str) -> bool:
-        """Return True if "Commands/features" lists `feature` with a star: supported and on."""
+        """Return True if "Commands/features" marks `feature` as supported and enabled (a star)."""
         rows = (_FEATURE.match(line) for line in self.text.splitlines())
         return any(row is not None and row[1] == "*" and row[2] == feature for row in rows)
 
 
 def identify(run: Runner, path: str) -> AtaDrive | str:
-    """Read IDENTIFY DEVICE; a string is the reason why it cannot be read."""
+    """Read IDENTIFY DEVICE, or return the reason why it cannot be read."""
     answer = run(["hdparm", "-I", path])
     if not answer.ok:
         return answer.message
@@ -45,14 +46,15 @@ def identify(run: Runner, path: str) -> AtaDrive | str:
 
 
 def doubt(answer: ToolResult) -> str:
-    """Return the reason why hdparm's output is not valid; "" if it is."""
+    """Return the reason why hdparm's output is invalid, or "" if it is valid."""
     return NO_REGISTERS if _DOUBTFUL.search(answer.stderr) else ""
 
 
 def write_cache_state(answer: ToolResult) -> bool | None:
-    """Return the write cache state of `hdparm -W DEVICE`; None if it printed none.
+    """Return the write cache state printed by `hdparm -W DEVICE`; None if it is missing.
 
-    hdparm reads words 82 and 85 of IDENTIFY DEVICE. False for drives without a volatile cache.
+    hdparm reads words 82 and 85 of IDENTIFY DEVICE. The state is `False` for drives that have no
+    volatile cache.
     """
     match = _CACHE.search(answer.stdout) if answer.ok else None
     return None if match is None else match[1] == "1"

@@ -1,7 +1,7 @@
-"""Identity of a drive for the report's header, from sysfs, `nvme id-ctrl` and `smartctl -i`.
+"""Drive identity for the report header, from sysfs, `nvme id-ctrl` and `smartctl -i`.
 
-Unknown fields of the `DeviceIdentity` are None. No standard command reports the kind of flash and
-the rated endurance; the user can supply them.
+Unknown fields of the `DeviceIdentity` are `None`. No standard command reports the flash type and
+the rated endurance, but the user can supply them.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ def is_nvme(disk: BlockDevice) -> bool:
 
 
 def is_ata(disk: BlockDevice) -> bool:
-    """Return True for a SATA drive behind libata: a SCSI disk of the vendor "ATA"."""
+    """Return True for a SATA drive attached through libata (a SCSI disk of vendor "ATA")."""
     return disk.name.startswith("sd") and read_text(disk.directory / "device/vendor") == "ATA"
 
 
 def is_scsi(disk: BlockDevice) -> bool:
-    """Return True for a SCSI disk that is not a SATA drive behind libata."""
+    """Return True for a SCSI disk that is not a SATA drive attached through libata."""
     return disk.name.startswith("sd") and not is_ata(disk)
 
 
 @dataclass(frozen=True)
 class _Answers:
-    """Output of the tools; empty if they are missing or do not apply."""
+    """Tool outputs, which are empty if a tool is missing or does not apply."""
 
     nvme: Mapping[str, Any]
     smart: Mapping[str, Any]
@@ -68,7 +68,7 @@ def _ask(system: System, disk: BlockDevice, path: str) -> _Answers:
 
 
 def identify_device(system: System, disk: BlockDevice, path: str) -> DeviceIdentity:
-    """Return the identity of a whole disk, or of the disk of a partition."""
+    """Return the identity of a whole disk, or of the disk that contains a partition."""
     label, answers = label_of(disk), _ask(system, disk, path)
     serial = label.serial or answers.text("sn", "serial_number")
     place = place_of(disk)
@@ -79,7 +79,7 @@ def identify_device(system: System, disk: BlockDevice, path: str) -> DeviceIdent
         or answers.text("", "vendor")
         or answers.text("", "scsi_vendor")
         or place.vendor,
-        # smartctl first: SCSI inquiry cuts the model of a SATA drive to 16 characters.
+        # smartctl first: The SCSI inquiry truncates a SATA drive's model to 16 characters.
         model=answers.text("mn", "model_name") or label.model or fallback,
         serial=serial,
         firmware=answers.text("fr", "firmware_version") or label.firmware,
@@ -97,15 +97,15 @@ def identify_device(system: System, disk: BlockDevice, path: str) -> DeviceIdent
 
 @dataclass(frozen=True)
 class Place:
-    """Connection of a disk to the machine; None if unknown."""
+    """A disk's connection to the machine; fields are `None` if unknown."""
 
-    vendor: str | None = None  # vendor of an NVMe drive, by its PCI number
-    adapter: str | None = None  # host adapter of a drive that is not a PCI function
+    vendor: str | None = None  # NVMe drive vendor, from its PCI vendor ID
+    adapter: str | None = None  # host adapter, for a drive that is not a PCI function
     pcie: str | None = None  # PCIe link of the drive or its adapter
 
 
 def place_of(disk: BlockDevice) -> Place:
-    """Return the host adapter of a disk, and the PCIe link of the disk or its adapter."""
+    """Return a disk's host adapter, and the PCIe link of the disk or its adapter."""
     if is_nvme(disk):
         controller = controllers_of(disk)[0]
         if controller.transport not in (None, "pcie"):
@@ -120,22 +120,22 @@ def place_of(disk: BlockDevice) -> Place:
 
 
 def _form_factor(answers: _Answers) -> str | None:
-    """Return the form factor of a SATA or SAS drive, as "2.5 inches"; None for NVMe."""
+    """Return a SATA or SAS drive's form factor, for example "2.5 inches"; None for NVMe."""
     field = answers.smart.get("form_factor", {})
     return str(field["name"]) if isinstance(field, dict) and field.get("name") else None
 
 
 def namespace_of(disk: BlockDevice) -> str | None:
-    """Return the namespace of an NVMe disk, because all namespaces have the same serial number."""
+    """Return an NVMe disk's namespace, because all namespaces share a serial number."""
     number = read_text(disk.directory / "nsid")
     return f"namespace {number}" if number is not None else None
 
 
 def backing_of(system: System, disk: BlockDevice) -> str | None:
-    """Return an identifier of a disk without a serial number; None if there is none.
+    """Return an identifier for a disk that has no serial number; None if there is none.
 
-    It is the file behind a loop device, the UUID of a dm or md device, or the slot of a hardware
-    disk, which does not change if disks are swapped.
+    The identifier is the backing file of a loop device, the UUID of a dm or md device, or a
+    hardware disk's slot, which does not change if disks are swapped.
     """
     if disk.name.startswith("loop"):
         loop = next((loop for loop in attached_loops(system) if loop.number == disk.number), None)
@@ -156,7 +156,7 @@ def backing_of(system: System, disk: BlockDevice) -> str | None:
 
 
 def _rotational(disk: BlockDevice) -> bool | None:
-    """Return the drive's report; None for virtual devices, which the kernel calls rotational."""
+    """Return the rotational flag that the drive reports; None for virtual devices."""
     if not (is_nvme(disk) or disk.name.startswith("sd")):
         return None
     value = read_int(disk.directory / "queue/rotational")
@@ -180,7 +180,7 @@ def _interface(disk: BlockDevice, answers: _Answers) -> str | None:
 
 
 def identify_file(path: str, size_bytes: int, sector_bytes: int) -> DeviceIdentity:
-    """Return the identity of a regular file, with its name as the model."""
+    """Return the identity of a regular file, using its name as the model."""
     return DeviceIdentity(
         target=f"file:{path}",
         model=f"file {Path(path).name}",

@@ -1,4 +1,4 @@
-"""Kernel messages about a drive: time-outs, resets, I/O errors."""
+"""Kernel messages about a drive: timeouts, resets and I/O errors."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from collections.abc import Iterable
 
 from writecliff.engines.blockdev.topology import BlockDevice
 
-_WARNING = 4  # severity of syslog(3)
+_WARNING = 4  # syslog(3) severity
 _RECORD_BYTES = 8192
 
 
 class KernelLog:
-    """New messages of /dev/kmsg; none without permission to read it."""
+    """New messages in /dev/kmsg; none are returned without permission to read it."""
 
     def __init__(self, path: str = "/dev/kmsg") -> None:
-        """Open the log at its end."""
+        """Open the kernel log and seek to its end."""
         self._fd = -1
         with contextlib.suppress(OSError):
             self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             os.lseek(self._fd, 0, os.SEEK_END)
 
     def about(self, names: Iterable[str]) -> list[str]:
-        """Return new warnings and errors that contain one of the names, oldest first."""
+        """Return new warnings and errors that mention one of the names, oldest first."""
         named = re.compile("|".join(rf"\b{re.escape(name)}(?!\d)" for name in names))
         return [text for text in self._new() if named.search(text)]
 
@@ -34,7 +34,7 @@ class KernelLog:
             try:
                 record = os.read(self._fd, _RECORD_BYTES).decode(errors="replace")
             except BrokenPipeError:
-                continue  # the oldest records were overwritten meanwhile
+                continue  # the kernel has overwritten the oldest unread records
             except OSError:
                 break
             head, _, text = record.partition(";")
@@ -53,7 +53,7 @@ class KernelLog:
 
 
 def names_in_log(disk: BlockDevice) -> tuple[str, ...]:
-    """Return the names of a disk in the kernel log: its name and those of NVMe controllers."""
+    """Return a disk's names in the kernel log: its own and those of its NVMe controllers."""
     controllers = [disk.directory / "device", *(disk.directory / "device").glob("nvme*")]
     names = {path.resolve().name for path in controllers if (path / "state").exists()}
     nvme = {name for name in names if re.fullmatch(r"nvme\d+", name)}

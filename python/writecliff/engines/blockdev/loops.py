@@ -1,10 +1,10 @@
-"""Devices backed by a file or another device: loop devices, and NVMe drives of the kernel's target.
+"""Devices backed by a file or another device: loop devices and kernel-exported NVMe drives.
 
 The module returns the backing file or device, and other devices that map the same bytes.
 
-sysfs has only the path of the backing file, which is wrong if the file was deleted, renamed, or is
-in another mount namespace. So LOOP_GET_STATUS64 reads file system and inode; the path is used only
-if the loop device cannot be opened.
+sysfs exposes only the backing file's path, which is wrong if the file was deleted, renamed, or is
+in another mount namespace. LOOP_GET_STATUS64 therefore reads the file system and inode. The path is
+used only if the loop device cannot be opened.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from writecliff.errors import TargetError
 
 @dataclass(frozen=True)
 class Loop:
-    """An attached loop device, or an NVMe drive that the kernel itself exports to this machine.
+    """An attached loop device, or an NVMe drive that this machine's own kernel exports.
 
-    `file` and `device` are both None if unknown.
+    `file` and `device` are both `None` if the backing is unknown.
     """
 
     name: str
     number: DeviceNumber
-    path: str  # of the backing file, as the kernel writes it
+    path: str  # backing file path, as the kernel writes it
     file: FileId | None  # the backing file, if it is a regular file
     device: DeviceNumber | None  # the backing device, if it is a device node
     offset: int
     size_bytes: int
 
     def overlaps(self, other: Loop) -> bool:
-        """Return True if both loop devices map common bytes of a file or device."""
+        """Return True if two loop devices map overlapping bytes of a file or device."""
         same = (self.file, self.device) == (other.file, other.device)
         if self.file is None and self.device is None:
             same = self.path == other.path
@@ -80,7 +80,7 @@ def _loop(system: System, directory: Path) -> Loop:
 
 
 def _exported(system: System, disk: BlockDevice) -> Loop | None:
-    """Return the backing of an NVMe drive of transport "loop"; None for other devices."""
+    """Return the backing of an NVMe drive whose transport is "loop"; None for other devices."""
     controllers = (disk.directory / "device", *(disk.directory / "device").glob("nvme*"))
     if all(read_text(folder / "transport") != "loop" for folder in controllers):
         return None
@@ -95,14 +95,16 @@ def _exported(system: System, disk: BlockDevice) -> Loop | None:
 
 @dataclass(frozen=True)
 class Below:
-    """Devices that a write to a disk reaches."""
+    """Devices that a write to a disk affects."""
 
-    # Block devices behind loop devices. Others can use them at the same time, unlike slaves of dm
-    # and md, which the kernel reserves for their holder.
+    # The stack includes block devices that back loop devices. Other programs can use a loop
+    # device's backing device at the same time. The kernel reserves dm and md slaves for their
+    # holder.
     devices: tuple[BlockDevice, ...]
-    loops: tuple[Loop, ...]  # loop devices on the way
-    stack: tuple[BlockDevice, ...]  # devices that are reached without a file system, disk first
-    all_numbers: frozenset[DeviceNumber]  # with the devices of file systems
+    loops: tuple[Loop, ...]  # loop devices between the disk and its backing devices
+    # Devices reached without passing through a file system, disk first.
+    stack: tuple[BlockDevice, ...]
+    all_numbers: frozenset[DeviceNumber]  # device numbers, including devices below file systems
 
 
 def below(system: System, device: BlockDevice) -> Below:
@@ -112,7 +114,8 @@ def below(system: System, device: BlockDevice) -> Below:
     loops: list[Loop] = []
     stack: list[BlockDevice] = []
     seen: set[DeviceNumber] = set()
-    pending = [(device, True)]  # False: reached through a file system, which protects its data
+    # False if the device is reached through a file system, which protects its data.
+    pending = [(device, True)]
     while pending:
         current, direct = pending.pop()
         if current.number in seen:
@@ -135,7 +138,8 @@ def below(system: System, device: BlockDevice) -> Below:
                 devices |= {device.number: device for device in family}
             pending.append((backing, direct))
         elif loop.file is not None:
-            with contextlib.suppress(TargetError):  # tmpfs, btrfs: no device has this number
+            # Tmpfs and btrfs use numbers that belong to no device.
+            with contextlib.suppress(TargetError):
                 pending.append((device_by_number(system, loop.file[0]), False))
     return Below(tuple(devices.values()), tuple(loops), tuple(stack), frozenset(seen))
 

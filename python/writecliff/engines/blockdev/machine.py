@@ -1,7 +1,7 @@
-"""State of the machine around a drive: CPU time, throttled CPUs, I/O that the kernel counted.
+"""State of the machine around a drive: CPU time, throttled CPUs, and I/O counted by the kernel.
 
-Reads /proc/stat, the counters of throttled CPUs, the CPUs' clock, a disk's `stat` file and the I/O
-scheduler of its queue. `engines.disturbance` compares two samples.
+The module reads /proc/stat, the CPU throttling counters, the CPU clock, a disk's `stat` file and
+its queue's I/O scheduler. `engines.disturbance` compares two samples.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from writecliff.engines.blockdev.topology import SECTOR, System, read_int, read_
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """Ticks of all CPUs since boot; `busy` excludes idle, waiting and stolen time."""
+    """Ticks of all CPUs since boot; `busy` excludes idle, I/O wait and stolen time."""
 
     busy: int
-    waiting: int  # idle while an I/O was outstanding
-    stolen: int  # needed here, but given to another guest of the host
+    waiting: int  # idle ticks while an I/O was outstanding
+    stolen: int  # ticks that the hypervisor gave to another guest
     total: int
 
 
 @dataclass(frozen=True)
 class DiskIo:
-    """Bytes that a disk and its partitions have completed, by operation.
+    """Bytes that a disk and its partitions have transferred, by operation.
 
-    Numbers of requests are not used, because the kernel splits large I/Os and merges small ones.
+    Request counts are not used, because the kernel splits large I/Os and merges small ones.
     """
 
     bytes: Mapping[Operation, int]
@@ -36,7 +36,7 @@ class DiskIo:
 
 @dataclass(frozen=True)
 class Sample:
-    """A reading of the machine; None for counters that it does not have."""
+    """A sample of the machine's counters; missing counters are `None`."""
 
     cpu: CpuTimes | None = None
     cpu_throttles: int | None = None
@@ -46,7 +46,7 @@ class Sample:
 
 
 def take_sample(system: System, disk_directory: Path | None) -> Sample:
-    """Take a sample, within milliseconds and without commands to the drive."""
+    """Take a sample within milliseconds, sending no commands to the drive."""
     cpus = sorted((system.sys / "devices/system/cpu").glob("cpu[0-9]*"))
     return Sample(
         cpu=_cpu_times(system.proc / "stat"),
@@ -62,7 +62,7 @@ def _cpu_times(path: Path) -> CpuTimes | None:
     if len(line) < 9 or line[0] != "cpu":
         return None
     user, nice, kernel, idle, waiting, hard, soft, stolen = (int(word) for word in line[1:9])
-    busy = user + nice + kernel + hard + soft  # guests' time is part of user and nice
+    busy = user + nice + kernel + hard + soft  # guest time is part of user and nice
     return CpuTimes(busy, waiting, stolen, busy + idle + waiting + stolen)
 
 
@@ -96,6 +96,6 @@ def _disk_io(path: Path) -> DiskIo | None:
 
 
 def _io_scheduler(disk_directory: Path) -> str | None:
-    """Return the active scheduler, which the list of schedulers shows in brackets."""
+    """Return the active scheduler, which sysfs shows in brackets."""
     text = read_text(disk_directory / "queue/scheduler") or ""
     return next((word[1:-1] for word in text.split() if word.startswith("[")), None)

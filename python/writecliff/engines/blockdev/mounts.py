@@ -1,4 +1,4 @@
-"""Mounts of all mount namespaces, and the disks below the root file system."""
+"""Mounts in all mount namespaces, and the disks below the root file system."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from writecliff.errors import TargetError
 
 @dataclass(frozen=True)
 class Mount:
-    """A line of mountinfo: device number, mount point and source."""
+    """A mountinfo line: device number, mount point and source."""
 
     number: DeviceNumber
     mount_point: str
@@ -30,7 +30,7 @@ class Mount:
 
 
 def unescape(text: str) -> str:
-    """Replace the octal escapes for blanks in paths of mountinfo and swaps."""
+    """Replace the octal escapes that mountinfo and swaps use for whitespace in paths."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
 
 
@@ -43,7 +43,7 @@ def _parse_mountinfo(text: str) -> Iterator[Mount]:
 
 
 def all_mounts(system: System) -> frozenset[Mount]:
-    """Return the mounts of the mount namespaces of all processes."""
+    """Return the mounts in every process's mount namespace."""
     mounts: set[Mount] = set()
     namespaces: set[str] = set()
     for process in ["self", *process_ids(system.proc)]:
@@ -51,7 +51,7 @@ def all_mounts(system: System) -> frozenset[Mount]:
         try:
             namespace = os.readlink(directory / "ns" / "mnt")
         except OSError:
-            namespace = process  # not readable: read its mounts anyway
+            namespace = process  # unreadable namespace: read the process's mounts anyway
         if namespace in namespaces:
             continue
         text = read_text(directory / "mountinfo")
@@ -62,9 +62,9 @@ def all_mounts(system: System) -> frozenset[Mount]:
 
 
 def file_system_type(system: System, number: DeviceNumber) -> str | None:
-    """Return the type of the mounted file system with this device number; None if there is none.
+    """Return the type of the mounted file system with this device number; None if not mounted.
 
-    File systems such as btrfs give their files other device numbers.
+    Some file systems, including btrfs, report different device numbers for their files.
     """
     wanted = f"{number[0]}:{number[1]}"
     for line in (read_text(system.proc / "self/mountinfo") or "").splitlines():
@@ -75,7 +75,7 @@ def file_system_type(system: System, number: DeviceNumber) -> str | None:
 
 
 def process_ids(proc: Path) -> list[str]:
-    """Return the ids of all processes, ascending; empty if `proc` cannot be read."""
+    """Return all process IDs in ascending order; empty if `proc` cannot be read."""
     try:
         return sorted((e.name for e in proc.iterdir() if e.name.isdigit()), key=int)
     except OSError:
@@ -83,7 +83,7 @@ def process_ids(proc: Path) -> list[str]:
 
 
 def root_disks(system: System) -> frozenset[DeviceNumber]:
-    """Return all devices below the root file systems of init and of this process."""
+    """Return all devices below the root file systems of init and this process."""
     disks: set[DeviceNumber] = set()
     for process in ("self", "1"):
         text = read_text(system.proc / process / "mountinfo") or ""
@@ -95,5 +95,5 @@ def root_disks(system: System) -> frozenset[DeviceNumber]:
                 try:
                     disks |= below(system, device_by_number(system, number)).all_numbers
                 except TargetError:
-                    continue  # overlay, tmpfs: no block device
+                    continue  # overlay and tmpfs have no block device
     return frozenset(disks)

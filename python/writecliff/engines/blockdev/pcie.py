@@ -1,7 +1,7 @@
-"""PCIe link and host adapter of a drive, for the header of reports, from sysfs.
+"""PCIe link and host adapter of a drive for the report header, from sysfs.
 
-Names of adapters come from the PCI ID database that distributions install; without it, their
-numbers are shown.
+Adapter names come from the PCI ID database that distributions install; if it is missing, the
+numeric IDs are shown.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from writecliff.engines.blockdev.topology import read_text
 
-# GT/s of a lane -> generation of PCI Express (Base Specification 6.0, 8.1)
+# GT/s per lane -> PCI Express generation (Base Specification 6.0, 8.1)
 _GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _DATABASES = ("usr/share/misc/pci.ids", "usr/share/hwdata/pci.ids")
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -27,15 +27,15 @@ class PcieLink:
     rate: str  # current, "16.0 GT/s x4"
     generation: int | None
     width: int
-    most: str  # maximum, in the form of `rate`; "" if unknown
+    most: str  # maximum rate in the format of `rate`; "" if unknown
 
     def __str__(self) -> str:
-        """Return the current rate, as "16.0 GT/s PCIe x4"."""
+        """Return the current link rate, for example "16.0 GT/s PCIe x4"."""
         return self.rate.replace(" x", " PCIe x")
 
     @property
     def short(self) -> str:
-        """Link in the form of report headers, "Gen 4 x 4", with the maximum if it is higher."""
+        """Link in report header form ("Gen 4 x 4"), followed by the maximum if it is higher."""
         if self.generation is None:
             return self.rate
         text = f"Gen {self.generation} x {self.width}"
@@ -43,7 +43,7 @@ class PcieLink:
 
 
 def pcie_link(function: Path) -> PcieLink | None:
-    """Return the link of a PCI function; None if sysfs has none, as for virtual drives."""
+    """Return a PCI function's link; None if sysfs has none, for example for virtual drives."""
     now = _link(function, "current")
     if now is None:
         return None
@@ -73,9 +73,9 @@ def _generation(speed: str) -> int | None:
 
 
 def adapter_of(disk_directory: Path) -> Path | None:
-    """Return the mass storage controller nearest to a disk; None without one.
+    """Return the mass storage controller nearest to a disk; None if there is none.
 
-    This is the host adapter of SATA and SAS drives, and an NVMe drive itself.
+    The result is the host adapter of a SATA or SAS drive, or the NVMe drive itself.
     """
     for directory in disk_directory.resolve().parents:
         if _ADDRESS.fullmatch(directory.name):
@@ -85,7 +85,7 @@ def adapter_of(disk_directory: Path) -> Path | None:
 
 
 def function_name(function: Path, root: Path = Path("/")) -> str | None:
-    """Return vendor and device name of a PCI function, or its numbers if they are unknown."""
+    """Return a PCI function's vendor and device name, or its numeric IDs if they are unknown."""
     vendor, device = _numbers(function)
     if not vendor:
         return None
@@ -96,7 +96,7 @@ def function_name(function: Path, root: Path = Path("/")) -> str | None:
 
 
 def vendor_name(function: Path, root: Path = Path("/")) -> str | None:
-    """Return the vendor name of a PCI function; None if the database does not have it."""
+    """Return a PCI function's vendor name; None if the database does not contain it."""
     vendor, _ = _numbers(function)
     return _database_with(vendor, root).get(vendor)
 
@@ -107,14 +107,14 @@ def _numbers(function: Path) -> tuple[str, str]:
 
 
 def _database_with(vendor: str, root: Path) -> dict[str, str]:
-    """Return the first database with the vendor; an empty one if there is none."""
+    """Return the first database that contains the vendor, or an empty database."""
     databases = (_names(root / database) for database in _DATABASES)
     return next((names for names in databases if vendor in names), {})
 
 
 @lru_cache(maxsize=2)
 def _names(database: Path) -> dict[str, str]:
-    """Read vendors and devices of pci.ids; empty if it is not installed."""
+    """Read vendors and devices from pci.ids; empty if it is not installed."""
     try:
         text = database.read_text(encoding="utf-8", errors="replace")
     except OSError:

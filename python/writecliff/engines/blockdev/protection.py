@@ -1,4 +1,4 @@
-"""Protection of real drives: the data on a device, the consent to destroy it, and exclusive use.
+"""Protection of real drives: checks for existing data, consent to destroy it, and exclusive use.
 
 A device is written only if all of these conditions hold:
 
@@ -15,11 +15,11 @@ A device is written only if all of these conditions hold:
   option allows their loss;
 * the user repeated the drive's serial number (or, for a device without one, its full path);
 * the kernel granted exclusive use of every partition and neighbour in turn, then of the whole disk,
-  which stays open with O_EXCL until the end of the run. So others cannot mount it or create devices
-  on it, while fio, which opens it without O_EXCL, can use it.
+  which stays open with O_EXCL until the end of the run. Other programs therefore cannot mount the
+  disk or create devices on it, but fio can use it because it opens the disk without O_EXCL.
 
-Symbolic links are resolved once, when the device is inspected; only the resolved node is used
-afterwards. A `TargetError` names the reason; nothing has been written by then.
+Symbolic links are resolved once, when the device is inspected. Only the resolved node is used
+afterwards. A `TargetError` names the reason, and is raised before anything is written.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SIGNATURE_FLAG = "--wipe-signatures"
 
 @dataclass(frozen=True)
 class Protection:
-    """Properties that determine if a block device may be written, from `inspect`."""
+    """Device properties, read by `inspect`, that determine if it may be written."""
 
     path: str  # as the user named it
     node: str  # the device node that the path led to
@@ -69,7 +69,7 @@ class Protection:
 
     @property
     def confirmation(self) -> str:
-        """Consent that the user must give: the serial number, or the full path without one."""
+        """Consent that the user must give: the serial number, or the full path if there is none."""
         return self.label.serial or self.node
 
     @property
@@ -85,20 +85,21 @@ class Protection:
         return (*lines, *(str(signature) for signature in self.signatures))
 
     def _is_own_node(self) -> bool:
-        """Return True if the kernel or libdevmapper created the node for this device."""
+        """Return True if the kernel or libdevmapper created this device node."""
         nodes = {str(self.device.node(self.system))}
         if name := dm_name(self.device):
             nodes.add(str(self.system.dev / "mapper" / name))
         return self.node in nodes
 
     def refusal(self, destroy_serial: str | None, *, allow_signatures: bool) -> TargetError | None:
-        """Return the error for writing to the device; None if it may be written.
+        """Return the error that writing to the device would raise; None if it may be written.
 
-        Without consent (`destroy_serial` None), reasons that consent cannot remove come first.
+        Without consent (`destroy_serial` is `None`), reasons that consent cannot override are
+        reported first.
         """
         if self.device.is_partition:
             return TargetError(
-                f"{self.path}: a partition; drives are tested whole",
+                f"{self.path} is a partition; only whole drives can be tested",
                 hint=f"name the whole disk {self.disk.node(self.system)}, or file:PATH",
             )
         if self.uses:
@@ -110,16 +111,16 @@ class Protection:
             )
         if self.size_bytes == 0:
             return TargetError(
-                f"{self.path}: has no medium (size 0)", hint="insert or attach a medium"
+                f"{self.path} has no medium (size 0)", hint="insert or attach a medium"
             )
         if self.read_only:
             return TargetError(
                 f"{self.path}: read-only",
-                hint="remove the write protection (for a software one: blockdev --setrw)",
+                hint="remove the write protection (if set in software: blockdev --setrw)",
             )
         if read_text(self.disk.directory / "queue/zoned") == "host-managed":
             return TargetError(
-                f"{self.path}: a host-managed zoned drive, which cannot be written at random",
+                f"{self.path} is a host-managed zoned drive, which does not accept random writes",
                 hint="host-managed drives are not supported",
             )
         if destroy_serial is None:
@@ -128,7 +129,7 @@ class Protection:
             what = "serial" if self.has_serial else "path (it has no serial)"
             return TargetError(
                 f"{self.path}: {SERIAL_FLAG} {destroy_serial!r} is not this device's {what}",
-                hint=f"its {what} is {self.confirmation}; make sure that it is the right one",
+                hint=f"its {what} is {self.confirmation}; check that this is the intended drive",
             )
         if (self.signatures or self.partitions) and not allow_signatures:
             return TargetError(
@@ -152,7 +153,7 @@ class Protection:
     def claimable(self) -> TargetError | None:
         """Return the error for exclusive use; None if the kernel would grant it.
 
-        Each device is opened for reading and closed at once, so nothing changes.
+        The function opens each device for reading and closes it immediately, so nothing changes.
         """
         nodes = [self.disk.node(self.system)]
         for part in (*self.partitions, *neighbours(self.system, self.disk)):
@@ -168,10 +169,10 @@ class Protection:
 
 
 def inspect(path: str | Path, system: System | None = None) -> Protection:
-    """Inspect a block device without changing anything.
+    """Inspect a block device and change nothing.
 
     Raises:
-        TargetError: The path does not exist or is not a block device, or its contents cannot be
+        TargetError: If the path does not exist or is not a block device, or its contents cannot be
             read.
     """
     system = system or System()
@@ -185,7 +186,7 @@ def inspect(path: str | Path, system: System | None = None) -> Protection:
     reason = trouble(disk)
     if reason is not None and not uses:
         raise TargetError(f"{path}: {reason}", hint="reconnect the drive, then start again")
-    # Reading from a device that does not respond may wait forever.
+    # Reading from an unresponsive device may wait forever.
     readable = nodes if device.size_bytes and reason is None else []
     try:
         signatures = [signature for node in readable for signature in _signatures(system, node)]
@@ -211,15 +212,15 @@ def inspect(path: str | Path, system: System | None = None) -> Protection:
 
 
 def _signatures(system: System, node: Path) -> tuple[Signature, ...]:
-    """Return the signatures on a node."""
+    """Return the signatures on a device node."""
     if system.stat_node(node) is None:
-        # Without a node (in containers), the partition itself already counts as content.
+        # Without a node (in containers), the existence of the partition already counts as content.
         return ()
     return signatures_of(system, node)
 
 
 class Claim:
-    """Exclusive use of a whole disk until `close`; the descriptor `fd` is for ioctls."""
+    """Exclusive use of a whole disk until `close`; ioctls use the descriptor `fd`."""
 
     def __init__(self, fd: int, inspected: Protection) -> None:
         """Hold the exclusive descriptor of an inspected disk; see `claim`."""
@@ -227,21 +228,21 @@ class Claim:
         self._inspected = inspected
 
     def verify(self, *, processes: bool = False) -> None:
-        """Raise TargetError unless the node is the claimed device and nobody else uses it.
+        """Raise TargetError unless the node is the claimed device and no other program uses it.
 
-        Exclusive use covers the device itself, but not the file behind a loop device.
+        Exclusive use covers the device itself, but not a loop device's backing file.
         """
         opened_as, disk = self._inspected, self._inspected.disk
         opened = os.fstat(self.fd).st_rdev
         node = opened_as.system.stat_node(Path(opened_as.node))
         seen = node.number if node is not None and node.is_block else None
         if not (os.major(opened), os.minor(opened)) == disk.number == seen:
-            raise TargetError(f"{opened_as.path}: no longer the device that was claimed")
+            raise TargetError(f"{opened_as.path} is no longer the device that was claimed")
         if late := uses_of(opened_as.system, disk, processes=processes):
             raise in_use(opened_as.path, late)
 
     def close(self) -> None:
-        """Release the disk; further calls do nothing."""
+        """Release the disk; further calls have no effect."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -253,9 +254,9 @@ def _open_exclusive(path: str | Path, flags: int) -> int:
     except OSError as error:
         if error.errno == errno.EBUSY:
             raise TargetError(
-                f"{path}: in use: the kernel refuses exclusive access",
-                hint="a mount that no process sees, a file system's journal or further device, ZFS,"
-                " DRBD or a SCSI target may use it: stop that first",
+                f"{path} is in use: the kernel refuses exclusive access",
+                hint="a mount that no process sees, a file system's journal or additional device, "
+                "ZFS, DRBD or a SCSI target may use it: stop that first",
             ) from error
         hint = ACCESS_HINT if error.errno == errno.EACCES else None
         raise TargetError(f"{path}: cannot be opened: {error.strerror}", hint=hint) from error
@@ -268,10 +269,10 @@ def claim(
     allow_signatures: bool = False,
     system: System | None = None,
 ) -> tuple[Protection, Claim]:
-    """Inspect a device and claim it exclusively for writing, without writing anything.
+    """Inspect a device and claim it exclusively for writing, but write nothing.
 
     Raises:
-        TargetError: A condition of the module's docstring does not hold.
+        TargetError: If a condition of the module docstring is not met.
     """
     system = system or System()
     inspected = inspect(path, system)
@@ -281,28 +282,29 @@ def claim(
     if is_ata(inspected.disk):
         ata_erase.clear_password(system.run, inspected.node)
     for part in (*inspected.partitions, *neighbours(system, inspected.disk)):
-        # Open and close each in turn: an open partition would prevent the claim of the disk.
+        # Open and close each device in turn, because an open partition would prevent the disk's
+        # claim.
         if part.size_bytes and system.stat_node(part.node(system)) is not None:
             os.close(_open_exclusive(part.node(system), os.O_RDONLY))
     held = Claim(_open_exclusive(inspected.node, os.O_RDWR), inspected)
     try:
-        held.verify(processes=True)  # others may have opened it before the claim
+        held.verify(processes=True)  # another program may have opened the device before the claim
     except BaseException:
         held.close()
         raise
     return inspected, held
 
 
-# -- availability of a drive -----------------------------------------------------------------------
+# -- drive availability ----------------------------------------------------------------------------
 
-# Reads sysfs only, because a drive that no longer responds must not be sent commands.
+# Only sysfs is read, because commands must not be sent to a drive that no longer responds.
 
-# States of controllers that respond, or will soon ("resetting", "connecting").
+# Controller states in which it responds or will soon respond ("resetting", "connecting").
 _ANSWERS = ("running", "live", "new", "created", "resetting", "connecting")
 
 
 def trouble(disk: BlockDevice) -> str | None:
-    """Return a phrase on why a whole disk does not respond; None if no reason is known."""
+    """Return a phrase explaining why a whole disk does not respond; None if no reason is known."""
     if not disk.directory.is_dir():
         return "the drive vanished: the kernel has removed the device"
     if read_int(disk.directory / "dm/suspended") == 1:

@@ -1,14 +1,14 @@
-"""Purge of a drive with the strongest method that it supports.
+"""Drive purge that uses the strongest method that the drive supports.
 
-Methods in order of preference: NVMe format or sanitize; ATA sanitize (block erase) or security
-erase; SCSI sanitize (block erase) or format unit; a change of keys; and, as a weak substitute that
-the report must disclose, discarding all blocks (for a file: punching a hole). If all methods fail,
-the purge fails: a test runs without a purge only on the user's request.
+Purge methods in order of preference: NVMe format or sanitize; ATA sanitize (block erase) or
+security erase; SCSI sanitize (block erase) or format unit; changing the encryption key; and, as a
+weak substitute that the report must disclose, discarding all blocks (for a file: punching a hole).
+If all methods fail, the purge fails, because a test skips the purge only at the user's request.
 
-Commands that would affect more than the target are not used: an NVMe format or sanitize that covers
-other namespaces, or an ATA erase on a drive that already has a password. Erase commands are not
-sent through bridges that may change them. A method fails if it reports success but sampled blocks
-still have their content, or if it changed the drive's format.
+Commands that would affect data outside the target are not used. Examples are an NVMe format or
+sanitize that covers other namespaces, or an ATA erase on a drive that already has a password. Erase
+commands are not sent through bridges that may alter them. A method fails if it reports success but
+sampled blocks still hold their content, or if it changed the drive's format.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from writecliff.engines.blockdev.tools import Runner, ToolResult
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_int
 from writecliff.errors import EngineError
 
-BLKDISCARD = 0x1277  # linux/fs.h: _IO(0x12, 119), argument: two u64, start and length
+BLKDISCARD = 0x1277  # linux/fs.h: _IO(0x12, 119); the argument is two u64, start and length
 _DISCARD = "blkdiscard"
 _FALLOC_PUNCH = 0x02 | 0x01  # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
 
@@ -58,7 +58,7 @@ def purge_device(
     """Purge a claimed whole disk; `fd` is its exclusive descriptor.
 
     Raises:
-        EngineError: All methods failed; the message has the reasons.
+        EngineError: If all methods failed; the message lists the reasons.
     """
     before = _shape(disk)
     samples = take_samples(path, *before)
@@ -73,7 +73,7 @@ def purge_device(
             return replace(outcome, note=note)
         reasons.append(f"{name}: {outcome}")
     raise EngineError(
-        f"{path}: cannot be purged: {'; '.join(reasons)}",
+        f"{path} cannot be purged: {'; '.join(reasons)}",
         hint="purge it with the vendor's tool, then run the test with --no-purge",
     )
 
@@ -81,7 +81,7 @@ def purge_device(
 def _methods(
     system: System, disk: BlockDevice, path: str, fd: int, seen: PurgeHook
 ) -> Iterator[Method]:
-    """Yield the methods for a disk, strongest first."""
+    """Yield a disk's purge methods, strongest first."""
     kind = attachment_of(disk)
     if is_nvme(disk):
         yield "NVMe format/sanitize", lambda: nvme_erase(system, disk, seen)
@@ -95,7 +95,7 @@ def _methods(
             what = "ATA" if is_ata(disk) else "SCSI"
             yield f"{what} erase", lambda: f"not sent through {bridge_text(kind)}"
         if kind != "USB":
-            # The adapter of a SATA drive translates SANITIZE (SAT-5), but not FORMAT UNIT.
+            # A SATA drive's adapter translates SANITIZE (SAT-5), but not FORMAT UNIT.
             yield "SCSI sanitize", partial(scsi_sanitize, system, path, on_progress=seen)
         if kind != "USB" and is_scsi(disk):
             yield "SCSI format unit", partial(scsi_format_unit, system, path, on_progress=seen)
@@ -105,7 +105,7 @@ def _methods(
 
 
 def _shape(disk: BlockDevice) -> tuple[int, int]:
-    """Return the kernel's current (size, sector size) in bytes."""
+    """Return the size and sector size in bytes that the kernel currently reports."""
     return disk.size_bytes, read_int(disk.directory / "queue/logical_block_size") or 512
 
 
@@ -114,14 +114,14 @@ def _require_shape(path: str, method: str, then: tuple[int, int], now: tuple[int
         raise EngineError(
             f"{path}: {method} changed it from {then[0]} bytes in sectors of {then[1]} to"
             f" {now[0]} bytes in sectors of {now[1]}",
-            hint="format the drive with the vendor's tool before it is tested",
+            hint="restore the drive's format with the vendor's tool before testing it",
         )
 
 
 def _proven(report: PurgeReport, samples: Samples) -> Attempt:
-    """Add the result of reading back to the report; a string if the method had no effect.
+    """Add the read-back result to the report; return a string if the method had no effect.
 
-    Discarded blocks may keep their content, which the report discloses.
+    Discarded blocks may retain their content, which the report discloses.
     """
     count = len(samples.content)
     if not count:
@@ -149,7 +149,7 @@ def purge_file(path: str, fd: int, size_bytes: int) -> PurgeReport:
     """Deallocate all blocks of a file and allocate them again.
 
     Raises:
-        EngineError: The file system does not support this.
+        EngineError: If the file system does not support hole punching.
     """
     import ctypes
 
@@ -158,24 +158,24 @@ def purge_file(path: str, fd: int, size_bytes: int) -> PurgeReport:
     done = libc.fallocate(fd, _FALLOC_PUNCH, offset_type(0), offset_type(size_bytes))
     if done != 0:
         reason = os.strerror(ctypes.get_errno())
-        raise EngineError(f"{path}: cannot be purged: punching holes: {reason}")
+        raise EngineError(f"{path} cannot be purged: punching holes failed: {reason}")
     try:
         os.posix_fallocate(fd, 0, size_bytes)
     except OSError as error:
-        raise EngineError(f"{path}: cannot be allocated again: {error.strerror}") from error
+        raise EngineError(f"{path} cannot be reallocated: {error.strerror}") from error
     os.fsync(fd)
-    note = "a file, not a drive: the drive below it is not purged"
+    note = "the target is a file, so its underlying drive is not purged"
     return PurgeReport("punch hole", False, note)
 
 
 # -- attachment ------------------------------------------------------------------------------------
 
-# The attachment of a disk, from its path in sysfs, determines which commands reach the drive.
+# A disk's attachment, determined from its sysfs path, decides which commands reach the drive.
 #
-# A SATA drive on a libata port receives every ATA command unchanged. Behind a SAS adapter or a USB
-# bridge, the translation (SAT-5) decides which commands pass. It often returns none of the drive's
-# registers, which hdparm reads as zeros. So erase commands are sent only to drives that receive
-# them.
+# A SATA drive on a libata port receives every ATA command unmodified. Behind a SAS adapter or USB
+# bridge, the translation (SAT-5) decides which commands reach the drive. The translation often
+# returns none of the drive's registers, which hdparm then reads as zeros. Erase commands are
+# therefore sent only to drives that receive them unmodified.
 
 Attachment = Literal["libata", "SAS", "USB", "other"]
 
@@ -187,9 +187,9 @@ _PARTS: tuple[tuple[str, Attachment], ...] = (
 
 
 def attachment_of(disk: BlockDevice) -> Attachment:
-    """Return the kind of the nearest bridge above a disk.
+    """Return the type of the nearest bridge above a disk.
 
-    "other" is for adapters whose kind is unknown (RAID, virtio-scsi, a target of the kernel).
+    "other" stands for adapters of unknown type (RAID, virtio-scsi, a kernel target).
     """
     for part in reversed(disk.whole_directory.parts):
         for pattern, kind in _PARTS:
@@ -199,7 +199,7 @@ def attachment_of(disk: BlockDevice) -> Attachment:
 
 
 def bridge_text(kind: Attachment) -> str:
-    """Return a name for the bridge between the machine and the drive, for messages."""
+    """Return the name, for messages, of the bridge between the machine and the drive."""
     words = {"SAS": "a SAS adapter", "USB": "a USB bridge", "libata": "an ATA port"}
     return words.get(kind, "an adapter that translates commands")
 
@@ -207,8 +207,9 @@ def bridge_text(kind: Attachment) -> str:
 # -- purge proof -----------------------------------------------------------------------------------
 
 # Some drives and most bridges acknowledge an erase without executing it, so a test would not start
-# on a fresh drive. So blocks across the drive are read with direct I/O before and after a purge: a
-# block with data must not have the same data afterwards. Nothing is written.
+# on a fresh drive. Blocks across the drive are therefore read with direct I/O before and after a
+# purge. A block that contained data must not return the same data afterwards. The check writes
+# nothing.
 
 _SAMPLES = 256
 _BLOCK = 4096
@@ -216,9 +217,10 @@ _BLOCK = 4096
 
 @dataclass(frozen=True)
 class Samples:
-    """Content of blocks by their offset.
+    """Block contents by byte offset.
 
-    Blocks of one repeated byte are omitted, because an erased drive may return the same.
+    Blocks that repeat a single byte are omitted, because an erased drive may return the same
+    content.
     """
 
     path: str
@@ -226,7 +228,7 @@ class Samples:
     content: Mapping[int, bytes]
 
     def unchanged(self) -> int:
-        """Return the number of readable blocks with their previous content."""
+        """Return the number of readable blocks that still hold their previous content."""
         now = _read(self.path, tuple(self.content), self.block_bytes)
         return sum(now.get(offset) == content for offset, content in self.content.items())
 
@@ -250,7 +252,7 @@ def _read(path: str, offsets: tuple[int, ...], block: int) -> dict[int, bytes]:
     except OSError:
         return {}
     blocks: dict[int, bytes] = {}
-    with mmap.mmap(-1, block) as buffer:  # direct I/O needs an aligned buffer
+    with mmap.mmap(-1, block) as buffer:  # direct I/O requires an aligned buffer
         for offset in offsets:
             try:
                 if os.preadv(fd, [buffer], offset) == block:
@@ -265,12 +267,13 @@ def _read(path: str, offsets: tuple[int, ...], block: int) -> dict[int, bytes]:
 
 # ATA SANITIZE DEVICE through hdparm: block erase, or crypto scramble as a weaker substitute.
 #
-# It needs no password, continues after a power cycle, and works even if the firmware of the machine
-# has frozen ATA security, as most do (ACS-4 4.18: the security feature set blocks it only while the
-# drive is locked). The drive erases in the background; `--sanitize-status` is polled until it
-# completes.
+# A sanitize needs no password, continues after a power cycle, and works even if the machine's
+# firmware has frozen ATA security, as most do. (ACS-4 4.18: the security feature set blocks it only
+# while the drive is locked.) The drive erases in the background, and `--sanitize-status` is polled
+# until it completes.
 #
-# Formats are those of hdparm 9.65 (`hdparm.c`: `sanitize_normal_output`, `sanitize_error_output`).
+# The output formats are those of hdparm 9.65 (`hdparm.c`: `sanitize_normal_output`,
+# `sanitize_error_output`).
 
 State = Literal["idle", "frozen", "in process", "failed"]
 BLOCK_ERASE = ("--sanitize-block-erase", "BLOCK_ERASE_EXT command")
@@ -298,7 +301,7 @@ class SanitizeStatus:
 
 
 def parse_status(answer: ToolResult) -> SanitizeStatus | str:
-    """Parse the output of `hdparm --sanitize-status`; a string is the reason of a failure."""
+    """Parse the output of `hdparm --sanitize-status`, or return the reason for a failure."""
     if _FAILED in answer.stderr:
         return SanitizeStatus("failed")
     if not answer.ok:
@@ -328,10 +331,10 @@ def ata_sanitize(
     sleep: Sleep = time.sleep,
     on_progress: PurgeHook = unseen,
 ) -> PurgeReport | str:
-    """Sanitize the whole drive and wait for the end; a string is the reason of a failure.
+    """Sanitize the whole drive and wait for completion, or return the reason for a failure.
 
-    If an operation of an interrupted run is still in process, its end is awaited first, because the
-    drive rejects other commands until then.
+    If an interrupted run's sanitize is still in progress, the function first waits for it, because
+    the drive rejects other commands until then.
     """
     option, feature = kind
     drive = identify(run, path)
@@ -355,13 +358,13 @@ def ata_sanitize(
     if not ended.succeeded:
         return f"the drive is {ended.state} again and does not report success"
     if kind == CRYPTO_SCRAMBLE:
-        note = "the drive has new keys; its blocks may still be mapped"
+        note = "the drive has new encryption keys, but its blocks may still be mapped"
         return PurgeReport("ATA sanitize (crypto scramble)", False, note)
     return PurgeReport("ATA sanitize (block erase)", True)
 
 
 def _settled(run: Runner, path: str, sleep: Sleep, on_progress: PurgeHook) -> SanitizeStatus | str:
-    """Wait until no operation is in process, and return the status."""
+    """Wait until no sanitize is in progress, and return the status."""
     deadline = time.monotonic() + _TIMEOUT_S
     while True:
         status = parse_status(run(["hdparm", "--sanitize-status", path]))
@@ -376,10 +379,10 @@ def _settled(run: Runner, path: str, sleep: Sleep, on_progress: PurgeHook) -> Sa
 
 # -- SCSI SANITIZE (block erase) and FORMAT UNIT through sg3-utils ---------------------------------
 
-# Both run in the background on the drive. REQUEST SENSE and TEST UNIT READY are polled until they
-# complete, because `sg_sanitize` reports a failed sanitize as complete. The format of the drive is
-# kept: `sg_format` removes the protection information unless the current type is passed, and
-# changes block size and count only on request.
+# Both commands run in the background on the drive. REQUEST SENSE and TEST UNIT READY are polled
+# until the command completes, because `sg_sanitize` reports a failed sanitize as complete. The
+# drive's format is preserved: `sg_format` removes the protection information unless the current
+# type is passed, and changes block size and count only on request.
 #
 # Sources: SBC-4 5.3 (FORMAT UNIT: FMTPINFO, PROTECTION FIELD USAGE; table 38), 5.21 (READ
 # CAPACITY(16): P_TYPE, PROT_EN, P_I_EXPONENT), 5.30 (SANITIZE), 4.12; SPC-5 annex F (codes 04h/04h
@@ -393,7 +396,7 @@ _RESETS_IN_A_ROW = 5
 
 @dataclass(frozen=True)
 class ScsiFormat:
-    """Block size and count, type of protection information (0: none) and its exponent."""
+    """Block size and count, protection information type (0 for none) and protection exponent."""
 
     block_bytes: int
     blocks: int
@@ -402,7 +405,7 @@ class ScsiFormat:
 
     @property
     def options(self) -> list[str]:
-        """Options of `sg_format` that keep the protection information (SBC-4 table 38)."""
+        """Options that make `sg_format` preserve the protection information (SBC-4 table 38)."""
         information = {0: 0, 1: 2}.get(self.protection, 3)
         usage = 1 if self.protection == 3 else 0
         return [
@@ -413,7 +416,7 @@ class ScsiFormat:
 
 
 def read_format(system: System, path: Path) -> ScsiFormat | None:
-    """Return the drive's format; None if it does not report it."""
+    """Return the drive's format; None if the drive does not report it."""
     data = read_capacity_16(system.scsi, path)
     if not data:
         return None
@@ -434,7 +437,7 @@ def scsi_sanitize(
     sleep: Sleep = time.sleep,
     on_progress: PurgeHook = unseen,
 ) -> PurgeReport | str:
-    """Sanitize the drive; a string is the reason of a failure."""
+    """Sanitize the drive, or return the reason for a failure."""
     what = "--crypto" if crypto else "--block"
     started = system.run(["sg_sanitize", what, "--early", "--quick", path])
     if not started.ok:
@@ -450,10 +453,10 @@ def scsi_sanitize(
 def scsi_format_unit(
     system: System, path: str, *, sleep: Sleep = time.sleep, on_progress: PurgeHook = unseen
 ) -> PurgeReport | str:
-    """Format the drive with its current format; a string is the reason of a failure.
+    """Reformat the drive in its current format, or return the reason for a failure.
 
     Raises:
-        EngineError: The format differs afterwards.
+        EngineError: If the drive's format changed.
     """
     before = read_format(system, Path(path))
     if before is None:
@@ -474,7 +477,7 @@ def scsi_format_unit(
 
 
 def _await_end(system: System, path: Path, sleep: Sleep, on_progress: PurgeHook) -> str:
-    """Wait until the drive is ready again; return the reason of a failure, or ""."""
+    """Wait until the drive is ready again; return the reason for a failure, or ""."""
     deadline = time.monotonic() + _SCSI_TIMEOUT_S
     resets = 0
     while time.monotonic() < deadline:
@@ -499,11 +502,11 @@ def _await_end(system: System, path: Path, sleep: Sleep, on_progress: PurgeHook)
 
 
 def _pending(answer: ScsiAnswer) -> Sense | None:
-    """Return the pending operation or error of REQUEST SENSE; None if there is none.
+    """Return the pending operation or error from REQUEST SENSE; None if there is none.
 
-    NO SENSE with 04h also indicates a sanitize in progress (SBC-4 4.12.3).
+    NO SENSE with code 04h also indicates a sanitize in progress (SBC-4 4.12.3).
     """
     sense = parse_sense(answer.data) if answer.ok else answer.sense
-    if sense is None or sense.key == ILLEGAL_REQUEST:  # the drive has no REQUEST SENSE
+    if sense is None or sense.key == ILLEGAL_REQUEST:  # the drive does not support REQUEST SENSE
         return None
     return sense if sense.key or sense.asc == _NOT_YET else None

@@ -1,6 +1,6 @@
-"""Regular files as targets: created on request, and written only if no data of others is lost.
+"""Regular files as targets: created on request, and written only if no user data is lost.
 
-An existing file is written only if all of these conditions hold:
+An existing file is overwritten only if all of these conditions hold:
 
 * it is on a file system of a drive, not on a kernel file system (/proc, /sys, /dev);
 * the file system has room for the whole file, including the holes of a sparse file;
@@ -8,11 +8,11 @@ An existing file is written only if all of these conditions hold:
 * it has no signature of a file system, partition table, RAID or encryption;
 * it has no data (a single hole), or is marked as written by a test.
 
-The mark is an extended attribute with file system, inode, time of creation, and the time of the
-last write when a run closed the file. A copy has another inode, and a file that others have written
-since is newer than its mark, so neither counts as marked. While a run has the file open, the mark
-has a state instead of a time, so that a killed run can be resumed. An advisory lock prevents two
-runs from using the file at the same time.
+The mark is an extended attribute that records file system, inode, creation time, and the time of
+the last write when a run closed the file. A copy has a different inode, and a file that another
+program has since modified is newer than its mark. Neither counts as marked. While a run has the
+file open, the mark holds a state instead of a time, so that a killed run can be resumed. An
+advisory lock prevents two runs from using the file at the same time.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from writecliff.engines.blockdev.usage import file_uses, in_use
 from writecliff.errors import TargetError
 
 _MARK = "user.writecliff.target"
-_OPEN = "open"  # state of a mark while a run writes the file
+_OPEN = "open"  # mark state while a run writes the file
 _ALIGN = 4096
 
 
 class FileTarget:
     """An open, locked regular file.
 
-    `refusal` is the error for writes to it, or None; `path` has all symbolic links resolved;
-    `notes` are remarks for the user.
+    `refusal` is the error for writes to the file, or `None`; `path` has all symbolic links
+    resolved; `notes` are remarks for the user.
     """
 
     def __init__(self, path: str, fd: int, system: System, notes: tuple[str, ...]) -> None:
-        """Use an open and locked file; see `open`."""
+        """Take over an open and locked file; see `open`."""
         self.path = path
         self.fd = fd
         self.notes = notes
@@ -63,13 +63,13 @@ class FileTarget:
 
     @classmethod
     def open(cls, path: str | Path, size_bytes: int | None, system: System | None = None) -> Self:
-        """Open a regular file as a target; create it with `size_bytes` if it does not exist.
+        """Open a regular file as a target, creating it with `size_bytes` if it does not exist.
 
-        A size is rounded down to whole sectors of 4096 bytes, with a remark in `notes`.
+        The size is rounded down to whole sectors of 4096 bytes, with a remark in `notes`.
 
         Raises:
-            TargetError: The file does not exist and no size is given, it has another size, is not a
-                regular file or is in use by another run, or its file system has no room for it.
+            TargetError: If the file does not exist and no size is given, has another size, is not a
+                regular file, is in use by another run, or its file system is too small for it.
         """
         name = os.path.realpath(path)
         notes: tuple[str, ...] = ()
@@ -86,14 +86,14 @@ class FileTarget:
                 _create(name, whole)
             sizes = (whole, size_bytes)
             if whole != size_bytes:
-                notes = (f"{path}: size rounded down to whole sectors: {whole} bytes",)
+                notes = (f"{path}: the size was rounded down to whole sectors: {whole} bytes",)
         elif not os.path.lexists(name):
             raise TargetError(f"{path}: no such file", hint="add a size to create it")
-        node = stat_node(Path(name))  # do not open devices: opening a watchdog starts it
+        node = stat_node(Path(name))  # do not open devices, because opening a watchdog starts it
         if node is not None and node.kind != "regular file":
             raise TargetError(
-                f"{path}: a {node.kind}, not a regular file",
-                hint="give block devices without the prefix file:",
+                f"{path} is a {node.kind}, not a regular file",
+                hint="omit the file: prefix for block devices",
             )
         check_place(system or System(), str(path), name)
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
@@ -110,7 +110,7 @@ class FileTarget:
 
     @property
     def backing(self) -> str:
-        """Identity of the file that persists across reboots and renumbered devices."""
+        """File identity that persists across reboots and renumbered devices."""
         return creation_id(self.fd)
 
     def _in_use(self, *, processes: bool = False) -> TargetError | None:
@@ -130,14 +130,14 @@ class FileTarget:
     def verify(self) -> None:
         """Raise TargetError if the path no longer leads to the opened file."""
         if path_id(self.path) != self._file:
-            raise TargetError(f"{self.path}: no longer the file that was opened")
+            raise TargetError(f"{self.path} is no longer the file that was opened")
 
     def close(self) -> None:
         """Store the time of the last write in the mark, and release the file."""
         if self.fd >= 0:
             if self._written:
                 _mark(self.fd, str(os.fstat(self.fd).st_mtime_ns))
-            os.close(self.fd)  # also releases the lock
+            os.close(self.fd)  # closing also releases the lock
             self.fd = -1
 
 
@@ -145,19 +145,19 @@ def _check(name: str, fd: int, sizes: tuple[int, ...]) -> None:
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode):
         raise TargetError(
-            f"{name}: not a regular file", hint="give block devices without the prefix file:"
+            f"{name} is not a regular file", hint="give block devices without the prefix file:"
         )
     if sizes and info.st_size not in sizes:
         raise TargetError(
-            f"{name}: exists with {info.st_size} bytes, not the requested {sizes[0]}",
-            hint="delete it, or leave the size out",
+            f"{name} exists with {info.st_size} bytes, not the requested {sizes[0]}",
+            hint="delete the file, or omit the size",
         )
     if info.st_size < _ALIGN:
-        raise TargetError(f"{name}: too small ({info.st_size} bytes)")
+        raise TargetError(f"{name} is too small ({info.st_size} bytes)")
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise TargetError(f"{name}: in use by another run") from error
+        raise TargetError(f"{name} is in use by another run") from error
 
 
 def _create(name: str, size_bytes: int) -> None:
@@ -174,7 +174,7 @@ def _create(name: str, size_bytes: int) -> None:
             _mark(fd, str(os.fstat(fd).st_mtime_ns))
         finally:
             os.close(fd)
-        os.link(temporary, name)  # unlike a rename, it does not replace an existing file
+        os.link(temporary, name)  # unlike a rename, a link does not replace an existing file
     except OverflowError:  # the size exceeds 64 bits
         raise TargetError(f"{name}: cannot be created with {units.size(size_bytes)}") from None
     except OSError as error:
@@ -185,10 +185,10 @@ def _create(name: str, size_bytes: int) -> None:
 
 
 def _mark(fd: int, state: str) -> None:
-    """Mark a file as written by a test: `state` is `_OPEN`, or the time of the last write.
+    """Mark a file as written by a test. `state` is `_OPEN`, or the time of the last write.
 
-    On a file system without room or extended attributes, the file remains unmarked and is rejected
-    later.
+    On a full file system or one that does not support extended attributes, the file remains
+    unmarked and is later rejected.
     """
     with contextlib.suppress(OSError):
         os.setxattr(fd, _MARK, f"{creation_id(fd)} {state}".encode())
@@ -207,24 +207,25 @@ def _holds_data(fd: int) -> bool:
     try:
         os.lseek(fd, 0, os.SEEK_DATA)
     except OSError as error:
-        return error.errno != errno.ENXIO  # ENXIO: nothing but a hole
+        return error.errno != errno.ENXIO  # ENXIO: the file is a single hole
     return True
 
 
 def _contents_refusal(system: System, name: str, fd: int) -> TargetError | None:
-    """Return the error for overwriting the contents; None if no data of others is lost."""
+    """Return the error for overwriting the contents; None if no user data is lost."""
     if not _holds_data(fd):
         return None
-    hint = "delete it, or name a new file and its size"
+    hint = "delete the file, or name a new file and its size"
     try:
         signatures = signatures_of(system, Path(name))
     except TargetError as error:
         return error
     if signatures:
-        return TargetError(f"{name}: not empty: {'; '.join(map(str, signatures))}", hint=hint)
+        return TargetError(f"{name} is not empty: {'; '.join(map(str, signatures))}", hint=hint)
     if not _is_marked(fd):
         return TargetError(
-            f"{name}: holds data that no test wrote (or that was written or copied since)",
+            f"{name} holds data that was not written by a test, or that was modified or copied "
+            f"since",
             hint=hint,
         )
     return None
@@ -232,20 +233,20 @@ def _contents_refusal(system: System, name: str, fd: int) -> TargetError | None:
 
 # -- file system of a test file --------------------------------------------------------------------
 
-# Kernel file systems: a write is a command to the kernel, or uses its memory.
+# Kernel file systems, where a write is a command to the kernel or uses its memory.
 _OF_THE_KERNEL = frozenset({
     "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "cpuset", "debugfs", "devpts",
     "devtmpfs", "efivarfs", "fusectl", "hugetlbfs", "mqueue", "nsfs", "proc", "pstore", "ramfs",
     "resctrl", "rpc_pipefs", "securityfs", "selinuxfs", "sysfs", "tracefs",
 })  # fmt: skip
 _IN_MEMORY = "tmpfs"
-_BLOCK = 512  # the unit of st_blocks
+_BLOCK = 512  # st_blocks unit in bytes
 
 
 def check_place(system: System, shown: str, name: str) -> None:
-    """Raise TargetError if a path with resolved links is on a kernel file system or below /dev.
+    """Raise TargetError if a resolved path is on a kernel file system or below /dev.
 
-    For a path that does not exist, its folder is checked.
+    If the path does not exist, its folder is checked instead.
     """
     above = name if os.path.lexists(name) else os.path.dirname(name)
     try:
@@ -259,11 +260,11 @@ def check_place(system: System, shown: str, name: str) -> None:
         where = f"on {kind}, a file system of the kernel"
     else:
         return
-    raise TargetError(f"{shown}: {where}", hint="name a file on the drive that is to be tested")
+    raise TargetError(f"{shown}: {where}", hint="name a file on the drive that you want to test")
 
 
 def check_room(shown: str, folder: str, size_bytes: int) -> None:
-    """Raise TargetError if the file system of `folder` has no room for `size_bytes`."""
+    """Raise TargetError if the file system of `folder` has less than `size_bytes` free."""
     try:
         volume = os.statvfs(folder)
     except OSError:
@@ -273,23 +274,23 @@ def check_room(shown: str, folder: str, size_bytes: int) -> None:
     if size_bytes > min(free, of_memory):
         what = "memory, where it would be," if of_memory < free else "its file system"
         raise TargetError(
-            f"{shown}: cannot be created with {units.size(size_bytes)}: {what} has "
+            f"{shown} cannot be created with {units.size(size_bytes)}: {what} has "
             f"{units.size(min(free, of_memory))} free",
-            hint="choose a smaller size, or free space",
+            hint="choose a smaller size, or free some space",
         )
 
 
 def room_refusal(name: str, fd: int) -> TargetError | None:
-    """Return the error for filling the holes of a file; None if there is room for them."""
+    """Return the error for filling a file's holes; None if the file system has enough space."""
     info, volume = os.fstat(fd), os.fstatvfs(fd)
     missing = info.st_size - info.st_blocks * _BLOCK
     free = volume.f_bavail * volume.f_frsize
     if missing <= free:
         return None
     return TargetError(
-        f"{name}: sparse: its holes need {units.size(missing)}, and its file system has "
+        f"{name} is sparse: its holes need {units.size(missing)}, but its file system has "
         f"{units.size(free)} free",
-        hint="free space, or name a smaller file",
+        hint="free some space, or name a smaller file",
     )
 
 
@@ -299,7 +300,7 @@ def _is_in_memory(folder: str) -> bool:
 
 
 def _free_memory() -> int:
-    """Return half of the available memory, which leaves enough for the machine."""
+    """Return half of the available memory, leaving enough for the machine."""
     for line in (read_text(System().proc / "meminfo") or "").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024 // 2

@@ -1,7 +1,8 @@
-"""Other devices that map the bytes of a disk: second paths, and other device mapper devices.
+"""Other devices that map a disk's bytes: second paths and other device mapper devices.
 
-Without multipath, a drive with two ports or on two networks is two disks to the kernel. Device
-mapper claims a lower device once for all of its devices, so two of them may map the same bytes.
+Without multipath, a drive that has two ports or is on two networks appears to the kernel as two
+disks. Device mapper claims a lower device once for all of its devices, so two device mapper devices
+may map the same bytes.
 """
 
 from __future__ import annotations
@@ -21,20 +22,22 @@ from writecliff.engines.blockdev.topology import (
 
 _TABLE_LINE = re.compile(r"^(?P<name>.+): \d+ (?P<length>\d+) (?P<kind>\S+) ?(?P<rest>.*)")
 _DEVICE_OFFSET = re.compile(r"(\d+:\d+) (\d+)")
-# Targets whose table lists each device with its first used sector.
+# Targets whose table lists each device and its first used sector.
 _WITH_OFFSET = frozenset({"linear", "striped", "crypt", "delay", "flakey", "dust"})
 
 
 def other_paths(system: System, disks: Sequence[BlockDevice]) -> tuple[BlockDevice, ...]:
-    """Return other disks of the kernel that are the same drives as `disks`.
+    """Return other kernel disks that are the same physical drives as `disks`.
 
-    They have the same world wide name, which the drive reports, and the same size.
+    Disks of the same physical drive have the same size and the same world wide name, which the
+    drive reports.
     """
     mine = {disk.number for disk in disks}
     wanted = {(name, disk.size_bytes) for disk in disks if (name := _world_wide_name(disk))}
     others = []
     for directory in sorted((system.sys / "block").iterdir()) if wanted else ():
-        number = read_text(directory / "dev")  # a hidden path of a multipath drive has none
+        # A multipath drive's hidden path has no device number.
+        number = read_text(directory / "dev")
         if number is None or parse_number(number) in mine:
             continue
         disk = device_by_number(system, parse_number(number), directory.name)
@@ -49,7 +52,7 @@ def _world_wide_name(disk: BlockDevice) -> str | None:
 
 @dataclass(frozen=True)
 class _Extent:
-    """Sectors of a lower device that a device mapper device maps; `end` None: up to its end."""
+    """Lower-device sectors that a dm device maps; `end` is None for the device's end."""
 
     device: DeviceNumber
     start: int
@@ -68,7 +71,7 @@ def mapped_twice(
 ) -> Iterator[tuple[BlockDevice, BlockDevice]]:
     """Yield pairs of a lower device and a dm device outside the stack that maps the same bytes.
 
-    `stack` is a target and every device below it.
+    `stack` consists of a target and every device below it.
     """
     members = {device.number for device in stack}
     ours = [device for device in stack if dm_name(device)]
@@ -90,7 +93,7 @@ def mapped_twice(
 
 
 def dm_name(device: BlockDevice) -> str | None:
-    """Return the name of a device mapper device; None for other devices."""
+    """Return a device mapper device's name; None for other devices."""
     return read_text(device.directory / "dm/name")
 
 
@@ -100,7 +103,7 @@ def _share(
     other: BlockDevice,
     lower: DeviceNumber,
 ) -> bool:
-    """Return True if two dm devices map common sectors of `lower`, or if that is unknown."""
+    """Return True if two dm devices map overlapping sectors of `lower`, or if that is unknown."""
     first, second = (tables.get(dm_name(device) or "", None) for device in (this, other))
     if first is None or second is None:
         return True
@@ -125,7 +128,7 @@ def _tables(system: System) -> dict[str, list[_Extent] | None]:
 
 def _extents(kind: str, length: int, rest: str) -> list[_Extent] | None:
     if kind in ("thin", "zero", "error"):
-        return []  # thin volumes do not share blocks of the pool
+        return []  # thin volumes do not share pool blocks
     if kind in _WITH_OFFSET:
         pairs = _DEVICE_OFFSET.findall(rest)
         starts = [(parse_number(number), int(offset)) for number, offset in pairs]

@@ -1,13 +1,13 @@
 """Permanent streams of SCSI drives.
 
-Since Linux 6.10 the disk driver sets the GROUP NUMBER field of WRITE commands to the lifetime hint
-of the write, limited to the number of permanent streams (`sd.c`, `sd_group_number`), if the drive
-supports reduced stream control. sysfs does not show these properties, so this module sends the
-kernel's queries again.
+Since Linux 6.10, the disk driver sets the GROUP NUMBER field of WRITE commands to the write's
+lifetime hint if the drive supports reduced stream control. The value is limited to the number of
+permanent streams (`sd.c`, `sd_group_number`). sysfs does not expose these properties, so this
+module repeats the kernel's queries.
 
-Sources: SBC-5 "Constrained Streams with Data Lifetimes": the I/O advice hints grouping mode page
-(0Ah, subpage 05h, ST_ENBLE), GET STREAM STATUS (PERM, RELATIVE LIFETIME), the block limits
-extension VPD page (B7h, RSCS).
+Sources: SBC-5 "Constrained Streams with Data Lifetimes" defines the I/O advice hints grouping mode
+    page (0Ah, subpage 05h, ST_ENBLE), GET STREAM STATUS (PERM, RELATIVE LIFETIME), and the block
+    limits extension VPD page (B7h, RSCS).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from writecliff.engines.blockdev.scsi_commands import (
 )
 
 KERNEL_SINCE = (6, 10)
-_HEADER, _DESCRIPTOR = 16, 16  # bytes, of the mode page and of each of its descriptors
+_HEADER, _DESCRIPTOR = 16, 16  # bytes of the mode page header and of each descriptor
 _ST_ENABLE = 0x04
-_GROUPS = 64  # a GROUP NUMBER has six bits
+_GROUPS = 64  # GROUP NUMBER is a six-bit field
 _PERMANENT = 0x80
 
 
 @dataclass(frozen=True)
 class PermanentStreams:
-    """Permanent streams of a drive."""
+    """Permanent streams of a SCSI drive."""
 
-    reduced_control: bool  # RSCS; without it the kernel sends group number 0
-    lifetimes: tuple[int, ...]  # relative lifetime of each stream, 0 to 63 (the longest)
+    reduced_control: bool  # RSCS; if it is not set, the kernel sends group number 0
+    lifetimes: tuple[int, ...]  # each stream's relative lifetime, 0 to 63 (the longest)
 
     @property
     def count(self) -> int:
@@ -42,17 +42,17 @@ class PermanentStreams:
 
     @property
     def steered(self) -> int:
-        """Number of streams that write hints reach."""
+        """Number of streams that write hints can select."""
         return self.count if self.reduced_control else 0
 
 
 def read_streams(send: ScsiCommand, path: Path) -> PermanentStreams:
-    """Read the permanent streams of a drive, without changing anything."""
+    """Read a drive's permanent streams and change nothing."""
     page = mode_page(send, path, 0x0A, 0x05, _HEADER + _GROUPS * _DESCRIPTOR + 8)
     lifetimes = []
     for stream, start in enumerate(range(_HEADER, len(page) - _DESCRIPTOR + 1, _DESCRIPTOR)):
         lifetime = _lifetime(send, path, stream) if page[start] & _ST_ENABLE else None
-        if lifetime is None:  # as in the kernel: permanent streams have the lowest numbers
+        if lifetime is None:  # as in the kernel, permanent streams have the lowest numbers
             break
         lifetimes.append(lifetime)
     limits = vital_product_data(send, path, 0xB7)
@@ -61,7 +61,7 @@ def read_streams(send: ScsiCommand, path: Path) -> PermanentStreams:
 
 
 def _lifetime(send: ScsiCommand, path: Path, stream: int) -> int | None:
-    """Return the relative lifetime of a stream; None if it is not permanent."""
+    """Return a stream's relative lifetime; None if the stream is not permanent."""
     command = bytes([0x9E, 0x16, 0, 0, *stream.to_bytes(2, "big"), 0, 0, 0, 0, 0, 0, 0, 16, 0, 0])
     answer = send(path, command, 16)
     if not answer.ok or len(answer.data) < 16:

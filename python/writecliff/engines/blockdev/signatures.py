@@ -1,11 +1,12 @@
-"""Signatures on a device: partition tables, file systems, RAID, LVM, ZFS, LUKS members.
+"""Signatures on a device: partition tables, file systems, and RAID, LVM, ZFS and LUKS members.
 
-libblkid (`blkid -p`) detects the most formats. The table of magic numbers below is used if blkid is
-missing, and its longer magics in addition to blkid.
+libblkid (`blkid -p`) detects the most formats. The magic number table below is used if blkid is
+missing, and its longer magics supplement blkid.
 
-Offsets and magic values are those of the formats' headers (ext: superblock at 1024 + 0x38;
-XFS, LUKS, NTFS: first bytes; LVM2: label in one of the first four sectors; md: 1.x superblock at
-0, 4 KiB or 8 KiB before the end; ZFS: uberblocks in the label's second half).
+Offsets and magic values come from the format headers. For ext, the superblock is at 1024 + 0x38;
+XFS, LUKS and NTFS use the first bytes; LVM2 has a label in one of the first four sectors; md has
+its 1.x superblock at 0, 4 KiB or 8 KiB before the end; and ZFS has uberblocks in the label's second
+half.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ ACCESS_HINT = "run writecliff as root or as a member of the group 'disk'"
 
 @dataclass(frozen=True)
 class Signature:
-    """A signature on a device."""
+    """A data signature on a device."""
 
-    device: str  # path of the node
+    device: str  # device node path
     kind: str  # "partition table", "filesystem", "raid", "crypto", "other"
     name: str  # "dos", "gpt", "ext4", "LVM2_member", ...
 
     def __str__(self) -> str:
-        """Return the signature as "ext4 filesystem on /dev/sda"."""
+        """Return the signature as text: "ext4 filesystem on /dev/sda"."""
         return f"{self.name} {self.kind} on {self.device}"
 
 
@@ -40,14 +41,14 @@ class Signature:
 class _Magic:
     kind: str
     name: str
-    offset: int  # negative: from the end of the device
+    offset: int  # negative offsets count from the device's end
     value: bytes
 
 
 _MAGICS: tuple[_Magic, ...] = (
     _Magic("partition table", "gpt", 512, b"EFI PART"),
     _Magic("partition table", "gpt", 4 * KIB, b"EFI PART"),  # 4 KiB logical sectors
-    _Magic("partition table", "gpt", -512, b"EFI PART"),  # the backup header
+    _Magic("partition table", "gpt", -512, b"EFI PART"),  # backup header
     _Magic("partition table", "gpt", -4 * KIB, b"EFI PART"),
     _Magic("partition table", "dos", 510, b"\x55\xaa"),
     _Magic("filesystem", "ext2/3/4", 1080, b"\x53\xef"),
@@ -79,7 +80,7 @@ _TAIL_BYTES = 256 * KIB
 
 
 def magic_signatures(fd: int, device: str) -> tuple[Signature, ...]:
-    """Search an open device or file for the magics of the table, in its first and last 256 KiB."""
+    """Search an open device or file for known magics in its first and last 256 KiB."""
     size = os.lseek(fd, 0, os.SEEK_END)
     head = os.pread(fd, min(size, _HEAD_BYTES), 0)
     tail_start = max(0, size - _TAIL_BYTES)
@@ -98,7 +99,7 @@ def magic_signatures(fd: int, device: str) -> tuple[Signature, ...]:
 
 
 def _has_zfs_uberblock(head: bytes) -> bool:
-    """Return True if the ring of the first ZFS label has an uberblock of either byte order."""
+    """Return True if the first ZFS label's ring contains an uberblock in either byte order."""
     return any(head[offset : offset + 8] in _ZFS_UBERBLOCKS for offset in range(*_ZFS_RING, KIB))
 
 
@@ -106,18 +107,18 @@ def blkid_signatures(system: System, device: Path) -> tuple[Signature, ...] | No
     """Return the signatures that libblkid finds on the device; None if blkid is not installed.
 
     Raises:
-        TargetError: blkid failed, so the device does not count as empty.
+        TargetError: If blkid failed; the device then does not count as empty.
     """
     answer = system.run(["blkid", "-p", "-o", "export", str(device)])
     if answer.absent:
         return None
-    if answer.returncode == 2:  # documented: nothing found
+    if answer.returncode == 2:  # documented exit status: nothing found
         return ()
     if answer.returncode == 8:
         return (Signature(str(device), "other", "several contradicting signatures"),)
     if not answer.ok:
         raise TargetError(
-            f"{device}: cannot determine its contents: blkid: {answer.message}",
+            f"{device}: blkid cannot determine the contents: {answer.message}",
             hint="see `blkid -p` and `dmesg`; until blkid succeeds, the device counts as not empty",
         )
     tags = dict(line.split("=", 1) for line in answer.stdout.splitlines() if "=" in line)
@@ -131,7 +132,7 @@ def blkid_signatures(system: System, device: Path) -> tuple[Signature, ...] | No
 
 
 def signatures_of(system: System, device: Path) -> tuple[Signature, ...]:
-    """Return all signatures on a device node, from libblkid and from the table of magics."""
+    """Return all signatures on a device node, from libblkid and the magic number table."""
     try:
         fd = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -140,11 +141,11 @@ def signatures_of(system: System, device: Path) -> tuple[Signature, ...]:
             os.close(fd)
     except OSError as error:
         hint = ACCESS_HINT if error.errno == errno.EACCES else None
-        raise TargetError(f"{device}: cannot be read: {error.strerror}", hint=hint) from error
+        raise TargetError(f"{device} cannot be read: {error.strerror}", hint=hint) from error
     from_blkid = blkid_signatures(system, device)
     if from_blkid is None:
         return by_magic
-    # Two-byte magics also occur in the random data of tests; blkid checks such formats thoroughly.
+    # Two-byte magics also occur in random test data; blkid checks such formats thoroughly.
     kinds = {signature.kind for signature in from_blkid}
     extra = [s for s in by_magic if s.kind not in kinds and s.name not in _WEAK_NAMES]
     return (*from_blkid, *extra)

@@ -1,7 +1,7 @@
-"""Execution of system tools that send commands to drives: nvme, smartctl, hdparm, blkid, sg_*.
+"""Execution of system tools that send drive commands: nvme, smartctl, hdparm, blkid, sg_*.
 
-A `Runner` does not use a shell, has a time limit and does not raise if a tool is missing or fails.
-It is always a parameter, so that tests can replay recorded output.
+A `Runner` uses no shell, enforces a time limit, and does not raise an error if a tool is missing or
+fails. The runner is always a parameter, so that tests can replay recorded output.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _KILL_GRACE_S = 1.0
 
 @dataclass(frozen=True)
 class ToolResult:
-    """Result of a tool."""
+    """Result of running a tool."""
 
-    returncode: int  # 127: not installed, -1: timed out
+    returncode: int  # 127 if not installed, -1 if timed out
     stdout: str
     stderr: str = ""
     data: bytes = b""  # standard output as bytes
@@ -42,12 +42,12 @@ class ToolResult:
 
     @property
     def message(self) -> str:
-        """Last line of its output, for error messages."""
+        """Last line of the tool's output, for error messages."""
         lines = [line.strip() for line in (self.stderr or self.stdout).splitlines() if line.strip()]
         return lines[-1] if lines else f"exit status {self.returncode}"
 
     def json(self) -> dict[str, Any]:
-        """Return its output as a JSON object; an empty one if it is not valid."""
+        """Return the output as a JSON object, which is empty if the output is not valid JSON."""
         try:
             data = json.loads(self.stdout)
         except ValueError:
@@ -59,18 +59,18 @@ class Runner(Protocol):
     """Function that runs a tool."""
 
     def __call__(self, argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult:
-        """Run a tool with a time limit."""
+        """Run a tool, subject to a time limit."""
         ...
 
 
 def find_tool(name: str) -> str | None:
-    """Return the full path of a tool, also if only root's PATH has it; None if missing."""
+    """Return a tool's full path, searching root's PATH too; None if it is missing."""
     path = os.environ.get("PATH", "")
     return shutil.which(name, path=os.pathsep.join([path, *_EXTRA_PATH]))
 
 
 def run_tool(argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult:
-    """Run a tool to its end with a neutral locale and without standard input."""
+    """Run a tool to completion in a neutral locale and with no standard input."""
     program = find_tool(argv[0])
     if program is None:
         return ToolResult(ABSENT, "", f"{argv[0]} is not installed")

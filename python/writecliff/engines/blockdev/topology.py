@@ -1,7 +1,6 @@
-"""Block devices of the kernel: whole disks, partitions, holders, slaves.
+"""Kernel block devices: whole disks, partitions, holders and slaves.
 
-The roots of /sys, /proc and /dev are parameters of `System`, so that tests can use a simulated
-machine.
+The roots of /sys, /proc and /dev are parameters of `System`, so that tests can simulate a machine.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from writecliff.engines.blockdev.scsi_commands import ScsiCommand, send_command
 from writecliff.engines.blockdev.tools import Runner, run_tool
 from writecliff.errors import TargetError
 
-SECTOR = 512  # unit of all sizes in sysfs, independent of the drive's sector size
+SECTOR = 512  # bytes per sector in sysfs sizes, independent of the drive's sector size
 _LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # linux/loop.h
 
 DeviceNumber = tuple[int, int]
@@ -27,7 +26,7 @@ DeviceNumber = tuple[int, int]
 
 @dataclass(frozen=True)
 class Node:
-    """Kind and device number of the file at a path."""
+    """File type and device number at a path."""
 
     is_block: bool
     number: DeviceNumber
@@ -35,7 +34,7 @@ class Node:
 
 
 def stat_node(path: Path) -> Node | None:
-    """Return the kind of the file at `path` without opening it; None if it does not exist."""
+    """Return the type of the file at `path` without opening it; None if it does not exist."""
     try:
         info = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -54,14 +53,14 @@ def stat_node(path: Path) -> Node | None:
 
 @dataclass(frozen=True)
 class LoopStatus:
-    """Backing of a loop device: a file (device of its file system, inode) or a device."""
+    """A loop device's backing: a file (file system device, inode) or a device."""
 
     file: tuple[DeviceNumber, int]
     device: DeviceNumber | None
 
 
 def loop_status(node: Path) -> LoopStatus | None:
-    """Read the backing of a loop device; None if it cannot be opened or is detached."""
+    """Read a loop device's backing; None if it cannot be opened or is detached."""
     info = array.array("Q", bytes(_LOOP_INFO64_BYTES))
     try:
         fd = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -78,7 +77,7 @@ def loop_status(node: Path) -> LoopStatus | None:
 
 @dataclass(frozen=True)
 class System:
-    """Directories, tools and ioctls of a machine; the defaults are this machine."""
+    """A machine's directories, tools and ioctls; the defaults describe this machine."""
 
     sys: Path = Path("/sys")
     proc: Path = Path("/proc")
@@ -92,7 +91,8 @@ class System:
 def number_at(system: System, path: str) -> DeviceNumber | None:
     """Return the number of the block device at an absolute path.
 
-    None if there is none or it cannot be reached, for example on a mount whose server is down.
+    Returns: `None` if there is no device or it cannot be reached, for example on a mount whose
+        server is down.
     """
     if not path.startswith("/"):
         return None
@@ -104,7 +104,7 @@ def number_at(system: System, path: str) -> DeviceNumber | None:
 
 
 def read_text(path: Path) -> str | None:
-    """Return the stripped contents of a sysfs file; None if it is missing, unreadable or empty."""
+    """Return a sysfs file's stripped contents; None if it is missing, unreadable or empty."""
     try:
         return path.read_text(errors="replace").strip(" \t\n\0") or None
     except OSError:
@@ -146,35 +146,35 @@ class BlockDevice:
 
     @property
     def size_bytes(self) -> int:
-        """Current size; 0 if the kernel does not report it."""
+        """Current size in bytes; 0 if the kernel does not report it."""
         return (read_int(self.directory / "size") or 0) * SECTOR
 
     @property
     def read_only(self) -> bool:
-        """True if the kernel rejects writes."""
+        """True if the kernel rejects writes to the device."""
         return read_int(self.directory / "ro") == 1
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """Kernel names of the md, dm, bcache... devices above this device."""
+        """Kernel names of the md, dm, bcache and other devices that use this device."""
         return _listing(self.directory / "holders")
 
     @property
     def slaves(self) -> tuple[str, ...]:
-        """Kernel names of the devices below this device."""
+        """Kernel names of the devices that this device uses."""
         return _listing(self.directory / "slaves")
 
     @property
     def whole_directory(self) -> Path:
-        """Directory of the whole disk in sysfs."""
+        """The whole disk's sysfs directory."""
         return self.directory.parent if self.is_partition else self.directory
 
     def node(self, system: System) -> Path:
-        """Return the path of the device node; the kernel writes `/` in a name as `!`."""
+        """Return the device node's path; the kernel writes `/` in a name as `!`."""
         return system.dev / self.name.replace("!", "/")
 
     def partitions(self) -> tuple[BlockDevice, ...]:
-        """Return the partitions of a whole disk, by start on the disk."""
+        """Return a whole disk's partitions, ordered by start position."""
         if self.is_partition:
             return ()
         parts: list[tuple[int, BlockDevice]] = []
@@ -191,11 +191,11 @@ class BlockDevice:
 
 
 def device_at(system: System, path: Path, shown: str = "") -> BlockDevice:
-    """Return the block device at `path`; errors name it `shown`.
+    """Return the block device at `path`, which errors call `shown`.
 
     Raises:
-        TargetError: The path does not exist, is not a block device, or has a device number that the
-            kernel does not have.
+        TargetError: If the path does not exist, is not a block device, or has a device number
+            unknown to the kernel.
     """
     node = system.stat_node(path)
     name = shown or str(path)
@@ -205,8 +205,8 @@ def device_at(system: System, path: Path, shown: str = "") -> BlockDevice:
         disks = _disks_behind(system, node) if node.kind == "character device" else ()
         hint = f"name its block device {' or '.join(disks)}" if disks else _NAME_ONE
         if node.kind == "regular file":
-            hint = f"for a file write file:{name}"
-        raise TargetError(f"{name}: a {node.kind}, not a block device", hint=hint)
+            hint = f"to test a file, write file:{name}"
+        raise TargetError(f"{name} is a {node.kind}, not a block device", hint=hint)
     return device_by_number(system, node.number, name)
 
 
@@ -221,9 +221,9 @@ def _absent_hint(system: System, name: str) -> str:
 
 
 def _disks_behind(system: System, node: Node) -> tuple[str, ...]:
-    """Return the block devices of a drive's character device (/dev/ng0n1, /dev/sg0).
+    """Return the block devices behind a drive's character device (/dev/ng0n1, /dev/sg0).
 
-    A controller (/dev/nvme0) has a block device for each namespace.
+    A controller (/dev/nvme0) has one block device per namespace.
     """
     directory = (system.sys / "dev/char" / f"{node.number[0]}:{node.number[1]}").resolve()
     name = directory.name
@@ -239,31 +239,33 @@ def _disks_behind(system: System, node: Node) -> tuple[str, ...]:
 
 
 def device_by_number(system: System, number: DeviceNumber, label: str = "") -> BlockDevice:
-    """Return the block device with this number, from /sys/dev/block."""
+    """Return the block device that has this number, from /sys/dev/block."""
     link = system.sys / "dev" / "block" / f"{number[0]}:{number[1]}"
     directory = link.resolve()
     if not directory.is_dir():
         raise TargetError(
             f"{label or link.name}: the kernel has no device {link.name}",
-            hint="the drive was removed, or the node was created manually: delete the node",
+            hint="the drive was removed, or the node was created manually; delete the node",
         )
     whole = directory.parent.name if (directory / "partition").exists() else directory.name
     return BlockDevice(directory.name, number, directory, whole)
 
 
 def whole_disk(system: System, device: BlockDevice) -> BlockDevice:
-    """Return the whole disk of a partition; a whole disk itself."""
+    """Return a partition's whole disk; a whole disk is returned as it is."""
     if not device.is_partition:
         return device
     number = read_text(device.whole_directory / "dev")
     if number is None:
-        raise TargetError(f"{device.name}: its whole disk {device.whole_name} is not in sysfs")
+        raise TargetError(
+            f"{device.name}: its whole disk {device.whole_name} is missing from sysfs"
+        )
     return device_by_number(system, parse_number(number), device.whole_name)
 
 
 @dataclass(frozen=True)
 class Label:
-    """Vendor, model, serial number and firmware of a drive; None if unknown."""
+    """Vendor, model, serial number and firmware of a drive; unknown fields are `None`."""
 
     vendor: str | None
     model: str | None
@@ -272,7 +274,7 @@ class Label:
 
 
 def _scsi_serial(device: Path) -> str | None:
-    """Return the unit serial number of the cached VPD page 80h, after its 4 bytes of header."""
+    """Return the unit serial number in the cached VPD page 80h, after its 4-byte header."""
     try:
         page = (device / "vpd_pg80").read_bytes()
     except OSError:
@@ -282,9 +284,10 @@ def _scsi_serial(device: Path) -> str | None:
 
 
 def label_of(disk: BlockDevice) -> Label:
-    """Return the label of a whole disk from sysfs: NVMe, SCSI/SATA, virtio and MMC.
+    """Return a whole disk's label from sysfs. NVMe, SCSI/SATA, virtio and MMC disks are supported.
 
-    Reliable for the protection, because it runs no tool and sends no command to the drive.
+    The protection checks can rely on the label, because no tool is run and no command is sent to
+    the drive.
     """
     device = disk.directory / "device"
     serial = (
@@ -293,5 +296,5 @@ def label_of(disk: BlockDevice) -> Label:
     firmware = read_text(device / "firmware_rev") or read_text(device / "rev")
     vendor = read_text(device / "vendor")
     if vendor is not None and (vendor == "ATA" or vendor.startswith("0x")):
-        vendor = None  # libata's placeholder or a PCI number
+        vendor = None  # libata's placeholder name or a PCI ID
     return Label(vendor, read_text(device / "model"), serial, firmware)

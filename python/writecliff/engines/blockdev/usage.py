@@ -1,7 +1,8 @@
-"""Detection of users of a block device or file: mounts, swap, holders, loop devices, processes.
+"""Detection of users of a block device or file: mounts, swap, holders, loop devices and processes.
 
-This includes mounts of all mount namespaces, and uses through another path to the same drive. A
-`Use` is a reason not to write; an empty result means that nothing on this machine uses the target.
+Detection covers the mounts of all mount namespaces, and uses through another path to the same
+drive. A `Use` is a reason not to write. An empty result means that nothing on this machine uses the
+target.
 """
 
 from __future__ import annotations
@@ -31,30 +32,30 @@ from writecliff.errors import TargetError
 
 UseKind = Literal["root", "mount", "swap", "holder", "loop", "export", "process"]
 
-# udev opens a device for some milliseconds after every close, which is not a use of the drive.
+# udev opens a device for a few milliseconds after every close, which does not count as a use.
 _PROCESS_SETTLE_S = 2.0
 _PROCESS_POLL_S = 0.1
 
 
 @dataclass(frozen=True)
 class Use:
-    """A use of a device or file that forbids to write to it."""
+    """A use of a device or file that forbids writing to it."""
 
     kind: UseKind
-    device: str  # kernel name of the disk or partition, or path of the file
+    device: str  # kernel name of the disk or partition, or the file's path
     detail: str
 
     def __str__(self) -> str:
-        """Return a sentence, as "sda1 is mounted at /"."""
+        """Return the use as a sentence: "sda1 is mounted at /"."""
         return f"{self.device} {self.detail}"
 
 
 @dataclass(frozen=True)
 class _Targets:
-    """Devices and files whose users are searched, with their names in errors.
+    """Devices and files to search for users, including their names in errors.
 
-    `mapped` are the ranges of files and devices that are written through loop devices (or, for a
-    file, directly). `claimed` are devices that the kernel reserves for a device above them: only
+    `mapped` lists the file and device ranges that are written through loop devices (or, for a file,
+    directly). `claimed` lists devices that the kernel reserves for a device above them, where only
     processes that write to them matter.
     """
 
@@ -75,7 +76,7 @@ class _Targets:
         return self._file(file_id(info))
 
     def claimed_of(self, info: os.stat_result) -> str | None:
-        """Return the name of a claimed device that is open; None for other files."""
+        """Return the name of an open claimed device; None for other files."""
         if not stat.S_ISBLK(info.st_mode):
             return None
         return self.claimed.get((os.major(info.st_rdev), os.minor(info.st_rdev)))
@@ -84,7 +85,7 @@ class _Targets:
         return next((loop.path for loop in self.mapped if file and loop.file == file), None)
 
     def uses(self, *, processes: bool) -> Iterator[Use]:
-        """Yield all uses; without `processes`, open files of processes are not searched."""
+        """Yield all uses; without `processes`, the open files of processes are not searched."""
         for mount in sorted(all_mounts(self.system), key=lambda mount: mount.mount_point):
             name = self.devices.get(mount.number) or self.at(mount.source)
             if name is not None:
@@ -128,9 +129,9 @@ class _Targets:
 
 
 def neighbours(system: System, disk: BlockDevice) -> tuple[BlockDevice, ...]:
-    """Return other devices whose users a write to the disk would harm, with partitions.
+    """Return other devices, including partitions, whose users a write to the disk would harm.
 
-    These are devices behind loop devices, and other paths to the same drive.
+    These devices are the backing devices of loop devices, and other paths to the same drive.
     """
     beneath = below(system, disk)
     return (*beneath.devices, *_other_paths(system, beneath))
@@ -145,7 +146,8 @@ def _other_paths(system: System, beneath: Below) -> tuple[BlockDevice, ...]:
 def uses_of(system: System, disk: BlockDevice, *, processes: bool = True) -> tuple[Use, ...]:
     """Return all uses of the disk, its partitions and its neighbours.
 
-    Without `processes`, open files of other processes are not searched; this takes the longest.
+    Without `processes`, the open files of other processes, whose search takes longest, are not
+    searched.
     """
     beneath = below(system, disk)
     family = {member.number: member for member in (disk, *disk.partitions(), *beneath.devices)}
@@ -185,7 +187,7 @@ def _kernel_uses(
 def file_uses(
     system: System, file: FileId, name: str, *, processes: bool = True
 ) -> tuple[Use, ...]:
-    """Return all uses of a regular file that a write to it would harm."""
+    """Return all uses of a regular file that writing to it would harm."""
     whole = Loop("", (0, 0), name, file, None, 0, sys.maxsize)
     return tuple(_Targets(system, {}, [whole]).uses(processes=processes))
 
@@ -202,9 +204,9 @@ FREE_HINTS: Mapping[UseKind, str] = {
 
 
 def in_use(path: str, uses: Sequence[Use]) -> TargetError:
-    """Return the error for a target with these uses."""
+    """Return the error for a target that has these uses."""
     more = f" (and {len(uses) - 1} more)" if len(uses) > 1 else ""
-    return TargetError(f"{path}: in use: {uses[0]}{more}", hint=FREE_HINTS[uses[0].kind])
+    return TargetError(f"{path} is in use: {uses[0]}{more}", hint=FREE_HINTS[uses[0].kind])
 
 
 # -- processes that use a disk ---------------------------------------------------------------------
@@ -218,7 +220,7 @@ _FLAGS = re.compile(r"^flags:\s*([0-7]+)", re.MULTILINE)
 class Opener:
     """Another process that has a target open."""
 
-    name: str  # of the target
+    name: str  # target name
     pid: str
     comm: str
 
@@ -226,8 +228,8 @@ class Opener:
 def openers(proc: Path, name_of: NameOf, written_name_of: NameOf) -> list[Opener]:
     """Return the other processes that have a target open or mapped.
 
-    `name_of` returns the name of a target, `written_name_of` that of a target whose open files
-    matter only if they are open for writing.
+    `name_of` returns a target's name. `written_name_of` returns the name of a target whose open
+    files matter only if they are open for writing.
     """
     processes = []
     mapped: set[tuple[str, str]] = set()  # most processes map the same libraries
@@ -246,7 +248,7 @@ def _opened(directory: Path, name_of: NameOf, written_name_of: NameOf) -> Iterat
     try:
         descriptors = list((directory / "fd").iterdir())
     except OSError:
-        return  # the process ended, or belongs to another user
+        return  # the process exited, or belongs to another user
     for descriptor in descriptors:
         try:
             info = descriptor.stat()
@@ -265,7 +267,7 @@ def _for_writing(directory: Path, descriptor: str) -> bool:
 
 
 def _mapped(directory: Path, name_of: NameOf, seen: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield the targets that the process maps; `seen` are files known not to be targets."""
+    """Yield the targets that the process maps; `seen` holds files known not to be targets."""
     for line in (read_text(directory / "maps") or "").splitlines():
         addresses, _, _, device, inode, *path = line.split(maxsplit=5)
         if not path or inode == "0" or (device, inode) in seen:
@@ -284,25 +286,25 @@ def _mapped(directory: Path, name_of: NameOf, seen: set[tuple[str, str]]) -> Ite
 
 # Kernel users of a device that are not listed among its holders.
 #
-# * bcache registers a device before (or without) building one on it.
-# * btrfs and bcachefs mount several devices, of which mountinfo names only one.
+# * bcache registers a device before building a bcache device on it, or without ever doing so.
+# * btrfs and bcachefs mount several devices, but mountinfo names only one of them.
 # * The kernel's NVMe and SCSI targets export devices and files to other machines. The NVMe target
-#   does not claim them.
+#   does not claim the devices that it exports.
 
 _FILE_SYSTEMS = (("btrfs", "devices/{name}"), ("bcachefs", "dev-*/block"))
 
 
 def bcache_use(device: BlockDevice) -> str | None:
-    """Return the use of the device by bcache; None if there is none."""
+    """Return bcache's use of the device; None if bcache does not use it."""
     if not (device.directory / "bcache").is_dir() or device.holders:
         return None
     return "is registered with bcache"
 
 
 def file_system_use(system: System, device: BlockDevice) -> str | None:
-    """Return the use of the device by a mounted file system of several devices; None: no use.
+    """Return the use of the device by a mounted multi-device file system; None if unused.
 
-    These directories exist in sysfs only while the file system is mounted.
+    The file system's sysfs directories exist only while it is mounted.
     """
     for kind, pattern in _FILE_SYSTEMS:
         for member in (system.sys / "fs" / kind).glob(f"*/{pattern.format(name=device.name)}"):
@@ -313,7 +315,7 @@ def file_system_use(system: System, device: BlockDevice) -> str | None:
 
 
 def exports(system: System) -> Iterator[tuple[str, str]]:
-    """Yield the path and the exported name of each device or file that this kernel exports."""
+    """Yield the path and exported name of each device or file that this kernel exports."""
     config = system.sys / "kernel/config"
     for path in sorted(config.glob("nvmet/subsystems/*/namespaces/*/device_path")):
         exported = read_text(path)

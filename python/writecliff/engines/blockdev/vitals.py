@@ -1,13 +1,13 @@
-"""Health of a drive: temperature, throttling, errors, link.
+"""Drive health: temperature, throttling, errors and link.
 
-`read_vitals` is fast enough to call before and after every step; `health_report` is for the start
-and end of a run. Sources: the NVMe SMART log (NVMe Base Specification, log 02h), ATA device
-statistics and attributes and SCSI log pages through smartctl, hwmon (nvme, drivetemp) for the
-temperature if no tool is installed, PCIe error counters and SCSI time-outs in sysfs. `MARKS` are
-counters that only increase; an increase during a step is reported as a disturbance.
+`read_vitals` is fast enough to call before and after every step. `health_report` is meant for the
+start and end of a run. Sources are the NVMe SMART log (NVMe Base Specification, log 02h), and ATA
+device statistics, attributes and SCSI log pages through smartctl. hwmon (nvme, drivetemp) provides
+the temperature if no tool is installed, and sysfs provides PCIe error counters and SCSI timeouts.
+`MARKS` lists counters that only increase. An increase during a step is reported as a disturbance.
 
-The entries of the NVMe error log and SCSI `ioerr_cnt` are not used, because commands of the tools
-increase them on drives that do not support these commands.
+NVMe error log entries and SCSI `ioerr_cnt` are not used, because commands of the tools increase
+them on drives that do not support these commands.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from writecliff.engines.data_placement_status import DataPlacementStatus
 _KELVIN = 273
 _HEALTH_COUNTERS = ("percentage_used", "host_write_bytes", "host_read_bytes", "nand_write_bytes")
 
-# name of a counter -> text for an increase by {n}
+# counter name -> text for an increase by {n}
 MARKS = {
     "warning_temp_time": "the drive was {n} min above its warning temperature",
     "critical_comp_time": "the drive was {n} min above its critical temperature",
@@ -59,15 +59,15 @@ MARKS = {
 
 @dataclass(frozen=True)
 class Vitals:
-    """A reading of a drive's counters and state."""
+    """A sample of a drive's counters and state."""
 
     counters: Counters = field(default_factory=Counters)
     temperature_c: float | None = None
-    limit_c: float | None = None  # upper limit that the drive reports
-    marks: Mapping[str, int] = field(default_factory=dict)  # counters of `MARKS` that it has
+    limit_c: float | None = None  # upper temperature limit that the drive reports
+    marks: Mapping[str, int] = field(default_factory=dict)  # counters of `MARKS` that the drive has
     link: str | None = None
-    media_source: str | None = None  # log with the bytes written to flash
-    data_placement: DataPlacementStatus | None = None  # drives with FDP or streams
+    media_source: str | None = None  # log that provides the bytes written to flash
+    data_placement: DataPlacementStatus | None = None  # set for drives that have FDP or streams
 
 
 def _speaks_smart(disk: BlockDevice) -> bool:
@@ -77,10 +77,10 @@ def _speaks_smart(disk: BlockDevice) -> bool:
 def read_vitals(
     system: System, disk: BlockDevice, path: str, drive: NvmeDrive | None = None
 ) -> Vitals:
-    """Read a drive; all values are unknown for virtual devices (loop, virtio).
+    """Read a drive's vitals; all values of virtual devices (loop, virtio) are unknown.
 
-    Reading the temperature sends a command to NVMe and SATA drives; during a measurement, use
-    `read_under_load`. If `drive` is given, its cached constant properties are reused.
+    On NVMe and SATA drives, reading the temperature sends a command. Use `read_under_load` during a
+    measurement. If `drive` is given, its cached constant properties are reused.
     """
     if is_nvme(disk):
         drive = drive or NvmeDrive(system, disk)
@@ -98,7 +98,7 @@ def read_vitals(
 
 
 def _nvme_vitals(drive: NvmeDrive, log: Mapping[str, Any]) -> Vitals:
-    """Return a reading of a drive with this SMART log."""
+    """Return the vitals of a drive that has this SMART log."""
     disk = drive.disk
     placement = fdp.read_status(drive) or streams.read_status(drive)
     media = nvme_media_writes(drive, log, placement)
@@ -126,10 +126,11 @@ def _sector_bytes(disk: BlockDevice) -> int:
 def read_under_load(
     system: System, disk: BlockDevice, path: str, drive: NvmeDrive | None = None
 ) -> Vitals:
-    """Read a drive under load.
+    """Read a drive's vitals under load.
 
-    NVMe drives have a separate admin queue. ATA drives drain their queue for each SMART command, so
-    only the kernel's counters are read of ATA and SCSI drives, which may be ATA behind an adapter.
+    NVMe drives have a separate admin queue. ATA drives drain their queue for each SMART command. On
+    ATA drives, and on SCSI drives, which may be ATA drives behind an adapter, only the kernel's
+    counters are read.
     """
     if is_nvme(disk):
         return read_vitals(system, disk, path, drive)
@@ -137,7 +138,7 @@ def read_under_load(
 
 
 def _nvme_temperature(log: Mapping[str, object]) -> float | None:
-    """Return the temperature in °C; nvme-cli prints kelvin, as the log has, smartctl °C."""
+    """Return the temperature in °C, converting the kelvin that nvme-cli prints."""
     value = integer(log.get("temperature"))
     if value is None:
         return None
@@ -145,7 +146,7 @@ def _nvme_temperature(log: Mapping[str, object]) -> float | None:
 
 
 def _hwmon(disk: BlockDevice) -> tuple[float | None, float | None]:
-    """Return (temperature, limit) of the drive's sensor in °C."""
+    """Return the drive sensor's (temperature, limit) in °C."""
     for pattern in ("hwmon*", "hwmon/hwmon*"):
         for sensor in sorted(_device(disk).glob(pattern)):
             value = read_int(sensor / "temp1_input")
@@ -156,7 +157,7 @@ def _hwmon(disk: BlockDevice) -> tuple[float | None, float | None]:
 
 
 def _device(disk: BlockDevice) -> Path:
-    """Return the sysfs directory of the drive; for NVMe its first live controller."""
+    """Return the drive's sysfs directory; for NVMe, that of its first live controller."""
     return controllers_of(disk)[0].directory if is_nvme(disk) else disk.directory / "device"
 
 
@@ -172,23 +173,24 @@ def _kernel_marks(disk: BlockDevice) -> Iterator[tuple[str, int]]:
 
 
 def _link(disk: BlockDevice) -> str | None:
-    """Return the current speed and width of the PCIe link, as "16.0 GT/s PCIe x4"."""
+    """Return the PCIe link's current speed and width, for example "16.0 GT/s PCIe x4"."""
     link = pcie_link(_device(disk) / "device")
     return None if link is None else str(link)
 
 
 def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any] | None:
-    """Return SMART data as plain values, for a run's manifest; None if none can be read.
+    """Return SMART data as plain values for a run's manifest; None if none can be read.
 
     Keys: "source", "passed", "temperature_c", "power_on_hours", "power_cycles", "firmware",
-    "percentage_used", "host_write_bytes", "host_read_bytes", "nand_write_bytes",
-    "nand_write_source" (the log that counts them), "marks", and "attributes" (the drive's own list:
-    ATA attributes or a SAS drive's error counters as smartctl prints them, or the NVMe log by the
-    names of nvme-cli).
+        "percentage_used", "host_write_bytes", "host_read_bytes", "nand_write_bytes",
+        "nand_write_source" (the log that counts the NAND writes), "marks", and "attributes" (the
+        drive's native list:
+    ATA attributes or SAS error counters as printed by smartctl, or the NVMe log under nvme-cli's
+    field names).
     """
     if not _speaks_smart(disk):
         return None
-    # -a, not -x: some drives reject the logs that -x requests.
+    # -a instead of -x, because some drives reject the logs that -x requests
     answer = system.run(["smartctl", "-j", "-a", path]).json()
     nvme: Mapping[str, Any] = {}
     if is_nvme(disk):
@@ -216,15 +218,15 @@ def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any
 
 
 def _without_warning(log: Mapping[str, Any]) -> bool | None:
-    """Return True if the Critical Warning field is 0, smartctl's criterion; None if unknown."""
+    """Return True if the Critical Warning field is 0 (smartctl's criterion); None if unknown."""
     warning = integer(log.get("critical_warning"))
     return None if warning is None else warning == 0
 
 
-# -- counters of an NVMe drive, from its SMART log -------------------------------------------------
+# -- NVMe drive counters from the SMART log -------------------------------------------------------
 
-# Sources: NVMe Base Specification (SMART log 02h: data units of 1000 x 512 bytes) and the logs that
-# `nvme.media` reads.
+# Sources: Sources: NVMe Base Specification (SMART log 02h: data units of 1000 x 512 bytes) and the
+# logs that `nvme.media` reads.
 
 NVME_DATA_UNIT = 512_000
 
@@ -245,10 +247,10 @@ def nvme_log(drive: NvmeDrive, path: str) -> Mapping[str, Any]:
 
 
 def nvme_counters(log: Mapping[str, object], media: MediaWrites | None) -> Counters:
-    """Return the counters of the SMART log; missing ones are None.
+    """Return the SMART log's counters; missing counters are `None`.
 
-    If the log with the flash writes also counts host writes, both are taken from it, so that their
-    ratio covers the same flash in the same unit.
+    If the log that counts flash writes also counts host writes, both figures come from that log.
+    Their ratio then covers the same flash in the same unit.
     """
     used = integer(log.get("percentage_used", log.get("percent_used")))
     host = media.host_bytes if media is not None else None
@@ -265,9 +267,9 @@ def nvme_counters(log: Mapping[str, object], media: MediaWrites | None) -> Count
 def nvme_media_writes(
     drive: NvmeDrive, log: Mapping[str, Any], placement: DataPlacementStatus | None
 ) -> MediaWrites | None:
-    """Return the bytes written to flash from the drive's most precise log; None without a log.
+    """Return the bytes written to flash from the most precise log; None if no log counts them.
 
-    `log` is its SMART log, `placement` has its FDP statistics.
+    `log` is the drive's SMART log, and `placement` holds its FDP statistics.
     """
     try:
         counted = None if placement is None else placement.statistics
@@ -277,22 +279,24 @@ def nvme_media_writes(
         return None
 
 
-# -- SMART of ATA and SCSI disks -------------------------------------------------------------------
+# -- SMART data of ATA and SCSI disks -------------------------------------------------------------
 
-# Counters of SATA and SAS drives, from what smartctl prints as JSON.
+# SATA and SAS drive counters from smartctl's JSON output.
 #
-# SATA: the device statistics log (ACS-4 9.5: page 1, logical sectors; page 7, percentage used),
-# which has a unit, before the attributes of smartmontools' drive database, whose names have one in
-# most cases, because vendors reuse the numbers. An attribute whose unit the database does not give
-# (251 NAND_Writes) is not converted to bytes; it stays None. SAS: the error counter log pages
-# (SPC-5 7.3, SBC-4 6.4: bytes processed, which smartctl prints as 10^9) and the solid state media
-# log page (percentage used). No standard page counts what a drive writes to its flash.
+# SATA: the device statistics log (ACS-4 9.5: page 1, logical sectors; page 7, percentage used) has
+# defined units and takes precedence. The attributes of smartmontools' drive database come second,
+# because vendors reuse attribute numbers, but most names include a unit. An attribute whose unit is
+# missing from the database (251 NAND_Writes) is not converted to bytes, and its counter stays
+# `None`. SAS: the error counter log pages (SPC-5 7.3, SBC-4 6.4: bytes processed, which smartctl
+# prints in units of 10^9) and the solid state media log page (percentage used). No standard SAS log
+# page counts the bytes that a drive writes to its flash.
 
 SATA_LBA = 512
 _GIGABYTE = 10**9
 _UNIT_BYTES = {"1GIB": 1 << 30, "GIB": 1 << 30, "32MIB": 32 << 20, "MIB": 1 << 20}
 
-# Attribute id -> (field, names under which the id means it). Names end in their unit, if any.
+# Attribute ID -> (field, attribute names for which the ID has this meaning). Names end in their
+# unit, if any.
 _HOST_WRITES = re.compile(r"^(?:Total_LBAs_Written|Host_Writes(?:_(\w+))?|Lifetime_Writes_(GiB))$")
 _HOST_READS = re.compile(r"^(?:Total_LBAs_Read|Host_Reads(?:_(\w+))?|Lifetime_Reads_(GiB))$")
 _NAND_WRITES = re.compile(r"^NAND_Writes_(\w+)$")
@@ -300,7 +304,7 @@ _WEAR = re.compile(r"^(?:Wear_Leveling_Count|Media_Wearout_Indicator|SSD_Life_Le
 
 
 def integer(value: object) -> int | None:
-    """Return a count, or None; some versions of nvme-cli print 128-bit counters as text."""
+    """Return a count, or None; some nvme-cli versions print 128-bit counters as text."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int):
@@ -314,17 +318,17 @@ def integer(value: object) -> int | None:
 def disk_answer(run: Runner, path: str, *, ata: bool) -> Mapping[str, object]:
     """Run smartctl for a SATA or SAS drive.
 
-    The output has attributes and device statistics (SATA) or error counters and the solid state
-    media log (SAS), and the temperature.
+    The output contains attributes and device statistics (SATA) or error counters and the solid
+    state media log (SAS), plus the temperature.
     """
     logs = ("-l", "devstat") if ata else ("-l", "error", "-l", "ssd")
     return run(["smartctl", "-j", "-A", *logs, path]).json()
 
 
 def disk_counters(answer: Mapping[str, object], sector_bytes: int = SATA_LBA) -> Counters:
-    """Return the counters of a SATA or SAS drive; missing ones are None.
+    """Return a SATA or SAS drive's counters; missing counters are `None`.
 
-    Flash writes of 0 despite host writes also count as missing.
+    A flash write count of 0 despite host writes also counts as missing.
     """
     counted = _by_attributes(answer) | _by_statistics(answer, sector_bytes) | _by_log_pages(answer)
     if not counted.get("nand_write_bytes") and counted.get("host_write_bytes"):
@@ -333,13 +337,13 @@ def disk_counters(answer: Mapping[str, object], sector_bytes: int = SATA_LBA) ->
 
 
 def ata_attributes(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the rows of smartctl's table of attributes."""
+    """Return the rows of smartctl's attribute table."""
     table = answer.get("ata_smart_attributes", {}).get("table")
     return [row for row in table or [] if isinstance(row, dict)]
 
 
 def device_statistics(answer: Mapping[str, Any]) -> Iterator[tuple[int, str, int]]:
-    """Yield (page, name, value) of the valid device statistics of a SATA drive."""
+    """Yield (page, name, value) of a SATA drive's valid device statistics."""
     for page in answer.get("ata_device_statistics", {}).get("pages", ()):
         for row in page.get("table", ()):
             value = integer(row.get("value"))
@@ -361,7 +365,7 @@ def _by_attributes(answer: Mapping[str, object]) -> dict[str, float | None]:
         elif match := _NAND_WRITES.match(name):
             counters["nand_write_bytes"] = _in_bytes(raw, match)
         elif _WEAR.match(name) and isinstance(row.get("value"), int):
-            # The normalised value falls from 100 as the rated cycles are used up.
+            # The normalised value falls from 100 as the rated cycles are consumed.
             counters["percentage_used"] = float(max(0, 100 - row["value"]))
     return counters
 
@@ -401,7 +405,7 @@ def _by_log_pages(answer: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def disk_marks(answer: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Yield names and values of all increasing counters; `MARKS` selects the relevant ones."""
+    """Yield names and values of all increasing counters, from which `MARKS` selects."""
     for row in ata_attributes(answer):
         yield str(row.get("name")), row.get("raw", {}).get("value")
     for _, name, value in device_statistics(answer):
@@ -414,14 +418,14 @@ def disk_marks(answer: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def disk_temperature(answer: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Return (temperature, limit that the drive reports) in °C."""
+    """Return (temperature, limit) in °C, as reported by the drive."""
     heat = answer.get("temperature", {})
     now, limit = integer(heat.get("current")), integer(heat.get("drive_trip"))
     return None if now is None else float(now), float(limit) if limit else None
 
 
 def disk_attributes(answer: Mapping[str, Any]) -> list[dict[str, Any]] | dict[str, Any]:
-    """Return the ATA attributes, or the error counters of a SAS drive by operation and name."""
+    """Return ATA attributes, or a SAS drive's error counters by operation and name."""
     rows = answer.get("scsi_error_counter_log")
     if rows:
         return {

@@ -1,9 +1,9 @@
-"""Bursts and pauses of a workload (`Job.burst_ns`, `Job.pause_ns`): a fio process for each burst.
+"""Workload bursts and pauses (`Job.burst_ns`, `Job.pause_ns`), using one fio process per burst.
 
-Processes start at multiples of burst + pause. fio always takes the same time from its start to its
-first I/O (about 0.1 s), so pauses are accurate to a few milliseconds. fio's `thinktime_iotime`
-is not used: before fio 3.34 its first burst lasts burst + pause, since then each period is longer
-by the time of the I/Os in flight, and fio does not report while a thread sleeps.
+Processes start at multiples of burst + pause. fio takes a constant time from its start to its first
+I/O (about 0.1 s), so pauses are accurate to a few milliseconds. fio's `thinktime_iotime` is not
+used: before fio 3.34 its first burst lasts burst + pause, and since then each period is extended by
+the time of the I/Os in flight. In addition, fio does not report while a thread sleeps.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from writecliff.engines.fio.rates import is_rate_driven
 from writecliff.engines.fio.section import refuse
 from writecliff.workload.model import Job, Workload
 
-LEAST_PAUSE_NS = 500 * MS  # the end of one process and the start of the next take up to 0.3 s
-LATE_SHARE = 0.05  # warn if a pause is longer by this share
+LEAST_PAUSE_NS = 500 * MS  # stopping one process and starting the next takes up to 0.3 s
+LATE_SHARE = 0.05  # warn if a pause is longer by this fraction
 _LOOK_S = 1.0
 
 
@@ -32,7 +32,7 @@ def has_bursts(workload: Workload) -> bool:
 def burst_of(
     workload: Workload, number: int = 0, done: tuple[int, int] = (0, 0)
 ) -> Workload | None:
-    """Return the workload of a burst; None if the workload ends before it.
+    """Return the workload of a burst; None if the workload ends before the burst.
 
     Args:
         workload: The whole workload.
@@ -40,7 +40,7 @@ def burst_of(
         done: I/Os and bytes of the previous bursts.
 
     Raises:
-        EngineError: The workload cannot be run in bursts.
+        EngineError: If the workload cannot be run in bursts.
     """
     for job in workload.jobs:
         _check(job)
@@ -51,7 +51,7 @@ def burst_of(
     if len(same) > 1 or (len(workload.jobs) > 1 and not _ends_by_time(workload)):
         refuse(
             workload.name,
-            "its jobs differ in pauses or stop conditions",
+            "the workload's jobs differ in pauses or stop conditions",
             "set the same burst_ns, pause_ns, start_delay_ns and duration_ns for all jobs",
         )
     at_ns = number * (first.burst_ns + first.pause_ns)
@@ -63,7 +63,7 @@ def burst_of(
 
 
 def _seed(seed: int, number: int) -> int:
-    """Return a seed for a burst: with equal seeds, all bursts would use the same addresses."""
+    """Return a burst's seed, because equal seeds would make all bursts use the same addresses."""
     text = f"{seed}/burst/{number}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) >> 1
 
@@ -75,11 +75,11 @@ def _ends_by_time(workload: Workload) -> bool:
 def _check(job: Job) -> None:
     for name, value in (("burst_ns", job.burst_ns), ("pause_ns", job.pause_ns)):
         if value <= 0:
-            refuse(job.name, f"{name} is {value}: burst_ns and pause_ns must both be above 0")
+            refuse(job.name, f"{name} is {value}, but burst_ns and pause_ns must both be above 0")
     if job.pause_ns < LEAST_PAUSE_NS:
         refuse(
             job.name,
-            f"pause_ns is {job.pause_ns}: starting fio for each burst takes up to 0.3 s",
+            f"pause_ns is {job.pause_ns}, but starting fio for each burst takes up to 0.3 s",
             f"use at least {LEAST_PAUSE_NS} ns",
         )
     if job.ramp_ns:
@@ -98,7 +98,7 @@ def _rest(job: Job, at_ns: int, ios: int, size: int) -> Job | None:
     volume, count = job.volume_bytes, job.ios
     if volume is not None:
         volume -= size
-    if count is not None:  # a multiple of the threads, as fio requires
+    if count is not None:  # fio requires a multiple of the thread count
         count = -(-(count - ios) // job.threads) * job.threads
     if any(left is not None and left <= 0 for left in (volume, count)):
         return None
@@ -116,9 +116,9 @@ def _rest(job: Job, at_ns: int, ios: int, size: int) -> Job | None:
 def run_bursts(
     step: Measured, run_burst: Callable[[Workload], None], on_pause: Callable[[], None]
 ) -> None:
-    """Run the bursts of a step.
+    """Run a step's bursts.
 
-    `run_burst` runs a burst to its end, as the latest part of the step. `on_pause` is called
+    `run_burst` runs a burst to completion, as the latest part of the step. `on_pause` is called
     repeatedly during pauses.
     """
     job = step.workload.jobs[0]
@@ -131,7 +131,8 @@ def run_bursts(
         step.begin_part(now_ns / MS)
         run_burst(burst)
         number += 1
-    ended = burst_of(step.workload, number) is None  # by time, not by volume or I/Os
+    # The workload ends by time, not by volume or I/O count.
+    ended = burst_of(step.workload, number) is None
     if job.duration_ns is not None and ended:
         end_ns = job.start_delay_ns + job.duration_ns
         _sleep_until(begin_ns + end_ns, on_pause)

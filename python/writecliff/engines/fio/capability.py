@@ -1,6 +1,6 @@
 """Capabilities of the installed fio and the kernel: version, I/O engine, data placement.
 
-`find_fio` is called once, when an engine is opened; it also chooses between io_uring and libaio.
+`find_fio` is called once, when an engine is opened, and also chooses between io_uring and libaio.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from writecliff.errors import EngineError
 
 Version = tuple[int, int]
 
-OLDEST: Version = (3, 20)  # first version that reports the bins of total latency in JSON
+OLDEST: Version = (3, 20)  # first version that reports total latency bins in JSON
 PLIDS_SINCE: Version = (3, 38)  # dataplacement= and plids=
 DSYNC_SINCE: Version = (3, 24)  # sync=dsync
-_SYS_IO_URING_SETUP = 425  # equal on all architectures
+_SYS_IO_URING_SETUP = 425  # the same number on all architectures
 _IO_URING_PARAMS_BYTES = 120
 _INSTALL = "install fio (Debian, Ubuntu, Fedora: package 'fio'), version 3.20 or later"
 
@@ -28,21 +28,21 @@ _INSTALL = "install fio (Debian, Ubuntu, Fedora: package 'fio'), version 3.20 or
 class DataPlacement:
     """Method by which writes reach a stream or placement handle.
 
-    NVMe passthrough uses the generic device. Otherwise the kernel maps write hints to its write
-    streams, or to the group numbers of a SCSI drive: stream n is written with the hint `hints[n]`
+    NVMe passthrough uses the generic device. Otherwise, the kernel maps write hints to its write
+    streams, or to a SCSI drive's group numbers. Stream n is written with the hint `hints[n]`
     through `nodes[n]`.
     """
 
     kind: Literal["fdp", "streams", "hint"]
-    generic_device: str  # "/dev/ng0n1"; empty for hints
-    handles: int  # placement identifiers or streams 0..handles-1
+    generic_device: str  # "/dev/ng0n1"; empty if hints are used
+    handles: int  # number of placement identifiers or streams, numbered from 0
     nodes: tuple[str, ...] = ()
     hints: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Fio:
-    """An installed fio; `version_text` is the output of `fio --version`, as "fio-3.33"."""
+    """An installed fio; `version_text` is the output of `fio --version`, for example "fio-3.33"."""
 
     program: str
     version: Version
@@ -57,7 +57,7 @@ def parse_version(text: str) -> Version | None:
 
 
 def kernel_has_io_uring() -> bool:
-    """Return True if this process can create an io_uring, by kernel, sysctl and seccomp."""
+    """Return True if the kernel, sysctl and seccomp let this process create an io_uring."""
     libc = ctypes.CDLL(None, use_errno=True)
     params = ctypes.create_string_buffer(_IO_URING_PARAMS_BYTES)
     libc.syscall.restype = ctypes.c_long
@@ -72,7 +72,7 @@ def find_fio(run: Runner = run_tool) -> Fio:
     """Return the installed fio.
 
     Raises:
-        EngineError: fio is missing, too old, or has no usable I/O engine.
+        EngineError: If fio is missing, too old, or has no usable I/O engine.
     """
     program = find_tool("fio")
     answer = run(["fio", "--version"])
@@ -80,7 +80,7 @@ def find_fio(run: Runner = run_tool) -> Fio:
         raise EngineError("fio is not installed", hint=_INSTALL)
     version = parse_version(answer.stdout)
     if not answer.ok or version is None:
-        raise EngineError(f"{program}: not fio: {answer.message}", hint=_INSTALL)
+        raise EngineError(f"{program} is not fio: {answer.message}", hint=_INSTALL)
     text = answer.stdout.strip()
     if version < OLDEST:
         raise EngineError(f"{program}: {text} is too old", hint=_INSTALL)
@@ -90,6 +90,6 @@ def find_fio(run: Runner = run_tool) -> Fio:
     if "libaio" in engines:
         return Fio(program, version, text, "libaio")
     raise EngineError(
-        f"{program}: supports neither libaio nor an io_uring that this kernel allows",
-        hint="install a fio that was built with libaio",
+        f"{program} supports neither libaio nor an io_uring that this kernel allows",
+        hint="install a fio build that includes libaio",
     )

@@ -1,12 +1,12 @@
-"""Translation of a workload to a fio job file: one section per job, in the order of the jobs.
+"""Translation of a workload to a fio job file: one section per job, in job order.
 
 Features that fio cannot reproduce raise an `EngineError`. Small differences are listed in
-`FioPlan.warnings` and so in the results.
+`FioPlan.warnings`, and therefore in the results.
 
-Facts of fio that the code relies on (HOWTO and source of fio 3.33): percentages of mixes and zones
-are whole numbers; `rate_iops` and `fsync` count for each thread, and a rate counts for each
-direction; rates are kept in bytes of the smallest block; `io_size` beyond `size` starts over;
-trims are ioctls, one at a time in each thread.
+The code relies on these properties of fio (HOWTO and source of fio 3.33). Percentages of mixes and
+zones are whole numbers. `rate_iops` and `fsync` count per thread, and a rate also counts per
+direction. Rates are stored in bytes of the smallest block. An `io_size` above `size` starts over.
+Trims are ioctls, issued one at a time in each thread.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STREAMS_SHOWN = {
     "streams": "streams up to ",
     "hint": "write streams by hints up to ",
 }
-# Methods by which streams reach the drive, for reports.
+# Names, for reports, of the methods by which streams reach the drive.
 _STREAM_NOTES = {
     "fdp": "streams are placement handles of the drive, by NVMe passthrough on {node}",
     "streams": "streams are those of the drive's Streams directive, by NVMe passthrough on {node}",
@@ -39,14 +39,14 @@ _PERCENTILES = "50:99:99.9:99.99:99.999"
 
 @dataclass(frozen=True)
 class Target:
-    """Properties of the block device or file on which the jobs run."""
+    """Properties of the block device or file that the jobs access."""
 
     filename: str
     capacity_bytes: int
     sector_bytes: int
     is_file: bool
-    data_placement: DataPlacement | str  # a string: reason why writes cannot be placed
-    fast: bool = False  # its link is faster than a fio thread generates data
+    data_placement: DataPlacement | str  # a string is the reason why writes cannot be placed
+    fast: bool = False  # the drive's link is faster than a fio thread generates data
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,15 @@ class FioPlan:
 
     text: str
     warnings: tuple[str, ...]
-    writes: bool  # the jobs change the data of the target
+    writes: bool  # the jobs change the target's data
     counted: bool  # the I/Os pass through the block layer, which counts them
 
 
 def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
-    """Translate a workload to a job file, without its pauses (see `bursts`).
+    """Translate a workload to a job file, excluding its pauses (see `bursts`).
 
     Raises:
-        EngineError: fio cannot run the workload.
+        EngineError: If fio cannot run the workload.
     """
     if not workload.jobs:
         refuse(workload.name, "has no jobs")
@@ -74,7 +74,7 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
     if placement is not None:
         warnings.append(_STREAM_NOTES[placement.kind].format(node=placement.generic_device))
     options = _global_options(workload, target, fio, passthrough)
-    if hints:  # each job has its own node; fio would add it to a global file name
+    if hints:  # each job has its own node, to which fio would add a global file name
         options = [option for option in options if option[0] != "filename"]
     lines = ["[global]", *_render(options)]
     for index, job in enumerate(workload.jobs):
@@ -90,7 +90,7 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
 
 
 def section_name(index: int, name: str) -> str:
-    """Return a unique section name without fio's special words and characters."""
+    """Return a unique section name that contains none of fio's special words and characters."""
     return f"{index}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)}"
 
 
@@ -111,14 +111,14 @@ def _global_options(
     return [
         ("filename", _escaped(filename)),
         *engine,
-        ("allow_file_create", "0"),  # a node that vanished must not become a file
+        ("allow_file_create", "0"),  # fio must not create a file in place of a vanished node
         ("thread", ""),
         ("group_reporting", ""),
         ("exitall_on_error", ""),
         ("random_generator", "tausworthe64"),
         ("randrepeat", "0"),
         ("randseed", str(workload.seed)),
-        # Report the histogram of total latency, from issue to completion.
+        # Report the histogram of total latency, from submission to completion.
         ("lat_percentiles", "1"),
         ("clat_percentiles", "0"),
         ("slat_percentiles", "0"),
@@ -127,18 +127,24 @@ def _global_options(
 
 
 def _escaped(path: str) -> str:
-    """Escape colons, at which fio splits names; reject characters special to job files."""
+    """Escape colons, which separate names in fio, and reject characters special to job files."""
     if re.search(r"[$`;#\\\n\r]", path) or path != path.strip():
-        refuse(path, "the path contains characters that fio's job files do not allow", "rename it")
+        refuse(
+            path,
+            "the path contains characters that fio's job files do not allow",
+            "rename the file",
+        )
     return path.replace(":", "\\:")
 
 
 def _add_data_placement(section: Section, placement: DataPlacement) -> None:
-    """Add the streams of a job, or for hints the node with the hint of its stream."""
+    """Add a job's streams, or the node that carries its stream's hint."""
     if placement.kind != "hint":
         add_streams(section, placement.kind)
     elif section.job.streams:
-        section.refuse("a write hint applies to all writes of a job", "use a job for each stream")
+        section.refuse(
+            "a write hint applies to all writes of a job", "use a separate job for each stream"
+        )
     else:
         section.add("filename", _escaped(placement.nodes[section.job.stream]))
 
@@ -155,14 +161,15 @@ def _data_placement(workload: Workload, target: Target) -> DataPlacement | None:
         refuse(
             workload.name,
             f"cannot direct writes to stream {named}: {placement}",
-            "set stream = 0 to run it without streams; `writecliff device probe` tests the drive",
+            "set stream = 0 to run the job without streams; `writecliff device probe` tests the "
+            "drive",
         )
     if streams[-1] >= placement.handles:
         refuse(
             workload.name,
             f"stream {streams[-1]}: the drive has {_STREAMS_SHOWN[placement.kind]}"
             f"{placement.handles - 1}",
-            f"streams 1 to {placement.handles - 1} are possible",
+            f"use a stream from 1 to {placement.handles - 1}",
         )
     return placement
 
@@ -175,9 +182,9 @@ def add_job(section: Section, target: Target, fio: Fio) -> None:
     refuse_what_only_simulation_has(section)
     trims = job.trim_pct > 0 or job.trim_first
     if trims and target.is_file:
-        section.refuse("fio cannot trim regular files", "run it on a block device")
+        section.refuse("fio cannot trim regular files", "run the trims on a block device")
     if trims and job.queue_depth > 1:
-        section.warn(f"fio trims one at a time in each thread, not {job.queue_depth} deep")
+        section.warn(f"each fio thread issues one trim at a time, not {job.queue_depth}")
     section.add("new_group")
     add_direction(section)
     add_block_sizes(section)
@@ -200,7 +207,8 @@ def _add_flushes(section: Section, fio: Fio) -> None:
         else:
             section.add("fdatasync", 1)
             section.warn(
-                f"{fio.version_text} cannot open with O_DSYNC: a flush follows each write instead"
+                f"{fio.version_text} cannot open files with O_DSYNC, so a flush follows each "
+                f"write instead"
             )
     if job.flush_every_writes:
         section.add("fsync", job.flush_every_writes)
@@ -225,11 +233,11 @@ def _check_counts(section: Section, target: Target) -> None:
 # -- direction, sizes and streams ------------------------------------------------------------------
 
 
-_LISTED = ("read", "write", "trim")  # the order of fio's lists
+_LISTED = ("read", "write", "trim")  # order of the values in fio's lists
 
 
 def refuse_what_only_simulation_has(section: Section) -> None:
-    """Reject features of a job that only simulated drives support."""
+    """Reject job features that only simulated drives support."""
     job = section.job
     for name, given, instead in (
         ("host_zones", job.host_zones, "fio itself, with zonemode=zbd"),
@@ -251,7 +259,7 @@ def refuse_what_only_simulation_has(section: Section) -> None:
 
 
 def add_direction(section: Section) -> None:
-    """Add `rw`; a colon separates the number of I/Os of a run, or the size of a hole."""
+    """Add `rw`; a colon precedes the I/O count of a run or the size of a hole."""
     job = section.job
     modifier = ""
     if job.run_ios > 1:
@@ -273,7 +281,7 @@ def add_direction(section: Section) -> None:
 
 
 def _random_percent(section: Section, sequential_pct: float) -> str:
-    """Return the share of random I/Os of an operation in whole percent, as fio requires."""
+    """Return the percentage of an operation's I/Os that are random, as a whole number for fio."""
     nearest = round(sequential_pct)
     if abs(nearest - sequential_pct) > 1e-6:
         section.warn(
@@ -299,7 +307,7 @@ def _direction(section: Section) -> str:
 
 
 def add_block_sizes(section: Section) -> None:
-    """Add `bs`, or `bssplit` for a mix; as lists if operations differ."""
+    """Add `bs`, or `bssplit` for a mix; values are lists if operations differ."""
     job = section.job
     listed = [job.block_sizes_of(operation) for operation in _LISTED]
     single = all(len(sizes) == 1 for sizes in listed)
@@ -311,7 +319,7 @@ def add_block_sizes(section: Section) -> None:
 def _split(section: Section, sizes: tuple[BlockSize, ...]) -> str:
     total = sum(size.weight for size in sizes)
     if total <= 0 or any(size.weight < 0 for size in sizes):
-        section.refuse("the weights of its block sizes are not positive")
+        section.refuse("the block size weights must be positive")
     shares = (
         f"{size.bytes}/"
         f"{section.whole_percent(f'share of block size {size.bytes}', 100 * size.weight / total)}"
@@ -322,7 +330,7 @@ def _split(section: Section, sizes: tuple[BlockSize, ...]) -> str:
 
 
 def add_streams(section: Section, kind: str) -> None:
-    """Add the streams of the writes, if the job has any."""
+    """Add the write streams, if the job has any."""
     job = section.job
     if streams := job.streams or ((job.stream,) if job.stream else ()):
         section.add("dataplacement", kind)
@@ -333,20 +341,21 @@ def add_streams(section: Section, kind: str) -> None:
 
 # -- data to write ---------------------------------------------------------------------------------
 
-# Writes have random data, regenerated for each write if possible.
+# Writes have random data, which is regenerated for each write if possible.
 #
-# `refill_buffers` generates the data of each write in the issuing thread: 1.7 GB/s in blocks of
-# 128 KiB on a virtual server processor, which limits a fast drive. `scramble_buffers` fills each
-# buffer once and writes offset and time into each sector: 32 GB/s. All sectors differ, but a sixth
-# of each has low entropy (10 % compressible, by zlib), and a buffer that is soon reused produces
-# near duplicates. So only large blocks on fast drives with enough buffers are scrambled.
+# `refill_buffers` generates each write's data in the issuing thread. On a virtual server's
+# processor, this runs at 1.7 GB/s in blocks of 128 KiB, which limits a fast drive.
+# `scramble_buffers` fills each buffer once, then writes the offset and time into each sector, at 32
+# GB/s. All sectors differ, but a sixth of each sector has low entropy (10 % compressible by zlib),
+# and a buffer that is soon reused produces near duplicates. Scrambling is therefore used only for
+# large blocks on fast drives if there are enough buffers.
 
 LARGE_BYTES = 64 * KIB
-BUFFERS_BYTES = 1 << 20  # per thread; more than controllers compress at once
+BUFFERS_BYTES = 1 << 20  # buffer bytes per thread, more than controllers compress at once
 
 
 def add_data(section: Section, *, fast: bool) -> None:
-    """Add the options of the data of a job that writes."""
+    """Add the data options of a job that writes."""
     job = section.job
     smallest = min(size.bytes for size in job.block_sizes_of("write"))
     random_data = not job.compressible_pct and not job.duplicate_pct
@@ -354,9 +363,8 @@ def add_data(section: Section, *, fast: bool) -> None:
     if fast and random_data and enough:
         section.add("scramble_buffers", 1)
         section.warn(
-            "the data of writes are random per buffer, with changes in each sector for each write"
-            " (about 10 % compressible): generating all data in fio's threads would limit this"
-            " drive"
+            "write data is random per buffer and modified in each sector of each write (about 10 "
+            "% compressible), because generating all data in fio's threads would limit this drive"
         )
         return
     section.add("refill_buffers")
@@ -368,18 +376,20 @@ def add_data(section: Section, *, fast: bool) -> None:
             section.add(option, section.whole_percent(name, value))
 
 
-# -- active-range segments in fio's options: zonemode=strided --------------------------------------
+# -- active-range segments as fio options: zonemode=strided ----------------------------------------
 
-# fio cannot choose randomly among thousands of segments: its zoned distribution accepts 256 zones,
-# in whole percentages of the accesses. Its strided zones have equal sizes and distances. If the
-# zone size is a sector, a thread moves to the next zone after each I/O, whose address within the
-# zone is random. If it is the segment, a sequential stream completes the segment first. So the
-# addresses are those of equal segments that span the range. Reports disclose that the segments are
-# evenly spaced and, with random addresses, accessed in turn. Reads and writes of a job share its
-# zone, so sequential mixes run as one job per direction (`mix.py`).
+# fio cannot choose randomly among thousands of segments, because its zoned distribution accepts 256
+# zones, in whole percentages of the accesses. fio's strided zones have equal sizes and distances.
+# If the zone size is a sector, a thread moves to the next zone after each I/O, whose address within
+# the zone is random. If the zone size is the segment size, a sequential stream completes a segment
+# before it moves on. The addresses therefore match those of equal segments that span the range.
+# Reports disclose that the segments are evenly spaced and, for random addresses, accessed in turn.
+# A job's reads and writes share its zone, so sequential mixes run as one job per direction
+# (`mix.py`).
 #
-# On a block device, fio wraps around only at the end of the device, whatever the size of the job
-# (fio 3.33 on a loop device; on a regular file it respects the size). So the range must end there.
+# On a block device, fio wraps around only at the end of the device, regardless of the job size (fio
+# 3.33 on a loop device; on a regular file fio respects the size). The range must therefore end at
+# the end of the device.
 
 _SECTOR_BYTES = 512
 _LARGEST_STEP = 1 << 20
@@ -387,7 +397,7 @@ _LARGEST_STEP = 1 << 20
 
 @dataclass(frozen=True)
 class Zones:
-    """Strided zones for the segments of a job, in bytes."""
+    """Strided zones for a job's segments, in bytes."""
 
     count: int
     size: int
@@ -395,10 +405,10 @@ class Zones:
 
 
 def place_segments(section: Section, capacity_bytes: int) -> Zones | None:
-    """Return the zones of a job's segments; None if it has no segments.
+    """Return the zones of a job's segments; None if the job has no segments.
 
-    The range of the job then starts at the segment that starts at `start_bytes`. Rejects segments
-    that do not fit, and mixes of block sizes.
+    The job's range then starts at the segment that starts at `start_bytes`. Segments that do not
+    fit, and block size mixes, are rejected.
     """
     job = section.job
     segments = job.segments
@@ -407,27 +417,25 @@ def place_segments(section: Section, capacity_bytes: int) -> Zones | None:
     what = f"active-range segments ({segments.count})"
     if len(job.all_block_sizes) > 1:
         section.refuse(
-            f"{what}: in fio, blocks of mixed sizes would cross segment boundaries",
-            "use one block size, or the simulated drive",
+            f"{what}: in fio, mixed block sizes would cross segment boundaries",
+            "use a single block size, or a simulated drive",
         )
     if job.addresses.kind != "uniform":
-        section.refuse(f"{what}: fio supports them with uniform addresses only")
+        section.refuse(f"{what}: fio supports segments only for uniform addresses")
     if job.pattern == "sequential" and job.threads > 1 and job.thread_stride_bytes:
-        section.refuse(
-            f"{what}: fio's threads would not stay within their segments", "use one thread"
-        )
+        section.refuse(f"{what}: fio's threads would leave their segments", "use one thread")
     (block,) = job.block_sizes
     unit = max(block.bytes, job.align_bytes or 0)
     size = segments.length(unit)
     if not size:
-        section.refuse(f"{what}: each is smaller than a block of {block.bytes} bytes")
+        section.refuse(f"{what}: each segment is smaller than a block of {block.bytes} bytes")
     rest = capacity_bytes - job.offset_bytes
     length = rest if job.range_bytes is None else job.range_bytes
     pitch = _pitch(rest, length, segments.count, size)
     if not pitch:
         section.refuse(
-            f"{what}: {segments.count} of {size} bytes do not fit into the {length} bytes from"
-            f" {job.offset_bytes} to the end of the target",
+            f"{what}: {segments.count} segments of {size} bytes do not fit into the {length} "
+            f"bytes from {job.offset_bytes} to the end of the target",
             "end the range at the end of the device, where fio wraps around",
         )
     first, inside = divmod(job.start_bytes, size)
@@ -457,8 +465,8 @@ def add_segments(section: Section, zones: Zones | None) -> None:
 def _pitch(rest: int, length: int, count: int, size: int) -> int:
     """Return the distance between segments; 0 if they do not fit.
 
-    `count` of them must reach the end of the `rest` of the target, and the last must end within
-    `length`.
+    The `count` segments must reach the end of the `rest` of the target, and the last segment must
+    end within `length`.
     """
     step = _LARGEST_STEP
     while step >= _SECTOR_BYTES:
@@ -471,14 +479,14 @@ def _pitch(rest: int, length: int, count: int, size: int) -> int:
 
 # -- addresses -------------------------------------------------------------------------------------
 
-# fio rotates a distribution by a random amount in each thread. A fixed centre gives all threads the
-# same hot blocks, so that the job has one distribution over its range.
+# fio rotates a distribution by a random offset in each thread. A fixed centre gives all threads the
+# same hot blocks, so that the job has a single distribution over its range.
 _CENTRE = "0.5"
 _FIO_ZONES_MAX = 256
 
 
 def add_addresses(section: Section, capacity_bytes: int, sector_bytes: int) -> None:
-    """Add range and addresses; warn of differences, and reject distributions that fio lacks."""
+    """Add range and addresses; warn about differences, and reject distributions that fio lacks."""
     job = section.job
     size = _range(section, capacity_bytes, sector_bytes)
     section.add("offset", job.offset_bytes)
@@ -487,7 +495,9 @@ def add_addresses(section: Section, capacity_bytes: int, sector_bytes: int) -> N
     if job.pattern == "random":
         _add_distribution(section, size)
     elif job.addresses.kind != "uniform":
-        section.refuse(f"addresses {job.addresses.kind}: only random jobs have a distribution")
+        section.refuse(
+            f"addresses {job.addresses.kind}: only random jobs can use an address distribution"
+        )
 
 
 def _add_alignment(section: Section, sector_bytes: int) -> None:
@@ -503,11 +513,11 @@ def _add_alignment(section: Section, sector_bytes: int) -> None:
         if align is None and job.pattern == "random" and len(sizes) > 1:
             smallest = min(block.bytes for block in sizes)
             section.refuse(
-                "fio aligns all I/Os of a mix to one size, not each I/O to its size",
+                "fio aligns all I/Os of a mix to a single size, not each I/O to its own size",
                 f"set align_bytes = {smallest}",
             )
         if align is not None and (align % sector_bytes or align <= 0):
-            section.refuse(f"align_bytes {align}: not a multiple of {sector_bytes}")
+            section.refuse(f"align_bytes {align} is not a multiple of {sector_bytes}")
     if not any(align for _, align in given):
         return
     by_operation = {"read": (job.block_sizes, job.align_bytes)}
@@ -522,10 +532,10 @@ def _add_alignment(section: Section, sector_bytes: int) -> None:
 
 
 def _range(section: Section, capacity_bytes: int, sector_bytes: int) -> int:
-    """Return the checked size of the job's range: beyond the device, fio would wrap silently."""
+    """Return the job's range size after checks; past the device's end, fio would wrap silently."""
     job = section.job
     if job.offset_bytes < 0 or job.offset_bytes % sector_bytes:
-        section.refuse(f"offset_bytes {job.offset_bytes}: not a multiple of {sector_bytes}")
+        section.refuse(f"offset_bytes {job.offset_bytes} is not a multiple of {sector_bytes}")
     size = capacity_bytes - job.offset_bytes if job.range_bytes is None else job.range_bytes
     end = job.offset_bytes + size
     if size <= 0 or end > capacity_bytes:
@@ -542,11 +552,11 @@ def _add_size(section: Section, size: int) -> None:
     job = section.job
     stride = job.thread_stride_bytes
     if not stride or job.threads == 1 or job.pattern == "random":
-        section.add("size", size)  # random addresses have no start
+        section.add("size", size)  # random addresses have no start position
         return
     if stride * job.threads > size:
         section.refuse(
-            f"{job.threads} threads at a stride of {stride} bytes leave the range of {size} bytes",
+            f"{job.threads} threads at a stride of {stride} bytes exceed the range of {size} bytes",
             f"use a stride of at most {size // job.threads} bytes",
         )
     per_thread = None if job.volume_bytes is None else job.volume_bytes // job.threads
@@ -567,11 +577,11 @@ def _add_distribution(section: Section, size: int) -> None:
     if kind in ("sequence", "sprandom"):
         section.refuse(
             f"addresses {kind} are for simulated drives only",
-            "run fio directly: newer versions support them",
+            "run fio directly, because newer versions support these addresses",
         )
     if addresses.scatter_seed or addresses.scatter_bytes is not None:
         section.refuse(
-            f"fio cannot scatter {kind} addresses: its zones are contiguous",
+            f"fio cannot scatter {kind} addresses, because its zones are contiguous",
             "set a rate, so that writecliff issues the I/Os, or use a simulated drive",
         )
     if kind == "zipf":
@@ -579,9 +589,9 @@ def _add_distribution(section: Section, size: int) -> None:
             section.refuse("fio cannot set the number of zipf ranks")
         if addresses.generator == "exact":
             section.warn(
-                "fio's zipf is more skewed than the law of the same theta: beyond 10 million "
-                "blocks it accesses its two hottest blocks too often, and its hash maps several "
-                "ranks to a block (generator = 'fio' simulates this)"
+                "fio's zipf is more skewed than the ideal law for the same theta: beyond 10 "
+                "million blocks, it accesses its two hottest blocks too often, and its hash maps "
+                "several ranks to a block (generator = 'fio' simulates this)"
             )
         if theta is None or theta <= 0:
             section.refuse(f"zipf needs a theta above 0, not {theta}")
@@ -606,13 +616,15 @@ def _add_distribution(section: Section, size: int) -> None:
 def _normal_spread(section: Section) -> float:
     """Return fio's parameter for a standard deviation.
 
-    fio adds a uniform spread to the mean of twelve uniform numbers, which has a deviation of a
+    fio adds a uniform spread to the mean of twelve uniform numbers, whose standard deviation is a
     twelfth of the range.
     """
     deviation = section.job.addresses.deviation_pct or 0.0
     least = 100 / 12
     if deviation < least:
-        section.refuse(f"fio requires a deviation for normal addresses of at least {least:.2f} %")
+        section.refuse(
+            f"fio requires a standard deviation of at least {least:.2f} % for normal addresses"
+        )
     return math.sqrt(12 * (deviation**2 - least**2))
 
 
@@ -627,7 +639,10 @@ def _zoned(section: Section, zones: tuple[Zone, ...], size: int) -> str:
         section.refuse(f"{len(zones)} zones: fio supports at most {_FIO_ZONES_MAX}")
     accesses = [section.whole_percent("access_pct", zone.access_pct) for zone in zones]
     if 0 in accesses:
-        section.refuse("fio does not support zones without accesses", "shorten the range instead")
+        section.refuse(
+            "fio does not support zones that receive no accesses",
+            "shorten the range instead of adding an unused zone",
+        )
     kind, lengths = "zoned", [round(zone.size_pct) for zone in zones]
     if any(abs(zone.size_pct - round(zone.size_pct)) >= 1e-6 for zone in zones):
         kind, lengths = "zoned_abs", _zone_lengths(section, zones, size)
@@ -636,7 +651,7 @@ def _zoned(section: Section, zones: tuple[Zone, ...], size: int) -> str:
 
 
 def _zone_lengths(section: Section, zones: tuple[Zone, ...], size: int) -> list[int]:
-    """Return zone sizes in whole blocks, in bytes, that cover all whole blocks of the range."""
+    """Return zone sizes in bytes, in whole blocks, that cover all whole blocks of the range."""
     block = section.job.align_bytes or section.job.block_sizes[0].bytes
     ends, total = [], 0.0
     for zone in zones:
@@ -646,14 +661,15 @@ def _zone_lengths(section: Section, zones: tuple[Zone, ...], size: int) -> list[
 
 
 def raise_to_sectors(section: Section, sector_bytes: int) -> None:
-    """Raise the sizes and the alignment of a mix to whole sectors, with a warning.
+    """Round a mix's block sizes and alignment up to whole sectors, and add a warning.
 
-    The composite loads of JESD219 contain sizes of 512 bytes to 3.5 KiB, which a drive with 4 KiB
-    sectors cannot execute. Only mixes are raised: a job with a single size that does not fit is
-    rejected, because its result would be that of another block size.
+    JESD219 composite loads contain sizes of 512 bytes to 3.5 KiB, which a drive with 4 KiB sectors
+    cannot execute. Only mixes are rounded up. A job that has a single unsuitable size is rejected,
+    because its result would apply to a different block size.
     """
     job = section.job
-    separate = job.writes is not None or job.trims is not None  # not published loads
+    # Published loads do not have separate write or trim sizes.
+    separate = job.writes is not None or job.trims is not None
     if separate or len(job.block_sizes) < 2 or any(size.bytes <= 0 for size in job.block_sizes):
         return
     if raised := [size for size in job.block_sizes if size.bytes % sector_bytes]:
@@ -664,7 +680,7 @@ def raise_to_sectors(section: Section, sector_bytes: int) -> None:
         total = sum(size.weight for size in job.block_sizes) or 1.0
         share = 100 * sum(size.weight for size in raised) / total
         section.warn(
-            f"block sizes that are not multiples of the {sector_bytes} B sector were raised to it:"
+            f"block sizes that are not multiples of the {sector_bytes} B sector were rounded up:"
             f" {', '.join(str(size.bytes) for size in raised)} B ({share:g} % of the I/Os)"
         )
         sizes = tuple(BlockSize(size, weight) for size, weight in sorted(weights.items()))
@@ -672,6 +688,6 @@ def raise_to_sectors(section: Section, sector_bytes: int) -> None:
     if job.align_bytes is not None and job.align_bytes > 0 and job.align_bytes % sector_bytes:
         align = -(-job.align_bytes // sector_bytes) * sector_bytes
         section.warn(
-            f"addresses are aligned to the {sector_bytes} B sector, not to {job.align_bytes} B"
+            f"addresses are aligned to the {sector_bytes} B sector instead of {job.align_bytes} B"
         )
         section.job = replace(section.job, align_bytes=align)

@@ -1,6 +1,6 @@
-"""Entries of fio's JSON output: jobs of any version, of one machine or of several clients.
+"""Entries of fio's JSON output: jobs of any fio version, from one machine or several clients.
 
-Errors of `Fields` name the invalid field. This module hides differences between versions:
+Errors that `Fields` raises name the invalid field. This module hides differences between versions:
 
 * before fio 2.99 bytes are in KiB, and latencies, in µs, have no readable bins;
 * `client_stats` replaces `jobs` with the jobs of each client, and their sum as another job;
@@ -32,7 +32,7 @@ _OF_ONE_KIND: Mapping[str, Operation] = {
 
 @dataclass(frozen=True)
 class Fields:
-    """A JSON object of the document, and its name for errors."""
+    """A JSON object of the document, and its name in errors."""
 
     raw: Mapping[str, Any]
     where: str
@@ -52,7 +52,8 @@ class Fields:
         """Return a number of 0 or more.
 
         Raises:
-            ConfigError: The field is missing without a default, or not such a number.
+            ConfigError: If the field is missing and has no default, or is not a number of 0 or
+                more.
         """
         if default is not None and name not in self.raw:
             return default
@@ -67,7 +68,8 @@ class Fields:
         """Return a number of 0 or more, rounded down.
 
         Raises:
-            ConfigError: The field is missing without a default, or not such a number.
+            ConfigError: If the field is missing and has no default, or is not a number of 0 or
+                more.
         """
         return int(self.number(name, default))
 
@@ -75,7 +77,7 @@ class Fields:
         """Return a string.
 
         Raises:
-            ConfigError: The field is missing or not a string.
+            ConfigError: If the field is missing or not a string.
         """
         value = self._value(name)
         if not isinstance(value, str):
@@ -83,10 +85,10 @@ class Fields:
         return value
 
     def part(self, name: str, where: str | None = None) -> Fields:
-        """Return a nested object; an empty one if the field is missing.
+        """Return a nested object, which is empty if the field is missing.
 
         Raises:
-            ConfigError: The field is not an object.
+            ConfigError: If the field is not an object.
         """
         value = self.raw.get(name, {})
         if not isinstance(value, dict):
@@ -94,7 +96,7 @@ class Fields:
         return Fields(value, f"{self.where}, {where or name}")
 
     def options(self, name: str) -> dict[str, str]:
-        """Return the values of a nested object as strings.
+        """Return a nested object's values as strings.
 
         Raises:
             ConfigError: The field is not an object.
@@ -105,7 +107,7 @@ class Fields:
         """Return a list.
 
         Raises:
-            ConfigError: The field is missing or not a list.
+            ConfigError: If the field is missing or not a list.
         """
         value = self._value(name)
         if not isinstance(value, list):
@@ -122,21 +124,22 @@ class Entry:
     operations: Mapping[Operation, Fields]
     sync: Fields  # flushes
     error: int
-    section: int  # equal for jobs that started together
-    start_ms: float  # start of measuring, on fio's clock or since the end of the previous section
+    section: int  # the same number for jobs that started together
+    # Start of the measurement, on fio's clock or since the end of the previous section.
+    start_ms: float
     runtime_ms: float
 
     @property
     def end_ms(self) -> float:
-        """End of measuring, on the clock of `start_ms`."""
+        """End of the measurement, on the clock of `start_ms`."""
         return self.start_ms + self.runtime_ms
 
 
 def last_document(text: str) -> Mapping[str, Any] | None:
     """Return fio's last complete document in a text; None if there is none.
 
-    fio's output may also have messages, other output formats and, with `--status-interval`, several
-    documents with cumulative counters.
+    fio's output may also contain messages, other output formats and, with `--status-interval`,
+    several documents that hold cumulative counters.
     """
     decoder, latest, at = json.JSONDecoder(), None, 0
     while match := re.compile(r"^\s*\{", re.MULTILINE).search(text, at):
@@ -152,10 +155,10 @@ def last_document(text: str) -> Mapping[str, Any] | None:
 
 
 def job_fields(document: Mapping[str, object], name: str) -> list[Fields]:
-    """Return the objects of all jobs, without the sum over clients.
+    """Return the objects of all jobs, excluding the sum over clients.
 
     Raises:
-        ConfigError: The document has no jobs, or a job is not an object.
+        ConfigError: If the document has no jobs, or a job is not an object.
     """
     whole = Fields(document, name)
     listed = whole.parts("client_stats" if "client_stats" in document else "jobs")
@@ -175,10 +178,10 @@ def _is_sum(job: Mapping[str, Any]) -> bool:
 
 
 def entries_of(document: Mapping[str, object], name: str) -> list[Entry]:
-    """Return all jobs with their measured times.
+    """Return all jobs and their measured times.
 
     Raises:
-        ConfigError: The document is not in fio's format, or reports reads and writes together.
+        ConfigError: If the document is not in fio's format, or reports reads and writes together.
     """
     common = Fields(document, name).options("global options")
     jobs = job_fields(document, name)
@@ -203,15 +206,15 @@ def entries_of(document: Mapping[str, object], name: str) -> list[Entry]:
 
 
 def _host(job: Fields) -> str:
-    """Return the address of a client; "" if fio ran locally."""
+    """Return a client's address; "" if fio ran locally."""
     host, port = job.raw.get("hostname"), job.raw.get("port")
     return "" if host is None else f"{host}:{port}" if port is not None else str(host)
 
 
 def _sections(jobs: Sequence[Fields]) -> Iterator[int]:
-    """Yield the section of each job; jobs of a section start together.
+    """Yield each job's section; jobs in the same section start together.
 
-    Sections are the groups of each machine, in order; `new_group` alone does not start a section.
+    Sections are the groups of each machine, in order. `new_group` alone does not start a section.
     """
     at: dict[str, tuple[int, int]] = {}  # last group and section of each machine
     for job in jobs:
@@ -226,7 +229,7 @@ def _sections(jobs: Sequence[Fields]) -> Iterator[int]:
 
 
 def _delay_ms(options: Mapping[str, str]) -> float:
-    """Return the time from the end of the previous section until a job measures, in ms."""
+    """Return the time in ms from the end of the previous section to a job's measurement start."""
     total_us = 0
     for name in ("startdelay", "ramp_time"):
         try:
@@ -258,25 +261,25 @@ def _operations(job: Fields, options: Mapping[str, str], unit: int) -> dict[Oper
 
 
 def _unmixed(job: Fields, options: Mapping[str, str]) -> dict[Operation, Fields]:
-    """Return the only operation of a job with `unified_rw_reporting=1`.
+    """Return the only operation of a job that has `unified_rw_reporting=1`.
 
     Raises:
-        ConfigError: The job has several operations.
+        ConfigError: If the job has several operations.
     """
     mixed = job.part("mixed")
     direction = options.get("rw", options.get("readwrite", "read")).partition(":")[0]
     if direction not in _OF_ONE_KIND:
         raise ConfigError(
             f"{job.where} reports its reads and writes together (unified_rw_reporting=1)",
-            hint="run fio with unified_rw_reporting=both, or without it",
+            hint="run fio with unified_rw_reporting=both, or omit the option",
         )
     return {_OF_ONE_KIND[direction]: mixed}
 
 
 def together(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Split entries into steps: jobs whose times overlap form a step.
+    """Split entries into steps, where each step consists of jobs whose times overlap.
 
-    Overlaps of less than 10 ms are ignored, because fio rounds run times.
+    Overlaps shorter than 10 ms are ignored, because fio rounds run times.
     """
     steps: list[list[Entry]] = []
     end_ms = 0.0

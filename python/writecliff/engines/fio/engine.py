@@ -1,7 +1,7 @@
-"""`FioEngine`: the engine for a real block device or a regular file, through fio.
+"""`FioEngine`: the engine for a real block device or regular file, through fio.
 
-It connects target, job file, child process and results. A target can be written only if it was
-opened for writing: a device that is opened without its serial number is read-only.
+The engine connects the target, job file, child process and results. A target can be written only if
+it was opened for writing. A device opened without its serial number is read-only.
 """
 
 from __future__ import annotations
@@ -68,9 +68,10 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         self._load: FioLoad | None = None  # the running load
         self._speeds: dict[Workload, float | None] = {}
         self._watch = DisturbanceWatch(target.disk_name, target.for_command("").capacity_bytes)
-        self._begun = False  # a load has run
+        self._begun = False  # True once a load has run
         self._closed = False
-        self.described: Mapping[str, str] = {}  # by the user; see `open_target`
+        # Description supplied by the user; see `open_target`.
+        self.described: Mapping[str, str] = {}
 
     @classmethod
     def open_device(
@@ -83,7 +84,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         look_only: bool = False,
         system: System | None = None,
     ) -> FioEngine:
-        """Open a block device; without `destroy_serial` or with `look_only` it is read-only.
+        """Open a block device, read-only without `destroy_serial` or with `look_only`.
 
         Args:
             path: Node of the device.
@@ -95,8 +96,8 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             system: The system's files and programs; for tests.
 
         Raises:
-            TargetError: The device must not be used.
-            EngineError: No usable fio is installed.
+            TargetError: If the device must not be used.
+            EngineError: If no usable fio is installed.
         """
         system = system or System()
         fio = find_fio(system.run)
@@ -110,19 +111,19 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     def open_file(
         cls, path: str | Path, *, size_bytes: int | None, system: System | None = None
     ) -> FioEngine:
-        """Open a regular file; with `size_bytes` it is created if it does not exist."""
+        """Open a regular file, creating it if `size_bytes` is given and it does not exist."""
         system = system or System()
         fio = find_fio(system.run)
         return cls(FileBackedTarget.open(path, size_bytes, system), fio, system)
 
     @property
     def write_refusal(self) -> TargetError | None:
-        """Error that refuses a run that writes; None if it may run."""
+        """Error that a writing run would raise; None if writing is allowed."""
         return self._target.refusal
 
     @property
     def fio_program(self) -> str:
-        """Path of fio's executable."""
+        """Path of the fio executable."""
         return self._fio.program
 
     def job_file(self, workload: Workload) -> str:
@@ -134,7 +135,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return described_as(self._target.identify(), self.described)
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
-        """Purge the target with its best supported method; see `purge_device`."""
+        """Purge the target with its strongest supported method; see `purge_device`."""
         self._require_open()
         self._target.require_writable()
         self.stop_load()
@@ -143,13 +144,13 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return report
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
-        """Enable or disable the drive's volatile write cache; files leave it unchanged."""
+        """Enable or disable the drive's volatile write cache; this has no effect on files."""
         self._require_open()
         self._target.require_writable()
         return self._target.set_write_cache(enabled)
 
     def counters(self) -> Counters:
-        """Return the counters of the drive's SMART log; all None for a file."""
+        """Return the counters in the drive's SMART log; all are None for a file."""
         return self._target.reading().vitals.counters
 
     def health(self) -> Mapping[str, Any] | None:
@@ -157,7 +158,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return self._target.health()
 
     def log_events(self) -> None:
-        """Do nothing: the administrator of a real drive enables its events."""
+        """Do nothing, because the administrator of a real drive enables its events."""
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
         """Return an NVMe drive's power states; with `settle`, set the requested state first."""
@@ -167,7 +168,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None
     ) -> StepResult:
-        """Run the workload: a real drive cannot be preconditioned faster."""
+        """Run the workload, because a real drive cannot be preconditioned faster."""
         return self.run(workload, on_progress)
 
     def run(
@@ -179,11 +180,11 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     ) -> StepResult:
         """Run a workload through fio, or as timed I/O if all its I/Os have intended times.
 
-        See `Engine.run`. Ctrl-C also raises an EngineError with the partial result.
+        See `Engine.run`. Ctrl-C also raises an EngineError that holds the partial result.
 
         Raises:
-            TargetError: The workload writes, but the target is read-only.
-            EngineError: The load failed or was interrupted.
+            TargetError: If the workload writes, but the target is read-only.
+            EngineError: If the load failed or was interrupted.
         """
         if is_timed(workload) and not keep_running and not self._continues(workload):
             return self._run_timed(workload, on_progress)
@@ -216,7 +217,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
                 load.reading = self._target.reading(loaded=keep_running)
                 result = self._checked(step, load.reading)
                 if trouble := self._target.trouble():
-                    # For example a changed size, which need not fail any I/O.
+                    # For example, a changed device size need not fail any I/O.
                     raise EngineError(f"{self._target.name}: {trouble}", partial=result)
                 return result
             return self._conclude(step, load.ended())
@@ -251,19 +252,19 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             text = failure_text(self._target.name, load.raw["failure"])
             raise EngineError(self._target.trouble() or text, partial=result)
         if names := [job.name for job in result.jobs if not job.operations]:
-            raise EngineError(f"job {names[0]} did no I/O", partial=result)
+            raise EngineError(f"job {names[0]} completed no I/O", partial=result)
         if trouble := self._target.trouble():
             raise EngineError(f"{self._target.name}: {trouble}", partial=result)
         return result
 
     def replay_timed(self, trace: TraceToIssue[P], hook: TraceHook = not_watched) -> TraceIssued:
-        """Issue the I/Os of a trace at their times.
+        """Issue a trace's I/Os at their recorded times.
 
         Raises:
-            TargetError: The trace writes to a read-only target, or does not fit.
-            ConfigError: The trace is invalid.
-            EngineError: An I/O failed, or io_uring is not available.
-            StoreError: The trace cannot be read.
+            TargetError: If the trace writes to a read-only target, or does not fit.
+            ConfigError: If the trace is invalid.
+            EngineError: If an I/O failed, or io_uring is not available.
+            StoreError: If the trace cannot be read.
         """
         self.stop_load()
         self._require_open()
@@ -296,28 +297,28 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return load.result(after, self._watch, self._target.notes, complete=complete)
 
     def speed_limit(self, workload: Workload) -> float | None:
-        """Return twice the throughput of similar reads, measured once; None if they fail."""
+        """Return twice the throughput of similar reads (measured once); None if they fail."""
         reads = reads_like(workload)
         if reads not in self._speeds:
             self._speeds[reads] = measured_speed(self.run, reads)
         return self._speeds[reads]
 
     def stop_load(self) -> None:
-        """Stop the load that `run` has left running, if any."""
+        """Stop the load that a previous `run` left running, if any."""
         load, self._load = self._load, None
         if load is not None:
             load.stop()
 
     def save(self, path: Path) -> bool:
-        """Return False: the state of a real drive cannot be saved."""
+        """Return False, because the state of a real drive cannot be saved."""
         return False
 
     def restore(self, path: Path) -> None:
-        """Raise EngineError: the state of a real drive cannot be restored."""
+        """Raise EngineError, because the state of a real drive cannot be restored."""
         raise EngineError("a real drive cannot be restored to a saved state")
 
     def close(self) -> None:
-        """Stop a running load and release the target; further calls do nothing."""
+        """Stop a running load and release the target; further calls have no effect."""
         self.stop_load()
         self._closed = True
         self._target.close()
@@ -328,13 +329,13 @@ class FioEngine(AbstractContextManager["FioEngine"]):
 
     def _require_open(self) -> None:
         if self._closed:
-            raise EngineError(f"{self._target.name}: the engine is closed")
+            raise EngineError(f"{self._target.name}: the engine is already closed")
 
     def _plan(self, workload: Workload) -> command.FioPlan:
-        """Return the job file, or that of the first burst.
+        """Return the job file, or the job file of the first burst.
 
         Raises:
-            TargetError: The target changed, or is read-only and the workload writes.
+            TargetError: If the target changed, or is read-only and the workload writes.
         """
         self._require_open()
         if has_bursts(workload):
@@ -352,7 +353,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         except TargetError as error:
             if not self._begun:
                 raise
-            # After the first load this is a failed run, not a wrong target.
+            # After the first load, a changed target is a failed run, not a wrong target.
             raise EngineError(str(error)) from error
         self._begun = True
 
@@ -362,7 +363,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return self._target.for_command(self._data_placement or "not requested")
 
     def _load_of(self, workload: Workload, *, goes_on: bool = False) -> FioLoad:
-        """Return a load that is not started yet; it has no end if it `goes_on`."""
+        """Return a load that has not started yet; with `goes_on` it runs until stopped."""
         plan = self._plan(endless(workload) if goes_on else workload)
         return FioLoad(self._fio.program, workload, plan, goes_on)
 
@@ -382,7 +383,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             return self._checked(step, self._target.reading())
 
     def _follow(self, load: FioLoad, step: Measured, on_progress: ProgressHook | None) -> bool:
-        """Follow the load, note stalls, and give up on a drive that does not respond."""
+        """Monitor the load, record stalls, and give up on a drive that does not respond."""
         interval_s = step.workload.interval_ns / SECOND_NS
         stalls = StallWatch(
             self._target.name,
@@ -415,7 +416,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             with contextlib.suppress(Exception):
                 for document in load.stop() if load is not None else ():
                     step.take(document)
-            # Do not query the health of a drive that failed or does not respond.
+            # A drive that failed or does not respond must not be asked for its health.
             after = self._target.reading(loaded=True)
             if isinstance(error, KeyboardInterrupt):
                 raise EngineError("interrupted", partial=self._result(step, after)) from error
@@ -424,10 +425,10 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             raise
 
     def _conclude(self, step: Measured, ended: Exit) -> StepResult:
-        """Return the result of a run that ended by itself.
+        """Return the result of a run that finished on its own.
 
         Raises:
-            EngineError: fio or an I/O failed.
+            EngineError: If fio or an I/O failed.
         """
         self._load = None
         self._require_success(step, ended)
@@ -441,34 +442,35 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         """Return the result of a complete step.
 
         Raises:
-            EngineError: A job did no I/O.
+            EngineError: If a job completed no I/O.
         """
         result = self._result(step, after, complete=True)
         if names := idle(step.workload.jobs, result.jobs):
             detail = f": {ended.message}" if ended is not None and ended.message else ""
-            reason = f"job {names[0]} did no I/O{detail}"
+            reason = f"job {names[0]} completed no I/O{detail}"
             cause = cause_on(self._target, ended or Exit(0, ""), reason)
             raise EngineError(cause, partial=result)
         return result
 
     def _result(self, step: Measured, after: Reading, *, complete: bool = False) -> StepResult:
-        """Return the measurements so far."""
+        """Return the measurements taken so far."""
         return step.result(after, self._watch, self._target.notes, complete=complete)
 
 
-# -- upper limit of a drive's throughput, estimated by reads ---------------------------------------
+# -- upper limit of a drive's throughput, estimated from reads -------------------------------------
 
-# With many outstanding I/Os, flash writes no faster than it reads: programming takes longer than
-# reading, and both share the link and the processors of the controller. A write buffer is faster
+# With many outstanding I/Os, flash writes no faster than it reads, because programming takes longer
+# than reading, and both share the link and the controller's processors. A write buffer is faster
 # until it is full, so the limit is twice the read rate.
 
 WRITES_OVER_READS = 2.0
 MEASURE_NS = 300_000_000
-OUTSTANDING = 64  # minimum; at low depths reads wait for flash but writes only for the buffer
+# Minimum queue depth; at low depths reads wait for flash, but writes wait only for the buffer.
+OUTSTANDING = 64
 
 
 def reads_like(workload: Workload) -> Workload:
-    """Return reads with the blocks and addresses of a workload; equal for similar workloads."""
+    """Return reads that use a workload's blocks and addresses; equal for similar workloads."""
     jobs = tuple(dict.fromkeys(_reads(job) for job in workload.jobs))
     return Workload("speed of reads", jobs, interval_ns=MEASURE_NS)
 
@@ -487,7 +489,7 @@ def _reads(job: Job) -> Job:
 
 
 def measured_speed(run: Callable[[Workload], StepResult], reads: Workload) -> float | None:
-    """Return the limit in bytes per second by running `reads`; None if they fail."""
+    """Return the limit in bytes per second, measured by running `reads`; None if they fail."""
     try:
         result = run(replace(reads, seed=1))
     except (EngineError, TargetError):
@@ -497,20 +499,20 @@ def measured_speed(run: Callable[[Workload], StepResult], reads: Workload) -> fl
 
 # -- running load ----------------------------------------------------------------------------------
 
-# A fio process runs one step, or many in succession.
+# A fio process runs a single step or many successive steps.
 #
-# A load that continues over many steps (WSAT, ACT) runs in one process: with a process for each
-# minute the drive would idle a thousand times a day. Steps are cut out of fio's cumulative reports
-# at multiples of their length on fio's clock, so the cuts do not drift and no I/O is lost between
-# two steps. A cut does not disturb the load: fio reports while its threads continue, and a reader
-# thread takes the report while the previous step is still being stored.
+# A load that continues over many steps (WSAT, ACT) runs in a single process. With a process per
+# minute, the drive would idle a thousand times a day. Steps are cut out of fio's cumulative reports
+# at multiples of their length on fio's clock. The cuts therefore do not drift, and no I/O is lost
+# between two steps. A cut does not disturb the load: fio reports while its threads continue, and a
+# reader thread receives the report while the previous step is still being stored.
 
 ENDLESS_NS = 365 * 86400 * SECOND_NS
-SHORTEST_NS = 200_000_000  # shortest step that can be cut: fio reports every 0.1 s at most
+SHORTEST_NS = 200_000_000  # shortest step that can be cut, because fio reports at most every 0.1 s
 
 
 def can_go_on(workload: Workload) -> bool:
-    """Return True if steps can be cut out of one load, because they end by time only."""
+    """Return True if steps can be cut out of a continuous load because they end only by time."""
     job = workload.jobs[0]
     return (job.duration_ns or 0) >= SHORTEST_NS and all(
         other.duration_ns == job.duration_ns
@@ -523,7 +525,7 @@ def can_go_on(workload: Workload) -> bool:
 
 
 def endless(workload: Workload) -> Workload:
-    """Return the load without an end, with a report at each multiple of its duration."""
+    """Return the load without an end time, with a report at each multiple of its duration."""
     length_ns = workload.jobs[0].duration_ns or workload.interval_ns
     reports = max(1, -(-length_ns // workload.interval_ns))
     interval_ns = max(length_ns // reports, SHORTEST_NS // 2)
@@ -538,13 +540,13 @@ def _load_alone(workload: Workload) -> Workload:
 
 
 class FioLoad:
-    """A load that runs in one fio process until it ends by itself or is stopped."""
+    """A load that runs in a single fio process until it completes or is stopped."""
 
     def __init__(self, program: str, workload: Workload, plan: FioPlan, goes_on: bool) -> None:
-        """Prepare a load; `plan` is that of `endless(workload)` if it `goes_on` after a step."""
+        """Prepare a load; if it `goes_on` after a step, `plan` is that of `endless(workload)`."""
         self.plan = plan
         self.goes_on = goes_on
-        self.reading: Reading | None = None  # at the latest cut
+        self.reading: Reading | None = None  # drive reading at the latest cut
         self._workload = _load_alone(workload)
         self._began_ns = 0
         interval_ns = (endless(workload) if goes_on else workload).interval_ns
@@ -552,13 +554,13 @@ class FioLoad:
         self._process = FioProcess(program, plan.text, self._interval_ms)
         self._report: tuple[float, Stats] = (0.0, {})  # at the latest cut
         self._due_ms = 0.0  # time of the next cut
-        self._late_ms = 0.0  # delay between the report of a cut and its processing
+        self._late_ms = 0.0  # delay between a cut's report and its processing
 
     def start(self, now_ns: int) -> None:
-        """Start fio, at `now_ns` on the engine's clock.
+        """Start fio at `now_ns` on the engine's clock.
 
         Raises:
-            EngineError: fio cannot be started.
+            EngineError: If fio cannot be started.
         """
         self._began_ns = now_ns
         self._process.start()
@@ -568,7 +570,7 @@ class FioLoad:
         return self.goes_on and can_go_on(workload) and _load_alone(workload) == self._workload
 
     def begin(self, workload: Workload, before: Reading) -> Measured:
-        """Start a step at the latest cut; `before` is the reading at the cut."""
+        """Start a step at the latest cut; `before` is the drive reading at the cut."""
         elapsed_ms = self._report[0]
         started_ns = self._began_ns + round(elapsed_ms * parse.MS)
         step = Measured(workload, self.plan, started_ns, before, elapsed_ms, self.goes_on)
@@ -583,13 +585,13 @@ class FioLoad:
         on_report: Callable[[], None],
         on_tick: Callable[[], None] = lambda: None,
     ) -> bool:
-        """Process reports until the step is over.
+        """Process reports until the step is complete.
 
-        `on_tick` is called twice a second while there is no report. fio keeps running if a callback
-        raises.
+        `on_tick` is called twice a second while no report arrives. fio keeps running if a callback
+        raises an exception.
 
         Returns:
-            True if the step ended at a cut and the load continues, False if fio ended.
+            Returns: True if the step ended at a cut and the load continues, False if fio exited.
         """
         while (document := self._process.next(on_tick)) is not None:
             step.take(document)
@@ -602,14 +604,14 @@ class FioLoad:
         return False
 
     def ended(self) -> Exit:
-        """Wait for fio and return how it ended."""
+        """Wait for fio and return its exit result."""
         ended = self._process.ended()
         if self.goes_on and not ended.reason:
             return replace(ended, fault="it ended early")
         return ended
 
     def stop(self) -> list[Document]:
-        """Stop fio if it runs, and return the reports that no step has processed."""
+        """Stop fio if it is running, and return the reports that no step has processed."""
         try:
             return self._process.stop()
         finally:

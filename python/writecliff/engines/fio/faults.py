@@ -1,8 +1,9 @@
-"""Detection of stalls, and descriptions of failures while fio ran.
+"""Detection of stalls and description of failures during a fio run.
 
-A drive that completes no I/O for some seconds has stalled: the step continues with a note. If it
-completes no I/O for `GIVE_UP_S`, the run fails. NVMe and SCSI drivers reset a hung drive or fail
-its I/Os sooner, but a suspended device mapper device, or multipath without paths, waits forever.
+A drive that completes no I/O for several seconds has stalled, and the step continues with a note.
+If the drive completes no I/O for `GIVE_UP_S`, the run fails. NVMe and SCSI drivers reset a hung
+drive or fail its I/Os sooner, but a suspended device mapper device, or a multipath device whose
+paths are all down, waits forever.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ IoCounts = Callable[[], tuple[int, int] | None]
 
 
 class StallWatch:
-    """Detector of stalls of a target; the caller calls `tick` at least once a second."""
+    """Detector of target stalls; the caller calls `tick` at least once a second."""
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class StallWatch:
         *,
         never_idle: bool = False,
     ) -> None:
-        """Start to watch a target.
+        """Start watching a target for stalls.
 
         Args:
             name: Name of the target, for errors.
@@ -57,15 +58,15 @@ class StallWatch:
         self._counts = counts
         self._interval_s = interval_s
         self._clock = clock
-        self._since = clock()  # start of the time with I/Os in flight and no completion
-        self._heard_at = clock()  # latest sign of life of the target or of fio
+        self._since = clock()  # start of the period with I/Os in flight and no completion
+        self._heard_at = clock()  # time of the last activity of the target or fio
         self._completed: int | None = None
         self._never_idle = never_idle
         self._begun = False  # an I/O has completed
         self._waits = False  # I/Os are in flight
 
     def reported(self) -> None:
-        """Record that a report of fio has arrived."""
+        """Record the arrival of a fio report."""
         self._heard_at = self._clock()
         self.tick()
 
@@ -73,7 +74,7 @@ class StallWatch:
         """Check for a stall.
 
         Raises:
-            EngineError: The target has completed no I/O for `GIVE_UP_S`.
+            EngineError: If the target has completed no I/O for `GIVE_UP_S`.
         """
         now = self._clock()
         counts = self._counts()
@@ -99,7 +100,7 @@ class StallWatch:
             )
 
     def finish(self) -> None:
-        """Note a stall at the end of the load, if I/Os are in flight."""
+        """Note a stall at the end of the load if I/Os are in flight."""
         if self._waits:
             self._end_stall()
 
@@ -113,7 +114,7 @@ class StallWatch:
 
 
 def is_never_idle(workload: Workload) -> bool:
-    """Return True if all jobs always have I/Os outstanding, from start to end."""
+    """Return True if all jobs have outstanding I/Os at all times."""
     return all(
         job.rate_iops is None
         and job.rate_bytes_per_s is None
@@ -123,7 +124,7 @@ def is_never_idle(workload: Workload) -> bool:
 
 
 def io_error(lines: Sequence[str]) -> str | None:
-    """Return the first I/O error of fio's messages, as "write error at byte 4096 (...)"."""
+    """Return the first I/O error in fio's messages: "write error at byte 4096 (...)"."""
     for line in lines:
         if match := _IO_ERROR.search(line):
             size = units.size(int(match["length"]))
@@ -135,15 +136,15 @@ def io_error(lines: Sequence[str]) -> str | None:
 
 
 class Failing(Protocol):
-    """A target on which a step has failed."""
+    """A target where a step has failed."""
 
     @property
     def name(self) -> str:
-        """Target as the user named it."""
+        """Target name that the user supplied."""
         ...
 
     def trouble(self) -> str | None:
-        """Return a phrase on what is wrong with the target; None: nothing."""
+        """Return a phrase describing the target's fault; None if there is none."""
         ...
 
     def logged(self) -> list[str]:
@@ -156,9 +157,9 @@ class Failing(Protocol):
 
 
 def cause_on(target: Failing, ended: Exit, reason: str) -> str:
-    """Describe why a step failed, in one line, with the state of the target."""
+    """Describe in one line why a step failed, including the target's state."""
     deadline = time.monotonic() + (_SETTLE_S if io_error(ended.lines) else 0.0)
-    # I/Os to an unplugged drive fail a moment before the kernel removes it.
+    # I/Os to an unplugged drive fail shortly before the kernel removes the drive.
     while (trouble := target.trouble()) is None and time.monotonic() < deadline:
         time.sleep(_SETTLE_S / 20)
     text = cause(target.name, trouble, ended, reason, target.logged())
@@ -171,9 +172,10 @@ def cause_on(target: Failing, ended: Exit, reason: str) -> str:
 
 
 def cause(name: str, trouble: str | None, ended: Exit, reason: str, logged: Sequence[str]) -> str:
-    """Describe why a step failed, in one line.
+    """Describe in one line why a step failed.
 
-    `trouble` is a fault of the target, `reason` why fio failed, `logged` are kernel messages.
+    `trouble` describes a fault of the target, `reason` states why fio failed, and `logged` holds
+    kernel messages.
     """
     failed = io_error(ended.lines)
     parts = []

@@ -1,8 +1,9 @@
-"""Results of fio runs that writecliff did not start, from fio's JSON output.
+"""Results, from fio's JSON output, of fio runs that writecliff did not start.
 
-Latencies need the histograms of `--output-format=json+`. Total latencies (`lat_ns`) are used if
-fio wrote their bins (`lat_percentiles=1`), completion latencies (`clat_ns`) otherwise. Without bins
-there are no latencies, because percentiles do not determine a distribution.
+Latencies require the histograms of `--output-format=json+`. Total latencies (`lat_ns`) are used if
+fio wrote their bins (`lat_percentiles=1`); otherwise, completion latencies (`clat_ns`) are used.
+Output that contains no bins provides no latencies, because percentiles do not determine a
+distribution.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ class FinishedStep:
 
 
 def finished_steps(document: Document, name: str) -> list[FinishedStep]:
-    """Return the steps of fio's JSON output: jobs that ran at the same time form a step.
+    """Return the steps in fio's JSON output, each made of jobs that ran at the same time.
 
     Raises:
-        ConfigError: The document is not in fio's format, or no I/O completed.
+        ConfigError: If the document is not in fio's format, or no I/O completed.
     """
     groups = together(entries_of(document, name))
     steps, started_ns = [], 0
@@ -91,10 +92,10 @@ def _step(group: Sequence[Entry], name: str, started_ns: int) -> FinishedStep:
 
 
 def _stats(fields: Fields) -> tuple[OperationStats, str]:
-    """Return the stats of an operation, and a note on its latencies.
+    """Return an operation's statistics, and a note on its latencies.
 
     Raises:
-        ConfigError: A field is missing or invalid.
+        ConfigError: If a field is missing or invalid.
     """
     bare = Fields({"min": 0, "max": 0, "mean": 0, "stddev": 0}, fields.where)
     latency, bins, note = bare, dict[int, int](), NO_BINS
@@ -122,10 +123,10 @@ def _stats_of(
 
 
 def _flushes(sync: Fields) -> OperationResult | None:
-    """Return the flushes of a job; None without bins.
+    """Return a job's flushes; None if there are no bins.
 
     Raises:
-        ConfigError: A field is missing or invalid.
+        ConfigError: If a field is missing or invalid.
     """
     latency = sync.part("lat_ns")
     if not (bins := _bins(latency.part("bins"))):
@@ -136,10 +137,10 @@ def _flushes(sync: Fields) -> OperationResult | None:
 
 
 def _bins(fields: Fields) -> dict[int, int]:
-    """Return counts by the middle of their bin in ns.
+    """Return counts by bin midpoint in ns.
 
     Raises:
-        ConfigError: A bin is not a latency, or its count is invalid.
+        ConfigError: If a bin is not a latency, or its count is invalid.
     """
     counts = {}
     for middle in fields.raw:
@@ -164,7 +165,7 @@ def _possible(fields: Fields) -> Iterator[None]:
 
 
 def _job(name: str, options: Mapping[str, str], result: JobResult) -> Job:
-    """Reconstruct a job from fio's options and its results."""
+    """Reconstruct a job from its fio options and results."""
     direction = options.get("rw", options.get("readwrite", "read")).partition(":")[0]
     ios = {name: done.ios for name, done in result.operations.items()}
     total = sum(ios.values()) or 1
@@ -182,7 +183,7 @@ def _job(name: str, options: Mapping[str, str], result: JobResult) -> Job:
 
 
 def _block_bytes(options: Mapping[str, str], result: JobResult) -> int:
-    """Return the block size of the options, or the mean size of the I/Os."""
+    """Return the block size in the options, or the mean I/O size."""
     text = options.get("bs", options.get("blocksize", "")).partition(",")[0]
     if re.fullmatch(r"\d+", text):
         return int(text) or 4096
@@ -197,7 +198,7 @@ def _whole(text: str | None) -> int:
 
 
 def range_bytes(document: Document) -> int | None:
-    """Return the largest `size` option of the jobs; None if no job has a size in bytes."""
+    """Return the jobs' largest `size` option; None if no job has a size in bytes."""
     sizes = []
     common = Fields(document, "fio").options("global options")
     for job in job_fields(document, "fio"):

@@ -1,11 +1,12 @@
-"""Time series of a step, from fio's periodic reports.
+"""Time series of a step, computed from fio's periodic reports.
 
-fio's reports (a JSON document per interval) are cumulative, and a row is the difference of two
-reports (`parse.stats_since`). Unlike fio's log files, this covers every I/O, including the last
-partial interval. A step that is cut out of a longer load starts at one report and ends at another.
+fio's reports (one JSON document per interval) are cumulative, and a row is the difference between
+two reports (`parse.stats_since`). Unlike fio's log files, this method covers every I/O, including
+the last partial interval. A step that is cut out of a longer load starts at one report and ends at
+a later report.
 
-fio reports at fixed times of its clock, which starts before the first I/O, so the first and the
-last interval of a load are shorter than the others, as `end_ns` shows.
+fio reports at fixed times of its clock, which starts before the first I/O. The first and last
+intervals of a load are therefore shorter than the others, as `end_ns` shows.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
 Key = tuple[int, Operation]
 Stats = Mapping[tuple[int, Measurable], OperationStats]
 
-# A last report within this share of an interval after the previous report replaces it, and so does
-# a report that follows one in the first millisecond.
+# A last report that follows within this fraction of an interval replaces the previous report, and
+# so does a report that follows a report from the first millisecond.
 _SLIVER = 0.1
 
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """Figures of one operation of a job in an interval; NaN if unknown."""
+    """Figures of one operation of a job in an interval; unknown values are NaN."""
 
     ios: int
     bytes: int
@@ -55,7 +56,7 @@ def difference(before: OperationStats | None, after: OperationStats) -> Interval
 
 
 def _of_ios(stats: Stats) -> dict[Key, OperationStats]:
-    """Return the stats without those of flushes, which have no series."""
+    """Return the statistics, excluding flushes, which have no series."""
     return {(job, name): done for (job, name), done in stats.items() if name != FLUSH}
 
 
@@ -64,7 +65,7 @@ def _ios(stats: Stats) -> int:
 
 
 class IntervalSeries:
-    """Rows of a series, computed from cumulative reports. Not thread-safe."""
+    """Rows of a series, computed from cumulative reports. The class is not thread-safe."""
 
     def __init__(
         self,
@@ -72,17 +73,17 @@ class IntervalSeries:
         interval_ms: float,
         begin: tuple[float, Stats] = (0.0, MappingProxyType({})),
     ) -> None:
-        """Start at a report; `begin` is its elapsed time and stats."""
+        """Start at a report; `begin` holds its elapsed time and statistics."""
         self._start_delays_ms = start_delays_ms
         self._interval_ms = interval_ms
         self._begin = begin
-        self._base = begin  # the report before the latest
+        self._base = begin  # report before the latest report
         self._latest = begin
         self._rows: list[tuple[float, Key, IntervalRow]] = []
 
     @property
     def latest(self) -> tuple[float, Stats]:
-        """The latest report: elapsed time and stats since the start of the load."""
+        """The latest report: elapsed time and statistics since the start of the load."""
         return self._latest
 
     @property
@@ -92,7 +93,7 @@ class IntervalSeries:
 
     @property
     def stats(self) -> Stats:
-        """Stats since the start of the step."""
+        """Statistics since the start of the step."""
         begin = self._begin[1]
         return {
             key: added
@@ -102,12 +103,12 @@ class IntervalSeries:
 
     @property
     def ios_only(self) -> Mapping[Key, OperationStats]:
-        """Stats of the I/Os, without flushes."""
+        """I/O statistics, excluding flushes."""
         return _of_ios(self.stats)
 
     @property
     def ios(self) -> int:
-        """Number of I/Os since the start of the step."""
+        """I/O count since the start of the step."""
         return _ios(self._latest[1]) - _ios(self._begin[1])
 
     def iops(self) -> float:
@@ -135,7 +136,8 @@ class IntervalSeries:
             before = self._base[1].get(key)
             row = difference(before, after)
             if row is None and before is not None:
-                # No I/O completed. If the job still runs, this is a stall, with a row of its own.
+                # No I/O completed. If the job is still running, the interval is a stall and gets
+                # its own row.
                 if after.runtime_ms - before.runtime_ms < width_ms / 2:
                     continue
                 row = _STALL

@@ -1,6 +1,7 @@
-"""Measurements of a step from fio's reports, converted to a `StepResult` or a `Progress`.
+"""Measurements of a step from fio's reports, converted to a `StepResult` or `Progress`.
 
-A step has one part (a fio process, or a stretch of a continuing process), or a part per burst.
+A step has a single part (a fio process, or a period of a continuing process), or one part per
+burst.
 """
 
 from __future__ import annotations
@@ -42,20 +43,20 @@ _NO_RESPONSE = (
 
 @dataclass
 class Part:
-    """A stretch of a step in which one fio process ran."""
+    """A period of a step during which a single fio process ran."""
 
-    begin_ms: float  # since the start of the step
+    begin_ms: float  # start time in ms since the start of the step
     series: IntervalSeries
 
     @property
     def end_ms(self) -> float:
-        """Time of the latest report, since the start of the step."""
+        """Time of the latest report since the start of the step."""
         return self.begin_ms + self.series.elapsed_ms
 
 
 @dataclass
 class Measured:
-    """A running or finished step."""
+    """A running or completed step."""
 
     workload: Workload
     plan: FioPlan
@@ -63,7 +64,7 @@ class Measured:
     before: Reading
     since_ms: float = 0.0  # fio's clock at the start of the step
     goes_on: bool = False  # the load continues after the step
-    late_ms: float = 0.0  # delay between the report of a cut and its processing
+    late_ms: float = 0.0  # delay between a cut's report and its processing
     parts: list[Part] = field(default_factory=list)
     pause_end_ms: float = 0.0  # end of the latest pause
     last: Document | None = None
@@ -72,7 +73,7 @@ class Measured:
     def begin_part(self, begin_ms: float = 0.0, begin: tuple[float, Stats] = (0.0, {})) -> None:
         """Start a new part at `begin_ms`; `begin` is the report at its start."""
         jobs = self.workload.jobs
-        # A burst starts after the delay.
+        # A burst starts after the start delay.
         delays_ms = tuple(
             0 if job.burst_ns else (job.start_delay_ns + job.ramp_ns) / parse.MS for job in jobs
         )
@@ -80,7 +81,7 @@ class Measured:
         self.parts.append(Part(begin_ms, series))
 
     def take(self, document: Document) -> None:
-        """Add a report of fio to the latest part."""
+        """Add a fio report to the latest part."""
         self.last = document
         self.series.add(parse.read_document(document, self._single_blocks))
 
@@ -105,7 +106,7 @@ class Measured:
         return max(self.parts[-1].end_ms, self.pause_end_ms) if self.parts else 0.0
 
     def done(self) -> tuple[int, int]:
-        """Return the I/Os and bytes of all jobs."""
+        """Return the I/O count and bytes of all jobs."""
         return sum(part.series.ios for part in self.parts), sum(self.own_bytes().values())
 
     def own_bytes(self) -> dict[Operation, int]:
@@ -117,7 +118,7 @@ class Measured:
         return total
 
     def progress(self) -> Progress:
-        """Return the progress; `fraction` is that of the slowest job."""
+        """Return the progress, where `fraction` is the slowest job's."""
         elapsed_ns, stats = (
             self.elapsed_ms * parse.MS,
             [part.series.ios_only for part in self.parts],
@@ -135,12 +136,12 @@ class Measured:
         )
 
     def show(self, hook: ProgressHook | None) -> None:
-        """Call the hook with the progress, once an I/O has completed."""
+        """Call the hook with the progress once an I/O has completed."""
         if hook is not None and self.parts and self.done()[0]:
             hook(self.progress())
 
     def failure(self, ended: Exit) -> str:
-        """Return the reason why fio failed; "" after a success."""
+        """Return the reason why fio failed, or "" on success."""
         errors = list(parse.job_errors(self.last or {}))
         if not ended.reason and errors:
             return ended.message or os.strerror(errors[0])
@@ -151,7 +152,7 @@ class Measured:
     def result(
         self, after: Reading, watch: DisturbanceWatch, notes: tuple[str, ...], *, complete: bool
     ) -> StepResult:
-        """Return the measurements; `after` is the reading after the step, `notes` the target's."""
+        """Return the measurements; `after` is the final reading, `notes` are the target's."""
         names = tuple(job.name for job in self.workload.jobs)
         rated = [job.name for job in self.workload.jobs if is_rate_driven(job)]
         ceilings = [
@@ -210,7 +211,7 @@ class Measured:
         )
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Return the series of all parts, with rows without I/Os for the pauses between them."""
+        """Return the series of all parts, including zero rows for the pauses between them."""
         import numpy as np
 
         pieces = []
@@ -229,15 +230,15 @@ class Measured:
 def counted_since(before: Counters, after: Counters) -> Counters:
     """Return the counters after a step; flash writes are None if they did not change.
 
-    Some logs count flash writes in steps of 10^9 bytes, which a short step does not reach, and some
-    drives never update them.
+    Some logs count flash writes in units of 10^9 bytes, which a short step does not reach, and some
+    drives never update these logs.
     """
     host, flash = (after.since(before)[name] for name in ("host_write_bytes", "nand_write_bytes"))
     return Counters(**{**after, "nand_write_bytes": None}) if host and flash == 0 else after
 
 
 def _pause(burst: Mapping[str, np.ndarray], end_ns: int) -> dict[str, np.ndarray]:
-    """Return rows without I/Os up to `end_ns`, for each job and operation of the burst."""
+    """Return rows of zero I/Os up to `end_ns`, for each job and operation of the burst."""
     import numpy as np
 
     keys = sorted(set(zip(burst["job"].tolist(), burst["operation"].tolist(), strict=True)))
@@ -254,7 +255,7 @@ def _pause(burst: Mapping[str, np.ndarray], end_ns: int) -> dict[str, np.ndarray
 
 
 def _together(name: str, elapsed_ns: int, parts: list[JobResult]) -> JobResult:
-    """Return the results of one job over all parts."""
+    """Return a job's results over all parts."""
     operations: dict[Operation, OperationResult] = {}
     for operation in OPERATIONS:
         results = [job.operations[operation] for job in parts if operation in job.operations]
@@ -265,7 +266,7 @@ def _together(name: str, elapsed_ns: int, parts: list[JobResult]) -> JobResult:
 
 
 def _job_fraction(job: Job, elapsed_ns: float, ios: int, size: int) -> float:
-    """Return the progress toward the end that is nearest: duration, volume or I/Os."""
+    """Return the progress towards the nearest end condition: duration, volume or I/O count."""
     parts = []
     if job.duration_ns is not None:
         parts.append((elapsed_ns - job.start_delay_ns - job.ramp_ns) / max(1, job.duration_ns))

@@ -1,10 +1,11 @@
-"""Jobs with mixes that fio cannot express, split into several fio jobs.
+"""Jobs whose mixes fio cannot express, split into several fio jobs.
 
-fio has one share of random I/Os per operation, not per size; sizes have whole percentages;
-sequential reads and writes of a job share their current segment. So a mix with sequential streams,
-with fractional percentages, or sequential through segments runs as a fio job for each operation,
-access and size. `flow` keeps the I/Os of these jobs in the shares of the mix, and the outstanding
-I/Os are divided by the same shares, with at least one per job. Results are merged into one job.
+fio has one random I/O percentage per operation, not per size. Size weights are whole percentages. A
+job's sequential reads and writes share their current segment. A mix runs as one fio job per
+operation, access pattern and size if it has sequential streams or fractional percentages, or is
+sequential within segments. `flow` keeps these jobs' I/Os in the mix's proportions. The outstanding
+I/Os are divided in the same proportions, with at least one per job. The results are merged into a
+single job.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from writecliff.workload.model import BlockSize, Job, Workload
 if TYPE_CHECKING:
     import numpy as np
 
-_WEIGHT = 1000  # sum over all parts of a mix, and fio's maximum
+_WEIGHT = 1000  # sum of the weights over all parts of a mix, and fio's maximum
 _WHOLE = 1e-6
 
 
@@ -30,16 +31,16 @@ class _Part:
     read: bool
     size: int
     sequential: bool
-    share: float  # of the I/Os of the job
+    share: float  # fraction of the job's I/Os
 
 
 @dataclass(frozen=True)
 class Split:
-    """A workload as fio runs it."""
+    """A workload in the form that fio runs."""
 
     given: Workload
-    run: Workload  # with split jobs
-    jobs: tuple[int, ...]  # index of the job in `given` for each job of `run`
+    run: Workload  # workload whose mixed jobs are split
+    jobs: tuple[int, ...]  # for each job of `run`, the index of its job in `given`
     warnings: tuple[str, ...] = ()
 
     @property
@@ -70,7 +71,7 @@ class Split:
 
 
 def split(workload: Workload) -> Split:
-    """Split the jobs of a workload that fio cannot run as one job each."""
+    """Split the jobs of a workload that fio cannot run as a single job."""
     if not any(map(_is_split, workload.jobs)):
         return Split(workload, workload, tuple(range(len(workload.jobs))))
     jobs: list[Job] = []
@@ -90,9 +91,9 @@ def split(workload: Workload) -> Split:
 
 
 def idle(jobs: Sequence[Job], results: Sequence[JobResult]) -> list[str]:
-    """Return the names of the jobs without I/O.
+    """Return the names of the jobs that completed no I/O.
 
-    A part of a split mix counts only if all parts of the mix are without I/O, because a large I/O
+    A part of a split mix counts only if all parts of the mix completed no I/O, because a large I/O
     of another part may take as long as a short step.
     """
     worked = {job.flow_group for job, done in zip(jobs, results, strict=True) if done.operations}
@@ -152,9 +153,10 @@ def _parts(job: Job) -> list[_Part]:
 
 
 def _jobs(job: Job, group: int) -> list[Job]:
-    """Return a job for each part.
+    """Return a separate job for each part.
 
-    Sequential parts start at different addresses of the range; in segments, at the first segment.
+    Sequential parts start at different addresses of the range or, if the range has segments, at the
+    first segment.
     """
     for name, given in (
         ("rates", job.rate_iops or job.rate_bytes_per_s),
@@ -165,8 +167,8 @@ def _jobs(job: Job, group: int) -> list[Job]:
         if given:
             raise EngineError(
                 f"fio: {job.name}: {name} cannot be combined with sequential percentages per "
-                "block size",
-                hint="use a job for each stream",
+                f"block size",
+                hint="use a separate job for each stream",
             )
     parts = _parts(job)
     depths = divided(job.threads * job.queue_depth, [part.share for part in parts])
@@ -201,7 +203,7 @@ def _jobs(job: Job, group: int) -> list[Job]:
 
 
 def divided(total: int, shares: Sequence[float]) -> list[int]:
-    """Divide `total` into whole numbers by `shares`, at least 1 each, by largest remainders."""
+    """Divide `total` in proportion to `shares` by largest remainders, with at least 1 each."""
     exact = [total * share / sum(shares) for share in shares]
     counts = [max(1, math.floor(value)) for value in exact]
     order = sorted(range(len(shares)), key=lambda n: (math.floor(exact[n]) - exact[n], n))
@@ -218,7 +220,7 @@ def _joined(name: str, results: Sequence[JobResult]) -> JobResult:
         total = together(
             [result.operations[operation] for result in results if operation in result.operations]
         )
-        assert total is not None  # at least one result has the operation
+        assert total is not None  # at least one result contains the operation
         operations[operation] = total
     return JobResult(
         name,
@@ -232,7 +234,7 @@ def _joined(name: str, results: Sequence[JobResult]) -> JobResult:
 
 
 def _intervals(result: StepResult, jobs: Sequence[int]) -> dict[str, np.ndarray]:
-    """Merge the rows of the series that have the same job, operation and interval."""
+    """Merge series rows that have the same job, operation and interval."""
     import numpy as np
 
     given = result.intervals
@@ -261,7 +263,7 @@ def _intervals(result: StepResult, jobs: Sequence[int]) -> dict[str, np.ndarray]
                 value = np.fmax.reduce(values)
             elif name == "latency_sd_ns":
                 value = values[0] if len(group) == 1 else math.nan
-            else:  # of the whole drive
+            else:  # drive-level columns
                 value = values[0]
             columns[name].append(value)
     return {name: np.array(values, dtype=given[name].dtype) for name, values in columns.items()}

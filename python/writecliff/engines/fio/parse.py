@@ -1,13 +1,13 @@
-"""Conversion of fio's json+ output to the engine's results.
+"""Conversion of fio's json+ output to engine results.
 
-fio has three latencies. This module uses `lat`, from the issue of an I/O until its completion
-(submission plus completion latency), because a caller of the drive waits that long. The job file
-requests its histogram with lat_percentiles=1; `lat_ns.bins` then maps the middle of a bin in
-nanoseconds to its count.
+fio reports three latencies. This module uses `lat`, which is measured from an I/O's submission to
+its completion (submission plus completion latency), because a caller of the drive waits that long.
+The job file requests the latency histogram with lat_percentiles=1. `lat_ns.bins` then maps a bin's
+midpoint in nanoseconds to its count.
 
 The bins have the layout of the native `Histogram` with one difference: fio counts all latencies
-above 17.2 s in its last bin. They are moved to the measured maximum, so that each quantile is an
-upper bound, and a warning is added.
+above 17.2 s in its last bin. These latencies are moved to the measured maximum, so that each
+quantile is an upper bound, and a warning is added.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 _SUB_BUCKET_BITS = 6
-# fio's stat.h: 29 groups of 64 bins; the last bin starts at 127 * 2^27 ns and has no upper end.
+# fio's stat.h defines 29 groups of 64 bins; the last bin starts at 127 * 2^27 ns and has no upper
+# end.
 LAST_BIN_NS = 127 << 27
 CEILING_NS = 1 << 34
 
 Document = Mapping[str, Any]
 Measurable = Operation | Literal["flush"]
-# Sections of fio's JSON by operation. `sync` has latencies but neither bytes nor a run time. Its
-# `total_ios` is 0 for fdatasync and sync_file_range (fio 3.33 to 3.41), so N is used instead.
+# Names of fio's JSON sections by operation. The `sync` section has latencies, but neither bytes nor
+# a run time. Its `total_ios` is 0 for fdatasync and sync_file_range (fio 3.33 to 3.41), so the
+# latency object's N is used instead.
 _SECTIONS: Mapping[Measurable, str] = {
     "read": "read", "write": "write", "trim": "trim", FLUSH: "sync",
 }  # fmt: skip
@@ -43,7 +45,7 @@ _SECTIONS: Mapping[Measurable, str] = {
 
 @dataclass(frozen=True)
 class OperationStats:
-    """Counts, moments and bins of one operation of a job since its start, as fio reports them."""
+    """Counts, moments and bins of one operation of a job since its start, as reported by fio."""
 
     ios: int
     bytes: int
@@ -51,7 +53,7 @@ class OperationStats:
     min_ns: int
     max_ns: int
     mean_ns: float
-    sd_ns: float  # with n - 1, as fio computes it
+    sd_ns: float  # computed with n - 1, as in fio
     bins: Mapping[int, int]
 
 
@@ -70,10 +72,10 @@ def bin_lower_ns(value_ns: int) -> int:
 def stats_since(before: OperationStats | None, after: OperationStats) -> OperationStats | None:
     """Return the difference of two cumulative reports; None if no I/O completed between them.
 
-    Counts and bins are differences; mean and standard deviation follow from the moments. A maximum
-    is exact if it is a new maximum of the run, and so is a minimum; otherwise it is the end of the
-    outermost bin that gained I/Os (an error of at most 1/64). fio reads its counters while they
-    change, so figures of a report may differ by a few I/Os.
+    Counts and bins are differences, and the mean and standard deviation are computed from the
+    moments. A maximum or minimum is exact if it is a new extreme of the run. Otherwise, it is the
+    end of the outermost bin that gained I/Os (an error of at most 1/64). fio reads its counters
+    while they change, so a report's figures may differ by a few I/Os.
     """
     if before is None:
         return after if after.ios else None
@@ -105,7 +107,7 @@ def stats_since(before: OperationStats | None, after: OperationStats) -> Operati
 def _extremes(
     before: OperationStats, after: OperationStats, gained: Mapping[int, int]
 ) -> tuple[int, int]:
-    """Return the shortest and longest latency between two reports with the bins `gained`."""
+    """Return the shortest and longest latency between two reports whose bins gained `gained`."""
     lowest, highest = after.min_ns, after.max_ns
     if gained and after.min_ns >= before.min_ns:
         lowest = max(bin_lower_ns(min(gained)), after.min_ns)
@@ -115,10 +117,10 @@ def _extremes(
 
 
 def read_operation(raw: Mapping[str, Any]) -> OperationStats | None:
-    """Return the stats of a "read", "write", "trim" or "sync" object; None without I/Os."""
+    """Return the statistics of a "read", "write", "trim" or "sync" object; None if empty."""
     latency = raw["lat_ns"]
     bins = {int(middle): int(count) for middle, count in latency.get("bins", {}).items()}
-    # Reports of a running job are not consistent: the sum of the bins differs from other counts.
+    # Reports of a running job are inconsistent: the sum of the bins differs from the other counts.
     ios = sum(bins.values()) or int(latency["N"])
     if ios == 0:
         return None
@@ -137,10 +139,10 @@ def read_operation(raw: Mapping[str, Any]) -> OperationStats | None:
 def read_document(
     document: Document, block_bytes: Mapping[int, int] = MappingProxyType({})
 ) -> dict[tuple[int, Measurable], OperationStats]:
-    """Return stats by (index of the job, operation); with group_reporting, a group is a job.
+    """Return statistics by (job index, operation); with group_reporting, a group is a job.
 
-    `block_bytes` has the block size of jobs with a single size. Their bytes are computed from their
-    I/Os, because in reports of a running job fio counts bytes milliseconds before I/Os.
+    `block_bytes` maps jobs that use a single block size to that size. Their bytes are computed from
+    the I/O count, because in reports of a running job fio counts bytes milliseconds before I/Os.
     """
     try:
         read = {
@@ -161,14 +163,14 @@ def read_document(
 
 
 def job_errors(document: Document) -> Iterator[int]:
-    """Yield the error numbers (errno) of the jobs that failed."""
+    """Yield the error numbers (errno) of the failed jobs."""
     for job in document.get("jobs", ()):
         if int(job.get("error", 0)):
             yield int(job["error"])
 
 
 def histogram_of(stats: OperationStats) -> Histogram:
-    """Convert fio's bins to a native histogram, with fio's minimum, maximum and moments."""
+    """Convert fio's bins to a native histogram that has fio's minimum, maximum and moments."""
     import numpy as np
 
     from writecliff._native import Histogram
@@ -190,16 +192,16 @@ def histogram_of(stats: OperationStats) -> Histogram:
 
 
 def flush_result(stats: OperationStats) -> OperationResult:
-    """Return the result of the flushes of a job."""
+    """Return the results of a job's flushes."""
     return OperationResult(stats.ios, 0, histogram_of(stats))
 
 
 def job_results(
     jobs: Sequence[Job], stats: Mapping[tuple[int, Measurable], OperationStats]
 ) -> tuple[JobResult, ...]:
-    """Return the result of each job over its run time, which starts after its delay and ramp.
+    """Return each job's result over its run time, which starts after its delay and ramp.
 
-    `response` is None, because fio does not measure it.
+    `response` is `None`, because fio does not measure it.
     """
     results = []
     for index, job in enumerate(jobs):
@@ -221,7 +223,7 @@ def job_results(
 def ceiling_warnings(
     names: tuple[str, ...], stats: Mapping[tuple[int, Measurable], OperationStats]
 ) -> tuple[str, ...]:
-    """Return warnings for operations with I/Os in fio's last bin."""
+    """Return warnings for operations that have I/Os in fio's last bin."""
     return tuple(
         f"job {names[index]}: {operation} latencies above 17.2 s are counted as the maximum"
         for (index, operation), done in stats.items()

@@ -1,8 +1,8 @@
 """A fio process and its JSON reports.
 
-A thread reads fio's output as soon as it is written, so that fio never waits for the caller. fio
-runs in a private directory and a separate session, with a parent death signal, so that it never
-outlives its caller: it ends after its work, by `stop` (whose last report is still read), or through
+A thread reads fio's output immediately, so that fio never waits for the caller. fio runs in a
+private directory and a separate session, and has a parent death signal, so that it never outlives
+its caller. fio exits when its work is done, on `stop` (whose last report is still read), or through
 the kernel if this process is killed.
 """
 
@@ -28,7 +28,7 @@ from typing import IO, Any, NamedTuple, Self
 from writecliff.errors import EngineError
 from writecliff.signals import die_with_parent
 
-_STOP_GRACE_S = 10.0  # for I/Os in flight, after SIGINT; then SIGKILL
+_STOP_GRACE_S = 10.0  # time for I/Os in flight to complete after SIGINT, before SIGKILL
 _TICK_S = 0.5
 _LINES_MAX = 50
 _LEAST_INTERVAL_MS = 100
@@ -38,16 +38,16 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Exit:
-    """Result of a fio process."""
+    """Exit result of a fio process."""
 
     returncode: int
-    message: str  # its last message, or ""
-    fault: str = ""  # a failure despite exit status 0
-    lines: tuple[str, ...] = ()  # its last messages
+    message: str  # fio's last message, or ""
+    fault: str = ""  # reason for a failure despite exit status 0
+    lines: tuple[str, ...] = ()  # fio's last messages
 
     @property
     def reason(self) -> str:
-        """Reason of a failure in one line; "" after a success."""
+        """Reason for a failure in one line; "" on success."""
         if self.returncode < 0:
             name = signal.Signals(-self.returncode).name
             return f"killed by {name}" + (f" ({self.message})" if self.message else "")
@@ -59,11 +59,12 @@ class Exit:
 class DocumentSplitter:
     """Parser that splits fio's standard output into JSON documents and messages.
 
-    Only the outer braces of a document are in the first column; other lines outside are messages.
+    Only a document's outer braces are in the first column. All other lines outside a document are
+    messages.
     """
 
     def __init__(self) -> None:
-        """Start without data."""
+        """Create a parser that holds no data yet."""
         self._rest = b""
         self._open: list[bytes] | None = None
         self.messages: deque[str] = deque(maxlen=_LINES_MAX)
@@ -72,7 +73,7 @@ class DocumentSplitter:
         """Add output and return the documents that it completes.
 
         Raises:
-            EngineError: A document is not valid JSON.
+            EngineError: If a document is not valid JSON.
         """
         *lines, self._rest = (self._rest + data).split(b"\n")
         documents = []
@@ -88,24 +89,25 @@ class DocumentSplitter:
                 text = b"\n".join(self._open)
                 self._open = None
                 try:
-                    documents.append(json.loads(text.decode("utf-8", "replace")))  # names of files
+                    # File names may not be valid UTF-8.
+                    documents.append(json.loads(text.decode("utf-8", "replace")))
                 except ValueError as error:
-                    raise EngineError(f"fio's JSON cannot be read: {error}") from error
+                    raise EngineError(f"fio's JSON output cannot be read: {error}") from error
         return documents
 
 
 class _Report(NamedTuple):
-    """A report of fio or the error of its parser, and its arrival time."""
+    """A fio report or its parser's error, and its arrival time."""
 
     content: Document | EngineError
     arrived_ns: int
 
 
 class FioProcess:
-    """A fio process: `start` it, read its reports with `next`, and `close` it in any case."""
+    """A fio process: `start` the process, read its reports with `next`, and always `close` it."""
 
     def __init__(self, program: str, job_text: str, interval_ms: float) -> None:
-        """Prepare a process for a job file, with reports every `interval_ms`."""
+        """Prepare a process for a job file, with a report every `interval_ms`."""
         self._program = program
         self._job_text = job_text
         self._interval_ms = max(_LEAST_INTERVAL_MS, round(interval_ms))
@@ -116,13 +118,13 @@ class FioProcess:
         self._child: subprocess.Popen[bytes]
         self._reader: threading.Thread | None = None
         self.pid: int | None = None
-        self.waited_ns = 0  # time between arrival and processing of the last report
+        self.waited_ns = 0  # time from the last report's arrival to its processing
 
     def start(self) -> Self:
         """Start fio.
 
         Raises:
-            EngineError: fio cannot be started.
+            EngineError: If fio cannot be started.
         """
         job_file = Path(self._directory.name) / "workload.fio"
         job_file.write_text(self._job_text, "utf-8", "surrogateescape")
@@ -136,7 +138,7 @@ class FioProcess:
         try:
             self._child = subprocess.Popen(
                 argv,
-                cwd=self._directory.name,  # where fio would leave state files
+                cwd=self._directory.name,  # the directory where fio leaves its state files
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -153,9 +155,9 @@ class FioProcess:
         return self
 
     def next(self, on_tick: Callable[[], None] = lambda: None) -> Document | None:
-        """Wait for the next report and return it; None if fio has ended or is about to.
+        """Wait for the next report and return it; None if fio has exited or is about to exit.
 
-        `on_tick` is called twice a second while waiting.
+        `on_tick` is called twice a second during the wait.
         """
         while True:
             with contextlib.suppress(queue.Empty):
@@ -171,9 +173,9 @@ class FioProcess:
         return report.content
 
     def stop(self) -> list[Document]:
-        """Stop fio, wait until it has ended, and return the unread reports.
+        """Stop fio, wait for its exit, and return the unread reports.
 
-        Does nothing if fio was not started or has ended.
+        The call has no effect if fio was not started or has exited.
         """
         if self._reader is None:
             return []
@@ -188,7 +190,7 @@ class FioProcess:
         return reports
 
     def ended(self) -> Exit:
-        """Wait for fio and return how it ended; kill it if it closed its pipes but still runs."""
+        """Wait for fio and return its exit result; kill it if it runs on with closed pipes."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.wait(timeout=_STOP_GRACE_S)
         self.close()
@@ -198,7 +200,7 @@ class FioProcess:
         return Exit(self._child.returncode, self._message(), lines=lines)
 
     def close(self) -> None:
-        """Kill fio if it still runs, and release its resources; further calls do nothing."""
+        """Kill fio if it still runs, and release its resources; further calls have no effect."""
         if self._reader is not None:
             try:
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -215,7 +217,7 @@ class FioProcess:
 
     def _read(self) -> None:
         """Read until both pipes are closed."""
-        readable = True  # output after an unreadable report is dropped
+        readable = True  # output after an unreadable report is discarded
         for pipe, data in self._chunks():
             if pipe is self._child.stderr:
                 self._keep_errors(data)
@@ -246,13 +248,13 @@ class FioProcess:
         self._errors.extend(line.strip() for line in lines if line.strip())
 
     def _signal(self, number: signal.Signals) -> None:
-        """Signal fio's process group, of which it is the leader, unless it has ended."""
+        """Signal fio's process group, which fio leads, unless fio has exited."""
         if self._child.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._child.pid, number)
 
     def _message(self) -> str:
-        """Return the last error or else the last message, without the prefix "fio: "."""
+        """Return the last error or, failing that, the last message, without the "fio: " prefix."""
         for lines in (self._errors, self._splitter.messages):
             if lines:
                 return " ".join(lines[-1].split()).removeprefix("fio: ")

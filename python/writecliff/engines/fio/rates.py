@@ -1,6 +1,6 @@
-"""fio options for the timing of a job: rates, arrival process, think time, start delay, end.
+"""fio timing options of a job: rates, arrival process, think time, start delay and end.
 
-Bursts and pauses do not correspond to options of fio: see `bursts`.
+Bursts and pauses have no equivalent fio options; see `bursts`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import math
 from writecliff.engines.fio.section import Section
 from writecliff.workload.model import Job
 
-_US = 1000  # fio stores these times in microseconds
-_TOLERANCE = 0.01  # warn if a rate is rounded by a larger share
-_POISSON_MAX = 1_000_000  # arrivals per second in one thread
+_US = 1000  # fio stores times in microseconds
+_TOLERANCE = 0.01  # warn if rounding changes a rate by a larger fraction
+_POISSON_MAX = 1_000_000  # maximum arrivals per second in a thread
 
 
 def is_rate_driven(job: Job) -> bool:
@@ -21,7 +21,7 @@ def is_rate_driven(job: Job) -> bool:
 
 
 def add_rates(section: Section) -> None:
-    """Add rates, think time and start delay; warn of rounding."""
+    """Add rates, think time and start delay; warn about rounding."""
     job = section.job
     if is_rate_driven(job):
         _add_rate(section)
@@ -29,7 +29,10 @@ def add_rates(section: Section) -> None:
         section.refuse("poisson arrivals require a rate (rate_iops)")
     if job.think_ns:
         if job.think_ns % _US:
-            section.refuse(f"think_ns {job.think_ns}: fio accepts whole microseconds only")
+            section.refuse(
+                f"think_ns {job.think_ns} is not a multiple of 1000: fio accepts whole "
+                f"microseconds only"
+            )
         section.add("thinktime", f"{job.think_ns // _US}us")
         section.add("thinktime_blocks", job.think_after_ios)
         if job.rate_ignores_think:
@@ -41,7 +44,7 @@ def add_rates(section: Section) -> None:
 
 
 def _shares(section: Section) -> dict[int, float]:
-    """Return the share of the I/Os by fio's direction: 0 read, 1 write, 2 trim."""
+    """Return the I/O fraction of each fio direction: 0 read, 1 write, 2 trim."""
     if section.job.trim_pct:
         return {2: 1.0}
     if (share := section.job.rate_read_pct) is not None:
@@ -56,8 +59,8 @@ def _add_rate(section: Section) -> None:
     if job.rate_iops is not None and job.rate_bytes_per_s is not None:
         section.refuse("rate_iops and rate_bytes_per_s are mutually exclusive")
     if job.writes or job.trims:
-        section.refuse("fio needs equal block sizes for a rate of mixed operations",
-                       "use a job for each operation")  # fmt: skip
+        section.refuse("for a rate of mixed operations, fio requires equal block sizes",
+                       "use a separate job for each operation")  # fmt: skip
     total = sum(size.weight for size in job.block_sizes)
     mean_block = sum(size.bytes * size.weight for size in job.block_sizes) / total
     if job.arrival == "poisson":
@@ -66,26 +69,25 @@ def _add_rate(section: Section) -> None:
     if job.rate_iops is not None:
         bytes_per_s = job.rate_iops * mean_block
         if len(job.block_sizes) > 1:
-            section.warn(
-                f"fio spaces a mix of block sizes by bytes, {job.rate_iops:g} IOPS on average"
-            )
+            section.warn(f"fio paces a block size mix by bytes, {job.rate_iops:g} IOPS on average")
     else:
         bytes_per_s = float(job.rate_bytes_per_s or 0)
-    # In bytes, not IOPS: fio treats both alike, and the rate of a thread is rounded less.
+    # The rate is set in bytes instead of IOPS: fio treats both alike, but rounds a thread's byte
+    # rate less.
     parts = ["", "", ""]
     for direction, share in _shares(section).items():
         rate = bytes_per_s * share / job.threads
         if rate < mean_block / 3600:  # slower than one I/O per hour
-            section.refuse("its rate is too small for fio to spread over its threads")
+            section.refuse("the job's rate is too small for fio to divide among its threads")
         parts[direction] = str(max(1, round(rate)))
     section.add("rate", ",".join(parts).rstrip(","))
 
 
 def _add_poisson(section: Section, mean_block: float) -> None:
-    """Add Poisson arrivals: fio draws gaps of mean `1000000 / rate_iops` whole microseconds."""
+    """Add Poisson arrivals; fio's gaps have a mean of `1000000 / rate_iops` whole microseconds."""
     job = section.job
     if len(job.block_sizes) > 1:
-        section.refuse("fio does not support poisson arrivals with a mix of block sizes")
+        section.refuse("fio does not support poisson arrivals for a block size mix")
     wanted = job.rate_iops
     if wanted is None:
         wanted = (job.rate_bytes_per_s or 0) / mean_block
@@ -100,11 +102,11 @@ def _add_poisson(section: Section, mean_block: float) -> None:
             )
         if rate > _POISSON_MAX:
             section.refuse(
-                f"{rate} poisson arrivals per second in one thread: fio supports at "
-                f"most {_POISSON_MAX}"
+                f"{rate} poisson arrivals per second in one thread exceed fio's maximum of "
+                f"{_POISSON_MAX}"
             )
         parts[direction] = str(rate)
-        # The mean of the gaps is a whole number, and each gap is truncated to microseconds.
+        # The mean gap is a whole number, and each gap is truncated to microseconds.
         applied += 1e6 * math.expm1(1 / (1_000_000 // rate)) * job.threads
     if abs(applied - wanted) > wanted * _TOLERANCE:
         section.warn(f"fio rounds {wanted:g} poisson arrivals per second to {applied:.6g}")
@@ -113,15 +115,15 @@ def _add_poisson(section: Section, mean_block: float) -> None:
 
 
 def add_ends(section: Section) -> None:
-    """Add the end of a job: the first of its duration, volume and number of I/Os.
+    """Add a job's end condition: its duration, volume or I/O count, whichever comes first.
 
-    Volume and number of I/Os are divided among its threads. fio also ends a job after `size` bytes,
-    except with `time_based` or a larger `io_size`, so one of these is always set.
+    Volume and I/O count are divided among the job's threads. fio also ends a job after `size`
+    bytes, except with `time_based` or a larger `io_size`, so one of these is always set.
     """
     job = section.job
     block = max(size.bytes for size in job.all_block_sizes)
     if job.duration_ns is None and job.volume_bytes is None and job.ios is None:
-        section.refuse("has no stop condition", "set duration_ns, volume_bytes or ios")
+        section.refuse("the job has no stop condition", "set duration_ns, volume_bytes or ios")
     if job.ends_all:
         section.add("exitall")
     if job.flow_weight:

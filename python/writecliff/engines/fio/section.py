@@ -1,4 +1,4 @@
-"""Builder for a section of a fio job file, with warnings and errors."""
+"""Builder for a section of a fio job file, collecting warnings and raising errors."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ def refuse(where: str, why: str, hint: str | None = None) -> NoReturn:
 
 @dataclass
 class Section:
-    """The options of a job in file order, and its warnings."""
+    """A job's options in file order, and its warnings."""
 
     job: Job
     warnings: list[str]  # shared by all sections of a file
     options: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, key: str, value: object = "") -> None:
-        """Add an option; with an empty value, only its name is written."""
+        """Add an option; if the value is empty, only its name is written."""
         self.options.append((key, str(value)))
 
     def warn(self, text: str) -> None:
-        """Add a warning with the name of the job."""
+        """Add a warning that names the job."""
         self.warnings.append(f"job {self.job.name}: {text}")
 
     def refuse(self, why: str, hint: str | None = None) -> NoReturn:
@@ -38,11 +38,14 @@ class Section:
         """Return a percentage as a whole number, as fio requires.
 
         Raises:
-            EngineError: The value is out of range or not a whole number.
+            EngineError: If the value is out of range or not a whole number.
         """
         nearest = round(value)
         if not 0 <= value <= 100:
             self.refuse(f"{what} {value:g} is not between 0 and 100")
         if abs(value - nearest) > 1e-6:
-            self.refuse(f"{what} {value:g} %: fio accepts whole percentages only", f"use {nearest}")
+            self.refuse(
+                f"{what} {value:g} % is not a whole percentage, which fio requires",
+                f"use {nearest}",
+            )
         return nearest

@@ -1,6 +1,6 @@
 """Targets of `FioEngine`: block devices and regular files.
 
-A target is opened once, with symbolic links resolved, and holds the device or file until it is
+A target is opened once, after symbolic links are resolved, and holds the device or file until it is
 closed.
 """
 
@@ -66,13 +66,14 @@ from writecliff.engines.fio.command import Target
 from writecliff.errors import TargetError
 
 _DEFAULT_SECTOR = 512
-_FRESH_S = 5.0  # age up to which a reading serves the next step too
+_FRESH_S = 5.0  # maximum age of a reading that is reused for the next step
 
 
 class DeviceTarget:
-    """A block device, claimed exclusively for writing or opened for reading only.
+    """A block device, claimed exclusively for writing or opened read-only.
 
-    `name` is the path as the user wrote it; `notes` are remarks that are stored with every step.
+    `name` is the path as the user wrote it, and `notes` are remarks that are stored with every
+    step.
     """
 
     notes: tuple[str, ...] = ()
@@ -98,7 +99,7 @@ class DeviceTarget:
         self._nodes: HintNodes | None = None
         self._events_enabled = False
         self._nvme: NvmeDrive | None = None
-        self._idle: tuple[float, Reading] | None = None  # the latest reading at rest, and when
+        self._idle: tuple[float, Reading] | None = None  # latest reading at rest, and its time
 
     @classmethod
     def open(
@@ -111,10 +112,10 @@ class DeviceTarget:
         power_state: int | None = None,
         look_only: bool = False,
     ) -> DeviceTarget:
-        """Open a device: with consent claim it for writing, else for reading only.
+        """Open a device, claiming it for writing if consent is given, otherwise read-only.
 
         Raises:
-            TargetError: The device must not be used, or lacks the requested power state.
+            TargetError: If the device must not be used, or lacks the requested power state.
         """
         if destroy_serial is None or look_only:
             guarded, held = inspect(path, system), None
@@ -123,7 +124,7 @@ class DeviceTarget:
                 path, destroy_serial, allow_signatures=allow_signatures, system=system
             )
         target = cls(guarded, held, system, power_state, (destroy_serial, allow_signatures))
-        if power_state is not None:  # check before anything of a run is stored
+        if power_state is not None:  # check before the run stores anything
             try:
                 working_states(target._nvme_drive(), target.name, power_state)
             except TargetError:
@@ -133,7 +134,7 @@ class DeviceTarget:
 
     @property
     def refusal(self) -> TargetError | None:
-        """Error that refuses a run that writes; None for a claimed device."""
+        """Error that a writing run would raise; None for a claimed device."""
         if self._claim is not None:
             return None
         destroy_serial, allow_signatures = self._consent
@@ -153,8 +154,9 @@ class DeviceTarget:
         if self._claim is None:
             more = f" {SIGNATURE_FLAG}" if self.protection.loss() else ""
             raise TargetError(
-                f"{self.name}: this test writes, but the device was opened for reading only",
-                hint=f"to overwrite it: {SERIAL_FLAG} {self.protection.confirmation}{more}",
+                f"{self.name} is open for reading only, but this test writes",
+                hint=f"to overwrite the drive, add {SERIAL_FLAG} "
+                f"{self.protection.confirmation}{more}",
             )
         return self._claim
 
@@ -165,18 +167,18 @@ class DeviceTarget:
         else:
             node = self._system.stat_node(Path(self.protection.node))
             if node is None or not node.is_block or node.number != self.protection.device.number:
-                raise TargetError(f"{self.name}: no longer the device that was opened")
+                raise TargetError(f"{self.name} is no longer the device that was opened")
         if reason := self.trouble():
             raise TargetError(f"{self.name}: {reason}")
 
     def trouble(self) -> str | None:
-        """Return a phrase on what is wrong with the drive since it was opened; None: nothing."""
+        """Return a phrase describing the drive's fault since it was opened; None if it has none."""
         opened, device = self.protection, self.protection.device
         if reason := protection.trouble(opened.disk):
             return reason
         size = device.size_bytes
         if size == 0:
-            # A removed drive may keep its node until the last user has closed it.
+            # A removed drive may keep its node until its last user closes it.
             return "the drive vanished: its capacity is now 0"
         if size != opened.size_bytes:
             return (
@@ -188,7 +190,7 @@ class DeviceTarget:
         return None
 
     def io_counts(self) -> tuple[int, int] | None:
-        """Return the numbers of completed I/Os and I/Os in flight; None: no kernel statistics."""
+        """Return the counts of completed I/Os and I/Os in flight; None if they are not counted."""
         text = read_text(self.protection.disk.directory / "stat")
         if text is None or read_int(self.protection.disk.directory / "queue/iostats") == 0:
             return None
@@ -196,20 +198,20 @@ class DeviceTarget:
         return values[0] + values[4] + sum(values[11:12]) + sum(values[15:16]), values[8]
 
     def logged(self) -> list[str]:
-        """Return kernel messages about the drive since the previous call or since opening."""
+        """Return kernel messages about the drive since the previous call or since it was opened."""
         return self._log.about(self._log_names)
 
     def identify(self) -> DeviceIdentity:
-        """Return the identity of the drive, with the size of the partition if it is one."""
+        """Return the drive's identity, with the partition's size if the device is a partition."""
         disk = self.protection.disk
         whole = identity.identify_device(self._system, disk, self.protection.node)
 
         return replace(whole, target=self.name, capacity_bytes=self.protection.size_bytes)
 
     def reading(self, *, loaded: bool = False) -> Reading:
-        """Read the state of the machine and the drive, with its counters.
+        """Read the state of the machine and the drive, including the drive's counters.
 
-        Under load (`loaded`), only values are read whose commands do not disturb the drive.
+        Under load (`loaded`), only values whose commands do not disturb the drive are read.
         """
         disk, drive = self.protection.disk, self._nvme_drive()
         if self._claim is not None and not self._events_enabled:
@@ -221,7 +223,7 @@ class DeviceTarget:
         return reading
 
     def reading_before(self) -> Reading:
-        """Return a reading before a load.
+        """Return a reading taken before a load.
 
         The drive's values are reused if they were read seconds ago, after the previous load.
         """
@@ -233,7 +235,7 @@ class DeviceTarget:
         return Reading(take_sample(self._system, self.protection.disk.directory), latest[1].vitals)
 
     def _nvme_drive(self) -> NvmeDrive | None:
-        """Return the NVMe drive with cached facts, renewed if its controllers change."""
+        """Return the NVMe drive with cached properties, refreshed if its controllers change."""
         disk = self.protection.disk
         if not is_nvme(disk):
             return None
@@ -248,7 +250,7 @@ class DeviceTarget:
             self.notes = (*self.notes, note)
 
     def health(self) -> Mapping[str, Any] | None:
-        """Return the SMART data as plain values; None if the drive reports none."""
+        """Return the SMART data as plain values; None if the drive does not report any."""
         return vitals.health_report(self._system, self.protection.disk, self.protection.node)
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
@@ -269,7 +271,7 @@ class DeviceTarget:
     def power_states(self, *, settle: bool) -> PowerStates | None:
         """Return the power states of an NVMe drive; with `settle`, set the requested state first.
 
-        Setting a state changes the drive, so it needs the consent to write.
+        Setting a power state changes the drive, so it requires consent to write.
         """
         drive, wanted = self._nvme_drive(), self._power_state
         if wanted is None or not settle:
@@ -282,7 +284,7 @@ class DeviceTarget:
         return None if states is None else replace(states, before=self._original_state)
 
     def data_placement(self, fio: Fio) -> DataPlacement | str:
-        """Return the method to place writes in streams; a string is the reason why not."""
+        """Return the method that places writes in streams, or the reason why none is available."""
         placement = find_data_placement(self._system, fio, self.protection.disk)
         if isinstance(placement, str) or placement.kind != "hint":
             return placement
@@ -293,21 +295,21 @@ class DeviceTarget:
         return replace(placement, nodes=tuple(self._nodes.paths[hint] for hint in placement.hints))
 
     def for_command(self, how: DataPlacement | str) -> Target:
-        """Return the properties that job files depend on; `how` is that of `data_placement`."""
+        """Return the properties that job files depend on; `how` comes from `data_placement`."""
         queue = self.protection.disk.directory / "queue/logical_block_size"
         sector = read_int(queue) or _DEFAULT_SECTOR
         fast = is_nvme(self.protection.disk)
         return Target(self.protection.node, self.protection.size_bytes, sector, False, how, fast)
 
     def close(self) -> None:
-        """Restore the power state and release the device."""
+        """Restore the original power state and release the device."""
         state, self._original_state = self._original_state, None
         drive = None if state in (None, self._power_state) else self._nvme_drive()
         if state is not None and drive is not None:
             failure = restore_power_state(drive, state)
             if failure:
-                print(f"warning: {self.name} stays in power state {self._power_state}; state "
-                      f"{state} could not be restored: {failure}", file=sys.stderr)  # fmt: skip
+                print(f"warning: {self.name} remains in power state {self._power_state}, because "
+                f"state {state} could not be restored: {failure}", file=sys.stderr)  # fmt: skip
         self._log.close()
         if self._nodes is not None:
             self._nodes.close()
@@ -320,63 +322,63 @@ class FileBackedTarget(FileTarget):
 
     @property
     def name(self) -> str:
-        """Target as the user named it, "file:PATH"."""
+        """Target name in the user's form, "file:PATH"."""
         return f"file:{self.path}"
 
     disk_name = name
 
     @property
     def _sector_bytes(self) -> int:
-        """Sector size of the device below the file system, which direct I/O must respect."""
+        """Sector size in bytes of the device below the file system, for aligned direct I/O."""
         device = os.fstat(self.fd).st_dev
         number = f"{os.major(device)}:{os.minor(device)}"
         directory = (self.system.sys / "dev/block" / number).resolve()
-        for folder in (directory, directory.parent):  # a partition has its disk's queue
+        for folder in (directory, directory.parent):  # a partition uses its disk's queue
             sector = read_int(folder / "queue/logical_block_size")
             if sector is not None:
                 return sector
         return _DEFAULT_SECTOR
 
     def identify(self) -> DeviceIdentity:
-        """Return the identity of the file."""
+        """Return the file's identity."""
         whole = identity.identify_file(self.path, self.size_bytes, self._sector_bytes)
         return replace(whole, backing=self.backing)
 
     def trouble(self) -> str | None:
-        """Return a phrase on what is wrong with the file since it was opened; None: nothing."""
+        """Return a phrase describing the file's fault since it was opened; None if it has none."""
         size = os.fstat(self.fd).st_size
         if size != self.size_bytes:
             return f"the file has {size} bytes now, {self.size_bytes} when it was opened"
         return None
 
     def io_counts(self) -> None:
-        """Return None: the disk below the file also serves other programs."""
+        """Return None, because the disk below the file also serves other programs."""
 
     def logged(self) -> list[str]:
-        """Return no messages: the kernel does not log errors of files."""
+        """Return no messages, because the kernel does not log file errors."""
         return []
 
     def reading(self, *, loaded: bool = False) -> Reading:
-        """Read the state of the machine only: the disk also serves other programs."""
+        """Read only the machine's state, because the disk also serves other programs."""
         return Reading(take_sample(self.system, None), vitals.Vitals())
 
     def reading_before(self) -> Reading:
-        """Return a reading before a load."""
+        """Return a reading taken before a load."""
         return self.reading()
 
     def health(self) -> Mapping[str, Any] | None:
-        """Return None: a file has no SMART data."""
+        """Return None, because a file has no SMART data."""
         return None
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
-        """Deallocate the blocks of the file."""
+        """Deallocate the file's blocks."""
         return purge.purge_file(self.path, self.fd, self.size_bytes)
 
     def power_states(self, *, settle: bool) -> None:
-        """Return None: the state of the drive below the file is not changed."""
+        """Return None, because the power state of the drive below the file is not changed."""
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
-        """Leave the write cache of the drive below the file unchanged."""
+        """Do nothing, which leaves the write cache of the drive below the file unchanged."""
         return CacheReport(None, "a file: the cache of the drive below it is not changed")
 
     def data_placement(self, fio: Fio) -> DataPlacement | str:
@@ -393,18 +395,18 @@ FioTarget = DeviceTarget | FileBackedTarget
 
 # -- data placement --------------------------------------------------------------------------------
 
-# fio can direct writes to streams or placement handles of a drive in three ways. fio 3.38 and later
-# places writes with its io_uring_cmd engine on the NVMe generic device, on drives with flexible
+# fio can direct writes to a drive's streams or placement handles in three ways. fio 3.38 and later
+# places writes with its io_uring_cmd engine on the NVMe generic device, if the drive has flexible
 # data placement or an enabled Streams directive. If the kernel's queue has write streams (Linux
-# 6.16), the write hint of a block device selects the stream; the stream per I/O that io_uring has
-# had since then is not used by fio up to 3.42. On a SCSI drive with permanent streams, the kernel
-# writes the hint into the group number of the write (Linux 6.10).
+# 6.16), a block device's write hint selects the stream. The per-I/O stream that io_uring has
+# provided since then is not used by fio up to 3.42. For a SCSI drive that has permanent streams,
+# the kernel writes the hint into the write's group number (Linux 6.10).
 
 HINT_STREAMS = 5  # RWH_WRITE_LIFE_NONE to _EXTREME are hints 1 to 5
 
 
 def find_data_placement(system: System, fio: Fio, disk: BlockDevice | None) -> DataPlacement | str:
-    """Return the method to place writes on this drive; a string is the reason why not."""
+    """Return the method that places writes on this drive, or the reason why none is available."""
     if disk is None:
         return "a file has no streams"
     whole = whole_disk(system, disk)
@@ -420,7 +422,7 @@ def find_data_placement(system: System, fio: Fio, disk: BlockDevice | None) -> D
 
 
 def _scsi(system: System, disk: BlockDevice) -> DataPlacement | str:
-    """Return streams 1 to 5 by hints of Linux, which become the group numbers of writes."""
+    """Return streams 1 to 5, selected by Linux hints that become the group numbers of writes."""
     streams = read_streams(system.scsi, disk.node(system))
     if not streams.steered:
         return f"{disk.name} has no permanent streams to which writes could be directed"
@@ -433,11 +435,11 @@ def _scsi(system: System, disk: BlockDevice) -> DataPlacement | str:
 
 
 def _by_hints(hints: tuple[int, ...]) -> DataPlacement:
-    """Return streams by their hints.
+    """Return the streams, mapped to their hints.
 
     The kernel's write stream n is placement handle n - 1 of an NVMe drive (`nvme_setup_rw`, Linux
-    6.16). Handle 0 receives writes without a stream. So stream 1, which passthrough directs to
-    handle 1, has hint 2.
+    6.16). Handle 0 receives writes that name no stream. Stream 1, which passthrough directs to
+    handle 1, therefore uses hint 2.
     """
     return DataPlacement("hint", "", len(hints), hints=hints)
 
@@ -468,18 +470,19 @@ def _text(version: Version) -> str:
     return ".".join(map(str, version))
 
 
-# -- block devices of write hints ------------------------------------------------------------------
+# -- block device nodes for write hints ------------------------------------------------------------
 
-# Each write hint has a device node, so that jobs with different hints do not share an inode.
+# Each write hint has a separate device node, so that jobs with different hints do not share an
+# inode.
 #
-# Linux stores the hint of F_SET_RW_HINT in the inode, so all jobs that open the same node write
-# with the hint that was set last, whatever their `write_hint` (fio 3.37 and later). Direct writes
-# use the hint of the inode through which the device was opened (`file_inode`, block/fops.c from
-# Linux 6.10), so a node per hint, created with mknod, separates them. This module sets the hints,
-# so any version of fio works.
+# Linux stores the hint of F_SET_RW_HINT in the inode. All jobs that open the same node therefore
+# write with the most recently set hint, regardless of their `write_hint` (fio 3.37 and later).
+# Direct writes use the hint of the inode through which the device was opened (`file_inode`,
+# block/fops.c from Linux 6.10), so a node per hint, created with mknod, separates the hints. This
+# module sets the hints, so any version of fio works.
 
 HINTS = 6  # RWH_WRITE_LIFE_NOT_SET, _NONE, _SHORT, _MEDIUM, _LONG, _EXTREME
-_SET_RW_HINT = 1036  # fcntl of the inode
+_SET_RW_HINT = 1036  # fcntl command for the inode's hint
 _NAME = re.compile(r"^writecliff-(\d+)-")
 
 
@@ -490,7 +493,7 @@ class HintNodes:
         """Create the nodes and set their hints.
 
         Raises:
-            OSError: Nodes cannot be created, or the kernel rejects hints.
+            OSError: If nodes cannot be created, or the kernel rejects hints.
         """
         _remove_stale(system.dev)
         self._folder = Path(tempfile.mkdtemp(prefix=f"writecliff-{os.getpid()}-", dir=system.dev))
@@ -511,12 +514,12 @@ class HintNodes:
         return str(path)
 
     def close(self) -> None:
-        """Remove the nodes; further calls do nothing."""
+        """Remove the nodes; further calls have no effect."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _remove_stale(dev: Path) -> None:
-    """Remove the nodes of processes that were killed."""
+    """Remove the nodes left by killed processes."""
     for folder in dev.glob("writecliff-*"):
         owner = _NAME.match(folder.name)
         if owner is not None and not Path("/proc", owner[1]).exists():

@@ -1,7 +1,7 @@
-"""Detection of disturbances by readings of the machine and the drive around each step.
+"""Detection of disturbances from machine and drive readings around each step.
 
-Also counts the bytes written since the purge, because a drop in throughput can be the end of an SLC
-cache only within the first capacity.
+The module also counts the bytes written since the purge, because a drop in throughput can mark a
+full SLC cache only within the first drive capacity.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _issues_freely(job: Job) -> bool:
 
 
 class Watched(Protocol):
-    """A finished step, run by fio or as timed I/O."""
+    """A completed step, run by fio or as timed I/O."""
 
     @property
     def workload(self) -> Workload:
@@ -42,7 +42,7 @@ class Watched(Protocol):
 
     @property
     def before(self) -> Reading:
-        """Reading before the step."""
+        """Drive and machine reading before the step."""
         ...
 
     @property
@@ -57,17 +57,17 @@ class Watched(Protocol):
 
     @property
     def since_ms(self) -> float:
-        """Start of the step on the clock of the load."""
+        """Start of the step on the load's clock."""
         ...
 
     @property
     def late_ms(self) -> float:
-        """Delay between the report of a cut and its processing."""
+        """Delay between a cut's report and its processing."""
         ...
 
     @property
     def elapsed_ms(self) -> float:
-        """Length of the step."""
+        """Step length in ms."""
         ...
 
     def own_bytes(self) -> dict[Operation, int]:
@@ -76,16 +76,16 @@ class Watched(Protocol):
 
 
 class DisturbanceWatch:
-    """Detector of disturbances for the steps of an engine."""
+    """Detector of disturbances during an engine's steps."""
 
     def __init__(self, disk_name: str, capacity_bytes: int) -> None:
-        """Watch a disk, which texts name `disk_name`."""
+        """Watch a disk, which texts call `disk_name`."""
         self._disk_name = disk_name
         self._capacity_bytes = capacity_bytes
-        self._since_purge: int | None = None  # None: not purged by this engine
+        self._since_purge: int | None = None  # None if this engine has not purged the drive
 
     def purged(self) -> None:
-        """Start to count written bytes after a purge."""
+        """Start counting written bytes after a purge."""
         self._since_purge = 0
 
     def conclude(
@@ -96,15 +96,15 @@ class DisturbanceWatch:
         *,
         complete: bool,
     ) -> tuple[list[str], dict[str, object]]:
-        """Return the disturbances of a step as texts, and its figures; count its writes.
+        """Return a step's disturbances as texts, and its figures; add its writes to the count.
 
-        `columns` is the series of the step. The I/O of other programs is unknown for a failed step,
-        because its last I/Os are unknown.
+        `columns` is the step's series. For a failed step, the I/O of other programs is unknown,
+        because the step's last I/Os are unknown.
         """
         mine = step.own_bytes()
         issued = mine if complete and step.counted else None
         slack = 0
-        if step.goes_on or step.since_ms:  # cut out of a load that continued meanwhile
+        if step.goes_on or step.since_ms:  # step cut out of a load that continued meanwhile
             rate = sum(mine.values()) / max(1.0, step.elapsed_ms)
             slack = round((_CUT_MS + step.late_ms) * rate)
         texts, figures = disturbance.between(step.before, after, issued, self._disk_name, slack)

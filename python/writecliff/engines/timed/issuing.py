@@ -1,4 +1,4 @@
-"""Control a native issuer, and report how accurately it kept its intended times."""
+"""Control of a native issuer, including a report on how accurately it met its intended times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TraceHook = Callable[[Mapping[str, int], int], None]
 """Called ten times a second with the issuer's counts, and the time at which the last I/O is due."""
 
-LATE_NS = 50_000  # limit of the lateness (p99) of a timed load
+LATE_NS = 50_000  # lateness limit (p99) of a timed load, in ns
 LENGTH_PCT = 0.1
 _TICK_S = 0.1
 _ABANDON_S = 2.0  # for the thread to notice that it was abandoned
@@ -27,7 +27,7 @@ _GIVE_UP_S = 5.0  # for I/Os in flight on a drive that does not respond
 
 
 def not_watched(live: Mapping[str, int], due_ns: int) -> None:
-    """Ignore the progress of a trace: a `TraceHook` that shows nothing."""
+    """Ignore a trace's progress: a `TraceHook` that displays nothing."""
 
 
 class PlannedTrace(Protocol):
@@ -40,7 +40,7 @@ class PlannedTrace(Protocol):
 
     @property
     def due_ns(self) -> int:
-        """Time at which the last I/O is due, since the start."""
+        """Time at which the last I/O is due, relative to the start."""
         ...
 
 
@@ -65,29 +65,30 @@ class TraceToIssue(Protocol[P]):
 class TraceIssued:
     """Measurements of an issued trace."""
 
-    ios: Mapping[str, int]  # issued, by operation
+    ios: Mapping[str, int]  # issued I/Os by operation
     timing: Mapping[str, Any]  # from `timing()`
     elapsed_ns: int
-    # For reads, writes and trims: `ios`, `bytes`, `service`, `response` (since the intended time).
+    # Figures of reads, writes and trims. The columns are `ios`, `bytes`, `service` and `response`
+    # (measured from the intended time).
     operations: Mapping[str, Mapping[str, Any]]
-    service: Mapping[str, _native.Histogram]  # service times by operation, flushes included
+    service: Mapping[str, _native.Histogram]  # service times by operation, including flushes
     failure: tuple[str, int, int, int, int] | None
     notes: list[str] = field(default_factory=list)
 
 
 @contextmanager
 def opened(target: Target, *, writes: bool) -> Iterator[int]:
-    """Open the target for direct I/O and yield its descriptor.
+    """Open the target for direct I/O and yield its file descriptor.
 
     Raises:
-        TargetError: The target cannot be opened for direct I/O.
+        TargetError: If the target cannot be opened for direct I/O.
     """
     flags = (os.O_RDWR if writes else os.O_RDONLY) | os.O_DIRECT | os.O_CLOEXEC
     try:
         fd = os.open(target.filename, flags)
     except OSError as error:
         reason = (error.strerror or "cannot be opened").lower()
-        hint = "its file system may not support direct I/O" if target.is_file else None
+        hint = "the target's file system may not support direct I/O" if target.is_file else None
         raise TargetError(f"{target.filename}: {reason}", hint=hint) from error
     try:
         yield fd
@@ -98,10 +99,11 @@ def opened(target: Target, *, writes: bool) -> Iterator[int]:
 def follow(issuer: _native.Issuer, on_tick: Callable[[], None] = lambda: None) -> dict[str, object]:
     """Wait for a started issuer and return its results.
 
-    `on_tick` is called ten times a second. If it fails, or on Ctrl-C, no more I/Os are issued.
+    `on_tick` is called ten times a second. If `on_tick` raises an exception, or on Ctrl-C, no more
+    I/Os are issued.
 
     Raises:
-        EngineError: io_uring is not available.
+        EngineError: If io_uring is not available.
     """
     try:
         while not issuer.is_done():
@@ -127,10 +129,10 @@ def stopped(issuer: _native.Issuer) -> None:
 
 
 def finished(issuer: _native.Issuer) -> dict[str, object]:
-    """Return the results of an issuer that is done.
+    """Return the results of a completed issuer.
 
     Raises:
-        EngineError: io_uring is not available.
+        EngineError: If io_uring is not available.
     """
     try:
         return issuer.finish()

@@ -1,4 +1,4 @@
-"""Volatile write cache of NVMe drives: feature 06h of the controller (Base 2.1, 5.1.25.1.4)."""
+"""Volatile write cache of NVMe drives: controller feature 06h (Base 2.1, 5.1.25.1.4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _VOLATILE_WRITE_CACHE = 0x06
 def set_write_cache(system: System, disk: BlockDevice, enabled: bool) -> CacheReport:
     """Enable or disable the cache, and return the state that the drive then reports.
 
-    A drive without a volatile cache (Identify Controller, VWC bit 0) is reported as disabled,
+    A drive that has no volatile cache (Identify Controller, VWC bit 0) is reported as disabled,
     because its completed writes are durable.
     """
     drive = NvmeDrive(system, disk)

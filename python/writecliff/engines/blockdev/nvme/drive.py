@@ -1,13 +1,13 @@
-"""Commands to an NVMe controller through nvme-cli, with their data as bytes.
+"""NVMe controller commands sent through nvme-cli, with binary results.
 
-Commands are sent to the controller's node (`/dev/nvme0`) with the NSID if they need one. A
-namespace's node adds its NSID, which controller-wide commands reject (Set Features 06h: "Feature
-Not Namespace Specific"), and a run that writes opens it exclusively.
+Commands are sent to the controller node (`/dev/nvme0`), with the NSID where the command requires
+it. A namespace node adds its NSID, which controller-wide commands reject (Set Features 06h:
+"Feature Not Namespace Specific"). A writing run also holds the namespace node exclusively.
 
-Facts of nvme-cli, from its source, versions 2.3 and 2.16: `--raw-binary` of `id-ctrl`, `id-ns`,
-`get-log` and `admin-passthru` prints only the data on standard output. The JSON of `sanitize-log`
-differs in 2.3, 2.8 and 2.16, and that of logs has 128-bit counters as numbers or as text.
-`get-feature` prints its result only as text, in the same form in both versions.
+Properties of nvme-cli, from the source of versions 2.3 and 2.16: With `--raw-binary`, `id-ctrl`,
+`id-ns`, `get-log` and `admin-passthru` print only the data on standard output. The `sanitize-log`
+JSON output differs between 2.3, 2.8 and 2.16, and the other logs' JSON encodes 128-bit counters as
+numbers or as text. `get-feature` prints its result only as text, in the same form in both versions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from writecliff.engines.blockdev.topology import BlockDevice, System
 
 _ALL_NAMESPACES = 0xFFFFFFFF
 _FEATURE = re.compile(r"value:\s*(?:0x)?([0-9a-fA-F]+)")
-# A status as nvme-cli prints it, and its Do Not Retry bit (Base 2.1, 4.2.3).
+# An NVMe status printed by nvme-cli, and its Do Not Retry bit (Base 2.1, 4.2.3).
 _STATUS = re.compile(r"NVMe status: .*\(0x([0-9a-fA-F]+)\)")
 _DO_NOT_RETRY = 1 << 14
 _IDENTIFY_LIST_ACTIVE, _IDENTIFY_LIST_ALLOCATED, _IDENTIFY_UUIDS = 0x02, 0x10, 0x17
@@ -30,17 +30,17 @@ _OCP_UUID = bytes.fromhex("c194d55be0944794a21d29998f56be6f")
 
 
 class Refused(Exception):
-    """A command failed; the text is the message of nvme-cli or the drive."""
+    """A failed command; the text is the message from nvme-cli or the drive."""
 
     def __init__(self, answer: ToolResult) -> None:
-        """Store the output of nvme-cli."""
+        """Store nvme-cli's output."""
         super().__init__(answer.message)
         self.answer = answer
         self.absent = answer.absent
 
     @property
     def is_final(self) -> bool:
-        """True if the drive sets Do Not Retry: it will always reject the command."""
+        """True if the drive sets Do Not Retry: it always rejects the command."""
         status = _STATUS.search(self.answer.message)
         return status is not None and bool(int(status[1], 16) & _DO_NOT_RETRY)
 
@@ -48,12 +48,12 @@ class Refused(Exception):
 class NvmeDrive:
     """A namespace and the controller that leads to it; methods raise `Refused`.
 
-    Properties that cannot change during a measurement are read once: identify data (of the
-    namespace until a format), and the absence of logs.
+    Properties that cannot change during a measurement are read once. They are the identify data
+    (the namespace's until a format) and the absence of logs.
     """
 
     def __init__(self, system: System, disk: BlockDevice) -> None:
-        """Use the first live controller of a namespace."""
+        """Select the namespace's first live controller."""
         self.system, self.disk = system, disk
         self.controllers = controllers_of(disk)
         self.node = str(system.dev / self.controllers[0].name)
@@ -79,14 +79,14 @@ class NvmeDrive:
         return answer.data
 
     def controller(self) -> pages.Controller:
-        """Return Identify Controller, read once."""
+        """Return Identify Controller, which is read once."""
         if self._controller is None:
             data = self._data(["id-ctrl", self.node], pages.IDENTIFY_BYTES)
             self._controller = pages.Controller.of(data)
         return self._controller
 
     def namespace(self, *, again: bool = False) -> pages.Namespace:
-        """Return Identify Namespace, read once or again on request."""
+        """Return Identify Namespace, which is read once, or again on request."""
         if self._namespace is None or again:
             words = ["id-ns", self.node, f"--namespace-id={self.nsid}"]
             self._namespace = pages.Namespace.of(self._data(words, pages.IDENTIFY_BYTES))
@@ -97,7 +97,7 @@ class NvmeDrive:
         return self._data(["admin-passthru", self.node, *words], pages.IDENTIFY_BYTES)
 
     def namespace_list(self, *, allocated: bool) -> tuple[int, ...]:
-        """Return the active NSIDs of this controller, or all allocated in the subsystem."""
+        """Return the active NSIDs of this controller, or all NSIDs allocated in the subsystem."""
         what = _IDENTIFY_LIST_ALLOCATED if allocated else _IDENTIFY_LIST_ACTIVE
         return pages.namespace_list(self._identify(what))
 
@@ -106,7 +106,7 @@ class NvmeDrive:
     ) -> bytes:
         """Send Get Log Page and return `size` bytes.
 
-        `specific` is the Log Specific Identifier, `uuid` an index of the UUID list.
+        `specific` is the Log Specific Identifier, and `uuid` is an index into the UUID list.
         """
         words = [f"--log-id={number:#04x}", f"--log-len={size}"]
         words += [f"--lsi={specific}"] * bool(specific) + [f"--lsp={lsp}"] * bool(lsp)
@@ -122,13 +122,13 @@ class NvmeDrive:
             raise
 
     def smart(self) -> dict[str, int]:
-        """Return the SMART log (02h) by the names of nvme-cli."""
+        """Return the SMART log (02h), keyed by nvme-cli's field names."""
         return pages.smart_log(self.log(0x02, pages.SMART_BYTES))
 
     def has_streams(self) -> bool:
-        """Return True if the drive supports the Streams directive, or if that is unknown.
+        """Return True if the drive supports the Streams directive or the support is unknown.
 
-        Identify directive, Return Parameters (Base 2.1, 8.1.8.2).
+        Send Return Parameters of the Identify directive (Base 2.1, 8.1.8.2).
         """
         if self._has_streams is None:
             words = ["--opcode=0x1a", f"--namespace-id={self.nsid}", "--cdw10=0x3ff"]
@@ -141,19 +141,19 @@ class NvmeDrive:
         return self._has_streams
 
     def stream_parameters(self) -> dict[str, int]:
-        """Send the Streams directive, Return Parameters (Base 2.1, 8.1.8.3.1.1)."""
+        """Send Return Parameters of the Streams directive (Base 2.1, 8.1.8.3.1.1)."""
         words = ["--opcode=0x1a", f"--namespace-id={self.nsid}", "--cdw10=7", "--cdw11=0x101"]
         data = self._data(["admin-passthru", self.node, *words, "--data-len=32", "--read"], 32)
         return pages.stream_parameters(data)
 
     def open_streams(self) -> tuple[int, ...]:
-        """Return the open streams, ascending: Streams directive, Get Status (8.1.8.3.1.2)."""
+        """Return the open streams, sorted: Streams directive, Get Status (8.1.8.3.1.2)."""
         words = ["--opcode=0x1a", f"--namespace-id={self.nsid}", "--cdw10=0x3ff", "--cdw11=0x102"]
         words += ["--data-len=4096", "--read"]
         return pages.open_streams(self._data(["admin-passthru", self.node, *words], 4096))
 
     def ocp_uuid_index(self) -> int:
-        """Return the index of OCP's UUID, which selects OCP logs; 0: none."""
+        """Return the UUID index that selects OCP logs, or 0 if the drive has none."""
         if self._ocp_index is None:
             try:
                 uuids = pages.uuid_list(self._identify(_IDENTIFY_UUIDS))
@@ -164,7 +164,7 @@ class NvmeDrive:
         return self._ocp_index
 
     def feature(self, number: int) -> int:
-        """Return the current value of a feature: dword 0 of the completion."""
+        """Return a feature's current value (dword 0 of the completion)."""
         answer = self.command("get-feature", self.node, f"--feature-id={number:#04x}")
         match = _FEATURE.search(answer.stdout)
         if match is None:
@@ -172,6 +172,6 @@ class NvmeDrive:
         return int(match[1], 16)
 
     def set_feature(self, number: int, value: int) -> None:
-        """Send Set Features without saving the value."""
+        """Send Set Features for the current value only, not the saved value."""
         words = [f"--feature-id={number:#04x}", f"--value={value}"]
         self.command("set-feature", self.node, *words)

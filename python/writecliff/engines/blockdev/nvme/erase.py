@@ -1,8 +1,9 @@
-"""Erase of an NVMe namespace by format or, if that fails, by sanitize.
+"""NVMe namespace erase by format or, if the format fails, by sanitize.
 
-Commands that would affect more than the target are not used. A format covers all namespaces of the
-controller if FNA bit 0 or 1 is set, a sanitize all namespaces of the subsystem: these are used only
-if the target is the subsystem's only namespace, attached to this machine or not.
+Commands that would affect data outside the target are not used. A format covers all namespaces of
+the controller if FNA bit 0 or 1 is set. A sanitize covers all namespaces of the subsystem. Such
+commands are used only if the target is the subsystem's only namespace, whether or not the others
+are attached to this machine.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from writecliff.errors import EngineError
 def nvme_erase(
     system: System, disk: BlockDevice, on_progress: PurgeHook = unseen
 ) -> PurgeReport | str:
-    """Erase the namespace; a string is the reason why it was not erased.
+    """Erase the namespace, or return the reason why it was not erased.
 
     Raises:
-        EngineError: The drive is in a state in which a test cannot continue.
+        EngineError: If the erase left the drive in a state in which the test cannot continue.
     """
     drive = NvmeDrive(system, disk)
     try:
@@ -51,9 +52,9 @@ def nvme_erase(
 
 
 def other_namespaces(drive: NvmeDrive, controller: Controller) -> str:
-    """Return the other namespaces of the subsystem as text; "" if there is none.
+    """Return the subsystem's other namespaces as text, or "" if it has none.
 
-    If the list cannot be read, other namespaces are assumed.
+    If the list cannot be read, the function assumes that other namespaces exist.
     """
     namespaces = set(shown_namespaces(drive.system, drive.disk))
     try:
@@ -72,23 +73,24 @@ def other_namespaces(drive: NvmeDrive, controller: Controller) -> str:
 
 # -- format ----------------------------------------------------------------------------------------
 
-# Format NVM with an erase (Base 2.1, 5.1.10), which keeps the layout of the namespace.
+# Format NVM with an erase setting (Base 2.1, 5.1.10), preserving the namespace layout.
 #
-# The layout (LBA format, metadata, protection information) is read beforehand and passed in full:
+# The layout (LBA format, metadata, protection information) is read beforehand and passed in full.
 # nvme-cli uses 0 for omitted values, and LBA format 0 on drives that format all namespaces at once
-# (FNA bit 0), which may change the sector size. Afterwards the layout is read again and compared.
+# (FNA bit 0), which may change the sector size. After the format, the layout is read again and
+# compared.
 
-# Time limit of the command: large drives erase for hours, nvme-cli's default is 10 minutes.
+# Command timeout: large drives erase for hours, but nvme-cli's default is 10 minutes.
 _TIMEOUT_S = 6 * 3600
 _USER_DATA, _CRYPTO = 1, 2  # SES
 _RESCAN_S = 10.0
 
 
 def format_namespace(drive: NvmeDrive, controller: Controller) -> PurgeReport | str:
-    """Erase a namespace by a format; a string is the reason of a failure.
+    """Erase a namespace by a format, or return the reason for a failure.
 
     Raises:
-        EngineError: The layout or size of the namespace changed.
+        EngineError: If the format changed the namespace's layout or size.
     """
     if not controller.can_format:
         return "not supported"
@@ -109,7 +111,7 @@ def format_namespace(drive: NvmeDrive, controller: Controller) -> PurgeReport | 
 
 
 def _settings(controller: Controller) -> Iterator[tuple[int, str]]:
-    """Yield Secure Erase Settings in order of preference; crypto erase if FNA bit 2 is set."""
+    """Yield Secure Erase Settings in order of preference, with crypto erase if FNA bit 2 is set."""
     yield _USER_DATA, "user data erase"
     if controller.formats_with_crypto:
         yield _CRYPTO, "cryptographic erase"
@@ -127,7 +129,7 @@ def _words(drive: NvmeDrive, before: Namespace, setting: int) -> list[str]:
         f"--pil={int(layout.protection_first)}",
         f"--ses={setting}",
         f"--timeout={1000 * _TIMEOUT_S}",
-        "--force",  # else it waits ten seconds for a Ctrl-C
+        "--force",  # otherwise nvme-cli waits ten seconds for a Ctrl-C
     ]
 
 
@@ -140,20 +142,20 @@ def _require_same(drive: NvmeDrive, before: Namespace) -> None:
         raise EngineError(f"{path}: does not respond after the format: {reason}") from reason
     if after.layout != before.layout:
         raise EngineError(
-            f"{path}: the format changed {before.layout} to {after.layout}",
-            hint=f"nvme format {path} --lbaf={before.layout.lba_format} brings it back",
+            f"{path}: the format changed the layout from {before.layout} to {after.layout}",
+            hint=f"to restore the layout, run nvme format {path} --lbaf={before.layout.lba_format}",
         )
     if after.blocks != before.blocks:
         raise EngineError(
-            f"{path}: the format changed its capacity from {before.size_bytes} to"
-            f" {after.size_bytes} bytes",
-            hint="start the test again: its plan is for the previous capacity",
+            f"{path}: the format changed the capacity from {before.size_bytes} to "
+            f"{after.size_bytes} bytes",
+            hint="start the test again, because its plan is for the previous capacity",
         )
     _wait_for_kernel(drive, before)
 
 
 def _wait_for_kernel(drive: NvmeDrive, expected: Namespace) -> None:
-    """Wait until the kernel has read the namespace after a format; its size may be 0 before."""
+    """Wait until the kernel has re-read the namespace after a format; its size may first be 0."""
     queue = drive.disk.directory / "queue/logical_block_size"
     until = time.monotonic() + _RESCAN_S
     while True:
@@ -162,36 +164,40 @@ def _wait_for_kernel(drive: NvmeDrive, expected: Namespace) -> None:
             return
         if time.monotonic() > until:
             raise EngineError(
-                f"{drive.disk.node(drive.system)}: after the format the kernel sees {size} bytes in"
-                f" sectors of {sector}, not {expected.size_bytes} in {expected.layout.data_bytes}"
+                f"{drive.disk.node(drive.system)}: after the format, the kernel reports {size} "
+                f"bytes in sectors of {sector} instead of {expected.size_bytes} in "
+                f"{expected.layout.data_bytes}"
             )
         time.sleep(0.1)
 
 
 # -- sanitize --------------------------------------------------------------------------------------
 
-# Sanitize (Base 2.1, 5.1.22 and 8.1.24): block erase, or else crypto erase, or else overwrite.
+# Sanitize (Base 2.1, 5.1.22 and 8.1.24): block erase if supported, then crypto erase, then
+# overwrite.
 #
-# The command returns at once. Completion is read from the Sanitize Status log (81h) as bytes,
-# because the JSON of nvme-cli differs between versions. A sanitize continues after this program
-# stops, and across power cycles. Until it completes, the drive rejects most commands.
+# The Sanitize command returns immediately. Completion is read from the Sanitize Status log (81h) as
+# bytes, because nvme-cli's JSON output differs between versions. A sanitize continues after this
+# program stops, and across power cycles. Until the sanitize completes, the drive rejects most
+# commands.
 
 _LOG = 0x81
 _CRYPTO_ERASE, _BLOCK_ERASE, _OVERWRITE = 1 << 0, 1 << 1, 1 << 2  # SANICAP
 _EXIT_FAILURE_MODE = 1  # SANACT
 _POLL_S = 2.0
-# A drive that is busy erasing may occasionally not respond, but not for this long.
+# A drive that is erasing may briefly fail to respond, but not for this long.
 _SILENCE_S = 120.0
-# The sanitize has stopped if it makes no progress for this long and longer than estimated.
+# A sanitize counts as stalled if it makes no progress for longer than this and the drive's
+# estimate.
 _STALL_S = 1800.0
 _ESTIMATE_FACTOR = 3.0
 
 
 def sanitize(drive: NvmeDrive, controller: Controller, on_progress: PurgeHook) -> PurgeReport | str:
-    """Sanitize the whole subsystem; a string is the reason of a failure.
+    """Sanitize the whole subsystem, or return the reason for a failure.
 
     Raises:
-        EngineError: A sanitize was started but its end cannot be detected.
+        EngineError: If a sanitize was started but its completion cannot be detected.
     """
     reasons: list[str] = []
     for action, name in _actions(controller):
@@ -209,7 +215,7 @@ def sanitize(drive: NvmeDrive, controller: Controller, on_progress: PurgeHook) -
 
 
 def _actions(controller: Controller) -> Iterator[tuple[int, str]]:
-    """Yield the drive's Sanitize Actions in order of preference; overwriting wears the flash."""
+    """Yield the drive's Sanitize Actions in order of preference; overwrite is last."""
     for bit, action, name in (
         (_BLOCK_ERASE, 2, "block erase"),
         (_CRYPTO_ERASE, 4, "crypto erase"),
@@ -220,7 +226,7 @@ def _actions(controller: Controller) -> Iterator[tuple[int, str]]:
 
 
 def _wait(drive: NvmeDrive, action: int, on_progress: PurgeHook) -> bool:
-    """Wait for the end; return True if the sanitize succeeded."""
+    """Wait for completion; return True if the sanitize succeeded."""
     heard = moved = time.monotonic()
     last: SanitizeStatus | None = None
     while True:
@@ -230,7 +236,7 @@ def _wait(drive: NvmeDrive, action: int, on_progress: PurgeHook) -> bool:
         except Refused as reason:
             if now - heard > _SILENCE_S:
                 raise EngineError(
-                    f"{drive.node}: the drive does not respond during a sanitize: {reason}",
+                    f"{drive.node}: the drive stopped responding during a sanitize: {reason}",
                     hint=_wait_hint(drive),
                 ) from reason
             time.sleep(_POLL_S)
@@ -245,15 +251,15 @@ def _wait(drive: NvmeDrive, action: int, on_progress: PurgeHook) -> bool:
         limit_s = max(_STALL_S, _ESTIMATE_FACTOR * (status.estimates_s.get(action) or 0))
         if now - moved > limit_s:
             raise EngineError(
-                f"{drive.node}: the sanitize has made no progress beyond"
-                f" {100 * status.progress:.0f} % for {(now - moved) / 60:.0f} minutes",
+                f"{drive.node}: the sanitize stalled at {100 * status.progress:.0f} %, without "
+                f"progress for {(now - moved) / 60:.0f} minutes",
                 hint=_wait_hint(drive),
             )
         time.sleep(_POLL_S)
 
 
 def _left_failure_mode(drive: NvmeDrive) -> str:
-    """Leave the failure mode after a failed sanitize, which `--ause` permits; return a note."""
+    """Exit the failure mode after a failed sanitize, which `--ause` permits; return a note."""
     try:
         drive.command("sanitize", drive.node, f"--sanact={_EXIT_FAILURE_MODE}")
     except Refused as reason:

@@ -1,7 +1,7 @@
-"""Attachment of drives that are served over NVMe/TCP.
+"""Attachment of drives served over NVMe/TCP.
 
 nvme-cli configures the kernel's initiator. The resulting devices are identified in sysfs by the
-qualified name (NQN) of the subsystem, because the output of `nvme connect` differs by version.
+subsystem's qualified name (NQN), because the `nvme connect` output differs between versions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from writecliff.engines.blockdev.topology import System, device_at, read_text
 from writecliff.engines.blockdev.usage import in_use, uses_of
 from writecliff.errors import ConfigError, EngineError, TargetError
 
-_SCHEMES = ("nvme-tcp", "nvme+tcp")  # common form, and the form of `writecliff serve`
+_SCHEMES = ("nvme-tcp", "nvme+tcp")  # the common form, and the form printed by `writecliff serve`
 _DISCOVERY = "nqn.2014-08.org.nvmexpress.discovery"
 _NAMESPACE = re.compile(r"nvme\d+n\d+")
 _UUID = re.compile(r":uuid:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$", re.I)
@@ -32,15 +32,15 @@ class RemoteDrive:
 
     host: str
     port: int
-    nqn: str | None  # None: the only drive at the address
-    host_nqn: str | None = None  # qualified name of this machine; None: configured in nvme-cli
+    nqn: str | None  # None selects the only drive served at the address
+    host_nqn: str | None = None  # this machine's qualified name; None uses nvme-cli's configuration
 
     @classmethod
     def parse(cls, text: str, host_nqn: str | None = None) -> RemoteDrive:
         """Parse nvme-tcp://HOST:PORT[/NQN].
 
         Raises:
-            ConfigError: The text is not such an address.
+            ConfigError: If the text is not an NVMe/TCP address.
         """
         try:
             parts = urlsplit(text)
@@ -56,10 +56,10 @@ class RemoteDrive:
 
     @property
     def options(self) -> list[str]:
-        """Options of nvme-cli for this address.
+        """nvme-cli options for this address.
 
-        Linux rejects a host name that does not match the host identifier, so the UUID of the name
-        is also passed as the identifier.
+        Linux rejects a host name that does not match the host identifier. The UUID in the name is
+        therefore also passed as the identifier.
         """
         options = ["-t", "tcp", "-a", self.host, "-s", str(self.port)]
         if self.host_nqn is not None:
@@ -76,18 +76,18 @@ class RemoteDrive:
 
 @dataclass(frozen=True)
 class AttachedDrive:
-    """A remote drive that is attached to this machine."""
+    """A remote drive attached to this machine."""
 
     nqn: str
-    devices: tuple[str, ...]  # block devices of its namespaces, such as /dev/nvme0n1
+    devices: tuple[str, ...]  # block devices of the drive's namespaces, for example /dev/nvme0n1
 
 
 def attach(remote: RemoteDrive, system: System) -> AttachedDrive:
     """Connect to a served drive, and wait for its block device.
 
     Raises:
-        TargetError: No drive is served at the address, or it is attached already.
-        EngineError: This machine cannot attach drives.
+        TargetError: If no drive is served at the address or the drive is already attached.
+        EngineError: If this machine cannot attach drives.
     """
     _need_root()
     _load_module(system)
@@ -96,7 +96,7 @@ def attach(remote: RemoteDrive, system: System) -> AttachedDrive:
         drive = AttachedDrive(nqn, _devices(system, nqn))
         where = f" as {drive.devices[0]}" if drive.devices else ""
         raise TargetError(
-            f"{nqn} is attached already{where}",
+            f"{nqn} is already attached{where}",
             hint=f"to attach it again, first run: writecliff attach --detach {nqn}",
         )
     _nvme(["connect", *remote.options, "-n", nqn], remote, system)
@@ -104,7 +104,7 @@ def attach(remote: RemoteDrive, system: System) -> AttachedDrive:
     while not (devices := _devices(system, nqn)):
         if time.monotonic() >= deadline:
             raise EngineError(
-                f"{remote}: connected, but no block device has appeared within {_APPEARS_S:g} s",
+                f"{remote}: connected, but no block device appeared within {_APPEARS_S:g} s",
                 hint=f"see `dmesg`; to disconnect: writecliff attach --detach {nqn}",
             )
         time.sleep(_POLL_S)
@@ -112,11 +112,11 @@ def attach(remote: RemoteDrive, system: System) -> AttachedDrive:
 
 
 def detach(what: str, system: System) -> AttachedDrive:
-    """Disconnect a drive, named by its block device or its NQN, and return it.
+    """Disconnect and return a drive that is named by its block device or its NQN.
 
     Raises:
-        TargetError: The drive is not attached over NVMe/TCP, or is in use.
-        EngineError: The drive is still attached.
+        TargetError: If the drive is not attached over NVMe/TCP or is in use.
+        EngineError: If the drive is still attached after the disconnect.
     """
     _need_root()
     nqn = what if what.startswith("nqn.") else _nqn_of(what, system)
@@ -147,31 +147,31 @@ def _load_module(system: System) -> None:
     if not loaded.ok:
         raise EngineError(
             f"the kernel module nvme-tcp cannot be loaded: {loaded.message}",
-            hint="install it for the kernel that runs (Ubuntu: linux-modules-extra-$(uname -r)), "
-            "or serve the drive with --nbd",
+            hint="install it for the running kernel (Ubuntu: linux-modules-extra-$(uname -r)), or "
+            "serve the drive with --nbd",
         )
 
 
 def _nvme(words: list[str], remote: RemoteDrive | None, system: System) -> ToolResult:
-    """Run nvme-cli; errors of its connection name `remote`."""
+    """Run nvme-cli; its connection errors name `remote`."""
     done = system.run(["nvme", *words])
     if done.ok:
         return done
     if done.absent:
-        raise EngineError("nvme-cli is not installed", hint="install the package nvme-cli")
+        raise EngineError("nvme-cli is not installed", hint="install the nvme-cli package")
     if remote is None:
         raise EngineError(f"nvme {words[0]}: {done.message}")
     hint = (
-        "see `dmesg`; a machine without /etc/nvme/hostnqn and hostid needs --host-nqn, and the "
-        "server may admit certain hosts only (--allow-host)"
+        "see `dmesg`; a machine that has no /etc/nvme/hostnqn and hostid needs --host-nqn, and "
+        "the server may admit only certain hosts (--allow-host)"
     )
     if re.search("refused|timed out|unreachable|no route|did not finish", done.message, re.I):
-        hint = f"start it there: writecliff serve sim:NAME --listen {remote}"
+        hint = f"start the server on that machine: writecliff serve sim:NAME --listen {remote}"
     raise TargetError(f"{remote}: nvme {words[0]}: {done.message}", hint=hint)
 
 
 def _only_nqn(remote: RemoteDrive, system: System) -> str:
-    """Return the only subsystem of the discovery service."""
+    """Return the only subsystem that the discovery service lists."""
     log = _nvme(["discover", *remote.options, "-o", "json"], remote, system).json()
     records = log.get("records")
     names = [
@@ -181,17 +181,17 @@ def _only_nqn(remote: RemoteDrive, system: System) -> str:
     ]
     drives = sorted(set(names))
     if not drives:
-        raise TargetError(f"{remote}: no drive is served there", hint="check the port")
+        raise TargetError(f"{remote}: no drive is served at this address", hint="check the port")
     if len(drives) > 1:
         raise TargetError(
-            f"{remote}: {len(drives)} drives are served there",
-            hint=f"give one as nvme-tcp://{remote}/NQN: {', '.join(drives)}",
+            f"{remote}: {len(drives)} drives are served at this address",
+            hint=f"select a drive with nvme-tcp://{remote}/NQN: {', '.join(drives)}",
         )
     return drives[0]
 
 
 def _attached(system: System) -> dict[Path, str]:
-    """Return the NVMe/TCP controllers with the NQN of their subsystem."""
+    """Return the NVMe/TCP controllers and the NQN of their subsystem."""
     return {
         entry: nqn
         for entry in sorted((system.sys / "class/nvme").glob("nvme*"))
@@ -204,7 +204,7 @@ def _controllers(system: System, nqn: str) -> list[Path]:
 
 
 def _devices(system: System, nqn: str) -> tuple[str, ...]:
-    """Return the block devices below the subsystem, or below controllers without multipath."""
+    """Return the block devices of the subsystem, or of its controllers if multipath is off."""
     subsystems = (system.sys / "class/nvme-subsystem").glob("nvme-subsys*")
     above = [folder for folder in subsystems if read_text(folder / "subsysnqn") == nqn]
     names = {
@@ -217,7 +217,7 @@ def _devices(system: System, nqn: str) -> tuple[str, ...]:
 
 
 def _nqn_of(path: str, system: System) -> str:
-    """Return the NQN of a block device."""
+    """Return a block device's NQN."""
     disk = device_at(system, Path(path))
     directory = system.sys / "block" / disk.whole_name
     if _NAMESPACE.fullmatch(disk.whole_name) and directory.exists():

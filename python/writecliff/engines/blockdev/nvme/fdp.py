@@ -1,10 +1,11 @@
-"""Flexible data placement of a namespace (NVMe Base 2.1, 8.1.10): handles, statistics, events.
+"""Flexible data placement of a namespace (NVMe Base 2.1, 8.1.10): handles, statistics and events.
 
-Real and simulated drives share the result types, so that reports show both alike. A real drive does
-not report the numbers of opened streams and of overflowed writes; these are None.
+Real and simulated drives share these result types, so that reports show them in the same format. A
+real drive does not report the counts of opened streams and overflowed writes, which are therefore
+`None`.
 
-`nvme fdp status --raw-binary` prints the list of handles as bytes. Version 2.3 omits the last 16
-bytes of the last descriptor, which are reserved.
+`nvme fdp status --raw-binary` prints the handle list as bytes. nvme-cli 2.3 omits the last
+descriptor's final 16 bytes, which are reserved.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ EVENTS = {
 }
 _MEDIA_REALLOCATED = 0x80
 _STATISTICS, _EVENTS = 0x22, 0x23
-_EVENTS_BYTES = 4096  # a header and 63 events of 64 bytes each
+_EVENTS_BYTES = 4096  # a header and 63 events of 64 bytes
 _PLACEMENT_VALID, _NAMESPACE_VALID, _LOCATION_VALID = 1, 2, 4  # event flags
 
 
 def placement_handles(drive: NvmeDrive, block_bytes: int) -> tuple[HandleStatus, ...]:
-    """Return the placement handles of the namespace; empty if FDP is not enabled for it.
+    """Return the namespace's placement handles; empty if FDP is not enabled.
 
     RUAMW counts logical blocks of `block_bytes`.
     """
@@ -56,7 +57,7 @@ def placement_handles(drive: NvmeDrive, block_bytes: int) -> tuple[HandleStatus,
 
 
 def handle_count(handles: tuple[HandleStatus, ...]) -> int:
-    """Return the number of placement handles, from a list with a row per reclaim group."""
+    """Return the placement handle count, from a list that has a row per reclaim group."""
     return len({handle.handle for handle in handles})
 
 
@@ -64,7 +65,7 @@ def statistics(drive: NvmeDrive, namespace: Namespace) -> FdpStatistics:
     """Return HBMW, MBMW and MBE of the namespace's endurance group.
 
     Raises:
-        Refused: The drive does not have the log.
+        Refused: If the drive does not have the log.
     """
     data = drive.log(_STATISTICS, 64, specific=namespace.endurance_group)
     return FdpStatistics(*fdp_statistics(data))
@@ -86,7 +87,7 @@ def _event(data: bytes) -> FdpEvent:
     return FdpEvent(
         kind=EVENTS.get(code, f"event {code:02X}h"),
         code=code,
-        time_ns=number(data, 4, 6) * 1_000_000,  # a timestamp counts milliseconds
+        time_ns=number(data, 4, 6) * 1_000_000,  # timestamps are in milliseconds
         placement_id=number(data, 2, 2) if flags & _PLACEMENT_VALID else None,
         namespace=number(data, 12, 4) if flags & _NAMESPACE_VALID else None,
         handle=data[34] if flags & _LOCATION_VALID else None,
@@ -95,7 +96,7 @@ def _event(data: bytes) -> FdpEvent:
 
 
 def read_status(drive: NvmeDrive) -> DataPlacementStatus | None:
-    """Return the data placement status; None for a namespace without FDP, or with FDP disabled."""
+    """Return the data placement status; None if FDP is unsupported or disabled."""
     try:
         if not drive.controller().has_fdp:
             return None
@@ -129,7 +130,8 @@ def enable_events(drive: NvmeDrive) -> str:
     """Enable all event types of all handles until the next reset (feature 1Eh, 5.1.25.1.21).
 
     Returns:
-        A note on events that cannot be enabled; "" for success or a drive without FDP.
+        Returns: A note on events that cannot be enabled; "" on success or for a drive that does not
+            support FDP.
     """
     try:
         if not drive.controller().has_fdp:
@@ -143,7 +145,7 @@ def enable_events(drive: NvmeDrive) -> str:
         left = [code for code in EVENTS if code not in refused]
         try:
             drive.command(*words, f"--event-types={','.join(map(str, left))}")
-        except Refused:  # the drive rejects the whole list if it does not support an event
+        except Refused:  # the drive rejects the whole list if it does not support one of the events
             for code in left:
                 try:
                     drive.command(*words, f"--event-types={code}")

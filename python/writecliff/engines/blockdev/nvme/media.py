@@ -1,8 +1,8 @@
 """Bytes that a drive has written to its flash, from its most precise log.
 
-In order of resolution: FDP statistics (bytes), OCP's log C0h (bytes), a log of the vendor, and the
-Endurance Group log (10^9 bytes, so it hardly changes in a short step). A log that is zero although
-the host has written is ignored: its figure is unknown, not 0.
+Logs in order of resolution: FDP statistics (bytes), OCP's log C0h (bytes), a vendor log, and the
+Endurance Group log (10^9 bytes, so it hardly changes in a short step). A log that reads zero
+although the host has written is ignored, and its figure is reported as unknown instead of 0.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _ENDURANCE_GROUP, _OCP_SMART = 0x09, 0xC0
 
 @dataclass(frozen=True)
 class MediaWrites:
-    """Bytes written to flash according to a log."""
+    """Bytes written to flash, as reported by a log."""
 
     source: str
     media_bytes: int
-    host_bytes: int | None  # host writes according to the same log; None: not counted
+    host_bytes: int | None  # host writes in the same log; None if not counted
 
 
 def media_writes(
@@ -33,10 +33,10 @@ def media_writes(
     host_units: int | None,
     placement: FdpStatistics | None,
 ) -> MediaWrites | None:
-    """Return the bytes written to flash; None if the drive has no log of them.
+    """Return the bytes written to flash; None if no log reports them.
 
-    `host_units` are the Data Units Written of the SMART log, `placement` the FDP statistics of the
-    namespace; None if unknown.
+    `host_units` is the SMART log's Data Units Written count, and `placement` holds the namespace's
+    FDP statistics. Each is `None` if unknown.
     """
     if placement is not None and (placement.mbmw or not placement.hbmw):
         return MediaWrites("FDP statistics (log 22h)", placement.mbmw, placement.hbmw)
@@ -48,7 +48,7 @@ def media_writes(
         if written is None:
             continue
         host = host_units if written.host is None else written.host
-        if written.media or host == 0:  # a new drive has zeros in valid logs
+        if written.media or host == 0:  # a new drive's valid logs contain zeros
             return MediaWrites(source, written.media, written.host)
     return None
 
@@ -69,7 +69,7 @@ def _sources(
 def _ocp(drive: NvmeDrive) -> Written | None:
     data = drive.log(_OCP_SMART, pages.OCP_BYTES)
     if not pages.is_ocp_smart(data):
-        # A vendor log; OCP's log C0h is selected by an index of the UUID list (OCP 2.0, 4.8).
+        # A vendor log; OCP's log C0h is selected by an index into the UUID list (OCP 2.0, 4.8).
         index = drive.ocp_uuid_index()
         if not index:
             return None
@@ -78,7 +78,7 @@ def _ocp(drive: NvmeDrive) -> Written | None:
 
 
 def _endurance_group(drive: NvmeDrive) -> Written | None:
-    """Read the log of the namespace's group, which may have other namespaces."""
+    """Read the log of the namespace's endurance group, which may contain other namespaces."""
     group = drive.namespace().endurance_group or 1
     written = pages.endurance_group(
         drive.log(_ENDURANCE_GROUP, pages.ENDURANCE_BYTES, specific=group)
@@ -87,15 +87,17 @@ def _endurance_group(drive: NvmeDrive) -> Written | None:
     return written if written.media else None
 
 
-# -- vendor counters of flash writes ---------------------------------------------------------------
+# -- vendor-specific flash write counters ----------------------------------------------------------
 
-# If the layout of a vendor's log page is known, the page itself is read, else the JSON output of
-# the nvme-cli plugin. Sources: nvme-cli 2.3 and 2.16, plugins intel, solidigm, micron and wdc.
-# Samsung's data-centre drives, and newer drives of all vendors, have OCP's log C0h instead.
+# If the layout of a vendor's log page is known, the page itself is read. Otherwise the JSON output
+# of the nvme-cli plugin is used. Sources: nvme-cli 2.3 and 2.16, plugins intel, solidigm, micron
+# and wdc. Samsung's data-centre drives, and newer drives of all vendors, provide OCP's log C0h
+# instead.
 
 _ADDITIONAL_SMART, _ADDITIONAL_SMART_BYTES = 0xCA, 512
 _NAND_BYTES_WRITTEN, _HOST_BYTES_WRITTEN = 0xF4, 0xF5
-_UNIT = 32 << 20  # Intel's product specifications (DC P4510 and others): raw values of 32 MiB
+# Intel's product specifications (DC P4510 and others): raw values in units of 32 MiB.
+_UNIT = 32 << 20
 
 _MICRON_KEYS = (
     "NAND Writes (Bytes Written)",  # log D0h
@@ -107,19 +109,20 @@ _WDC_KEYS = ("NAND Writes TLC (Bytes)", "NAND Writes SLC (Bytes)")
 
 @dataclass(frozen=True)
 class VendorLog:
-    """A vendor's log with bytes written to flash."""
+    """A vendor log that reports the bytes written to flash."""
 
     name: str
-    read: Callable[[NvmeDrive], Written | None]  # None: no such figure; raises `Refused`
+    # Returns None if the figure is missing; raises `Refused`.
+    read: Callable[[NvmeDrive], Written | None]
 
 
 def vendor_log_of(controller: Controller) -> VendorLog | None:
-    """Return the log of the drive's vendor, by its PCI number; None for other vendors."""
+    """Return the vendor's log, selected by PCI vendor ID; None for other vendors."""
     return _LOGS.get(controller.vendor_id)
 
 
 def _additional_smart(drive: NvmeDrive) -> Written | None:
-    """Read log CAh of Intel and Solidigm, as `nvme intel smart-log-add` does."""
+    """Read log CAh of Intel and Solidigm, like `nvme intel smart-log-add`."""
     items = pages.vendor_items(drive.log(_ADDITIONAL_SMART, _ADDITIONAL_SMART_BYTES))
     if _NAND_BYTES_WRITTEN not in items:
         return None

@@ -1,7 +1,7 @@
-"""Layout of NVMe identify data and log pages.
+"""Layouts of NVMe identify data and log pages.
 
-Figures and sections refer to NVMe Base Specification 2.1 and NVM Command Set Specification 1.1;
-log C0h is that of the OCP Datacenter NVMe SSD Specification 2.5. All fields are little-endian.
+Figures and sections refer to NVMe Base Specification 2.1 and NVM Command Set Specification 1.1. Log
+C0h follows the OCP Datacenter NVMe SSD Specification 2.5. All fields are little-endian.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from writecliff.engines.base import PowerState
 IDENTIFY_BYTES = 4096
 SMART_BYTES, ENDURANCE_BYTES, SANITIZE_BYTES, OCP_BYTES = 512, 512, 512, 512
 ENDURANCE_UNIT = 1_000_000_000
-_OCP_GUID = bytes.fromhex("c5af1028eabff2a49c4f6f7cc914d5af")  # as it lies in the log
+_OCP_GUID = bytes.fromhex("c5af1028eabff2a49c4f6f7cc914d5af")  # GUID in the log's byte order
 
 
 def number(data: bytes, start: int, size: int) -> int:
@@ -27,7 +27,7 @@ def _text(data: bytes, start: int, size: int) -> str:
 
 
 def _power_state(data: bytes, which: int) -> PowerState:
-    """Parse a power state descriptor (Base 2.1, figure 313); a power of 0 is not reported."""
+    """Parse a power state descriptor (Base 2.1, figure 313); a power of 0 means not reported."""
     at = 2048 + 32 * which
     flags, power = data[at + 3], number(data, at, 2)
     unit_w = 0.0001 if flags & 1 else 0.01  # MXPS
@@ -55,7 +55,8 @@ class Controller:
     format: int  # FNA
     write_cache: int  # VWC
     namespaces: int  # NN: the highest valid NSID
-    power_states: tuple[PowerState, ...]  # NPSS and their descriptors, from 0 on
+    # NPSS and the power state descriptors, starting at state 0.
+    power_states: tuple[PowerState, ...]
 
     @classmethod
     def of(cls, data: bytes) -> Controller:
@@ -102,7 +103,7 @@ class Controller:
 
     @property
     def formats_all(self) -> bool:
-        """FNA bits 0 and 1: a format, or its secure erase, covers all namespaces."""
+        """FNA bits 0 and 1: a format or its secure erase covers all namespaces."""
         return bool(self.format & 0b11)
 
     @property
@@ -123,17 +124,17 @@ class Controller:
 
 @dataclass(frozen=True)
 class Layout:
-    """Layout of a namespace that a format must keep (NVM Command Set 1.1, 4.1.5.1)."""
+    """Namespace layout that a format must preserve (NVM Command Set 1.1, 4.1.5.1)."""
 
     lba_format: int  # index of the LBA format
     data_bytes: int  # data of a logical block, without metadata
     metadata_bytes: int
-    metadata_inline: bool  # MSET: metadata follow the data instead of a separate buffer
-    protection: int  # PI: 0 none, else type 1 to 3
-    protection_first: bool  # PIL: protection information is in the first bytes of the metadata
+    metadata_inline: bool  # MSET: metadata follows the data instead of using a separate buffer
+    protection: int  # PI: 0 if disabled, otherwise type 1 to 3
+    protection_first: bool  # PIL: protection information occupies the first bytes of the metadata
 
     def __str__(self) -> str:
-        """Return the layout, as "LBA format 0 (512 bytes)"."""
+        """Return the layout as text: "LBA format 0 (512 bytes)"."""
         text = f"LBA format {self.lba_format} ({self.data_bytes} bytes"
         if self.metadata_bytes:
             text += f" and {self.metadata_bytes} of metadata"
@@ -148,7 +149,7 @@ class Namespace:
 
     blocks: int  # NSZE
     layout: Layout
-    formats: tuple[tuple[int, int], ...]  # (data, metadata) bytes of every LBA format
+    formats: tuple[tuple[int, int], ...]  # (data, metadata) sizes in bytes of every LBA format
     endurance_group: int  # ENDGID; 0: none
 
     @classmethod
@@ -172,11 +173,11 @@ class Namespace:
 
     @property
     def size_bytes(self) -> int:
-        """Size of the namespace, without metadata."""
+        """Namespace size in bytes, excluding metadata."""
         return self.blocks * self.layout.data_bytes
 
 
-# name -> (first byte, size); names are those of nvme-cli 2.3's JSON
+# field name -> (first byte, size); the names match nvme-cli 2.3's JSON
 _SMART = {
     "critical_warning": (0, 1),
     "temperature": (1, 2),  # K
@@ -204,9 +205,9 @@ _SMART = {
 
 
 def smart_log(data: bytes) -> dict[str, int]:
-    """Parse SMART / Health Information (log 02h, Base 2.1, 5.1.12.1.3), by nvme-cli's names.
+    """Parse SMART / Health Information (log 02h, Base 2.1, 5.1.12.1.3) to nvme-cli's names.
 
-    Temperatures of 0 K, which the drive does not report, are omitted.
+    Temperatures of 0 K mean that the drive does not report them, and are omitted.
     """
     fields = {name: number(data, *where) for name, where in _SMART.items()}
     if not fields["temperature"]:
@@ -219,32 +220,32 @@ def smart_log(data: bytes) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Written:
-    """Bytes of host writes and of flash writes in a log."""
+    """Host writes and flash writes in bytes, read from a log."""
 
-    host: int | None  # None: not counted
+    host: int | None  # None if the log does not count host writes
     media: int
 
 
 def endurance_group(data: bytes) -> Written:
     """Parse Endurance Group Information (log 09h, Base 2.1, 5.1.12.1.10).
 
-    Data Units Written and Media Units Written have units of 10^9 bytes.
+    Data Units Written and Media Units Written are in units of 10^9 bytes.
     """
     return Written(number(data, 64, 16) * ENDURANCE_UNIT, number(data, 80, 16) * ENDURANCE_UNIT)
 
 
 def fdp_statistics(data: bytes) -> tuple[int, int, int]:
-    """Return HBMW, MBMW and MBE in bytes of FDP Statistics (log 22h, Base 2.1, 5.1.12.1.30)."""
+    """Return HBMW, MBMW and MBE in bytes from FDP Statistics (log 22h, Base 2.1, 5.1.12.1.30)."""
     return number(data, 0, 16), number(data, 16, 16), number(data, 32, 16)
 
 
 def is_ocp_smart(data: bytes) -> bool:
-    """Return True if log C0h is OCP's SMART / Health Information Extended log, by its GUID."""
+    """Return True if log C0h has the GUID of OCP's SMART / Health Information Extended log."""
     return data[496:512] == _OCP_GUID
 
 
 def ocp_smart(data: bytes) -> Written:
-    """Return Physical Media Units Written in bytes of OCP's log C0h (SMART-1)."""
+    """Return Physical Media Units Written in bytes from OCP's log C0h (SMART-1)."""
     return Written(None, number(data, 0, 16))
 
 
@@ -253,15 +254,15 @@ class SanitizeStatus:
     """Sanitize Status (log 81h, Base 2.1, 5.1.12.1.33)."""
 
     state: int  # SSTAT 2:0
-    progress: float  # 0 to 1; 1 unless a sanitize is in progress
-    action: int  # SANACT of the last sanitize
-    estimates_s: Mapping[int, int | None]  # by action; None: not reported
+    progress: float  # 0 to 1; always 1 when no sanitize is in progress
+    action: int  # SANACT of the most recent sanitize
+    estimates_s: Mapping[int, int | None]  # estimated time by action; None if not reported
 
     NEVER, DONE, RUNNING, FAILED, DONE_WITHOUT_DEALLOCATION = range(5)
 
     @classmethod
     def of(cls, data: bytes) -> SanitizeStatus:
-        """Parse the log."""
+        """Parse the Sanitize Status log."""
 
         def seconds(start: int) -> int | None:
             value = number(data, start, 4)
@@ -276,7 +277,7 @@ class SanitizeStatus:
 
 
 def namespace_list(data: bytes) -> tuple[int, ...]:
-    """Parse a list of up to 1024 namespace identifiers, which ends at the first zero."""
+    """Parse a list of up to 1024 namespace identifiers, terminated by the first zero."""
     numbers = (number(data, at, 4) for at in range(0, len(data) - 3, 4))
     identifiers: list[int] = []
     for identifier in numbers:
@@ -287,9 +288,9 @@ def namespace_list(data: bytes) -> tuple[int, ...]:
 
 
 def uuid_list(data: bytes) -> tuple[bytes, ...]:
-    """Parse the UUID list (CNS 17h, Base 2.1, 5.1.13.2.14), which ends at the first zero UUID.
+    """Parse the UUID list (CNS 17h, Base 2.1, 5.1.13.2.14), terminated by the first zero UUID.
 
-    Indexes of UUIDs count from 1.
+    UUID indexes start at 1.
     """
     uuids: list[bytes] = []
     for at in range(32, len(data) - 31, 32):
@@ -307,20 +308,21 @@ _STREAMS = {
 
 
 def stream_parameters(data: bytes) -> dict[str, int]:
-    """Parse Return Parameters of the Streams directive, by the names of the standard."""
+    """Parse the Streams directive's Return Parameters, using the standard's field names."""
     return {name: number(data, *where) for name, where in _STREAMS.items()}
 
 
 def open_streams(data: bytes) -> tuple[int, ...]:
-    """Parse Get Status of the Streams directive: up to 2047 identifiers in 4096 bytes."""
+    """Parse the Streams directive's Get Status data: up to 2047 identifiers in 4096 bytes."""
     count = min(number(data, 0, 2), len(data) // 2 - 1)
     return tuple(sorted(number(data, 2 + 2 * at, 2) for at in range(count)))
 
 
 def vendor_items(data: bytes) -> dict[int, int]:
-    """Parse items of 12 bytes of log CAh (Intel, Solidigm): raw value (48 bits) by identifier.
+    """Parse 12-byte items of log CAh (Intel, Solidigm) into raw 48-bit values by identifier.
 
-    Layout: `struct nvme_additional_smart_log_item` of nvme-cli, plugins intel and solidigm.
+    Layout: The layout is `struct nvme_additional_smart_log_item` of nvme-cli's intel and solidigm
+        plugins.
     """
     items: dict[int, int] = {}
     for at in range(0, len(data) - 11, 12):
@@ -330,9 +332,9 @@ def vendor_items(data: bytes) -> dict[int, int]:
 
 
 def json_number(document: object, names: tuple[str, ...]) -> int | None:
-    """Return the sum of the values with these names in a JSON document; None if there is none.
+    """Return the sum of the named values in a JSON document; None if none of them exist.
 
-    Plugins of nvme-cli print counts as numbers or as hexadecimal text.
+    nvme-cli plugins print counts as numbers or as hexadecimal text.
     """
     if isinstance(document, list):
         sums = [value for part in document if (value := json_number(part, names)) is not None]

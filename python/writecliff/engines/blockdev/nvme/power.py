@@ -1,8 +1,9 @@
 """Power states of NVMe drives.
 
-NVMe Base Specification 2.1: power state descriptors of Identify Controller (5.1.13.2.1), feature
-02h Power Management (5.1.25.1.2), feature 0Ch Autonomous Power State Transition (5.1.25.1.6). A
-state is set until the controller is reset; it is not saved on the drive.
+NVMe Base Specification 2.1 defines the power state descriptors of Identify Controller (5.1.13.2.1),
+feature 02h Power Management (5.1.25.1.2) and feature 0Ch Autonomous Power State Transition
+(5.1.25.1.6). A power state setting lasts until the controller is reset, because it is not saved on
+the drive.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ OPTION = "--power-state"
 
 
 def power_states(drive: NvmeDrive) -> PowerStates | None:
-    """Return the states of a drive and the current state; None if it does not report them."""
+    """Return a drive's power states and its current state; None if it does not report them."""
     try:
         states = drive.controller().power_states
         state = drive.feature(_POWER_MANAGEMENT) & _STATE_BITS
@@ -31,7 +32,7 @@ def power_states(drive: NvmeDrive) -> PowerStates | None:
 
 
 def _autonomous(drive: NvmeDrive) -> bool | None:
-    """Return True if an idle drive enters non-operational states by itself; None if unknown."""
+    """Return True if an idle drive enters non-operational states on its own; None if unknown."""
     try:
         return bool(drive.feature(_AUTONOMOUS) & 1)
     except Refused as refused:
@@ -39,13 +40,13 @@ def _autonomous(drive: NvmeDrive) -> bool | None:
 
 
 def working_states(drive: NvmeDrive | None, name: str, wanted: int) -> PowerStates:
-    """Return the states of a drive, if the `wanted` state is operational.
+    """Return a drive's power states, if the `wanted` state is operational.
 
     Raises:
-        TargetError: The drive, which messages call `name`, has no such operational state.
+        TargetError: If the drive, called `name` in messages, does not have this operational state.
     """
     if drive is None:
-        raise TargetError(f"{name}: not an NVMe drive; other drives have no power states",
+        raise TargetError(f"{name} is not an NVMe drive; other drives have no power states",
                           hint=f"omit {OPTION}")  # fmt: skip
     states = power_states(drive)
     if states is None:
@@ -62,10 +63,10 @@ def working_states(drive: NvmeDrive | None, name: str, wanted: int) -> PowerStat
 
 
 def set_power_state(drive: NvmeDrive | None, name: str, wanted: int) -> PowerStates:
-    """Set an operational state, unless it is the current state.
+    """Set an operational power state, unless it is already the current state.
 
     Raises:
-        TargetError: The drive has no such state, or did not enter it.
+        TargetError: If the drive does not have this state or did not enter it.
     """
     states = working_states(drive, name, wanted)
     assert drive is not None
@@ -79,14 +80,14 @@ def set_power_state(drive: NvmeDrive | None, name: str, wanted: int) -> PowerSta
     if after is None or after.state != wanted:
         state = "unknown" if after is None else after.state
         raise TargetError(
-            f"{name}: power state {wanted} was set, but the drive is in state {state}",
+            f"{name}: power state {wanted} was requested, but the drive is in state {state}",
             hint=f"omit {OPTION}",
         )
     return replace(after, before=states.state)
 
 
 def restore_power_state(drive: NvmeDrive, state: int) -> str:
-    """Set the original state; return the reason of a failure, or ""."""
+    """Restore the original power state; return the reason for a failure, or ""."""
     try:
         drive.set_feature(_POWER_MANAGEMENT, state)
     except Refused as reason:

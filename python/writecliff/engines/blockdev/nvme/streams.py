@@ -1,7 +1,7 @@
-"""Status of the Streams directive of a namespace (NVMe Base 2.1, 8.1.8.3).
+"""Status of a namespace's Streams directive (NVMe Base 2.1, 8.1.8.3).
 
-Real and simulated drives share the result type. A real drive does not report how many streams it
-opened or released, overflowed writes, and bytes written to flash; these are None.
+Real and simulated drives share the result type. A real drive does not report the counts of opened
+and released streams, overflowed writes and bytes written to flash, which are therefore `None`.
 """
 
 from __future__ import annotations
@@ -37,5 +37,5 @@ def read_status(drive: NvmeDrive) -> DataPlacementStatus | None:
 
 
 def usable_streams(parameters: Mapping[str, int]) -> int:
-    """Return the streams allocated to the namespace, or else those available to all."""
+    """Return the streams allocated to the namespace, or the streams available to all namespaces."""
     return parameters["nsa"] or parameters["nssa"]

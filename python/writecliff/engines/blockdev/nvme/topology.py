@@ -1,8 +1,9 @@
-"""Controllers of an NVMe namespace in sysfs.
+"""Controllers of an NVMe namespace, found in sysfs.
 
-With multipath (Linux's default for controllers that may share namespaces) `/dev/nvme0n1` is a
-device of the subsystem `nvme-subsys0`, whose paths `nvme1c1n1` and controllers are numbered
-separately: `/dev/nvme0` may not be its controller. Without multipath its controller is its parent.
+With multipath (Linux's default for controllers that may share namespaces), `/dev/nvme0n1` is a
+device of the subsystem `nvme-subsys0`, whose `nvme1c1n1` paths and controllers are numbered
+separately: `/dev/nvme0` may not be the namespace's controller. Without multipath, a namespace's
+    controller is its parent device.
 """
 
 from __future__ import annotations
@@ -19,29 +20,29 @@ _NAMESPACE = re.compile(r"nvme(\d+)(?:c\d+)?n(\d+)")
 
 @dataclass(frozen=True)
 class ControllerDevice:
-    """A controller: kernel name ("nvme0") and directory in sysfs."""
+    """An NVMe controller: its kernel name ("nvme0") and sysfs directory."""
 
     name: str
     directory: Path
 
     @property
     def is_live(self) -> bool:
-        """True unless the kernel reports another state than "live"."""
+        """True unless the kernel reports a state other than "live"."""
         return read_text(self.directory / "state") in (None, "live")
 
     @property
     def transport(self) -> str | None:
-        """Transport: "pcie", "tcp", "rdma", "fc" or "loop"; None if unknown."""
+        """Controller transport: "pcie", "tcp", "rdma", "fc" or "loop"; `None` if unknown."""
         return read_text(self.directory / "transport")
 
     @property
     def function(self) -> Path:
-        """Directory of its PCI function; absent for controllers on a network."""
+        """Sysfs directory of the controller's PCI function; missing for network controllers."""
         return self.directory / "device"
 
 
 def controllers_of(disk: BlockDevice) -> tuple[ControllerDevice, ...]:
-    """Return the controllers of a namespace, live controllers first; never empty."""
+    """Return a namespace's controllers, live controllers first; never empty."""
     above = (disk.directory / "device").resolve()
     match = _NAMESPACE.fullmatch(disk.name)
     if _CONTROLLER.fullmatch(above.name) or match is None:
@@ -57,14 +58,14 @@ def controllers_of(disk: BlockDevice) -> tuple[ControllerDevice, ...]:
 
 
 def _leads_to(controller: Path, disk: BlockDevice, match: re.Match[str]) -> bool:
-    """Return True if a controller has a path to the namespace, or shows no paths."""
+    """Return True if a controller has a path to the namespace or lists no paths."""
     paths = [path.name for path in controller.glob("nvme*c*n*")]
     wanted = re.compile(rf"nvme{match[1]}c\d+n{match[2]}")
     return not paths or any(wanted.fullmatch(name) for name in paths)
 
 
 def namespace_id(disk: BlockDevice) -> int | None:
-    """Return the NSID of a namespace, which may differ from the number in its name."""
+    """Return a namespace's NSID, which may differ from the number in its device name."""
     shown = read_int(disk.directory / "nsid")
     if shown is not None:
         return shown
@@ -73,13 +74,13 @@ def namespace_id(disk: BlockDevice) -> int | None:
 
 
 def generic_device(system: System, disk: BlockDevice) -> Path | None:
-    """Return `/dev/ng0n1` for `/dev/nvme0n1`, for passthrough; None if the kernel has none."""
+    """Return the passthrough node `/dev/ng0n1` of `/dev/nvme0n1`; None if it does not exist."""
     path = system.dev / disk.name.replace("nvme", "ng", 1)
     return path if _NAMESPACE.fullmatch(disk.name) and path.exists() else None
 
 
 def shown_namespaces(system: System, disk: BlockDevice) -> frozenset[int]:
-    """Return the NSIDs that the kernel shows on any controller of the disk's subsystem."""
+    """Return the NSIDs that the kernel lists for any controller of the disk's subsystem."""
     directories = {controller.directory for controller in _subsystem(system, disk)}
     directories.add((disk.directory / "device").resolve())
     namespaces = {
@@ -93,7 +94,7 @@ def shown_namespaces(system: System, disk: BlockDevice) -> frozenset[int]:
 
 
 def _subsystem(system: System, disk: BlockDevice) -> tuple[ControllerDevice, ...]:
-    """Return all controllers of the subsystem, with or without a path to the namespace."""
+    """Return all controllers of the subsystem, including those with no path to the namespace."""
     paths = controllers_of(disk)
     for subsystem in sorted((system.sys / "class/nvme-subsystem").glob("nvme-subsys*")):
         inside = [
