@@ -133,8 +133,8 @@ class Member:
 def samples(members: Sequence[Member], operation: Operation) -> tuple[np.ndarray, np.ndarray]:
     """Return the members' total (KiB/s, IOPS), with a value per series interval.
 
-    As in fio, an interval at the end of a step is omitted if it is shorter than half the full
-    length.
+    An interval at the end of a step is omitted if it is shorter than half the full length, which
+    matches fio.
     """
     import numpy as np
 

@@ -139,8 +139,8 @@ def run_bursts(
         step.pause_end_ms = end_ns / MS
     if late_ns > LATE_SHARE * job.pause_ns:
         step.notes.append(
-            f"a pause was {late_ns / 1e9:.2f} s longer than {job.pause_ns / 1e9:g} s:"
-            " the machine started fio late"
+            f"a pause was {late_ns / 1e9:.2f} s longer than {job.pause_ns / 1e9:g} s,"
+            " because the machine started fio late"
         )
 
 
