@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import re
 import statistics
 import subprocess
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -48,6 +50,14 @@ SCRIPTS = [  # of Python, without a suffix
     if "." not in Path(name).name
     and (ROOT / name).read_bytes().startswith(b"#!/usr/bin/env python")
 ]
+MODULES = {  # file by name of the module
+    name.removeprefix("python/")
+    .removesuffix(".py")
+    .removesuffix("/__init__")
+    .replace("/", "."): name
+    for name in PYTHON
+    if name.startswith("python/writecliff/") and name.endswith(".py")
+}
 RUST = _files(".rs")
 PROSE = _files(".md", ".toml", ".j2", ".css")
 
@@ -72,35 +82,27 @@ def test_a_usual_file_is_one_idea(files: list[str], folder: str) -> None:
     assert 100 <= median <= 250
 
 
-def _imported_modules(name: str, package: dict[str, str]) -> set[str]:
-    """Return the modules of `package` that a Python file imports by their full name."""
+def _imported_modules(nodes: list[ast.AST]) -> set[str]:
+    """Return the modules of `writecliff` that a Python file imports by their full name."""
     modules: set[str] = set()
-    for node in ast.walk(ast.parse(_text(name))):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
-                modules.add(full if full in package else node.module)
-    return modules & package.keys()
+                modules.add(full if full in MODULES else node.module)
+    return modules & MODULES.keys()
 
 
 def test_few_modules_serve_one_other_module_of_their_package() -> None:
     """A module with one user in its package usually belongs into that user."""
-    package = {
-        name.removeprefix("python/")
-        .removesuffix(".py")
-        .removesuffix("/__init__")
-        .replace("/", "."): name
-        for name in PYTHON
-        if name.startswith("python/writecliff/") and name.endswith(".py")
-    }
     users: dict[str, set[str]] = {}
-    for user, name in package.items():
-        for module in _imported_modules(name, package) - {user}:
+    for user, name in MODULES.items():
+        for module in _parsed().imports[name] - {user}:
             users.setdefault(module, set()).add(user)
     fragments = []
     for module, (user, *others) in users.items():
         siblings = module.rpartition(".")[0] in (user, user.rpartition(".")[0])
-        if siblings and not others and not package[module].endswith("__init__.py"):
+        if siblings and not others and not MODULES[module].endswith("__init__.py"):
             fragments.append(module)
     assert len(fragments) <= FRAGMENTS, sorted(fragments)
 
@@ -129,15 +131,13 @@ def _signature_and_prose(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return node.body[1 if documented else 0].lineno - node.lineno
 
 
-def test_no_python_function_is_over_long() -> None:
-    over = [
+def _over_long_functions(name: str, nodes: list[ast.AST]) -> list[str]:
+    return [
         f"{name}: {node.name}"
-        for name in PYTHON
-        for node in ast.walk(ast.parse(_text(name)))
+        for node in nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno + 1 - _signature_and_prose(node) > FUNCTION_LINES
     ]
-    assert over == []
 
 
 def test_no_rust_function_is_over_long() -> None:
@@ -189,31 +189,32 @@ def test_lock_files_hold_no_address_to_download_from() -> None:
         assert "index-url" not in _text(name)
 
 
-def test_every_file_says_what_it_is() -> None:
-    silent = [n for n in PYTHON if not ast.get_docstring(ast.parse(_text(n)))]
-    silent += [n for n in RUST if not _text(n).startswith("//!")]
-    assert silent == []
+def test_every_rust_file_says_what_it_is() -> None:
+    assert [name for name in RUST if not _text(name).startswith("//!")] == []
 
 
-def _skips_without_reason(tree: ast.AST) -> list[int]:
+def _without_docstring(name: str, nodes: list[ast.AST]) -> list[str]:
+    module = nodes[0]
+    assert isinstance(module, ast.Module)
+    return [] if ast.get_docstring(module) else [name]
+
+
+def _skips_without_reason(name: str, nodes: list[ast.AST]) -> list[str]:
     """Lines of pytest.skip() and mark.skip / skipif / xfail that do not say why."""
     lines = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            name = ast.unparse(node.func)
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr not in ("skip", "skipif", "xfail"):
+                continue
+            function = ast.unparse(node.func)
             keywords = {keyword.arg for keyword in node.keywords}
-            says = bool(node.args) if name.endswith(".skip") else False
-            if re.search(r"\bpytest\.(mark\.)?(skip|skipif|xfail)$", name):
+            says = bool(node.args) if node.func.attr == "skip" else False
+            if re.search(r"\bpytest\.(mark\.)?(skip|skipif|xfail)$", function):
                 lines += [] if says or "reason" in keywords else [node.lineno]
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             bare = (ast.unparse(d) for d in node.decorator_list if not isinstance(d, ast.Call))
             lines += [node.lineno for d in bare if re.search(r"mark\.(skip|skipif|xfail)$", d)]
-    return lines
-
-
-def test_no_test_is_skipped_without_a_reason() -> None:
-    silent = [(n, line) for n in PYTHON for line in _skips_without_reason(ast.parse(_text(n)))]
-    assert silent == []
+    return [f"{name}:{line}" for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +228,7 @@ def test_no_test_is_skipped_without_a_reason() -> None:
     ],
 )
 def test_a_skip_without_a_reason_is_seen(code: str, lines: list[int]) -> None:
-    assert _skips_without_reason(ast.parse(code)) == lines
+    assert _skips_without_reason("a.py", _nodes(code)) == [f"a.py:{line}" for line in lines]
 
 
 # Expressions that a storage engineer has to decode, with words to use instead.
@@ -289,34 +290,32 @@ def test_an_opening_of_a_page_is_seen() -> None:
     ]  # fmt: skip
 
 
-def _comments(name: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of comments in Rust and Python, and of docstrings, with their numbers."""
-    text = _text(name)
-    if name.endswith(".rs"):
-        for number, line in enumerate(text.splitlines(), 1):
-            if match := re.match(r"\s*//[/!]? (.*)", line):
-                yield number, match[1]
-        return
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string.lstrip("#: ")
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            for number, line in enumerate(str(node.value.value).splitlines(), node.lineno):
-                yield number, line.strip()
-
-
-def _openings(name: str) -> list[str]:
+def _rust_openings(name: str) -> list[str]:
     """Return lines of comments that begin with a word that leaves the subject open."""
     return [
         f"{name}:{number}: {line}"
-        for number, line in _comments(name)
-        if re.match(rf"(?:{OPENINGS})\b", line)
+        for number, line in enumerate(_text(name).splitlines(), 1)
+        if re.match(rf"\s*//[/!]? (?:{OPENINGS})\b", line)
     ]
 
 
-def test_comments_name_their_subject() -> None:
-    matches = [line for name in RUST + PYTHON + SCRIPTS for line in _openings(name)]
+def _python_openings(name: str, nodes: list[ast.AST]) -> list[str]:
+    """Return lines of comments and docstrings that begin with such a word."""
+    lines: list[tuple[int, str]] = []
+    text = _text(name)
+    if re.search(rf"#[#: ]*(?:{OPENINGS})\b", text):  # few files need the slow tokenizer
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                lines.append((token.start[0], token.string.lstrip("#: ")))
+    for node in nodes:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            for number, line in enumerate(str(node.value.value).splitlines(), node.lineno):
+                lines.append((number, line.strip()))
+    return [f"{name}:{n}: {line}" for n, line in lines if re.match(rf"(?:{OPENINGS})\b", line)]
+
+
+def test_comments_of_rust_name_their_subject() -> None:
+    matches = [line for name in RUST for line in _rust_openings(name)]
     assert matches == [], "begin with what it is or returns"
 
 
@@ -332,7 +331,10 @@ def test_an_opening_of_a_comment_is_seen(
 ) -> None:
     path = tmp_path / f"code{suffix}"
     path.write_text(code)
-    assert sorted(int(line.split(":")[1]) for line in _openings(str(path))) == numbers
+    lines = (
+        _rust_openings(str(path)) if suffix == ".rs" else _python_openings(str(path), _nodes(code))
+    )
+    assert sorted(int(line.split(":")[1]) for line in lines) == numbers
 
 
 STAND_INS = r"found|one|told|said|known|kept|own|apart"
@@ -350,9 +352,8 @@ def _rust_names(code: str) -> list[str]:
     return words + re.findall(r"\{(\w+)[:}]", strings)
 
 
-def _python_names(code: str) -> list[str]:
+def _python_names(nodes: list[ast.AST]) -> list[str]:
     """Return the names that Python code binds. Fields of records may be keys of JSON answers."""
-    nodes = list(ast.walk(ast.parse(code)))
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     fields = {id(s.target) for c in classes for s in c.body if isinstance(s, ast.AnnAssign)}
     names: list[str | None] = []
@@ -371,38 +372,82 @@ def _python_names(code: str) -> list[str]:
     return [name for name in names if name is not None]
 
 
-def _stand_ins(code: str, names_of: Callable[[str], list[str]]) -> list[str]:
-    """Return names that say nothing about their value; in Python of any case."""
-    flags = re.IGNORECASE if names_of is _python_names else re.NOFLAG
-    return [name for name in names_of(code) if re.fullmatch(rf"_*(?:{STAND_INS})_*", name, flags)]
+def _rust_stand_ins(code: str) -> list[str]:
+    """Return names that say nothing about their value."""
+    return [name for name in _rust_names(code) if re.fullmatch(rf"_*(?:{STAND_INS})_*", name)]
+
+
+def _python_stand_ins(name: str, nodes: list[ast.AST]) -> list[str]:
+    """Return names of any case that say nothing about their value."""
+    stand_in = re.compile(rf"_*(?:{STAND_INS})_*", re.IGNORECASE)
+    return [f"{name}: {bound}" for bound in _python_names(nodes) if stand_in.fullmatch(bound)]
+
+
+def test_names_of_rust_are_nouns_of_the_field() -> None:
+    assert {name: names for name in RUST if (names := _rust_stand_ins(_text(name)))} == {}
+
+
+class Parsed(NamedTuple):
+    """Findings in the syntax trees of all Python files, each of which is parsed once."""
+
+    findings: dict[Callable[[str, list[ast.AST]], list[str]], list[str]]
+    imports: dict[str, set[str]]  # modules by file
+
+
+CHECKS = {
+    _over_long_functions: "divide them",
+    _without_docstring: "say what the file is",
+    _skips_without_reason: "say why the test is skipped",
+    _python_openings: "begin with what it is or returns",
+    _python_stand_ins: "name the value",
+}
+
+
+def _nodes(code: str) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(code)))
+
+
+@functools.cache
+def _parsed() -> Parsed:
+    parsed = Parsed({check: [] for check in CHECKS}, {})
+    for name in PYTHON + SCRIPTS:
+        nodes = _nodes(_text(name))
+        parsed.imports[name] = _imported_modules(nodes)
+        for check in CHECKS:
+            parsed.findings[check] += check(name, nodes)
+    return parsed
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_python_files_have_no(check: Callable[[str, list[ast.AST]], list[str]]) -> None:
+    assert _parsed().findings[check] == [], CHECKS[check]
 
 
 @pytest.mark.parametrize(
-    ("files", "names_of"), [(RUST, _rust_names), (PYTHON + SCRIPTS, _python_names)]
-)
-def test_names_are_nouns_of_the_field(
-    files: list[str], names_of: Callable[[str], list[str]]
-) -> None:
-    assert {n: names for n in files if (names := _stand_ins(_text(n), names_of))} == {}
-
-
-@pytest.mark.parametrize(
-    ("names_of", "code", "names"),
+    ("code", "names"),
     [
-        (_rust_names, "let _found = 1; // one", ["_found"]),
-        (_rust_names, 'panic!("found {entry}, {known} {told:?}")', ["known", "told"]),
-        (_rust_names, "rows.iter().map(|one| one.ns)", ["one", "one"]),
-        (_rust_names, "let owned = 'a';", []),
-        (_python_names, "found = 1  # one", ["found"]),
-        (_python_names, "_OWN, owned = 'said', one.ns", ["_OWN"]),
-        (_python_names, "[f'{one}' for one in rows]", ["one"]),
-        (_python_names, "def kept(told, *, known=None): self._known: int = told",
+        ("let _found = 1; // one", ["_found"]),
+        ('panic!("found {entry}, {known} {told:?}")', ["known", "told"]),
+        ("rows.iter().map(|one| one.ns)", ["one", "one"]),
+        ("let owned = 'a';", []),
+    ],
+)
+def test_a_stand_in_of_rust_is_seen(code: str, names: list[str]) -> None:
+    assert _rust_stand_ins(code) == names
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("found = 1  # one", ["found"]),
+        ("_OWN, owned = 'said', one.ns", ["_OWN"]),
+        ("[f'{one}' for one in rows]", ["one"]),
+        ("def kept(told, *, known=None): self._known: int = told",
          ["kept", "told", "known", "_known"]),
-        (_python_names, "class Apart:\n    found: str", ["Apart"]),
-        (_python_names, "import a as one\nwith a as said: ...", ["one", "said"]),
+        ("class Apart:\n    found: str", ["Apart"]),
+        ("import a as one\nwith a as said: ...", ["one", "said"]),
     ],
 )  # fmt: skip
-def test_a_stand_in_is_seen(
-    names_of: Callable[[str], list[str]], code: str, names: list[str]
-) -> None:
-    assert sorted(_stand_ins(code, names_of)) == sorted(names)
+def test_a_stand_in_of_python_is_seen(code: str, names: list[str]) -> None:
+    seen = _python_stand_ins("a.py", _nodes(code))
+    assert sorted(seen) == sorted(f"a.py: {name}" for name in names)
