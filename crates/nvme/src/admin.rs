@@ -1,11 +1,11 @@
 //! Admin commands: the list of supported commands, and commands that have no file of their own.
 
-use crate::command::{Entry, Request};
+use crate::command::Request;
 use crate::controller::Kind;
 use crate::drive::{Identity, PlacementInterface};
 use crate::status::{Refusal, Status};
 use crate::subsystem::{Answer, Answered, Context};
-use crate::{directives, features, format, identify, logs, sanitize};
+use crate::{directives, erase, features, identify, logs};
 
 pub(crate) const GET_LOG_PAGE: u8 = 0x02;
 pub(crate) const IDENTIFY: u8 = 0x06;
@@ -30,28 +30,29 @@ pub(crate) fn is_supported(opcode: u8, identity: &Identity) -> bool {
     }
 }
 
-/// Returns `true` if a discovery controller supports the command (Base 2.1, 3.1.3.3).
-fn is_supported_in_discovery(opcode: u8) -> bool {
-    matches!(
-        opcode,
-        GET_LOG_PAGE | IDENTIFY | SET_FEATURES | GET_FEATURES | ASYNC_EVENT | KEEP_ALIVE
-    )
-}
-
 pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answered {
     let entry = request.entry;
     let is_known = match context.controller.kind {
         Kind::Io => is_supported(entry.opcode(), context.drive.identity()),
-        Kind::Discovery => is_supported_in_discovery(entry.opcode()),
+        // Base 2.1, 3.1.3.3.
+        Kind::Discovery => matches!(
+            entry.opcode(),
+            GET_LOG_PAGE | IDENTIFY | SET_FEATURES | GET_FEATURES | ASYNC_EVENT | KEEP_ALIVE
+        ),
     };
     if !is_known {
         return Err(Refusal::at(Status::INVALID_OPCODE, 0));
     }
     match entry.opcode() {
         GET_LOG_PAGE => logs::execute(&mut context, request),
-        IDENTIFY => whole_page(request, identify::IDENTIFY_BYTES)
-            .and_then(|()| identify::execute(&context, entry)),
-        ABORT => Ok(abort(&mut context, entry)),
+        IDENTIFY => identify::execute(&context, request),
+        ABORT => {
+            // Only event requests can be aborted: the drive already executes other commands, which
+            // complete normally. Bit 0 of the result then reports that the command was not aborted.
+            let (queue, command_id) = (entry.word(40), entry.word(42));
+            let was_aborted = queue == 0 && context.controller.events.abort(command_id);
+            Ok(Answer::result(u32::from(!was_aborted)))
+        }
         SET_FEATURES => features::set(&mut context, request),
         GET_FEATURES => features::get(&mut context, request),
         ASYNC_EVENT => {
@@ -61,8 +62,8 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
         KEEP_ALIVE => Ok(Answer::OK),
         DIRECTIVE_SEND => directives::send(&mut context, entry),
         DIRECTIVE_RECEIVE => directives::receive(&mut context, request),
-        FORMAT_NVM => format::execute(&context, entry),
-        _ => sanitize::execute(&mut context, entry),
+        FORMAT_NVM => erase::format(&mut context, entry),
+        _ => erase::sanitize(&mut context, entry),
     }
 }
 
@@ -70,12 +71,4 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
 pub(crate) fn whole_page(request: Request<'_>, bytes: usize) -> Result<(), Refusal> {
     let fits = request.buffer as usize >= bytes;
     if fits { Ok(()) } else { Err(Refusal::at(Status::DATA_SGL_LENGTH, 24)) }
-}
-
-/// Aborts an asynchronous event request. The drive already executes other commands, which complete
-/// normally; bit 0 of the result then reports that the command was not aborted.
-fn abort(context: &mut Context<'_>, entry: Entry<'_>) -> Answer {
-    let (queue, command_id) = (entry.word(40), entry.word(42));
-    let was_aborted = queue == 0 && context.controller.events.abort(command_id);
-    Answer::result(u32::from(!was_aborted))
 }

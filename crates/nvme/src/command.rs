@@ -102,17 +102,6 @@ pub enum Placement {
     Identifier(u16),
 }
 
-/// Erasure method of a format or sanitize operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Erase {
-    /// Data are deallocated.
-    None,
-    /// Block erase: every block of the media is erased.
-    Blocks,
-    /// Crypto erase: the media encryption key is changed.
-    Cryptographic,
-}
-
 /// Work that the drive must do for a command. Offsets and lengths are in bytes and within the
 /// drive's capacity. The caller holds the data of write and compare commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,10 +135,6 @@ pub enum Work {
         span: Span,
         fua: bool,
     },
-    Format {
-        lba_format: u8,
-        erase: Erase,
-    },
 }
 
 /// Reason why the drive could not do the work.
@@ -163,10 +148,6 @@ pub enum Failure {
     WriteFault,
     /// The drive is read-only.
     WriteProtected,
-    /// The host's data could not be transferred.
-    Transfer,
-    /// Power was lost.
-    PowerLoss,
     /// Any other drive failure.
     Internal,
 }
@@ -178,8 +159,6 @@ impl Failure {
             Self::UnrecoveredRead => Status::UNRECOVERED_READ,
             Self::WriteFault => Status::WRITE_FAULT,
             Self::WriteProtected => Status::WRITE_PROTECTED,
-            Self::Transfer => Status::DATA_TRANSFER_ERROR,
-            Self::PowerLoss => Status::POWER_LOSS,
             Self::Internal => Status::INTERNAL_ERROR,
         }
     }
@@ -200,8 +179,8 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// Returns the completion of a command whose work succeeded. Unlike `Subsystem::complete`, this
-    /// function does not need the subsystem, which only format commands and failures need.
+    /// Returns the completion of a command whose work succeeded, without the subsystem that
+    /// `Subsystem::fail` needs.
     pub fn success(&self) -> Reply {
         Reply::new(self.controller, self.queue, self.command_id)
     }
@@ -253,7 +232,6 @@ pub enum Outcome {
     Done(Reply),
     /// An asynchronous event request, which completes when an event occurs.
     Held,
-    /// The drive has work to do; `Subsystem::complete` returns the completion when the work is
-    /// done.
+    /// The drive has work to do; `Ticket::success` or `Subsystem::fail` returns the completion.
     Work(Ticket, Work),
 }

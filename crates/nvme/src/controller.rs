@@ -7,7 +7,7 @@ use writecliff_base::Nanos;
 
 use crate::drive::Identity;
 use crate::events::{Event, Events, HealthEvent, NAMESPACE_NOTICES};
-use crate::logs::health;
+use crate::logs::kelvin;
 use crate::page::milliseconds;
 
 /// Maximum Queue Entries Supported.
@@ -56,7 +56,7 @@ impl Features {
     /// Returns the default features. A discovery controller has no temperature.
     pub(crate) fn new(kind: Kind, identity: &Identity) -> Self {
         let warning = identity.warning_temperature.filter(|_| kind == Kind::Io);
-        Self { over: warning.map_or(u16::MAX, health::kelvin), ..Self::default() }
+        Self { over: warning.map_or(u16::MAX, kelvin), ..Self::default() }
     }
 
     /// Returns the timestamp for a time on the drive's clock.

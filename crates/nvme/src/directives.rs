@@ -18,11 +18,18 @@ const STATUS_BYTES: usize = 2 + 2 * 65535;
 
 pub(crate) fn receive(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     let entry = request.entry;
-    check(context, entry, true)?;
+    own_or_all(entry, true)?;
     let bytes = (entry.dword(10) as usize).saturating_add(1).saturating_mul(4);
     let (operation, directive) = (entry.bits(11, 0, 7), entry.bits(11, 8, 15));
     let page = match (directive, operation) {
-        (IDENTIFY, 1) => parameters(context),
+        (IDENTIFY, 1) => {
+            let Directives { supported, enabled, persistent } = directives(context.drive);
+            let mut page = Page::new(IDENTIFY_BYTES);
+            page.u8(0, supported);
+            page.u8(32, enabled);
+            page.u8(64, persistent);
+            page
+        }
         (STREAMS, 1) => {
             let block = context.block_bytes();
             let parameters =
@@ -59,9 +66,15 @@ pub(crate) fn receive(context: &mut Context<'_>, request: Request<'_>) -> Answer
 
 pub(crate) fn send(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
     let (operation, directive) = (entry.bits(11, 0, 7), entry.bits(11, 8, 15));
-    check(context, entry, directive == STREAMS)?;
+    own_or_all(entry, directive == STREAMS)?;
     match (directive, operation) {
-        (IDENTIFY, 1) => enable(context, entry)?,
+        (IDENTIFY, 1) => {
+            // Data Placement is enabled by feature 1Dh, and Identify is always enabled.
+            let (enabled, is_streams) = (entry.flag(12, 0), entry.bits(12, 8, 15) == STREAMS);
+            let answer =
+                is_streams.then(|| ask(context.drive, |drive| drive.enable_streams(enabled)));
+            answer.flatten().ok_or(Refusal::field(12))?;
+        }
         (STREAMS, 1) => {
             let identifier = entry.bits(11, 16, 31) as u16;
             if identifier == 0 {
@@ -77,11 +90,8 @@ pub(crate) fn send(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
     Ok(Answer::OK)
 }
 
-/// Checks the namespace, and that no sanitize operation is in progress.
-fn check(context: &Context<'_>, entry: Entry<'_>, all_is_allowed: bool) -> Result<(), Refusal> {
-    if context.shared.sanitize.is_running() {
-        return Err(Status::SANITIZE_IN_PROGRESS.into());
-    }
+/// Checks that a command addresses the drive's namespace, or all namespaces if that is allowed.
+fn own_or_all(entry: Entry<'_>, all_is_allowed: bool) -> Result<(), Refusal> {
     if entry.nsid() == ALL_NAMESPACES && all_is_allowed { Ok(()) } else { own_namespace(entry) }
 }
 
@@ -93,24 +103,6 @@ fn directives(drive: &mut dyn Drive) -> Directives {
 
 pub(crate) fn has_streams_enabled(drive: &mut dyn Drive) -> bool {
     directives(drive).enabled & Directives::STREAMS != 0
-}
-
-/// Executes Return Parameters of the Identify directive.
-fn parameters(context: &mut Context<'_>) -> Page {
-    let Directives { supported, enabled, persistent } = directives(context.drive);
-    let mut page = Page::new(IDENTIFY_BYTES);
-    page.u8(0, supported);
-    page.u8(32, enabled);
-    page.u8(64, persistent);
-    page
-}
-
-/// Executes Enable Directive of the Identify directive. Feature 1Dh enables Data Placement, and
-/// Identify is always enabled.
-fn enable(context: &mut Context<'_>, entry: Entry<'_>) -> Result<(), Refusal> {
-    let (enabled, is_streams) = (entry.flag(12, 0), entry.bits(12, 8, 15) == STREAMS);
-    let answer = is_streams.then(|| ask(context.drive, |drive| drive.enable_streams(enabled)));
-    answer.flatten().ok_or(Refusal::field(12))
 }
 
 /// Performs an operation of the Streams directive, which is rejected unless the directive is

@@ -4,7 +4,7 @@
 use writecliff_base::{Bytes, Nanos};
 use writecliff_host_interface::placement::{DataPlacement, FdpConfiguration, Refusal};
 
-use crate::command::{Erase, Failure};
+use crate::command::Failure;
 use crate::error_log::{ErrorEntry, ErrorLog};
 
 /// Drive properties that do not change while the drive is served.
@@ -104,12 +104,6 @@ pub struct Health {
     pub power_cycles: u64,
     /// Unsafe Shutdowns.
     pub unsafe_shutdowns: u64,
-    /// Warning Composite Temperature Time.
-    pub warning_time: Nanos,
-    /// Critical Composite Temperature Time.
-    pub critical_time: Nanos,
-    /// Number of times that throttling started.
-    pub throttle_count: u32,
     /// Total throttling time.
     pub throttled: Nanos,
     /// `true` if no spare space remains.
@@ -134,8 +128,7 @@ pub trait Drive {
     /// Adds an entry to the error log.
     fn log_error(&mut self, entry: ErrorEntry);
 
-    /// Returns the index of the current logical block size in `Identity::lba_formats`;
-    /// `Work::Format` sets it.
+    /// Returns the index of the current logical block size in `Identity::lba_formats`.
     fn lba_format(&self) -> u8;
 
     /// Returns `true` if the volatile write cache is enabled.
@@ -144,12 +137,11 @@ pub trait Drive {
     /// Enables or disables the volatile write cache.
     fn set_write_cache(&mut self, enabled: bool);
 
-    /// Starts erasing all data. No I/O may be submitted until `sanitize_progress` returns `None`.
-    fn start_sanitize(&mut self, erase: Erase) -> Result<(), Failure>;
+    /// Erases all data.
+    fn erase(&mut self) -> Result<(), Failure>;
 
-    /// Returns the completed fraction of a sanitize operation, 0 to 1; `None` if none is in
-    /// progress.
-    fn sanitize_progress(&self) -> Option<f64>;
+    /// Erases all data, and sets the logical block size to the one with index `lba_format`.
+    fn format(&mut self, lba_format: u8) -> Result<(), Failure>;
 
     /// Announces that a host is shutting down, so data in a volatile cache must become durable.
     fn shutdown(&mut self);

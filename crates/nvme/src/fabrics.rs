@@ -208,11 +208,7 @@ fn property_set(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
                 let keep_alive_ms = context.controller.features.keep_alive_ms;
                 let features = Features::new(Kind::Io, context.drive.identity());
                 context.controller.features = Features { keep_alive_ms, ..features };
-                debug_assert!(context.shared.in_use > 0, "a ready controller is in use");
-                context.shared.in_use -= 1;
-                if context.shared.in_use == 0 {
-                    context.drive.controller_reset();
-                }
+                context.shared.leave(context.drive);
             }
             Change::Enabled => {
                 context.shared.in_use += 1;

@@ -1,17 +1,16 @@
 //! Get Features and Set Features (Base 2.1, 5.1.11 and 5.1.25).
 
-mod fdp;
-
 use crate::admin::whole_page;
 use crate::command::{ALL_NAMESPACES, Entry, NSID, Request};
 use crate::controller::{Features, Kind};
 use crate::drive::Identity;
 use crate::events::{NAMESPACE_NOTICES, SMART_WARNINGS};
-use crate::page::{Page, read};
+use crate::fdp;
+use crate::page::read;
 use crate::status::{Refusal, Status};
 use crate::subsystem::{Answer, Answered, Context};
 
-pub(super) const ARBITRATION: u8 = 0x01;
+const ARBITRATION: u8 = 0x01;
 const POWER: u8 = 0x02;
 const TEMPERATURE: u8 = 0x04;
 const ERROR_RECOVERY: u8 = 0x05;
@@ -22,20 +21,20 @@ const ASYNC_EVENTS: u8 = 0x0b;
 const TIMESTAMP: u8 = 0x0e;
 const KEEP_ALIVE: u8 = 0x0f;
 const COMMAND_SET_PROFILE: u8 = 0x19;
-const FDP: u8 = 0x1d;
+pub(crate) const FDP: u8 = 0x1d;
 const FDP_EVENTS: u8 = 0x1e;
 const HOST_IDENTIFIER: u8 = 0x81;
 
 // Supported capabilities, as returned by Get Features.
 const SAVEABLE: u32 = 1;
-const OF_NAMESPACE: u32 = 1 << 1;
+pub(crate) const OF_NAMESPACE: u32 = 1 << 1;
 const CHANGEABLE: u32 = 1 << 2;
 
 /// Granularity that keep-alive timeouts are rounded up to (KAS).
 const KEEP_ALIVE_UNIT_MS: u32 = 1000;
 
 /// Returns the capabilities of a feature; `None` if the controller does not support it.
-fn capabilities(feature: u8, kind: Kind, identity: &Identity) -> Option<u32> {
+pub(crate) fn capabilities(feature: u8, kind: Kind, identity: &Identity) -> Option<u32> {
     if kind == Kind::Discovery {
         return matches!(feature, ASYNC_EVENTS | KEEP_ALIVE).then_some(CHANGEABLE);
     }
@@ -49,23 +48,6 @@ fn capabilities(feature: u8, kind: Kind, identity: &Identity) -> Option<u32> {
         HOST_IDENTIFIER => Some(0),
         _ => None,
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
-    Namespace,
-    Controller,
-    EnduranceGroup,
-}
-
-/// Returns the scope of a feature; `None` if an I/O controller does not support it.
-pub(crate) fn scope(feature: u8, identity: &Identity) -> Option<Scope> {
-    let supported = capabilities(feature, Kind::Io, identity)?;
-    Some(match feature {
-        FDP => Scope::EnduranceGroup,
-        _ if supported & OF_NAMESPACE != 0 => Scope::Namespace,
-        _ => Scope::Controller,
-    })
 }
 
 fn capability(context: &Context<'_>, feature: u8) -> Result<u32, Refusal> {
@@ -95,11 +77,24 @@ pub(crate) fn get(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     match feature {
         TIMESTAMP => {
             whole_page(request, 8)?;
-            Ok(Answer::data(timestamp(context, &features)))
+            // Milliseconds in 48 bits; bits 3:1 of the next byte identify the origin.
+            let origin = u64::from(features.timestamp.is_some());
+            let timestamp = features.timestamp_of(context.drive.now()) | origin << 49;
+            Ok(Answer::data(timestamp.to_le_bytes().to_vec()))
         }
-        FDP => fdp::get(entry),
+        FDP => {
+            fdp::own_group(entry)?;
+            Ok(Answer::result(1)) // enabled with configuration 0
+        }
         FDP_EVENTS => fdp::get_events(context, request),
-        HOST_IDENTIFIER => host_identifier(context, request),
+        HOST_IDENTIFIER => {
+            let is_extended = entry.flag(11, 0); // over fabrics it always has 128 bits
+            if !is_extended {
+                return Err(Refusal::field(11));
+            }
+            whole_page(request, 16)?;
+            Ok(Answer::data(context.controller.host.id.to_vec()))
+        }
         _ => value(context, entry, feature, &features).map(Answer::result),
     }
 }
@@ -151,8 +146,16 @@ pub(crate) fn set(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     match feature {
         WRITE_CACHE => context.drive.set_write_cache(entry.flag(11, 0)),
         QUEUES => return queues(context, entry),
-        TIMESTAMP => set_timestamp(context, request)?,
-        FDP => fdp::set(entry)?,
+        TIMESTAMP => {
+            let bytes = read(request.first(8)?, 0).unwrap_or_default();
+            let milliseconds = u64::from_le_bytes(bytes) & ((1 << 48) - 1);
+            context.controller.features.timestamp = Some((milliseconds, context.drive.now()));
+        }
+        FDP => {
+            fdp::own_group(entry)?;
+            // The configuration of an endurance group with a namespace cannot be changed.
+            return Err(Status::SEQUENCE_ERROR.into());
+        }
         FDP_EVENTS => fdp::set_events(context, request)?,
         COMMAND_SET_PROFILE if entry.bits(11, 0, 8) != 0 => {
             return Err(Refusal::at(Status::COMMAND_SET_REJECTED, 44));
@@ -217,29 +220,4 @@ fn queues(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
     let granted = (wanted + 1).min(u32::from(context.shared.access.queues));
     context.controller.features.queues = Some(granted as u16);
     Ok(Answer::result((granted - 1) | (granted - 1) << 16))
-}
-
-/// Returns the milliseconds in 48 bits; bits 3:1 of the next byte identify the timestamp origin.
-fn timestamp(context: &Context<'_>, features: &Features) -> Vec<u8> {
-    let origin = u64::from(features.timestamp.is_some());
-    let mut page = Page::new(8);
-    page.u64(0, features.timestamp_of(context.drive.now()) | origin << 49);
-    page.into_bytes()
-}
-
-fn set_timestamp(context: &mut Context<'_>, request: Request<'_>) -> Result<(), Refusal> {
-    let bytes = read(request.first(8)?, 0).unwrap_or_default();
-    let milliseconds = u64::from_le_bytes(bytes) & ((1 << 48) - 1);
-    context.controller.features.timestamp = Some((milliseconds, context.drive.now()));
-    Ok(())
-}
-
-/// Returns the Host Identifier from Connect, which has 128 bits over fabrics.
-fn host_identifier(context: &Context<'_>, request: Request<'_>) -> Answered {
-    let is_extended = request.entry.flag(11, 0);
-    if !is_extended {
-        return Err(Refusal::field(11));
-    }
-    whole_page(request, 16)?;
-    Ok(Answer::data(context.controller.host.id.to_vec()))
 }

@@ -4,7 +4,7 @@ use crate::admin::whole_page;
 use crate::command::{ALL_NAMESPACES, Entry, MAX_TRANSFER, NSID, Placement, Request, Span, Work};
 use crate::directives::has_streams_enabled;
 use crate::drive::{Identity, PlacementInterface};
-use crate::io_management;
+use crate::fdp;
 use crate::page::read;
 use crate::status::{Refusal, Status};
 use crate::subsystem::{Answer, Answered, Context};
@@ -20,7 +20,7 @@ pub(crate) const MANAGEMENT_RECEIVE: u8 = 0x12;
 pub(crate) const MANAGEMENT_SEND: u8 = 0x1d;
 
 /// Maximum size of a Verify or Write Zeroes command, as reported by CNS 06h.
-const ZEROES_BYTES: u64 = 4096 << crate::identify::controller::ZEROES_LIMIT;
+const ZEROES_BYTES: u64 = 4096 << crate::identify::ZEROES_LIMIT;
 const RANGE_BYTES: usize = 16;
 
 pub(crate) fn is_supported(opcode: u8, identity: &Identity) -> bool {
@@ -40,14 +40,10 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
     if entry.nsid() != NSID && !(opcode == FLUSH && entry.nsid() == ALL_NAMESPACES) {
         return Err(Refusal::at(Status::INVALID_NAMESPACE, 4));
     }
-    context.is_free()?;
-    match opcode {
-        MANAGEMENT_RECEIVE => return io_management::receive(&mut context, request),
-        MANAGEMENT_SEND => return io_management::send(&mut context, request),
-        _ => {}
-    }
     let fua = entry.flag(12, 30);
     let work = match opcode {
+        MANAGEMENT_RECEIVE => return fdp::receive(&mut context, request),
+        MANAGEMENT_SEND => return fdp::send(&mut context, request),
         FLUSH => Work::Flush,
         READ => {
             let span = span(&context, entry, u64::from(MAX_TRANSFER))?;

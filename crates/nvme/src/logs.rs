@@ -1,18 +1,17 @@
 //! Get Log Page (Base 2.1, 5.1.12): the supported log pages, and selection of the requested range.
 
-mod discovery;
-mod effects;
-mod fdp;
-pub(crate) mod health;
+use writecliff_base::Nanos;
 
 use crate::admin::whole_page;
 use crate::command::{ALL_NAMESPACES, Entry, MAX_TRANSFER, NSID, Request};
-use crate::controller::Kind;
-use crate::drive::Identity;
+use crate::controller::{Features, Kind};
+use crate::drive::{Health, Identity};
+use crate::features;
 use crate::identify::ENDURANCE_GROUP;
 use crate::page::Page;
 use crate::status::{Refusal, Status};
-use crate::subsystem::{Answer, Answered, Context};
+use crate::subsystem::{Access, Answer, Answered, Context};
+use crate::{admin, fdp, io};
 
 const SUPPORTED: u8 = 0x00;
 const ERRORS: u8 = 0x01;
@@ -88,20 +87,29 @@ fn page(context: &mut Context<'_>, entry: Entry<'_>, id: u8) -> Result<Page, Ref
             if !matches!(entry.nsid(), 0 | ALL_NAMESPACES) {
                 return Err(Refusal::at(Status::INVALID_FIELD, 4));
             }
-            health::smart(&context.drive.health(), &context.controller.features)
+            smart(&context.drive.health(), &context.controller.features)
         }
-        FIRMWARE => firmware(context.drive.identity()),
-        CHANGED_NAMESPACES => changed_namespaces(context.controller.namespace_changed),
-        EFFECTS => effects::page(context.drive.identity(), entry.bits(14, 24, 31)),
-        FEATURE_EFFECTS => effects::features(context.drive.identity()),
+        FIRMWARE => {
+            let mut page = Page::new(512);
+            page.u8(0, 1); // the first slot is active
+            page.text(8, 8, &context.drive.identity().firmware);
+            page
+        }
+        CHANGED_NAMESPACES => {
+            let mut page = Page::new(4096);
+            page.u32(0, if context.controller.namespace_changed { NSID } else { 0 });
+            page
+        }
+        EFFECTS => command_effects(context.drive.identity(), entry.bits(14, 24, 31)),
+        FEATURE_EFFECTS => feature_effects(context.drive.identity()),
         MI_EFFECTS => Page::new(4096), // the management interface has no commands
-        ENDURANCE => health::endurance_group(context),
+        ENDURANCE => endurance_group(context),
         FDP_CONFIGURATIONS => fdp::configurations(context.drive.identity()),
         FDP_USAGE => fdp::usage(context.drive.identity()),
         FDP_STATISTICS => fdp::statistics(context.drive),
         FDP_EVENTS => fdp::events(context, entry.flag(10, 8)),
-        DISCOVERY => discovery::page(&context.shared.access),
-        _ => context.shared.sanitize.page(context.drive),
+        DISCOVERY => discovery(&context.shared.access),
+        _ => context.shared.sanitize.page(),
     })
 }
 
@@ -115,17 +123,198 @@ fn supported(context: &Context<'_>) -> Page {
     page
 }
 
-/// Returns Firmware Slot Information (03h), where the first slot is active.
-fn firmware(identity: &Identity) -> Page {
+const SECOND: u64 = 1_000_000_000;
+const MINUTE: u64 = 60 * SECOND;
+const HOUR: u64 = 60 * MINUTE;
+/// SMART data unit: 1000 units of 512 bytes.
+const DATA_UNIT: u64 = 512_000;
+/// Data unit of the endurance group log.
+const BILLION: u64 = 1_000_000_000;
+
+const SPARE_LOW: u8 = 1 << 0;
+const TEMPERATURE: u8 = 1 << 1;
+const READ_ONLY: u8 = 1 << 3;
+
+/// Composite temperature in degrees Celsius that a drive without a temperature model reports. The
+/// field is mandatory and has no value for "unknown", so hosts would interpret 0 as 0 K. The
+/// composite temperature need not be the temperature of a physical point (Base 2.1, 5.1.12.1.3).
+/// JEDEC rates client SSDs at 40 °C in use (JESD218), and 40 °C is below the warning thresholds of
+/// hosts.
+const NOMINAL_CELSIUS: f64 = 40.0;
+
+/// Converts a temperature to kelvin, as defined by the standard.
+pub(crate) fn kelvin(celsius: f64) -> u16 {
+    (celsius + 273.15).round().clamp(1.0, 65_534.0) as u16
+}
+
+fn composite(health: &Health) -> u16 {
+    kelvin(health.temperature.unwrap_or(NOMINAL_CELSIUS))
+}
+
+/// Returns the SMART critical warnings for the controller's temperature thresholds.
+pub(crate) fn warnings(health: &Health, features: &Features) -> u8 {
+    let mut warnings = 0;
+    if health.available_spare < health.spare_threshold {
+        warnings |= SPARE_LOW;
+    }
+    let is_outside =
+        |kelvin| kelvin >= features.over || (features.under > 0 && kelvin <= features.under);
+    if is_outside(composite(health)) {
+        warnings |= TEMPERATURE;
+    }
+    if health.is_read_only {
+        warnings |= READ_ONLY;
+    }
+    warnings
+}
+
+fn units(bytes: u64, unit: u64) -> u128 {
+    u128::from(bytes.div_ceil(unit))
+}
+
+fn whole(time: Nanos, unit: u64) -> u128 {
+    u128::from(time.0 / unit)
+}
+
+/// Writes the fields that SMART and endurance groups have at equal offsets, after the warnings.
+fn put_spare(page: &mut Page, health: &Health) {
+    debug_assert!(health.available_spare <= 100 && health.spare_threshold <= 100);
+    page.u8(3, health.available_spare);
+    page.u8(4, health.spare_threshold);
+    page.u8(5, health.percentage_used.clamp(0.0, 255.0) as u8);
+}
+
+/// Returns SMART / Health Information (02h).
+fn smart(health: &Health, features: &Features) -> Page {
     let mut page = Page::new(512);
-    page.u8(0, 1);
-    page.text(8, 8, &identity.firmware);
+    let warnings = warnings(health, features);
+    page.u8(0, warnings);
+    page.u16(1, composite(health));
+    put_spare(&mut page, health);
+    page.u8(6, warnings & (SPARE_LOW | READ_ONLY));
+    page.u128(32, units(health.host_read_bytes, DATA_UNIT));
+    page.u128(48, units(health.host_write_bytes, DATA_UNIT));
+    page.u128(64, u128::from(health.host_read_commands));
+    page.u128(80, u128::from(health.host_write_commands));
+    page.u128(96, whole(health.busy, MINUTE));
+    page.u128(112, u128::from(health.power_cycles));
+    page.u128(128, whole(health.powered, HOUR));
+    page.u128(144, u128::from(health.unsafe_shutdowns));
+    page.u128(160, u128::from(health.media_errors));
+    page.u128(176, u128::from(health.error_entries));
+    // Temperature Sensor 1 is the only sensor; 0 means that a sensor does not exist.
+    page.u16(200, health.temperature.map_or(0, kelvin));
+    page.u32(224, whole(health.throttled, SECOND) as u32);
     page
 }
 
-/// Returns the Changed Attached Namespace List (04h).
-fn changed_namespaces(changed: bool) -> Page {
+/// Returns Endurance Group Information (09h).
+fn endurance_group(context: &Context<'_>) -> Page {
+    let mut page = Page::new(512);
+    let (health, identity) = (context.drive.health(), context.drive.identity());
+    let warnings = warnings(&health, &context.controller.features);
+    page.u8(0, warnings & (SPARE_LOW | READ_ONLY));
+    put_spare(&mut page, &health);
+    page.u128(32, identity.rated_writes.map_or(0, |bytes| units(bytes.0, BILLION)));
+    page.u128(48, units(health.host_read_bytes, BILLION));
+    page.u128(64, units(health.host_write_bytes, BILLION));
+    page.u128(80, units(health.media_write_bytes, BILLION));
+    page.u128(96, u128::from(health.host_read_commands));
+    page.u128(112, u128::from(health.host_write_commands));
+    page.u128(128, u128::from(health.media_errors));
+    page.u128(144, u128::from(health.error_entries));
+    page.u128(160, u128::from(identity.capacity.0));
+    page
+}
+
+// Commands Supported and Effects (05h; Base 2.1, 5.1.12.1.6), and Feature Identifiers Supported and
+// Effects (12h; 5.1.12.1.18). Identify Controller declares that both report scopes (LPA, bit 5).
+
+/// Command Set Identifier of the NVM command set.
+const NVM: u32 = 0;
+const IS_SUPPORTED: u32 = 1;
+/// Logical Block Content Change.
+const CHANGES_BLOCKS: u32 = 1 << 1;
+/// Namespace Capability Change.
+const CHANGES_NAMESPACE: u32 = 1 << 2;
+/// Command Submission and Execution: no other command to the namespace, or to any namespace.
+const ALONE_IN_NAMESPACE: u32 = 1 << 16;
+const ALONE: u32 = 2 << 16;
+/// Scopes of commands and of features.
+const OF_NAMESPACE: u32 = 1 << 20;
+const OF_CONTROLLER: u32 = 1 << 21;
+const OF_ENDURANCE_GROUP: u32 = 1 << 23;
+const OF_SUBSYSTEM: u32 = 1 << 25;
+
+/// Returns the page for an I/O command set; command sets other than the NVM command set have no
+/// commands. (nvme-cli requests the page of every command set and treats an error status as a
+/// failure.)
+fn command_effects(identity: &Identity, command_set: u32) -> Page {
     let mut page = Page::new(4096);
-    page.u32(0, if changed { NSID } else { 0 });
+    for opcode in (0..=u8::MAX).filter(|&opcode| admin::is_supported(opcode, identity)) {
+        let effects = match opcode {
+            admin::FORMAT_NVM => {
+                CHANGES_BLOCKS | CHANGES_NAMESPACE | ALONE_IN_NAMESPACE | OF_NAMESPACE
+            }
+            admin::SANITIZE => CHANGES_BLOCKS | ALONE | OF_SUBSYSTEM,
+            admin::DIRECTIVE_SEND | admin::DIRECTIVE_RECEIVE => OF_NAMESPACE,
+            _ => OF_CONTROLLER,
+        };
+        page.u32(4 * usize::from(opcode), IS_SUPPORTED | effects);
+    }
+    if command_set != NVM {
+        return page;
+    }
+    for opcode in (0..=u8::MAX).filter(|&opcode| io::is_supported(opcode, identity)) {
+        let changes = matches!(opcode, io::WRITE | io::WRITE_ZEROES | io::DATASET_MANAGEMENT);
+        let effects = if changes { CHANGES_BLOCKS } else { 0 } | OF_NAMESPACE;
+        page.u32(1024 + 4 * usize::from(opcode), IS_SUPPORTED | effects);
+    }
+    page
+}
+
+/// Returns Feature Identifiers Supported and Effects; setting a feature has no other effect.
+fn feature_effects(identity: &Identity) -> Page {
+    let mut page = Page::new(1024);
+    for feature in 0..=u8::MAX {
+        let capabilities = features::capabilities(feature, Kind::Io, identity);
+        let Some(capabilities) = capabilities else { continue };
+        let scope = match feature {
+            features::FDP => OF_ENDURANCE_GROUP,
+            _ if capabilities & features::OF_NAMESPACE != 0 => OF_NAMESPACE,
+            _ => OF_CONTROLLER,
+        };
+        page.u32(4 * usize::from(feature), IS_SUPPORTED | scope);
+    }
+    page
+}
+
+const RECORD: usize = 1024;
+/// Subsystem Type: an NVM subsystem without further discovery services.
+const NVM_SUBSYSTEM: u8 = 2;
+/// Port and controller: the only port, and a controller that the subsystem chooses.
+const PORT: u16 = 1;
+const DYNAMIC: u16 = 0xffff;
+/// Admin Max SQ Size.
+const ADMIN_ENTRIES: u16 = 32;
+
+/// Returns the Discovery log page (70h; Base 2.1, 5.1.12.3.1).
+fn discovery(access: &Access) -> Page {
+    let mut page = Page::new(RECORD * (1 + access.addresses.len()));
+    // The records never change while the server runs, so the generation counter is constant.
+    page.u64(0, 1);
+    page.u64(8, access.addresses.len() as u64);
+    for (n, address) in access.addresses.iter().enumerate() {
+        let at = RECORD * (1 + n);
+        page.u8(at, address.transport);
+        page.u8(at + 1, address.family);
+        page.u8(at + 2, NVM_SUBSYSTEM);
+        page.u16(at + 4, PORT);
+        page.u16(at + 6, DYNAMIC);
+        page.u16(at + 8, ADMIN_ENTRIES);
+        page.text(at + 32, 32, &address.service);
+        page.name(at + 256, 256, &access.nqn);
+        page.text(at + 512, 256, &address.address);
+    }
     page
 }

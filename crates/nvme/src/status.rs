@@ -26,8 +26,6 @@ statuses! {
     SUCCESS = 0x000, "Successful Completion";
     INVALID_OPCODE = 0x001, "Invalid Command Opcode";
     INVALID_FIELD = 0x002, "Invalid Field in Command";
-    DATA_TRANSFER_ERROR = 0x004, "Data Transfer Error";
-    POWER_LOSS = 0x005, "Commands Aborted due to Power Loss Notification";
     INTERNAL_ERROR = 0x006, "Internal Error";
     ABORT_REQUESTED = 0x007, "Command Abort Requested";
     INVALID_NAMESPACE = 0x00b, "Invalid Namespace or Format";
@@ -35,11 +33,9 @@ statuses! {
     DATA_SGL_LENGTH = 0x00f, "Data SGL Length Invalid";
     SGL_TYPE = 0x011, "SGL Descriptor Type Invalid";
     SGL_OFFSET = 0x016, "SGL Offset Invalid";
-    SANITIZE_IN_PROGRESS = 0x01d, "Sanitize In Progress";
     WRITE_PROTECTED = 0x020, "Namespace is Write Protected";
     TRANSIENT_TRANSPORT = 0x022, "Transient Transport Error";
     LBA_OUT_OF_RANGE = 0x080, "LBA Out of Range";
-    FORMAT_IN_PROGRESS = 0x084, "Format In Progress";
     ASYNC_LIMIT_EXCEEDED = 0x105, "Asynchronous Event Request Limit Exceeded";
     INVALID_LOG_PAGE = 0x109, "Invalid Log Page";
     INVALID_FORMAT = 0x10a, "Invalid Format";
@@ -57,20 +53,12 @@ statuses! {
 }
 
 impl Status {
-    /// Returns `true` for Successful Completion (generic status 00h).
-    pub fn is_success(self) -> bool {
-        self == Self::SUCCESS
-    }
-
     /// Returns `true` if the command may succeed when sent again, so that Do Not Retry is 0.
     fn may_succeed_later(self) -> bool {
         matches!(
             self,
-            Self::POWER_LOSS
-                | Self::INTERNAL_ERROR
+            Self::INTERNAL_ERROR
                 | Self::ABORT_REQUESTED
-                | Self::FORMAT_IN_PROGRESS
-                | Self::SANITIZE_IN_PROGRESS
                 | Self::TRANSIENT_TRANSPORT
                 | Self::CONNECT_BUSY
         )
@@ -80,7 +68,7 @@ impl Status {
     /// tag 0). `more` indicates an entry in the Error Information log page.
     pub fn field(self, more: bool) -> u16 {
         debug_assert!(self.0 < 1 << 11, "a status has a type of 3 and a code of 8 bits");
-        let do_not_retry = !self.is_success() && !self.may_succeed_later();
+        let do_not_retry = self != Self::SUCCESS && !self.may_succeed_later();
         (self.0 | u16::from(more) << 13 | u16::from(do_not_retry) << 14) << 1
     }
 }

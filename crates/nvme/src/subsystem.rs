@@ -4,21 +4,18 @@ use std::collections::BTreeMap;
 
 use writecliff_base::Bytes;
 
-use crate::command::{Entry, Outcome, Reply, Request, Ticket, Work};
-use crate::command::{Failure, NSID};
+use crate::command::{Entry, Failure, NSID, Outcome, Reply, Request, Ticket, Work};
 use crate::controller::{Controller, Kind};
 use crate::drive::Drive;
+use crate::erase::Sanitize;
 use crate::error_log::ErrorEntry;
 use crate::events::Event;
 use crate::fabrics::{self, Association};
-use crate::logs::health;
-use crate::sanitize::Sanitize;
 use crate::status::{Refusal, Status};
-use crate::{admin, io};
+use crate::{admin, io, logs};
 
 /// Opcode of fabrics commands on all queues.
 const FABRICS: u8 = 0x7f;
-const FORMAT: u8 = 0x80;
 
 /// Names and addresses of the subsystem, and the hosts allowed to connect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,8 +56,20 @@ pub(crate) struct Shared {
     pub(crate) ids: Vec<u16>,
     /// Number of enabled I/O controllers.
     pub(crate) in_use: u16,
-    pub(crate) is_formatting: bool,
     pub(crate) sanitize: Sanitize,
+    /// Event of the command in execution, for all controllers.
+    pub(crate) raised: Option<Event>,
+}
+
+impl Shared {
+    /// Handles that an enabled I/O controller is reset or removed.
+    pub(crate) fn leave(&mut self, drive: &mut dyn Drive) {
+        debug_assert!(self.in_use > 0, "a ready controller is in use");
+        self.in_use -= 1;
+        if self.in_use == 0 {
+            drive.controller_reset();
+        }
+    }
 }
 
 /// Objects that a command acts on.
@@ -80,17 +89,6 @@ impl Context<'_> {
     /// Returns the namespace size in logical blocks.
     pub(crate) fn blocks(&self) -> u64 {
         self.drive.identity().capacity.0 / self.block_bytes().0
-    }
-
-    /// Rejects commands that must wait until a sanitize or format operation has finished.
-    pub(crate) fn is_free(&self) -> Result<(), Refusal> {
-        if self.shared.sanitize.is_running() {
-            return Err(Status::SANITIZE_IN_PROGRESS.into());
-        }
-        if self.shared.is_formatting {
-            return Err(Status::FORMAT_IN_PROGRESS.into());
-        }
-        Ok(())
     }
 }
 
@@ -117,7 +115,8 @@ pub(crate) type Answered = Result<Answer, Refusal>;
 
 /// NVM subsystem of a drive.
 pub struct Subsystem<D> {
-    drive: D,
+    /// The drive behind the controllers.
+    pub drive: D,
     shared: Shared,
     controllers: BTreeMap<u16, Controller>,
     next_id: u16,
@@ -131,18 +130,8 @@ impl<D: Drive> Subsystem<D> {
         let is_block = |size: &Bytes| size.0.is_power_of_two() && size.0 >= 512;
         assert!(formats.iter().all(is_block), "logical blocks of {formats:?}");
         let sanitize = Sanitize::new(&drive);
-        let shared = Shared { access, ids: Vec::new(), in_use: 0, is_formatting: false, sanitize };
+        let shared = Shared { access, ids: Vec::new(), in_use: 0, sanitize, raised: None };
         Self { drive, shared, controllers: BTreeMap::new(), next_id: 1 }
-    }
-
-    /// Returns a reference to the drive.
-    pub fn drive(&self) -> &D {
-        &self.drive
-    }
-
-    /// Returns a mutable reference to the drive.
-    pub fn drive_mut(&mut self) -> &mut D {
-        &mut self.drive
     }
 
     /// Executes the first command on a new queue, which must be Connect (Base 2.1, 6.3). The
@@ -183,7 +172,6 @@ impl<D: Drive> Subsystem<D> {
             nsid: entry.nsid(),
             lba: entry.quadword(10),
         };
-        self.end_sanitize();
         let answered = match self.controllers.get_mut(&controller) {
             None => Err(Status::SEQUENCE_ERROR.into()),
             Some(controller) => {
@@ -192,11 +180,19 @@ impl<D: Drive> Subsystem<D> {
                 execute(context, queue, request)
             }
         };
+        if let Some(event) = self.shared.raised.take() {
+            for other in self.controllers.values_mut() {
+                match event {
+                    Event::NamespaceChanged if other.id == ticket.controller => {}
+                    Event::NamespaceChanged => other.notice_namespace(),
+                    _ => other.events.raise(event),
+                }
+            }
+        }
         match answered {
             Ok(Answer::Held) => Outcome::Held,
             Ok(Answer::Work(work)) => {
                 self.shared.sanitize.note(&work);
-                self.shared.is_formatting |= matches!(work, Work::Format { .. });
                 Outcome::Work(ticket, work)
             }
             Ok(Answer::Done { result, mut data }) => {
@@ -207,32 +203,19 @@ impl<D: Drive> Subsystem<D> {
         }
     }
 
-    /// Returns the completion of a command whose work is done.
-    pub fn complete(&mut self, ticket: Ticket, outcome: Result<(), Failure>) -> Reply {
-        let was_format = ticket.queue == 0 && ticket.opcode == FORMAT;
-        if was_format {
-            debug_assert!(self.shared.is_formatting, "a format completes once");
-            self.shared.is_formatting = false;
-        }
-        if let Err(failure) = outcome {
-            return self.refuse(ticket, failure.status().into());
-        }
-        if was_format {
-            let others = self.controllers.values_mut().filter(|c| c.id != ticket.controller);
-            others.for_each(Controller::notice_namespace);
-        }
-        ticket.success()
+    /// Returns the completion of a command whose work has failed.
+    pub fn fail(&mut self, ticket: Ticket, failure: Failure) -> Reply {
+        self.refuse(ticket, failure.status().into())
     }
 
     /// Checks for events, and returns the completions of the requests that report them. This method
     /// must be called periodically, and after commands on an admin queue.
     pub fn poll(&mut self) -> Vec<Reply> {
-        self.end_sanitize();
         let health = self.drive.health();
         let mut replies = Vec::new();
         for controller in self.controllers.values_mut() {
             if controller.kind == Kind::Io {
-                let warnings = health::warnings(&health, &controller.features);
+                let warnings = logs::warnings(&health, &controller.features);
                 controller.notice_warnings(warnings);
             }
             for command_id in controller.events.take_aborted() {
@@ -255,11 +238,7 @@ impl<D: Drive> Subsystem<D> {
             && gone.is_ready()
             && gone.kind == Kind::Io
         {
-            debug_assert!(self.shared.in_use > 0, "a ready controller is in use");
-            self.shared.in_use -= 1;
-            if self.shared.in_use == 0 {
-                self.drive.controller_reset();
-            }
+            self.shared.leave(&mut self.drive);
         }
     }
 
@@ -291,19 +270,6 @@ impl<D: Drive> Subsystem<D> {
     /// Returns the subsystem's qualified name.
     pub fn nqn(&self) -> &str {
         &self.shared.access.nqn
-    }
-
-    /// Returns the name of the host that a controller serves.
-    pub fn host(&self, controller: u16) -> Option<&str> {
-        self.controllers.get(&controller).map(|c| c.host.nqn.as_str())
-    }
-
-    fn end_sanitize(&mut self) {
-        if self.shared.sanitize.has_ended(&self.drive) {
-            for controller in self.controllers.values_mut() {
-                controller.events.raise(Event::SanitizeCompleted);
-            }
-        }
     }
 
     fn refuse(&mut self, ticket: Ticket, refusal: Refusal) -> Reply {

@@ -1,7 +1,7 @@
 //! Tests of format, sanitize, directives, abort and asynchronous events.
 
 use crate::support::*;
-use writecliff_nvme::{Erase, Outcome, PlacementInterface, Reply, Status, Work};
+use writecliff_nvme::{Outcome, PlacementInterface, Reply, Status};
 
 fn format(dword10: u32) -> Command {
     Command::new(0x80).nsid(1).dword(10, dword10)
@@ -16,21 +16,14 @@ fn results(replies: &[Reply]) -> Vec<(u16, u64)> {
 }
 
 #[test]
-fn a_format_is_work_for_the_drive() {
+fn a_format_erases_the_drive_and_sets_its_block_size() {
     let mut host = Host::new(PlacementInterface::None);
-    let cases = [
-        (0, 0, Erase::None),
-        (1 | 1 << 9, 1, Erase::Blocks),
-        (1 | 2 << 9, 1, Erase::Cryptographic),
-    ];
-    for (dword10, lba_format, erase) in cases {
+    let mut erasures = 0;
+    for (dword10, lba_format) in [(0, 0), (1 | 1 << 9, 1), (1 | 2 << 9, 1)] {
         for nsid in [1, u32::MAX] {
-            let Outcome::Work(ticket, work) = host.send(0, format(dword10).nsid(nsid), &[], 0)
-            else {
-                panic!()
-            };
-            assert_eq!(work, Work::Format { lba_format, erase });
-            assert_eq!(host.subsystem.complete(ticket, Ok(())).status, Status::SUCCESS);
+            assert_eq!(host.admin(format(dword10).nsid(nsid)).status, Status::SUCCESS);
+            erasures += 1;
+            assert_eq!((host.drive().lba_format, host.drive().erasures), (lba_format, erasures));
         }
     }
     let cases = [
@@ -44,10 +37,13 @@ fn a_format_is_work_for_the_drive() {
     for (command, expected) in cases {
         assert_eq!(host.admin(command).status, expected);
     }
+    host.drive().is_broken = true;
+    assert_eq!(host.admin(format(0)).status, Status::INTERNAL_ERROR);
+    assert_eq!((host.drive().lba_format, host.drive().erasures), (1, erasures));
 }
 
 #[test]
-fn a_sanitize_operation_shows_its_progress_and_its_end() {
+fn a_sanitize_operation_has_ended_when_its_command_completes() {
     let mut host = Host::new(PlacementInterface::None);
     let status = |host: &mut Host| {
         let page = host.page(log(0x81, 512));
@@ -56,10 +52,7 @@ fn a_sanitize_operation_shows_its_progress_and_its_end() {
     assert_eq!(status(&mut host), (0xffff, 0, 0));
     assert!(matches!(host.send(0, event_request(9), &[], 0), Outcome::Held));
     assert_eq!(host.admin(Command::new(0x84).dword(10, 4)).status, Status::SUCCESS);
-    assert_eq!(host.drive().erased, [Erase::Cryptographic]);
-    assert_eq!(status(&mut host), (0x7fff, 2, 4));
-    assert!(host.subsystem.poll().is_empty());
-    host.drive().sanitize = None;
+    assert_eq!(host.drive().erasures, 1);
     assert_eq!(results(&host.subsystem.poll()), [(9, 0x81_01_06)]);
     assert_eq!(status(&mut host), (0xffff, 1 | 1 << 8, 4), "all data are erased");
     host.work(blocks(0x01, 0, 1), &[0; 512]);
@@ -69,7 +62,7 @@ fn a_sanitize_operation_shows_its_progress_and_its_end() {
         let refused = host.admin(Command::new(0x84).dword(10, action));
         assert_eq!(refused.status, Status::INVALID_FIELD);
     }
-    assert_eq!(host.drive().erased.len(), 1);
+    assert_eq!(host.drive().erasures, 1);
     host.drive().is_broken = true;
     assert_eq!(host.admin(Command::new(0x84).dword(10, 2)).status, Status::INTERNAL_ERROR);
     assert_eq!(status(&mut host), (0xffff, 1, 4));
@@ -179,8 +172,7 @@ fn other_hosts_learn_that_the_namespace_has_changed() {
     assert!(matches!(other.send(0, event_request(5), &[], 0), Outcome::Held));
     let (first, second) = (host.controller, other.controller);
     let mut host = Host { controller: first, ..other };
-    let Outcome::Work(ticket, _) = host.send(0, format(1), &[], 0) else { panic!() };
-    host.subsystem.complete(ticket, Ok(()));
+    host.admin(format(1));
     let replies = host.subsystem.poll();
     assert_eq!(results(&replies), [(5, 0x04_00_02)]);
     assert_eq!(replies[0].controller, second);

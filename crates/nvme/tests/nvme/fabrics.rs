@@ -153,16 +153,16 @@ fn the_drive_is_reset_with_its_last_controller() {
     let second = attach(&mut subsystem, "b");
     assert_ne!(first, second);
     subsystem.disconnect(first);
-    assert_eq!(subsystem.drive().resets, 0);
+    assert_eq!(subsystem.drive.resets, 0);
     subsystem.disconnect(first);
     subsystem.disconnect(second);
-    assert_eq!(subsystem.drive().resets, 1);
+    assert_eq!(subsystem.drive.resets, 1);
     let third = attach(&mut subsystem, "a");
     assert!(third > second, "identifiers are not reused at once");
     let mut host = Host { subsystem, controller: second };
     assert_eq!(host.status(0, identify(1), &[], 4096), Status::SEQUENCE_ERROR);
-    assert_eq!(host.subsystem.host(third), Some("a"));
-    assert_eq!(host.subsystem.host(second), None);
+    assert!(host.subsystem.is_connected(third, 0));
+    assert!(!host.subsystem.is_connected(second, 0));
 }
 
 #[test]

@@ -26,11 +26,11 @@ fn smart_counts_what_the_drive_counted() {
             ("unsafe_shutdowns", 144, 16, 3),
             ("media_errors", 160, 16, 2),
             ("num_err_log_entries", 176, 16, 1),
-            ("warning_temp_time", 192, 4, 1),
+            ("warning_temp_time", 192, 4, 0),
             ("critical_comp_time", 196, 4, 0),
             ("temp_sensor 1", 200, 2, 313),
             ("temp_sensor 2", 202, 2, 0),
-            ("thm_temp1_trans_count", 216, 4, 6),
+            ("thm_temp1_trans_count", 216, 4, 0),
             ("thm_temp1_total_time", 224, 4, 9),
         ],
     );

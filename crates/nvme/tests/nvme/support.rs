@@ -6,7 +6,7 @@ use writecliff_host_interface::placement::{
     FdpEventType, FdpStatistics, HandleStatus, Isolation, Refusal, StreamParameters,
 };
 use writecliff_nvme::{
-    Access, Address, Drive, Entry, Erase, ErrorEntry, ErrorLog, Failure, Health, Identity, Outcome,
+    Access, Address, Drive, Entry, ErrorEntry, ErrorLog, Failure, Health, Identity, Outcome,
     PlacementInterface, Reply, Request, Status, Subsystem, Work,
 };
 
@@ -146,8 +146,7 @@ pub(crate) struct TestDrive {
     pub(crate) now: Nanos,
     pub(crate) lba_format: u8,
     pub(crate) cache: bool,
-    pub(crate) sanitize: Option<f64>,
-    pub(crate) erased: Vec<Erase>,
+    pub(crate) erasures: u32,
     pub(crate) is_broken: bool,
     pub(crate) resets: u32,
     pub(crate) shutdowns: u32,
@@ -208,9 +207,6 @@ impl TestDrive {
                 powered: Nanos(7_200_000_000_000),
                 power_cycles: 5,
                 unsafe_shutdowns: 3,
-                warning_time: Nanos(60_000_000_000),
-                critical_time: Nanos(0),
-                throttle_count: 6,
                 throttled: Nanos(9_000_000_000),
                 is_read_only: false,
             },
@@ -218,8 +214,7 @@ impl TestDrive {
             now: Nanos(10_000_000_000),
             lba_format: 0,
             cache: true,
-            sanitize: None,
-            erased: Vec::new(),
+            erasures: 0,
             is_broken: false,
             resets: 0,
             shutdowns: 0,
@@ -258,16 +253,17 @@ impl Drive for TestDrive {
     fn set_write_cache(&mut self, enabled: bool) {
         self.cache = enabled;
     }
-    fn start_sanitize(&mut self, erase: Erase) -> Result<(), Failure> {
+    fn erase(&mut self) -> Result<(), Failure> {
         if self.is_broken {
             return Err(Failure::Internal);
         }
-        self.erased.push(erase);
-        self.sanitize = Some(0.5);
+        self.erasures += 1;
         Ok(())
     }
-    fn sanitize_progress(&self) -> Option<f64> {
-        self.sanitize
+    fn format(&mut self, lba_format: u8) -> Result<(), Failure> {
+        self.erase()?;
+        self.lba_format = lba_format;
+        Ok(())
     }
     fn shutdown(&mut self) {
         self.shutdowns += 1;
@@ -383,7 +379,7 @@ impl Host {
     }
 
     pub(crate) fn drive(&mut self) -> &mut TestDrive {
-        self.subsystem.drive_mut()
+        &mut self.subsystem.drive
     }
 
     pub(crate) fn send(
@@ -419,7 +415,7 @@ impl Host {
     pub(crate) fn work(&mut self, command: Command, data: &[u8]) -> Work {
         match self.send(1, command, data, 1 << 20) {
             Outcome::Work(ticket, work) => {
-                let reply = self.subsystem.complete(ticket, Ok(()));
+                let reply = ticket.success();
                 assert_eq!((reply.status, reply.command_id), (Status::SUCCESS, 0x1234));
                 work
             }
@@ -438,13 +434,13 @@ impl Host {
         match self.send(queue, command, data, buffer) {
             Outcome::Done(reply) => reply.status,
             Outcome::Held => Status::SUCCESS,
-            Outcome::Work(ticket, _) => self.subsystem.complete(ticket, Ok(())).status,
+            Outcome::Work(ticket, _) => ticket.success().status,
         }
     }
 
     pub(crate) fn fail(&mut self, command: Command, data: &[u8], failure: Failure) -> Reply {
         match self.send(1, command, data, 1 << 20) {
-            Outcome::Work(ticket, _) => self.subsystem.complete(ticket, Err(failure)),
+            Outcome::Work(ticket, _) => self.subsystem.fail(ticket, failure),
             other => panic!("{other:?}"),
         }
     }

@@ -175,13 +175,6 @@ impl Connection<'_> {
         match outcome {
             Outcome::Done(reply) => self.replier.reply(&reply),
             Outcome::Held => {}
-            Outcome::Work(ticket, Work::Format { lba_format, .. }) => {
-                let mut subsystem = self.target.subsystem();
-                let outcome = subsystem.drive().format(lba_format);
-                let reply = subsystem.complete(ticket, outcome);
-                drop(subsystem);
-                self.replier.reply(&reply);
-            }
             Outcome::Work(ticket, work) => self.work(ticket, work, data),
         }
     }
@@ -248,7 +241,7 @@ impl Connection<'_> {
                 let nothing = Span { offset: 0, length: 0 };
                 requests.push((request(Operation::Flush, nothing, of, false), None));
             }
-            Work::Deallocate { .. } | Work::Format { .. } => {} // the caller formats
+            Work::Deallocate { .. } => {}
         }
         let made = &mut requests[first..];
         if made.is_empty() {
@@ -278,7 +271,7 @@ impl Connection<'_> {
     /// Completes failed commands, which the error log records.
     fn fail_failed(&self) {
         for (ticket, failure) in self.replier.take_failed() {
-            let reply = self.target.subsystem().complete(ticket, Err(failure));
+            let reply = self.target.subsystem().fail(ticket, failure);
             self.replier.reply(&reply);
         }
     }

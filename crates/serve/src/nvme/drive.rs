@@ -2,7 +2,7 @@
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::placement::DataPlacement;
-use writecliff_nvme::{Drive, Erase, ErrorEntry, ErrorLog, Failure, Health, Identity};
+use writecliff_nvme::{Drive, ErrorEntry, ErrorLog, Failure, Health, Identity};
 use writecliff_runner::Counters;
 
 use super::identity;
@@ -25,17 +25,6 @@ impl SimulatedDrive {
     pub fn new(served: &Served, serial: &str) -> Self {
         let identity = identity::of(served.config(), serial);
         Self { served: served.clone(), identity }
-    }
-
-    /// Formats the drive, which must have no outstanding commands; all data are lost.
-    pub(super) fn format(&self, lba_format: u8) -> Result<(), Failure> {
-        self.erase()?;
-        self.served.set_logical_block(LOGICAL_BLOCKS[usize::from(lba_format)]);
-        Ok(())
-    }
-
-    fn erase(&self) -> Result<(), Failure> {
-        self.served.purge().map_err(|_| Failure::Internal)
     }
 }
 
@@ -73,13 +62,15 @@ impl Drive for SimulatedDrive {
         self.served.with_drive(|drive| drive.set_write_cache(enabled));
     }
 
-    /// Starts and completes a sanitize operation: a purge takes the simulated drive no time.
-    fn start_sanitize(&mut self, _: Erase) -> Result<(), Failure> {
-        self.erase()
+    /// Purges the drive, which takes the simulated drive no time.
+    fn erase(&mut self) -> Result<(), Failure> {
+        self.served.purge().map_err(|_| Failure::Internal)
     }
 
-    fn sanitize_progress(&self) -> Option<f64> {
-        None
+    fn format(&mut self, lba_format: u8) -> Result<(), Failure> {
+        self.erase()?;
+        self.served.set_logical_block(LOGICAL_BLOCKS[usize::from(lba_format)]);
+        Ok(())
     }
 
     fn shutdown(&mut self) {
