@@ -236,7 +236,7 @@ impl Bench {
 
     /// Fast-forwards the trace of an LSM tree store in 4 KiB writes, using the streams in the
     /// trace. The device has fewer word lines, so that the store fills the drive. Each host I/O is
-    /// a write of 4 KiB.
+    /// a 4 KiB write.
     fn replay(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         self.ready = None;
         let store = synthetic::Store {
@@ -272,8 +272,8 @@ impl Bench {
         Ok(row)
     }
 
-    /// Returns the device with word lines per block reduced to a capacity of `user_slots`; blocks,
-    /// dies and over-provisioning are kept.
+    /// Returns the device with fewer word lines per block, so that its capacity is `user_slots`;
+    /// the numbers of blocks and dies and the over-provisioning are unchanged.
     fn filled_by(&self, user_slots: u64) -> Result<DeviceConfig, BenchError> {
         let mut device = self.device.clone();
         let mut shape = device.geometry.shape.clone();
@@ -314,8 +314,8 @@ impl Bench {
 
 fn precondition(ssd: &mut Ssd, overwrites: f64) -> Result<[StepOutcome; 2], BenchError> {
     let capacity = ssd.config().user_capacity.0;
-    // A separate seed: a load with the seed of the preconditioning would access the same addresses
-    // in the order in which they are on flash.
+    // The case uses a separate seed because a workload with the preconditioning seed would access
+    // the same addresses in the order in which they are stored on flash.
     let seeded = |seed, spec| WorkloadSpec { seed, ..spec };
     let fill = workload(JobSpec {
         pattern: Pattern::Sequential,
@@ -349,7 +349,7 @@ fn workload(job: JobSpec) -> WorkloadSpec {
     WorkloadSpec { name: "bench".to_owned(), jobs: vec![job], seed: 1, interval_ns: 1_000_000_000 }
 }
 
-/// CPU and wall time since its creation.
+/// CPU and wall time since the creation of this value.
 struct Meter {
     cpu_s: f64,
     wall: Instant,
@@ -384,11 +384,12 @@ impl Meter {
     }
 }
 
-/// Returns the CPU seconds (user and system) and the peak resident MiB of this process.
+/// Returns the CPU time in seconds (user and system) and the peak resident memory of this process
+/// in MiB.
 #[cfg(unix)]
 fn usage() -> (f64, f64) {
     // SAFETY: `rusage` consists of integers, for which zero is valid, and the call only writes to
-    // it.
+    // the structure.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
@@ -398,7 +399,7 @@ fn usage() -> (f64, f64) {
     (seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss as f64 / 1024.0)
 }
 
-/// Returns the wall time, and no memory, on other systems.
+/// Returns the wall time and no memory figure on other systems.
 #[cfg(not(unix))]
 fn usage() -> (f64, f64) {
     use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! A parsed device file of any kind, and device files derived from it.
+//! A parsed device file of any drive type, and device files derived from it.
 
 use writecliff_base::Bytes;
 use writecliff_base::located::{Answer, Change, LocatedError, LocatedToml};
@@ -9,23 +9,23 @@ use writecliff_ssd::device_file::ResizeError;
 
 use crate::AnyConfig;
 
-/// A checked device file.
+/// A validated device file.
 #[derive(Debug)]
 pub struct Device {
     toml: LocatedToml,
     config: AnyConfig,
 }
 
-/// Error of deriving a drive.
+/// Error while deriving a drive.
 #[derive(Debug)]
 pub enum DeriveError {
     /// Error at a line of the device file.
     Located(LocatedError),
-    /// The file cannot be scaled to this size.
+    /// The device file cannot be scaled to this size.
     Resize(ResizeError),
-    /// The operation is only for drives with flash; the text names the kind of this drive.
+    /// The operation supports only drives with flash; the text names the type of this drive.
     NotFlash(String),
-    /// Invalid scale, with the values that are accepted.
+    /// Invalid scale, with the accepted values.
     Scale(String),
 }
 
@@ -36,7 +36,7 @@ impl From<LocatedError> for DeriveError {
 }
 
 impl Device {
-    /// Parses and checks a device file. `file_name` is used in messages only.
+    /// Parses and validates a device file. `file_name` is used in messages only.
     pub fn read(text: &str, file_name: &str) -> Answer<Self> {
         let toml = LocatedToml::parse(text, file_name)?;
         let config = AnyConfig::describe(&toml, 1)?;
@@ -48,7 +48,7 @@ impl Device {
         &self.toml
     }
 
-    /// Returns the checked configuration.
+    /// Returns the validated configuration.
     pub fn config(&self) -> &AnyConfig {
         &self.config
     }
@@ -59,12 +59,12 @@ impl Device {
         match &mut config {
             AnyConfig::Ssd(ssd) => ssd.ftl.seed = seed,
             AnyConfig::Disk(disk) => disk.seed = seed,
-            AnyConfig::Scm(_) => {} // makes no random choice
+            AnyConfig::Scm(_) => {} // makes no random choices
         }
         config
     }
 
-    /// Returns the supported scale factors, largest first, without 1.
+    /// Returns the supported scale factors in descending order, excluding 1.
     pub fn scales(&self) -> Vec<f64> {
         match &self.config {
             AnyConfig::Ssd(config) => ssd::scales(config),
@@ -73,7 +73,7 @@ impl Device {
         }
     }
 
-    /// Returns the smallest scale factor at which the drive can be simulated; 1 if it can be
+    /// Returns the smallest scale factor that allows the drive to be simulated; 1 if it can be
     /// simulated unscaled.
     pub fn least_scale(&self) -> f64 {
         match &self.config {
@@ -94,14 +94,14 @@ impl Device {
         }
     }
 
-    /// Returns the drive at 1/`scale` of its size, with the same performance for loads whose
-    /// largest command is `largest_io`. Fails if the scale is not supported; see
+    /// Returns the drive at 1/`scale` of its size, with the same performance for workloads whose
+    /// largest command is `largest_io`. Returns an error if the scale is not supported; see
     /// [`Self::nearest_scale`].
     pub fn scaled(&self, scale: f64, largest_io: Bytes) -> Result<Self, DeriveError> {
         let nearest = self.nearest_scale(scale);
         if (nearest / scale - 1.0).abs() > 1e-9 {
             let name = &self.config.identity().name;
-            let message = format!("{name} cannot be scaled by {scale}; {nearest} is possible");
+            let message = format!("{name} cannot be scaled by {scale}, only by {nearest}");
             return Err(DeriveError::Scale(message));
         }
         Ok(self.changed(&match &self.config {
@@ -111,8 +111,8 @@ impl Device {
         })?)
     }
 
-    /// Returns the drive with `streams` streams and, if `capacity` is given, about that capacity
-    /// and `units` reclaim units.
+    /// Returns the drive with `streams` streams; if `capacity` is given, the drive has
+    /// approximately that capacity and `units` reclaim units.
     pub fn for_streams(
         &self,
         streams: u16,

@@ -1,8 +1,8 @@
-//! The three kinds of drives.
+//! The three types of drives.
 //!
-//! Hosts are generic over [`DriveModel`], so each kind of drive has its own specialised loop
-//! without dynamic dispatch per command. [`crate::AnyDrive`] dispatches once per step, for callers
-//! that only have a device file.
+//! Hosts are generic over [`DriveModel`], so each drive type has its own specialised loop without
+//! dynamic dispatch per command. [`crate::AnyDrive`] dispatches once per step, for callers that
+//! only have a device file.
 
 use std::any::Any;
 
@@ -21,7 +21,7 @@ use writecliff_ssd::{DeviceConfig, DriveCounters, PowerCut, Ssd};
 
 use crate::any_drive::MovedByStream;
 
-/// Operations on a drive that depend on its kind, in addition to [`Drive`].
+/// Drive operations that depend on the drive type, in addition to [`Drive`].
 pub trait DriveModel: Drive + Any + Send + Sync {
     /// Returns a copy of the configuration.
     fn any_config(&self) -> AnyConfig;
@@ -29,35 +29,35 @@ pub trait DriveModel: Drive + Any + Send + Sync {
     /// Returns the counters since the drive was new.
     fn counters(&self) -> Counters;
 
-    /// Creates a new drive of the same device, with the same recorder.
+    /// Creates a new drive from the same device file, with the same recorder.
     fn fresh(&self) -> Result<Self, String>
     where
         Self: Sized;
 
-    /// Copies the state of another drive directly, if possible. After an error the drive must not
+    /// Copies the state of another drive directly, if possible. After an error, the drive must not
     /// be used.
     fn copy_of(&mut self, _other: &dyn Any) -> Option<Result<(), RestoreError>> {
         None
     }
 
     /// Cuts and restores the power. Outstanding commands do not complete, and the drive is busy
-    /// until it has rebuilt its mapping. Returns `None`, without effect, if power cuts of this
+    /// until it has rebuilt its mapping. Returns `None`, without any effect, if power cuts of this
     /// drive are not modelled.
     fn cut_power(&mut self) -> Option<PowerCut> {
         None
     }
 
-    /// Returns the data that garbage collection and wear levelling have relocated since the drive
-    /// was created or restored, by stream of the FTL. `None` without flash and for drives that
-    /// compress.
+    /// Returns the data relocated by garbage collection and wear levelling since the drive was
+    /// created or restored, by FTL stream. The result is `None` for drives without flash and drives
+    /// that compress.
     fn moved_by_stream(&self) -> Option<MovedByStream> {
         None
     }
 }
 
-/// Counters of a drive since it was new.
+/// Drive counters since the drive was new.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "two a step, and copied")]
+#[expect(clippy::large_enum_variant, reason = "two per step, and copied")]
 pub enum Counters {
     /// Counters of an SSD.
     Ssd(DriveCounters),
@@ -68,7 +68,7 @@ pub enum Counters {
 }
 
 impl Counters {
-    /// Returns the bytes written and read by the host.
+    /// Returns the numbers of bytes written and read by the host.
     fn host_bytes(&self) -> (u64, u64) {
         match self {
             Self::Ssd(c) => (c.host_write_bytes, c.host_read_bytes),
@@ -77,17 +77,17 @@ impl Counters {
         }
     }
 
-    /// Returns the number of bytes that the host has written.
+    /// Returns the number of bytes written by the host.
     pub fn host_write_bytes(&self) -> u64 {
         self.host_bytes().0
     }
 
-    /// Returns the number of bytes that the host has read.
+    /// Returns the number of bytes read by the host.
     pub fn host_read_bytes(&self) -> u64 {
         self.host_bytes().1
     }
 
-    /// Returns the bytes read from unmapped addresses; always 0 for drives without a map.
+    /// Returns the number of bytes read from unmapped addresses; always 0 for drives without a map.
     pub fn unmapped_read_bytes(&self) -> u64 {
         match self {
             Self::Ssd(c) => c.unmapped_read_bytes,
@@ -95,7 +95,8 @@ impl Counters {
         }
     }
 
-    /// Returns the bytes written to flash for any reason; `None` for drives without flash.
+    /// Returns the number of bytes written to flash for any reason; `None` for drives without
+    /// flash.
     pub fn nand_write_bytes(&self) -> Option<u64> {
         match self {
             Self::Ssd(c) => Some(c.nand_write_bytes),
@@ -109,7 +110,7 @@ counters! { |c: Counters|
     Integer "host_read_bytes" Bytes: c.host_read_bytes(), "read by the host";
 }
 
-/// Returns all counters of all kinds of drives, with the values of this one.
+/// Returns the counters of all drive types, with the values of this drive.
 pub fn counter_readings(counters: Option<&Counters>) -> Vec<Reading> {
     let (ssd, disk, scm) = match counters {
         Some(Counters::Ssd(ssd)) => (Some(ssd), None, None),
@@ -185,7 +186,7 @@ impl DriveModel for Scm {
     }
 }
 
-/// Returns the keys of device files, by kind of drive.
+/// Returns the keys of device files, by drive type.
 pub fn device_keys() -> [(&'static str, Vec<SectionKeys>); 3] {
     [
         ("SSDs", writecliff_ssd::device_file::keys()),
@@ -194,20 +195,20 @@ pub fn device_keys() -> [(&'static str, Vec<SectionKeys>); 3] {
     ]
 }
 
-/// A checked device file of any kind.
+/// A validated device file of any drive type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnyConfig {
     /// Configuration of an SSD.
     Ssd(Box<DeviceConfig>),
     /// Configuration of a hard disk.
     Disk(Box<DiskConfig>),
-    /// Configuration of storage-class memory.
+    /// Configuration of a drive with storage-class memory.
     Scm(Box<ScmConfig>),
 }
 
 impl AnyConfig {
     /// Reads a parsed device file. A table `[disk]` identifies a hard disk, and a table `[media]` a
-    /// drive of storage-class memory. `seed` seeds the drive's random choices.
+    /// drive with storage-class memory. `seed` initialises the drive's random choices.
     pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<Self> {
         if writecliff_disk::device_file::is_disk(toml) {
             let config = writecliff_disk::device_file::describe(toml, seed)?;
@@ -221,7 +222,7 @@ impl AnyConfig {
         Ok(Self::Ssd(Box::new(config)))
     }
 
-    /// Returns the kind of a drive without flash, for messages; `None` for SSDs.
+    /// Returns the type of a drive without flash, for messages; `None` for SSDs.
     pub fn without_flash(&self) -> Option<&'static str> {
         match self {
             Self::Ssd(_) => None,
@@ -230,7 +231,8 @@ impl AnyConfig {
         }
     }
 
-    /// Returns the description common to all kinds: identity, capacity, link and canonical text.
+    /// Returns the description common to all drive types: identity, capacity, link and canonical
+    /// text.
     fn common(&self) -> (&Identity, Bytes, &LinkConfig, &str) {
         match self {
             Self::Ssd(c) => (&c.identity, c.user_capacity, &c.link, &c.canonical),
@@ -239,7 +241,7 @@ impl AnyConfig {
         }
     }
 
-    /// Returns model name and firmware revision.
+    /// Returns the model name and firmware revision.
     pub fn identity(&self) -> &Identity {
         self.common().0
     }
@@ -249,7 +251,7 @@ impl AnyConfig {
         self.common().1
     }
 
-    /// Returns the link to the host, and the submission queues.
+    /// Returns the host link and the submission queues.
     pub fn link(&self) -> &LinkConfig {
         self.common().2
     }
@@ -263,7 +265,7 @@ impl AnyConfig {
         }
     }
 
-    /// Returns the text from which the device hash is computed.
+    /// Returns the canonical text from which the device hash is computed.
     pub fn canonical(&self) -> &str {
         self.common().3
     }

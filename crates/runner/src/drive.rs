@@ -1,8 +1,8 @@
-//! The timed clock: a host with threads and queues drives a simulated drive in virtual time.
+//! Timed simulation: a host with threads and queues drives a simulated drive in virtual time.
 //!
 //! A closed-loop thread keeps its queue depth outstanding. An open-loop thread follows its
-//! schedule: it issues at the intended arrival, or as soon as its queue has a free slot; response
-//! times always count from the arrival.
+//! schedule. It issues an I/O at the intended arrival, or as soon as its queue has a free slot;
+//! response times are always measured from the intended arrival.
 
 mod batching;
 mod finish;
@@ -44,7 +44,7 @@ struct Outstanding {
 }
 
 impl Outstanding {
-    /// Returns the entry of an issued request, with its times of issue and arrival.
+    /// Returns the entry of an issued request, with its issue and arrival times.
     #[inline]
     fn of(request: &IoRequest, thread: u32, (issued_ns, arrival_ns): (u64, u64)) -> Self {
         let (operation, bytes) = (request.op, request.length);
@@ -57,31 +57,31 @@ struct Run {
     jobs: Vec<Job>,
     threads: Vec<Thread>,
     flows: Flows,
-    /// Results by job and operation. Numbers of I/Os, bytes and moments of service times exclude
-    /// the series' open interval.
+    /// Results by job and operation. I/O counts, bytes and moments of service times exclude the
+    /// open interval of the series.
     results: Vec<[OperationOutcome; OPERATIONS]>,
     /// Fits of the ages of open-loop I/Os, by job.
     schedules: Vec<ScheduleFit>,
     flushes: Flushes,
     outstanding: CommandTable<Outstanding, u32>,
-    /// Threads to wake, by time and number.
+    /// Threads to wake, by wake-up time and thread number.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
     series: IntervalSeries,
     batches: Batches,
-    /// End of the open interval or of the open batch, whichever is earlier.
+    /// End of the open interval or the open batch, whichever is earlier.
     due_ns: u64,
     start_ns: u64,
     ios: u64,
     stopping: bool,
-    /// Time at which the series became too long, which ends the run with an error.
+    /// Time when the series became too long, which ends the run with an error.
     series_full_ns: Option<u64>,
     counters: IntervalCounters,
-    /// The drive's counters at the end of the last ramp.
+    /// Drive counters at the end of the last ramp.
     before: Option<Counters>,
 }
 
-/// Runs `spec` on the drive to its end. The drive continues from its current state and is not
-/// quiesced afterwards, so steps follow each other without a gap.
+/// Runs `spec` on the drive until all jobs have ended. The drive continues from its current state
+/// and is not quiesced afterwards, so steps follow each other without a gap.
 pub fn run<D: DriveModel>(
     drive: &mut D,
     spec: &WorkloadSpec,
@@ -160,7 +160,7 @@ impl Run {
             }
         }
         if self.outstanding.in_flight() == 0 {
-            // No I/O has started, so the idle time of the drive counts from now.
+            // No I/O has started, so the drive's idle time starts now.
             drive.idle_until(Nanos(self.start_ns));
         }
     }
@@ -185,7 +185,7 @@ impl Run {
                 let now = drive.now().0;
                 verdict = observer.look(&self.live(drive, last_ns, last_ios));
                 (last_ns, last_ios) = (now, self.ios);
-                // If stopped, complete outstanding I/Os and issue no more.
+                // If the step is stopped, complete the outstanding I/Os and issue no more.
                 self.stopping = verdict.is_break();
                 if self.stopping {
                     self.timers.clear();
@@ -222,20 +222,20 @@ impl Run {
         }
     }
 
-    #[expect(clippy::inline_always, reason = "once for each I/O")]
+    #[expect(clippy::inline_always, reason = "called once per I/O")]
     #[inline(always)]
     fn completed<D: DriveModel>(&mut self, drive: &mut D, completion: Completion) {
         let (tag, now) = (completion.tag, completion.at.0);
         let io = self.outstanding.get(tag);
         debug_assert!(now >= io.issued_ns, "a command completes before it was issued");
-        // The flush of a write with `dsync` has the tag of the write.
+        // The flush of a write with `dsync` has the same tag as the write.
         debug_assert!(
             completion.operation == io.operation || completion.operation == Operation::Flush
         );
         let thread = &mut self.threads[io.thread as usize];
         let job = &mut self.jobs[thread.job];
-        // In nearly all cases no interval or batch ends and the thread replaces the request, so the
-        // number of outstanding requests does not change.
+        // In nearly all cases, no interval or batch ends and the thread replaces the request, so
+        // the number of outstanding requests does not change.
         let is_replaced = io.stage == Stage::Io
             && now <= self.due_ns
             && thread.is_plain
@@ -315,8 +315,8 @@ impl Run {
         }
     }
 
-    /// Adds the figures of the open interval to the results. Must be called before the interval is
-    /// closed.
+    /// Adds the figures of the open interval to the results. This function must be called before
+    /// the interval is closed.
     fn add_open_interval(&mut self) {
         let results = self.results.iter_mut().flatten();
         for (result, (bytes, latencies)) in results.zip(self.series.open_cells()) {
@@ -326,18 +326,18 @@ impl Run {
         }
     }
 
-    /// Issues the next requests of a thread after a completion.
+    /// Issues a thread's next requests after a completion.
     fn issue_after<D: DriveModel>(&mut self, drive: &mut D, thread: usize, now: u64) {
         let job = &self.jobs[self.threads[thread].job];
         if job.ends_all && job.outstanding == 0 && !job.may_issue(now) {
             end_all(&mut self.jobs, now);
-            self.timers.clear(); // their threads belong to ended jobs
+            self.timers.clear(); // the threads belong to ended jobs
         }
         self.issue(drive, thread, now);
     }
 
-    /// Closes the intervals and batches that end before `now`, at which an I/O of a job completes.
-    /// Returns `true` if the I/O ends the job's ramp, and therefore belongs to it.
+    /// Closes the intervals and batches that end before `now`, when an I/O of a job completes.
+    /// Returns `true` if the I/O ends the job's ramp, and therefore belongs to the ramp.
     #[cold]
     fn end_periods<D: DriveModel>(&mut self, drive: &D, job: usize, now: u64) -> bool {
         if now > self.batches.end_ns() {
@@ -426,7 +426,8 @@ impl Run {
         }
     }
 
-    /// Issues requests of this thread, and of threads that were held until it had issued more.
+    /// Issues requests of this thread, and of threads that were held until this thread had issued
+    /// more.
     #[cold]
     fn issue_in_flows<D: DriveModel>(&mut self, drive: &mut D, index: usize, now: u64) {
         self.issue_closed::<true, D>(drive, index, now);
@@ -456,7 +457,7 @@ impl Run {
                 return;
             }
             if let Some(burst) = job.paused_until(now) {
-                // A pause that lasts until the end of the job needs no wake-up.
+                // A pause that lasts until the end of the job requires no wake-up.
                 if job.may_issue(burst) {
                     self.sleep(index, burst);
                 } else {

@@ -1,9 +1,9 @@
-//! The fast-forward clock: applies the requests of a workload without timing, in the order in which
-//! a fair host would issue them. It is used for preconditioning; only the drive's counters are
+//! Fast-forward: applies the requests of a workload without timing, in the order that a fair host
+//! would issue them. Fast-forward is used for preconditioning; only the drive's counters are
 //! measured.
 //!
-//! Closed-loop threads take turns, each issuing as many I/Os per turn as its queue holds, which is
-//! its share on a fair drive. Open-loop threads follow their schedules.
+//! Closed-loop threads take turns. In each turn, a thread issues as many I/Os as its queue holds,
+//! which is its fraction on a fair drive. Open-loop threads follow their schedules.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,15 +33,15 @@ pub fn run<D: DriveModel>(
     for job in &spec.jobs {
         if job.volume_bytes.is_none() && job.ios.is_none() {
             return Err(SpecError::Workload(format!(
-                "job '{}' stops by time only, which fast-forward does not support: \
-                 give it a volume",
+                "job '{}' has only a time limit, which fast-forward does not support: give it a \
+                 volume",
                 job.name
             )));
         }
     }
     let rated = spec.jobs.iter().filter(|j| j.rate_iops.or(j.rate_bytes_per_s).is_some()).count();
     if rated != 0 && rated != spec.jobs.len() {
-        let message = "fast-forward needs a rate for all jobs or for none of them";
+        let message = "fast-forward requires a rate either for all jobs or for none";
         return Err(SpecError::Workload(message.to_owned()));
     }
     drive.quiesce();
@@ -100,11 +100,11 @@ impl<D: DriveModel> Run<'_, D> {
         }
     }
 
-    /// Runs one turn of a thread; returns `false` when its job has ended.
+    /// Runs one turn of a thread; returns `false` if its job has ended.
     fn turn(&mut self, index: usize) -> bool {
         for _ in 0..self.threads[index].queue_depth {
             if self.flows.holds(index) {
-                return true; // the thread has further turns
+                return true; // the thread has more turns
             }
             if self.stop || !self.request(index) {
                 return false;
@@ -129,8 +129,8 @@ impl<D: DriveModel> Run<'_, D> {
         }
     }
 
-    /// Executes one request of a thread; returns `false` when its job has ended.
-    #[expect(clippy::inline_always, reason = "entering a function costs a thirtieth of a request")]
+    /// Executes one request of a thread; returns `false` if its job has ended.
+    #[expect(clippy::inline_always, reason = "a function call costs a thirtieth of a request")]
     #[inline(always)]
     fn request(&mut self, index: usize) -> bool {
         let thread = &mut self.threads[index];

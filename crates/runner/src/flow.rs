@@ -1,15 +1,15 @@
-//! Jobs whose I/Os are kept in proportion, as with fio's `flow`.
+//! Jobs whose I/Os are issued in proportion, as with fio's `flow`.
 //!
-//! A thread is held while its share of the I/Os of its group exceeds its share of the weights, so
-//! the I/Os of a group stay close to the weights on any drive. At least one thread of a group can
-//! always continue, because not all shares can be too large. A thread that has ended no longer
-//! counts.
+//! A thread is held while its fraction of the group's I/Os exceeds its fraction of the weights. The
+//! I/Os of a group therefore stay close to the weights on any drive. At least one thread of a group
+//! can always continue because not all fractions can be too large. A thread that has ended is no
+//! longer counted.
 
 use std::collections::BTreeMap;
 
 use writecliff_workload::JobSpec;
 
-/// Weights and I/Os of the threads of a workload; inactive if no job has a weight.
+/// Weights and I/O counts of a workload's threads; inactive if no job has a weight.
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     groups: BTreeMap<u64, Group>,
@@ -21,7 +21,7 @@ pub(crate) struct Flows {
 struct Group {
     weight: u64,
     ios: u64,
-    /// Threads that wait until others have issued I/Os.
+    /// Threads that wait until other threads have issued I/Os.
     held: Vec<usize>,
 }
 
@@ -54,7 +54,7 @@ impl Flows {
         !self.members.is_empty()
     }
 
-    /// Returns `true` if the thread must wait until [`Self::released`] names it.
+    /// Returns `true` if the thread must wait until [`Self::released`] returns it.
     #[inline]
     pub(crate) fn holds(&mut self, thread: usize) -> bool {
         self.is_used() && self.holds_member(thread)
@@ -83,7 +83,7 @@ impl Flows {
         }
     }
 
-    /// Excludes the thread from now on, because its job has ended.
+    /// Excludes the thread from now on because its job has ended.
     pub(crate) fn leave(&mut self, thread: usize) {
         let Some(member) = self.members.get_mut(thread).and_then(Option::take) else { return };
         if let Some(group) = self.groups.get_mut(&member.group) {
@@ -94,7 +94,7 @@ impl Flows {
         }
     }
 
-    /// Returns a held thread that may continue, in the order in which they were held.
+    /// Returns a held thread that may continue, in the order in which threads were held.
     pub(crate) fn released(&mut self) -> Option<usize> {
         let members = &self.members;
         self.groups.values_mut().find_map(|group| {
@@ -107,10 +107,10 @@ impl Flows {
 }
 
 impl Group {
-    /// Returns `true` if the group's I/Os are behind those of `member`.
+    /// Returns `true` if the group's I/Os are behind the I/Os of `member`.
     fn is_behind(&self, member: &Member) -> bool {
-        // One more I/O than the group has, as in fio, so that the first I/O of a thread is never
-        // held.
+        // The limit is one more I/O than the group has, as in fio, so that the first I/O of a
+        // thread is never held.
         let share = u128::from(member.ios) * u128::from(self.weight);
         share > u128::from(member.weight) * u128::from(self.ios + 1)
     }
@@ -130,8 +130,8 @@ mod tests {
         Flows::new(&jobs, 0..jobs.len())
     }
 
-    /// Returns the I/Os of each thread after `rounds` rounds, in each of which every thread issues
-    /// up to 10 I/Os unless it is held.
+    /// Returns the I/O count of each thread after `rounds` rounds; in each round, every thread
+    /// issues up to 10 I/Os unless it is held.
     fn issued(flows: &mut Flows, threads: usize, rounds: usize) -> Vec<u64> {
         let mut ios = vec![0; threads];
         for thread in (0..rounds).flat_map(|_| 0..threads) {

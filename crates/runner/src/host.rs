@@ -1,4 +1,4 @@
-//! The host: jobs and their threads, with their outstanding I/Os and next actions.
+//! Host model: jobs and their threads, with outstanding I/Os and next actions.
 
 use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_host_interface::{Command, Content, Operation};
@@ -9,18 +9,18 @@ use writecliff_workload::{
 use crate::device::DriveModel;
 use crate::watch::{EndedBy, Watch};
 
-/// Number of requests drawn per batch.
+/// Number of requests generated per batch.
 const BATCH: usize = 32;
 
-/// Requests of a thread, drawn one or two batches early and announced to the drive, so that their
-/// map entries are in the cache when they are needed. Batches let the address translations (TLB
-/// misses) of the announcements overlap. The time of drawing does not affect the requests.
+/// Requests of a thread, generated one or two batches early and announced to the drive, so that
+/// their map entries are in the cache when they are needed. Batching lets the address translations
+/// (TLB misses) of the announcements overlap. The generation time does not affect the requests.
 pub(crate) struct Requests {
     generator: ThreadGenerator,
-    /// Two batches; when one is used up, it is redrawn while the other is in use.
+    /// Two batches: when one is used up, it is regenerated while the other is in use.
     drawn: [IoRequest; 2 * BATCH],
     next: usize,
-    /// `true` if requests are drawn when they are issued, and not announced.
+    /// `true` if requests are generated when they are issued, and not announced.
     on_demand: bool,
 }
 
@@ -35,7 +35,7 @@ impl Requests {
             stream: StreamId(0),
         };
         let drawn = std::array::from_fn(|_| if on_demand { none } else { generator.next() });
-        // Without batches, each request is the last one of its batch.
+        // Without batching, each request is the last of its batch.
         let next = if on_demand { BATCH - 1 } else { 0 };
         Self { generator, drawn, next, on_demand }
     }
@@ -51,7 +51,8 @@ impl Requests {
         request
     }
 
-    /// Redraws the batch before `next`. Without batches, draws and returns a single request.
+    /// Regenerates the batch before `next`. Without batching, generates and returns a single
+    /// request.
     #[cold]
     fn draw<D: DriveModel>(&mut self, drive: &D) -> Option<IoRequest> {
         if self.on_demand {
@@ -74,21 +75,21 @@ pub(crate) struct Thread {
     pub pacing: ThreadPacing,
     pub outstanding: u32,
     pub queue_depth: u32,
-    /// In an open loop, the next request and its intended arrival.
+    /// Next request of an open loop, and its intended arrival.
     pub next: Option<(u64, IoRequest)>,
     /// Pause that starts once the thread has no outstanding I/Os.
     pub pause: Option<u64>,
     /// `true` if a timer will wake the thread.
     pub asleep: bool,
-    /// `true` if the timed clock may replace each completed request by another at once: the loop is
-    /// closed, and only the end of the job holds requests back.
+    /// `true` if the timed simulation may replace each completed request with another immediately:
+    /// the loop is closed, and only the end of the job holds requests back.
     pub is_plain: bool,
     pub ios: u64,
 }
 
 impl Thread {
-    /// Returns the next request at `now_ns` of the step: of the operation that is due, if reads and
-    /// writes have their own rates.
+    /// Returns the next request at time `now_ns` of the step. If reads and writes have separate
+    /// rates, the request has the operation that is due.
     #[inline]
     pub(crate) fn next_request<D: DriveModel>(&mut self, drive: &D, now_ns: u64) -> IoRequest {
         if let Some(operation) = self.pacing.next_operation(now_ns) {
@@ -98,10 +99,10 @@ impl Thread {
     }
 }
 
-/// End conditions of a job and what remains until them.
+/// End conditions of a job, and what remains until each condition.
 pub(crate) struct Job {
     pub name: String,
-    /// Start of the time that the results cover, in device time.
+    /// Start of the time covered by the results, in device time.
     pub began_ns: u64,
     /// Earliest end of the ramp in device time; `None` once the ramp has ended.
     pub ramp_end_ns: Option<u64>,
@@ -109,7 +110,7 @@ pub(crate) struct Job {
     pub duration_ns: Option<u64>,
     /// Deadline in device time; `None` during a ramp.
     pub deadline_ns: Option<u64>,
-    /// Bytes and I/Os that the job may still issue, initially `u64::MAX` if there is no limit.
+    /// Bytes and I/Os that the job may still issue; `u64::MAX` if there is no limit.
     pub bytes_left: u64,
     pub ios_left: u64,
     pub bytes_total: Option<u64>,
@@ -118,16 +119,16 @@ pub(crate) struct Job {
     pub outstanding: u64,
     pub last_completion_ns: u64,
     pub is_open: bool,
-    /// Bursts and the pauses between them.
+    /// Bursts, and the pauses between bursts.
     pub cycle: Option<Cycle>,
-    /// End conditions that depend on measurements; `None` on the fast-forward clock.
+    /// End conditions that depend on measurements; `None` in fast-forward.
     pub watch: Option<Box<Watch>>,
-    /// `true` if all jobs end with this one.
+    /// `true` if all jobs end with this job.
     pub ends_all: bool,
     pub ended_by: Option<EndedBy>,
 }
 
-/// Bursts of I/O with pauses, counted from the job's start.
+/// Bursts of I/O with pauses, relative to the job's start.
 pub(crate) struct Cycle {
     begin: Nanos,
     burst: Nanos,
@@ -193,7 +194,7 @@ impl Job {
         self.ios_left -= 1;
     }
 
-    /// Progress of the job towards its nearest end, 0 to 1.
+    /// Returns the job's progress towards its nearest end, 0 to 1.
     pub(crate) fn fraction(&self, start_ns: u64, now_ns: u64) -> f64 {
         let share = |left: u64, total: Option<u64>| match total {
             Some(total) if total > 0 => 1.0 - left as f64 / total as f64,
@@ -210,7 +211,7 @@ impl Job {
     }
 }
 
-/// Resolves and checks the workload for this drive.
+/// Resolves and validates the workload for this drive.
 pub(crate) fn checked<D: DriveModel>(
     spec: &WorkloadSpec,
     drive: &D,
@@ -225,7 +226,7 @@ pub(crate) fn checked<D: DriveModel>(
     Ok(spec.resolved(capacity))
 }
 
-/// Returns the threads of all jobs, in order of job and thread.
+/// Returns the threads of all jobs, ordered by job and thread number.
 pub(crate) fn threads(
     jobs: &[JobSpec],
     capacity: Bytes,
@@ -254,8 +255,8 @@ pub(crate) fn threads(
     Ok(threads)
 }
 
-/// Converts a request to a drive command. Each thread uses its own submission queue, as real hosts
-/// do.
+/// Converts a request to a drive command. Each thread uses a separate submission queue, as on
+/// actual hosts.
 #[inline]
 pub(crate) fn command(request: &IoRequest, queue: u32, tag: u32) -> Command {
     let IoRequest { op: operation, offset, length, content, stream } = *request;

@@ -1,8 +1,8 @@
-//! Runs workloads on simulated drives, and measures them.
+//! Runs workloads on simulated drives, and measures the results.
 //!
-//! [`drive::run`] is the timed clock: a host with threads and queues in virtual time.
-//! [`fast_forward::run`] applies the same requests without timing. [`replay`] replays traces of
-//! file I/O, with streams.
+//! [`drive::run`] is the timed simulation: a host with threads and queues in virtual time.
+//! [`fast_forward::run`] applies the same requests without timing. [`replay`] replays file I/O
+//! traces with streams.
 
 mod any_drive;
 pub mod bench;

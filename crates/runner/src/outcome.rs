@@ -1,4 +1,4 @@
-//! Results of a step, and its progress while it runs.
+//! Results of a step, and its progress while it is running.
 
 use std::ops::ControlFlow;
 
@@ -15,35 +15,35 @@ use crate::watch::EndedBy;
 pub struct JobOutcome {
     /// Name of the job in the workload.
     pub name: String,
-    /// Start of the time that the results cover, since the start of the step: the job's start after
-    /// its start delay, or the start of the last window of a latency target.
+    /// Start of the time covered by the results, relative to the start of the step. This is the
+    /// job's start after its start delay, or the start of the last window of a latency target.
     pub began_ns: u64,
-    /// Length of the time that the results cover: until the later of the job's deadline and its
-    /// last completion, or until the last completion if another condition ended the job first.
-    /// Rates are relative to this time.
+    /// Duration covered by the results. It ends at the later of the job's deadline and its last
+    /// completion, or at the last completion if another condition ended the job first. Rates are
+    /// relative to this duration.
     pub elapsed_ns: u64,
     /// Results by operation (read, write, trim); `None` for operations that the job cannot issue.
     pub operations: [Option<OperationOutcome>; OPERATIONS],
-    /// Flushes that the job sent, which do not count as I/Os.
+    /// Flushes sent by the job, which do not count as I/Os.
     pub flush: Option<OperationOutcome>,
-    /// I/Os of each thread of the job.
+    /// I/O count of each thread of the job.
     pub thread_ios: Vec<u64>,
-    /// Condition that ended the job before its own end; `None` if it ran to its end.
+    /// Condition that ended the job early; `None` if it ran to its configured end.
     pub ended_by: Option<EndedBy>,
-    /// Queue depth of each thread at the end.
+    /// Final queue depth of each thread.
     pub queue_depth: u32,
-    /// Fit of the ages of I/Os of an open loop, which shows a growing backlog.
+    /// Fit of the I/O ages in an open loop, which reveals a growing backlog.
     pub adherence: Option<Adherence>,
 }
 
-/// All results of one step.
+/// All results of a step.
 #[derive(Clone, Debug)]
 pub struct StepOutcome {
     /// Start of the step in virtual time.
     pub started_ns: u64,
     /// Duration of the step.
     pub elapsed_ns: u64,
-    /// Results by job, in the order of the workload.
+    /// Results by job, in workload order.
     pub jobs: Vec<JobOutcome>,
     /// Time series of all jobs.
     pub intervals: Columns,
@@ -53,29 +53,30 @@ pub struct StepOutcome {
     pub before: Counters,
     /// Counters at the end of the step.
     pub after: Counters,
-    /// Status of the data placement interface before and after the step; `None` for a drive without
-    /// one.
+    /// Status of the data placement interface before and after the step; `None` if the drive has no
+    /// such interface.
     pub data_placement: Option<(DataPlacementStatus, DataPlacementStatus)>,
-    /// Warnings about the step, such as a rate that the drive did not reach.
+    /// Warnings about the step, for example a rate that the drive did not reach.
     pub warnings: Vec<String>,
     /// `true` if the observer stopped the step before its end.
     pub interrupted: bool,
 }
 
-/// Progress of a running step.
+/// Progress of a step that is running.
 #[derive(Clone, Copy, Debug)]
 pub struct StepProgress {
     /// Progress towards the step's nearest end, 0 to 1.
     pub fraction: f64,
-    /// Time since the start of the step; 0 on the fast-forward clock.
+    /// Time since the start of the step; 0 in fast-forward.
     pub elapsed_ns: u64,
     /// I/Os completed since the start of the step.
     pub ios: u64,
-    /// IOPS since the last call of the observer.
+    /// IOPS since the last observer call.
     pub iops: f64,
-    /// Write amplification since the last call; `None` without flash or without writes.
+    /// Write amplification since the last observer call; `None` for a drive without flash or if
+    /// nothing was written.
     pub waf: Option<f64>,
-    /// The drive's counters since it was new.
+    /// Drive counters since the drive was new.
     pub counters: Counters,
 }
 
@@ -86,9 +87,9 @@ impl StepProgress {
     }
 }
 
-/// Called periodically while a step runs; may stop it.
+/// Observer that is called periodically while a step is running, and may stop the step.
 pub trait Observer {
-    /// Receives the current state; `Break` stops the step.
+    /// Receives the current progress; `Break` stops the step.
     fn look(&mut self, live: &StepProgress) -> ControlFlow<()>;
 }
 

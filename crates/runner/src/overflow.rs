@@ -1,4 +1,5 @@
-//! Counts writes to streams that the drive does not have, and warns about them.
+//! Counts writes to streams that the drive does not have, and generates warnings about these
+//! writes.
 
 use writecliff_base::Bytes;
 use writecliff_host_interface::placement::DataPlacementStatus;
@@ -16,7 +17,7 @@ pub(crate) fn both<D: DriveModel>(
     before.zip(drive.data_placement_status())
 }
 
-/// Returns the bytes written in a step to unavailable streams, by stream number.
+/// Returns the bytes written to unavailable streams during a step, by stream number.
 pub fn since(before: &DataPlacementStatus, after: &DataPlacementStatus) -> Vec<(u16, u64)> {
     let earlier = |number| {
         let entry = before.overflow_by_number.iter().find(|(n, _)| *n == number);
@@ -26,7 +27,7 @@ pub fn since(before: &DataPlacementStatus, after: &DataPlacementStatus) -> Vec<(
     added.filter(|&(_, bytes)| bytes > 0).collect()
 }
 
-/// Returns the warning about writes of a step to unavailable streams, if there were any.
+/// Returns the warning about writes to unavailable streams during a step, if there were any.
 pub(crate) fn warning(both: Option<&(DataPlacementStatus, DataPlacementStatus)>) -> Option<String> {
     let (before, after) = both?;
     let added = since(before, after);

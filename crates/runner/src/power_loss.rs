@@ -9,29 +9,29 @@ use writecliff_ssd::{DeviceConfig, Ssd, Volatile};
 /// Label of the random generator for addresses.
 const SEED_LABEL: u64 = 0x6c6f_7373;
 
-/// Effects of one cut, in slots of 4 KiB.
+/// Effects of one power cut, in slots of 4 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// Writes acknowledged since the last flush.
     pub confirmed: u64,
-    /// Lost writes among these.
+    /// Acknowledged writes that were lost.
     pub lost: u64,
-    /// Program units whose programs were interrupted, and which cannot be read.
+    /// Program units whose programming was interrupted, and which are unreadable.
     pub torn_units: u64,
-    /// Erases of a block that did not end.
+    /// Block erases that did not finish.
     pub interrupted_erases: u64,
-    /// Slots programmed on the power of the capacitors.
+    /// Slots programmed with capacitor power.
     pub saved: u64,
-    /// Time for which the capacitors powered the drive.
+    /// Duration for which the capacitors powered the drive.
     pub hold_up: Nanos,
     /// Time from power-up until the drive accepts commands.
     pub rebuild: Nanos,
-    /// Time from the first write to the cut.
+    /// Time from the first write to the power cut.
     pub elapsed: Nanos,
 }
 
 /// Cuts the power of a drive once for each number in `writes`: after that many random 4 KiB writes
-/// at `queue_depth`, at the completion of the last one. Each run starts with a flush.
+/// at queue depth `queue_depth`, when the last write completes. Each run starts with a flush.
 ///
 /// # Errors
 /// Returns the reason why the drive's power cannot be cut.
@@ -51,14 +51,14 @@ pub fn losses(
     Ok(writes.iter().map(|&count| loss(&mut ssd, &mut random, slots, queue_depth, count)).collect())
 }
 
-/// Writes acknowledged to the host, and writes that the drive has reported as durable.
+/// Writes acknowledged to the host, and writes reported as durable by the drive.
 #[derive(Default)]
 struct Ledger {
     /// Number and slot of the outstanding write, by tag.
     under_way: Vec<(u64, u32)>,
     /// Numbers of the acknowledged writes of each slot.
     confirmed: BTreeMap<u32, Vec<u64>>,
-    /// Number below which the writes of a slot, or writes that replaced them, are on flash.
+    /// Number below which a slot's writes, or the writes that replaced them, are on flash.
     durable_below: BTreeMap<u32, u64>,
     next: u64,
 }
@@ -134,9 +134,9 @@ fn loss(
     ledger.note_durable(ssd);
     let is_protected = ssd.config().controller.power_loss_protection;
     let cut = ssd.cut_power();
-    // Slots programmed on the power of the capacitors are not lost.
+    // Slots programmed with capacitor power are not lost.
     let lost = if is_protected { cut.lost_slots } else { ledger.open_writes() };
-    // With a cache, a write is acknowledged when it enters the buffer.
+    // If the drive has a cache, a write is acknowledged when it enters the buffer.
     debug_assert!(!ssd.write_cache() || lost == cut.lost_slots, "{lost} lost, but {cut:?}");
     assert!(lost <= confirmed, "{lost} of {confirmed} confirmed writes are lost");
     Loss {

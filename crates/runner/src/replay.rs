@@ -1,9 +1,10 @@
-//! Replays a trace of file I/O on a simulated drive with streams.
+//! Replays a file I/O trace on a simulated drive with streams.
 //!
-//! The trace is fast-forwarded, which determines write amplification. Its end may be replayed on
-//! the timed clock, as fast as the drive accepts it, with concurrent reads of live data, which
-//! determines read latencies. Both clocks go through the same states. Only the second half of the
-//! written volume is measured; the first half brings the drive to steady state.
+//! The trace is fast-forwarded, which determines write amplification. The last portion of the trace
+//! may be replayed with timing, as fast as the drive accepts it, with concurrent reads of live
+//! data. This portion determines read latencies. Both modes go through the same drive states. Only
+//! the second half of the written volume is measured; the first half brings the drive to steady
+//! state.
 
 mod ledger;
 mod timed;
@@ -24,61 +25,62 @@ use writecliff_measure::Histogram;
 use crate::device::Counters;
 use crate::outcome::{Observer, StepProgress};
 
-/// Distance in requests at which addresses are announced to the drive.
+/// Number of requests ahead at which addresses are announced to the drive.
 const AHEAD: usize = 12;
-/// Rows of the time series.
+/// Number of rows in the time series.
 const ROWS: u64 = 128;
-/// Requests between two calls of the observer; tests have short traces.
+/// Requests between two observer calls; small because tests have short traces.
 const LOOK_EVERY: usize = if cfg!(test) { 1 << 8 } else { 1 << 19 };
 
 /// Options of a replay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplayOptions {
-    /// Assignment of writes to streams.
+    /// Stream assignment scheme for writes.
     pub scheme: Scheme,
-    /// Number of streams to use, including stream 0; at most the drive's.
+    /// Number of streams to use, including stream 0; at most the drive's stream count.
     pub streams: u16,
-    /// Share of the writes sent to a wrong stream.
+    /// Fraction of the writes sent to a wrong stream.
     pub mistag: f64,
-    /// Seed of the choice of wrong streams.
+    /// Seed that selects the wrong streams.
     pub seed: u64,
-    /// Timed part at the end; `None` to replay everything on the fast-forward clock.
+    /// Timed phase at the end of the replay; `None` to fast-forward the whole replay.
     pub timed: Option<Timed>,
 }
 
 /// Results of a replay.
 #[derive(Clone, Debug)]
 pub struct ReplayOutcome {
-    /// Counters at the start and end of the measured part.
+    /// Counters at the start and end of the measured phase.
     pub before: DriveCounters,
-    /// Counters at the end of the measured part.
+    /// Counters at the end of the measured phase.
     pub after: DriveCounters,
-    /// FDP statistics at the start and end of the measured part.
+    /// FDP statistics at the start and end of the measured phase.
     pub statistics: (FdpStatistics, FdpStatistics),
-    /// The data placement interface at the end; `None` for a drive without one.
+    /// Status of the data placement interface at the end; `None` if the drive has no such
+    /// interface.
     pub data_placement: Option<DataPlacementStatus>,
-    /// Bytes by stream number that the rules assigned to unavailable streams; they went to the
+    /// Bytes that the rules assigned to unavailable streams, by stream number; they went to the
     /// default stream.
     pub overflow: BTreeMap<u16, u64>,
     /// Blocks written by host and drive since the start of the replay.
     pub series: Vec<(u64, u64)>,
     /// Writes and write amplification by stream.
     pub ledger: Ledger,
-    /// Latencies of the timed part.
+    /// Latencies in the timed phase.
     pub reads: Histogram,
-    /// Latencies of writes in the timed part.
+    /// Write latencies in the timed phase.
     pub writes: Histogram,
-    /// Duration of the timed part.
+    /// Duration of the timed phase.
     pub timed_ns: u64,
-    /// Bytes that the host wrote in the timed part.
+    /// Bytes that the host wrote in the timed phase.
     pub timed_written_bytes: u64,
-    /// The bucketing that the oracle chose.
+    /// Bucketing selected by the oracle.
     pub bucketing: Option<Bucketing>,
     pub(crate) interrupted: bool,
 }
 
 impl ReplayOutcome {
-    /// Returns the bytes written to flash per host byte in the measured part; `None` if the host
+    /// Returns the bytes written to flash per host byte in the measured phase; `None` if the host
     /// wrote nothing.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.after.host_write_bytes - self.before.host_write_bytes;
@@ -88,11 +90,12 @@ impl ReplayOutcome {
 }
 
 /// Replays `trace` on a new drive created by `make`. `deaths` contains the trace's death times,
-/// which only the oracle needs. The oracle tries its bucketings on separate drives and keeps the
+/// which only the oracle needs. The oracle tries its bucketings on separate drives and uses the
 /// best.
 ///
-/// The observer receives the completed share of the fast-forwarded part. In the timed part, in
-/// which the elapsed time is not 0, it receives the share of that part, because its speed differs.
+/// The observer receives the completed fraction of the fast-forwarded phase. In the timed phase,
+/// where the elapsed time is not 0, the observer receives the fraction of that phase because its
+/// speed differs.
 pub fn run<E>(
     make: &dyn Fn() -> Result<Ssd, E>,
     trace: &BlockTrace,
@@ -134,7 +137,7 @@ pub fn run<E>(
 }
 
 /// Candidate bucketings: epochs sized so that dead data in live units take at most the spare space;
-/// powers from 1/2 to 1/256 of the capacity; the streams of the trace, if it has any.
+/// powers from 1/2 to 1/256 of the capacity; and the streams of the trace, if it has any.
 fn bucketings(ssd: &Ssd, trace: &BlockTrace) -> impl Iterator<Item = Bucketing> {
     let config = ssd.config();
     let capacity = config.user_capacity.0 / SLOT_BYTES;
@@ -207,7 +210,7 @@ fn once(
     }
 }
 
-/// State common to both clocks.
+/// State common to both modes.
 struct Run<'a> {
     assigner: Box<dyn Assigner + 'a>,
     ledger: Ledger,
@@ -215,7 +218,7 @@ struct Run<'a> {
     before: DriveCounters,
     statistics: FdpStatistics,
     overflow: BTreeMap<u16, u64>,
-    /// Number of streams of the trace, if it assigns streams.
+    /// Number of streams in the trace, if it assigns streams.
     given: Option<u16>,
     series: Vec<(u64, u64)>,
     row_blocks: u64,
@@ -298,7 +301,7 @@ impl Run<'_> {
     }
 }
 
-/// Combines the passes of an oracle for the observer.
+/// Combines an oracle's passes for the observer.
 struct Passes<'a> {
     observer: &'a mut dyn Observer,
     done: usize,
@@ -315,8 +318,8 @@ impl Observer for Passes<'_> {
     }
 }
 
-/// Reports the finished requests of a part to an observer; returns `true` if the observer stops the
-/// replay.
+/// Reports the completed requests of a phase to an observer; returns `true` if the observer stops
+/// the replay.
 fn look(
     observer: &mut dyn Observer,
     ssd: &Ssd,
@@ -329,7 +332,7 @@ fn look(
     observer.look(&live).is_break()
 }
 
-/// Maximum blocks per command, because lengths have 32 bits.
+/// Maximum number of blocks per command, because lengths have 32 bits.
 const COMMAND_BLOCKS: u32 = 1 << 19;
 
 fn write(block: u32, count: u32, stream: u16) -> Command {

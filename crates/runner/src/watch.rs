@@ -1,6 +1,6 @@
-//! End conditions of a job that depend on measurements, and the search for a queue depth, evaluated
-//! at the ends of intervals of the series (`writecliff_workload::SteadyEnd`, `LatencyTarget`,
-//! `LeastRate`).
+//! End conditions of a job that depend on measurements, and the search for a queue depth. Both are
+//! evaluated at the ends of intervals of the series (`writecliff_workload::SteadyEnd`,
+//! `LatencyTarget`, `LeastRate`).
 
 mod depth_search;
 mod steady;
@@ -13,10 +13,10 @@ use writecliff_workload::{JobSpec, LeastRate};
 use self::depth_search::DepthSearch;
 use self::steady::Steadiness;
 
-/// Time after which a rate below the minimum counts, as in fio.
+/// Time after which a rate below the minimum is checked, as in fio.
 const SETTLED_NS: u64 = 2_000_000_000;
 
-/// Condition that ended a job before its own end.
+/// Condition that ended a job early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndedBy {
     /// The job's figure became steady; see `SteadyEnd`.
@@ -28,7 +28,7 @@ pub enum EndedBy {
 }
 
 impl EndedBy {
-    /// Returns the name in results.
+    /// Returns the condition's name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::SteadyState => "steady_state",
@@ -43,12 +43,12 @@ impl EndedBy {
 pub(crate) enum Verdict {
     Continue,
     Depth(u32),
-    /// Restart the measurement at this depth.
+    /// Restart the measurement at this queue depth.
     Afresh(u32),
     End(EndedBy),
 }
 
-/// Activity of one operation of a job in an interval.
+/// Activity of a job's operation in an interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct Activity {
     ios: u64,
@@ -56,7 +56,7 @@ struct Activity {
     latency_sum_ns: f64,
 }
 
-/// The measured end conditions of one job.
+/// Measured end conditions of one job.
 pub(crate) struct Watch {
     job: usize,
     start: Nanos,
@@ -68,7 +68,7 @@ pub(crate) struct Watch {
     least: Vec<Least>,
 }
 
-/// A minimum rate, and the activity in the cycle so far.
+/// Minimum rate, and the activity in the cycle so far.
 struct Least {
     spec: LeastRate,
     done: Activity,
@@ -100,8 +100,8 @@ impl Watch {
         self.search.as_ref().map(|search| search.depth)
     }
 
-    /// Evaluates the intervals that have ended since the last call; `results` are the results of
-    /// the job.
+    /// Evaluates the intervals that have ended since the last call; `results` are the job's
+    /// results.
     pub(crate) fn judge(
         &mut self,
         series: &Columns,
@@ -116,7 +116,7 @@ impl Watch {
                 self.rows += 1;
             }
             if end_ns < self.start.0.saturating_add(self.interval_ns) {
-                continue; // the job had not started, or not for a whole interval
+                continue; // the job had not started, or had not yet run for a whole interval
             }
             let verdict = self.judge_interval(end_ns - self.start.0, &activity, results);
             if verdict != Verdict::Continue {

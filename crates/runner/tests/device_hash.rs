@@ -1,8 +1,9 @@
-//! The text from which the device hash is computed contains every key of a device file, for every
-//! kind of drive.
+//! Tests that the text from which the device hash is computed contains every device file key, for
+//! every drive type.
 //!
-//! The files next to this test have every key. The test checks this, too: a reader that rejects an
-//! unknown key lists the keys that it knows. They must be the keys of the reference.
+//! The files next to this test contain every key. The test also checks this property: a reader that
+//! rejects an unknown key lists the keys that it knows. These keys must equal the keys of the
+//! reference.
 
 use std::collections::BTreeSet;
 
@@ -58,7 +59,7 @@ fn ssds() -> [String; 11] {
     assert!(plain.contains(default));
     let per_handle =
         plain.replace(default, "gc_destination = \"per-handle\"\nisolated_streams = [1, 2]");
-    // Parity takes half of the flash, and is not modelled with independent plane reads.
+    // Parity takes half of the flash, and is not modelled together with independent plane reads.
     let per_handle = per_handle.replace("\"40 MiB\"", "\"10 MiB\"");
     let per_handle = per_handle.replace("independent_plane_reads = true\n", "");
     let fold_at = "fold_at = \"50 %\"";
@@ -96,7 +97,7 @@ fn canonical(text: &str) -> Result<String, String> {
     Ok(device.config().canonical().to_owned())
 }
 
-/// Returns other values of the same kind as `value`, most promising first.
+/// Returns other values of the same type as `value`, the most promising first.
 fn others(value: &str) -> Vec<String> {
     if let Some(list) = value.strip_prefix('[') {
         let (first, rest) = list.split_once(',').unwrap();
@@ -113,7 +114,7 @@ fn others(value: &str) -> Vec<String> {
     ["true".to_owned(), "false".to_owned()].into_iter().chain(words).collect()
 }
 
-/// Returns other keys that must change with a key so that the file stays valid.
+/// Returns other keys that must change together with a key so that the file stays valid.
 fn fellows(key: &str) -> &[(&str, &str)] {
     const THREE: &str = "[\"1 ms\", \"2 ms\", \"3 ms\"]";
     match key {
@@ -128,8 +129,8 @@ fn change(key: &str, value: &str) -> Option<Change> {
     Some(Change { key: key.to_owned(), value: value.parse().ok()?, source: None })
 }
 
-/// Changes every key of a file in turn, and checks that the canonical text contains its value.
-/// Returns the keys for which the file permits another value.
+/// Changes every key of a file in turn, and checks that the canonical text contains the key's
+/// value. Returns the keys that can have another value in the file.
 fn check_each_key(text: &str) -> BTreeSet<String> {
     let device = Device::read(text, "full.toml").unwrap();
     let base = device.config().canonical();
@@ -176,7 +177,7 @@ fn known_keys(text: &str) -> BTreeSet<String> {
     keys_of_file
 }
 
-/// Returns the dotted keys of the reference for a kind of drive.
+/// Returns the dotted keys in the reference for a drive type.
 fn declared_keys(kind: &str) -> BTreeSet<String> {
     let kinds = device_keys().into_iter();
     let sections = kinds.filter(|(name, _)| *name == kind).flat_map(|(_, sections)| sections);

@@ -1,11 +1,11 @@
-//! The checked configuration of a drive, as `device_file.rs` reads it from TOML.
+//! Validated configuration of a drive, as read from TOML by `device_file.rs`.
 
 use writecliff_base::keys::{Count, PositiveTime, Size, Time};
 use writecliff_base::{Bytes, section};
 use writecliff_host_interface::{Identity, LinkConfig};
 
 section! {
-    /// The memory: banks that are read and written in place.
+    /// Memory: banks that are read and written in place.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct MediaConfig {
         unit: required Size,
@@ -20,7 +20,7 @@ section! {
 }
 
 section! {
-    /// Timing of the controller.
+    /// Controller timing.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ControllerConfig {
         command_time: required Time,
@@ -30,10 +30,10 @@ section! {
     }
 }
 
-/// Configuration of a drive of storage-class memory.
+/// Configuration of a drive with storage-class memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScmConfig {
-    /// Model name and firmware revision, as the drive reports them.
+    /// Model name and firmware revision that the drive reports.
     pub identity: Identity,
     /// Capacity that the host can address.
     pub user_capacity: Bytes,
@@ -41,9 +41,9 @@ pub struct ScmConfig {
     pub media: MediaConfig,
     /// Controller times.
     pub controller: ControllerConfig,
-    /// Link to the host, and submission queues.
+    /// Host link and submission queues.
     pub link: LinkConfig,
-    /// Every value that affects the behaviour of the drive, one `key = value` per line. Device
-    /// files with equal text describe the same drive; the device hash is computed from it.
+    /// All values that affect the drive's behaviour, one `key = value` per line. Device files with
+    /// equal canonical text describe the same drive; the device hash is computed from this text.
     pub canonical: String,
 }

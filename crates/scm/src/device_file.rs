@@ -1,6 +1,7 @@
-//! Reads device files of drives of storage-class memory (TOML).
+//! Reads device files (TOML) of drives with storage-class memory.
 //!
-//! A file with a table `[media]` describes such a drive. Its keys are declared in `config.rs`.
+//! A file with a `[media]` table describes such a drive. The keys of the table are declared in
+//! `config.rs`.
 
 use writecliff_base::keys::{Section, SectionKeys, top};
 use writecliff_base::located::{Answer, Change, LocatedToml, Table};
@@ -13,12 +14,12 @@ use crate::config::{ControllerConfig, MediaConfig, ScmConfig};
 /// Supported scale factors.
 pub const SCALES: [f64; 6] = [64.0, 32.0, 16.0, 8.0, 4.0, 2.0];
 
-/// Returns `true` if the file describes a drive of storage-class memory.
+/// Returns `true` if the file describes a drive with storage-class memory.
 pub fn is_scm(toml: &LocatedToml) -> bool {
     toml.root().keys().contains(&"media")
 }
 
-/// Returns the keys of device files of such drives.
+/// Returns the device file keys of such drives.
 pub fn keys() -> Vec<SectionKeys> {
     vec![
         top::<Identity, InPlace>(),
@@ -28,12 +29,12 @@ pub fn keys() -> Vec<SectionKeys> {
     ]
 }
 
-/// Reads the device file of a drive. `file_name` is used in messages only.
+/// Reads a drive's device file. `file_name` is used in messages only.
 pub fn read(text: &str, file_name: &str) -> Answer<ScmConfig> {
     describe(&LocatedToml::parse(text, file_name)?)
 }
 
-/// Reads a device file that is already parsed.
+/// Reads a device file that has already been parsed.
 pub fn describe(toml: &LocatedToml) -> Answer<ScmConfig> {
     let root = toml.root();
     let identity = Identity::read_keys(&root)?;
@@ -71,7 +72,7 @@ fn read_media(table: &Table<'_>) -> Answer<MediaConfig> {
     Ok(config)
 }
 
-/// Checks the limit on commands in flight, which have 16-bit numbers.
+/// Checks the limit on commands in flight, whose numbers have 16 bits.
 fn check_queues(table: &Table<'_>, config: &ScmConfig) -> Answer<()> {
     let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
     reject! { table,
@@ -82,7 +83,7 @@ fn check_queues(table: &Table<'_>, config: &ScmConfig) -> Answer<()> {
 }
 
 /// Returns the changes to the device file for a drive that is `scale` times smaller, with the same
-/// banks and times.
+/// banks and timing.
 pub fn scaled(config: &ScmConfig, scale: f64) -> Vec<Change> {
     let blocks =
         (config.user_capacity.0 as f64 / scale / SLOT_BYTES as f64).round_ties_even().max(1.0);

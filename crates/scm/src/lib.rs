@@ -1,4 +1,4 @@
-//! A simulated drive of storage-class memory in virtual time.
+//! A simulated drive with storage-class memory, in virtual time.
 //!
 //! ```text
 //! host ──submit──▶ queues ─▶ firmware ─▶ link (writes) ─▶ controller ─▶ banks
@@ -12,7 +12,7 @@
 //! | `scm.rs` | the drive: commands in flight |
 //!
 //! Data are written in place: the drive neither erases nor moves data and has no map, so no state
-//! makes later commands slower or faster. It makes no random choices.
+//! makes later commands slower or faster. The drive makes no random choices.
 
 pub mod config;
 pub mod device_file;

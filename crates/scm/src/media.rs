@@ -1,8 +1,8 @@
-//! The controller and the banks: completion times of a command's accesses.
+//! Controller and banks: completion times of a command's accesses.
 //!
-//! The controller issues accesses one after another, in the order in which commands reach it, and
-//! each bank serves its accesses in that order. Controller and banks are therefore represented by
-//! the time until which they are busy, and writes to the same address are executed in order.
+//! The controller issues accesses one at a time, in the order in which commands arrive, and each
+//! bank serves its accesses in that order. The controller and the banks are therefore represented
+//! by the times until which they are busy, and writes to the same address are executed in order.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, saved};
@@ -12,18 +12,18 @@ use crate::config::{ControllerConfig, MediaConfig};
 /// Traffic of the memory since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaCounters {
-    /// Bytes read in whole access units.
+    /// Bytes read, in whole access units.
     pub read_bytes: u64,
-    /// Bytes written in whole access units.
+    /// Bytes written, in whole access units.
     pub write_bytes: u64,
-    /// Units that were read before a write because the host wrote only a part of them.
+    /// Units that were read before a write because the host wrote only a portion of the unit.
     pub partial_units: u64,
 }
 
 /// Completion times of a command's accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// Completion of the first part, which lies in one bank.
+    /// Completion time of the first portion, which lies in one bank.
     pub first: Nanos,
     pub(crate) last: Nanos,
 }
@@ -57,8 +57,8 @@ impl Media {
         }
     }
 
-    /// Makes the controller and the banks of a restored drive idle: a saved drive has no accesses
-    /// in progress.
+    /// Marks the controller and the banks of a restored drive as idle because a saved drive has no
+    /// accesses in progress.
     fn rest(&mut self) -> bool {
         self.controller_free = Nanos::ZERO;
         self.bank_free.fill(Nanos::ZERO);
@@ -70,14 +70,14 @@ impl Media {
         self.bank_free.iter().copied().fold(self.controller_free, Nanos::max)
     }
 
-    /// Executes a command without data, which takes only controller time; returns its completion
-    /// time.
+    /// Executes a command without data, which takes only controller time, and returns its
+    /// completion time.
     pub(crate) fn pass(&mut self, now: Nanos) -> Nanos {
         self.controller_free = self.controller_free.max(now) + self.command_time;
         self.controller_free
     }
 
-    /// Reads a range; returns the completion times.
+    /// Reads a range and returns the completion times.
     pub(crate) fn read(&mut self, now: Nanos, offset: u64, length: u64) -> Served {
         let (unit, time) = (self.config.unit.0, self.config.read_time);
         let (first, end) = (offset / unit, (offset + length).div_ceil(unit));
@@ -103,7 +103,7 @@ impl Media {
         [first, whole, whole_end, end]
     }
 
-    /// Writes a range; returns the completion times. Partly written units are read first.
+    /// Writes a range and returns the completion times. Partly written units are read first.
     pub(crate) fn write(&mut self, now: Nanos, offset: u64, length: u64) -> Served {
         let [first, whole, whole_end, end] = self.count_write(offset, length);
         self.pass(now);
@@ -116,7 +116,7 @@ impl Media {
         served
     }
 
-    /// Issues the accesses to these units, each of which occupies its bank for `time`.
+    /// Issues the accesses to these units; each access occupies its bank for `time`.
     fn serve(&mut self, first: u64, end: u64, time: Nanos, served: &mut Served) {
         let per_bank = self.config.interleave.0 / self.config.unit.0;
         let mut from = first;
@@ -132,13 +132,14 @@ impl Media {
         }
     }
 
-    /// Issues `count` accesses to a bank, at least one; returns the completion time of the last.
+    /// Issues at least one access (`count` accesses) to a bank; returns the completion time of the
+    /// last access.
     fn issue(&mut self, bank: usize, count: u64, time: Nanos) -> Nanos {
         let first = self.controller_free + self.access_time;
         let last = self.controller_free + times(self.access_time, count);
         self.controller_free = last;
-        // Each access starts when it is issued and the previous one is complete. The critical path
-        // starts with the bank, with the first access or with the last.
+        // Each access starts when it has been issued and the previous access has completed. The
+        // critical path starts with the bank, with the first access or with the last access.
         let busy = self.bank_free[bank].max(first) + times(time, count);
         let done = busy.max(last + time);
         debug_assert!(done >= self.bank_free[bank], "a bank serves accesses in order");

@@ -1,4 +1,4 @@
-//! The drive: processes host commands through queues, link, controller and banks.
+//! Drive model that processes host commands through queues, link, controller and banks.
 
 use std::io::{Read, Write};
 
@@ -13,11 +13,11 @@ use writecliff_host_interface::{
 use crate::config::ScmConfig;
 use crate::media::{Media, MediaCounters, Served};
 
-/// A simulated drive of storage-class memory. Commands must be submitted in time order; `step`
+/// Simulated drive with storage-class memory. Commands must be submitted in time order; `step`
 /// advances to the next completion.
 pub struct Scm {
     pub(crate) config: ScmConfig,
-    /// The event loop. A read's state is the time at which its first data are available.
+    /// Event loop of the drive. State of a read: the time when its first data are available.
     pub(crate) core: EventLoop<Nanos, ScmEvent>,
     pub(crate) media: Media,
     pub(crate) host: ScmHostCounters,
@@ -27,8 +27,8 @@ saved! { Scm { core, host, media } check is_possible }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ScmEvent {
-    /// A command has reached the controller: a read is decoded, or the data of another command have
-    /// arrived.
+    /// A command has reached the controller: a read has been decoded, or the data of another
+    /// command have arrived.
     Ready(u16),
     /// The memory has served the whole command.
     Served(u16),
@@ -38,9 +38,9 @@ pub(crate) enum ScmEvent {
 /// Host traffic since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScmHostCounters {
-    /// Bytes that the host has written.
+    /// Bytes written by the host.
     pub write_bytes: u64,
-    /// Bytes that the host has read.
+    /// Bytes read by the host.
     pub read_bytes: u64,
 }
 
@@ -64,7 +64,7 @@ impl Scm {
     /// Returns a new drive at time 0.
     pub fn new(config: ScmConfig) -> Self {
         let controller = &config.controller;
-        // `media` adds the controller's time per command, because it issues the accesses.
+        // `media` adds the controller time per command because it issues the accesses.
         let frontend = Frontend::new(&config.link, Nanos::ZERO, controller.latency);
         Self {
             core: EventLoop::new(frontend),
@@ -74,7 +74,7 @@ impl Scm {
         }
     }
 
-    /// Returns the configuration of the drive.
+    /// Returns the drive configuration.
     pub fn config(&self) -> &ScmConfig {
         &self.config
     }
@@ -99,8 +99,9 @@ impl Scm {
         self.core.schedule(ready, ScmEvent::Ready(number));
     }
 
-    /// Passes a command on to the controller. A flush has nothing to wait for, because completed
-    /// writes are in the memory; nor does a trim, because space that holds nothing is of no use.
+    /// Passes a command to the controller. A flush has nothing to wait for because completed writes
+    /// are already in the memory. A trim has no effect because unused space does not benefit the
+    /// drive.
     fn ready(&mut self, number: u16) {
         let (command, _) = *self.core.in_flight(number);
         let (offset, length) = (command.offset, u64::from(command.length));
@@ -124,7 +125,8 @@ impl Scm {
         self.core.schedule(last, ScmEvent::Served(number));
     }
 
-    /// Sends the answer. Data of a read of several banks are sent while the rest is read.
+    /// Sends the response. The data of a multi-bank read are sent while later data are still being
+    /// read.
     fn served(&mut self, number: u16) {
         let (command, first) = *self.core.in_flight(number);
         debug_assert!(first <= self.core.now, "served before its first part");
@@ -184,13 +186,13 @@ impl Drive for Scm {
         self.core.now = self.core.now.max(time);
     }
 
-    /// Has no effect: the host must have no outstanding commands, so the drive has no work.
+    /// This has no effect: the host must have no outstanding commands, so the drive has no work.
     fn quiesce(&mut self) {
         assert_eq!(self.core.outstanding(), 0);
         assert!(self.core.next_event().is_none(), "an event without a command");
     }
 
-    /// The fast-forward clock: counts a write. Nothing else of the drive depends on it.
+    /// Counts a write in fast-forward. No other drive state depends on the write.
     fn fast_forward(&mut self, command: &Command) {
         if command.operation == Operation::Write {
             self.host.write_bytes += u64::from(command.length);
@@ -198,12 +200,12 @@ impl Drive for Scm {
         }
     }
 
-    /// Returns `false`, because the drive has no volatile write cache.
+    /// Returns `false` because the drive has no volatile write cache.
     fn write_cache(&self) -> bool {
         false
     }
 
-    /// Has no effect: a write completes when its data are in the memory.
+    /// This has no effect because a write completes when its data are in the memory.
     fn set_write_cache(&mut self, _: bool) {}
 
     fn meters(&self, _: Nanos) -> Meters {
@@ -213,13 +215,21 @@ impl Drive for Scm {
     fn check_invariants(&self) -> Result<(), String> {
         let ensure = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
         ensure(self.core.outstanding() == 0, "host commands are outstanding")?;
-        ensure(self.core.next_event().is_none(), "events are scheduled without host commands")?;
+        ensure(
+            self.core.next_event().is_none(),
+            "events are scheduled although no host commands \
+            are outstanding",
+        )?;
         ensure(
             self.media.busy_until() <= self.core.now,
-            "the memory is busy without host commands",
+            "the memory is busy although no host commands are outstanding",
         )?;
         let media = &self.media.counters;
-        ensure(media.write_bytes >= self.host.write_bytes, "less was written than the host wrote")
+        ensure(
+            media.write_bytes >= self.host.write_bytes,
+            "the memory has written fewer bytes \
+            than the host",
+        )
     }
 
     fn lose_die(&mut self, _: u32) -> Result<(), String> {

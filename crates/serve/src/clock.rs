@@ -1,4 +1,4 @@
-//! The drive's virtual time as a function of wall time, and precise waits for it.
+//! The drive's virtual time as a function of wall time, and precise waits for virtual times.
 
 use std::num::NonZeroU64;
 use std::sync::OnceLock;
@@ -9,22 +9,22 @@ use std::time::{Duration, Instant};
 use rustix::thread::set_current_timer_slack;
 use writecliff_base::Nanos;
 
-/// Maximum wake-up delay of a sleeping thread; threads spin for this last part of a wait.
+/// Maximum wake-up delay of a sleeping thread; threads spin for this last portion of a wait.
 const SPIN_NS: u64 = 60_000;
 /// Value of `asleep_until_ns` while the thread is awake.
 const AWAKE: u64 = 0;
 
-/// The two clocks. Wall time counts from the start of serving.
+/// Wall clock and drive clock. Wall time is measured from the start of serving.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Instant,
-    /// The drive's time at the start of serving.
+    /// Drive time at the start of serving.
     origin: Nanos,
     slow_down: f64,
 }
 
 impl Clock {
-    /// Creates the clocks. `slow_down` is the wall time per unit of the drive's time.
+    /// Creates the clocks. `slow_down` is the wall time per unit of drive time.
     pub fn new(origin: Nanos, slow_down: f64) -> Self {
         Self { start: Instant::now(), origin, slow_down }
     }
@@ -38,24 +38,24 @@ impl Clock {
         Nanos(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// Returns the drive's time at `wall`.
+    /// Returns the drive time at wall time `wall`.
     pub fn drive_time(&self, wall: Nanos) -> Nanos {
         self.origin + Nanos((wall.0 as f64 / self.slow_down) as u64)
     }
 
-    /// Returns the wall time at which the drive's time is `drive`.
+    /// Returns the wall time at drive time `drive`.
     pub fn wall_time(&self, drive: Nanos) -> Nanos {
         Nanos((drive.saturating_sub(self.origin).0 as f64 * self.slow_down).ceil() as u64)
     }
 }
 
-/// A deadline that one thread waits for and others can bring forward. Another thread may take over
-/// the wait for a while ([`Self::attend`]), so that the waiting thread need not be woken.
+/// A deadline that one thread waits for and other threads can bring forward. Another thread may
+/// temporarily take over the wait ([`Self::attend`]), so that the waiting thread need not be woken.
 #[derive(Debug)]
 pub(crate) struct Alarm {
-    /// The deadline in wall time; `u64::MAX` for none.
+    /// Deadline in wall time; `u64::MAX` if there is none.
     deadline_ns: AtomicU64,
-    /// The deadline that the waiting thread sleeps for.
+    /// Deadline that the waiting thread sleeps until.
     asleep_until_ns: AtomicU64,
     is_attended: AtomicBool,
     stopped: AtomicBool,
@@ -73,8 +73,8 @@ impl Alarm {
         }
     }
 
-    /// Sets the deadline. Wakes the waiting thread if it would wake too late and no other thread
-    /// attends.
+    /// Sets the deadline. This wakes the waiting thread if it would wake too late and no other
+    /// thread attends.
     pub(crate) fn set(&self, deadline: Option<Nanos>) {
         let new = deadline.map_or(u64::MAX, |at| at.0);
         self.deadline_ns.store(new, Ordering::SeqCst);
@@ -83,8 +83,8 @@ impl Alarm {
         }
     }
 
-    /// Takes over the wait; returns `false` if another thread has it. Call [`Self::leave`]
-    /// afterwards.
+    /// Takes over the wait; returns `false` if another thread has already done so. Call
+    /// [`Self::leave`] afterwards.
     pub(crate) fn attend(&self) -> bool {
         !self.is_attended.swap(true, Ordering::SeqCst)
     }
@@ -94,12 +94,13 @@ impl Alarm {
         self.wake_if_late();
     }
 
-    /// For an attending thread: returns `true` if the deadline has passed.
+    /// Returns `true` if the deadline has passed; called by an attending thread.
     pub(crate) fn is_due(&self, clock: &Clock) -> bool {
         self.left(clock) == 0
     }
 
-    /// For an attending thread: returns `true` if it should wait for the deadline without sleeping.
+    /// Returns `true` if the calling, attending thread should wait for the deadline without
+    /// sleeping.
     pub(crate) fn is_soon(&self, clock: &Clock) -> bool {
         self.left(clock) <= SPIN_NS
     }
@@ -131,13 +132,14 @@ impl Alarm {
         }
     }
 
-    /// Waits for the deadline, which may move meanwhile. Returns `false` when stopped.
+    /// Waits for the deadline, which may move during the wait. Returns `false` if the wait was
+    /// stopped.
     ///
     /// Sleeps until shortly before the deadline and then spins. Yielding to other threads instead
     /// of spinning would cost whole time slices (milliseconds) on a busy machine.
     pub(crate) fn wait(&self, clock: &Clock) -> bool {
         self.waiter.get_or_init(|| {
-            // By default the kernel may delay timers by 50 µs to wake several threads at once.
+            // By default, the kernel may delay timers by 50 µs to wake several threads together.
             let _ = set_current_timer_slack(NonZeroU64::new(1));
             std::thread::current()
         });
@@ -163,8 +165,8 @@ impl Alarm {
         }
     }
 
-    /// Sleeps until a deadline while `has_reason` is true. A thread that ends the reason after the
-    /// check sees that this thread sleeps, and wakes it.
+    /// Sleeps until a deadline while `has_reason` is true. A thread that makes the reason false
+    /// after the check sees that this thread sleeps, and wakes it.
     fn sleep(&self, until: u64, at_most: Option<Duration>, has_reason: impl Fn() -> bool) {
         self.asleep_until_ns.store(until, Ordering::SeqCst);
         if has_reason() && !self.stopped.load(Ordering::SeqCst) {

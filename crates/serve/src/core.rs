@@ -1,4 +1,4 @@
-//! The drive with its outstanding requests, under one lock.
+//! The drive and its outstanding requests, protected by one lock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::volatile::Durability;
 
 mod durability;
 
-/// Maximum number of commands in the drive; further ones wait outside. A drive supports at most
-/// 65,536.
+/// Maximum number of commands in the drive; further commands wait outside. A drive supports at most
+/// 65,536 commands.
 const COMMANDS_MAX: usize = 16_384;
-/// Interval at which background work of an idle drive is simulated.
+/// Interval for simulating the background work of an idle drive.
 const IDLE_TICK: Nanos = Nanos(100_000_000);
 
 /// Destination of a session's replies.
@@ -38,7 +38,7 @@ struct Outstanding {
     client: Client,
     submitted: Nanos,
     failure: Option<Failure>,
-    /// Number of the next change at the time when the request, or its flush, was submitted.
+    /// Number of the next change when the request, or its flush, was submitted.
     change: u64,
     /// Number of bytes that have been submitted to the drive.
     given: u64,
@@ -51,29 +51,29 @@ pub(crate) struct Core {
     pub clock: Clock,
     pub timing: Timing,
     pub operations: Operations,
-    /// Statistics since the last call of `recent()`.
+    /// Statistics since the last call to `recent()`.
     pub recent: Operations,
     pub by_stream: Streams,
     /// Bytes moved by stream before the start of serving.
     moved_before: Option<MovedByStream>,
-    /// Trace of the requests; `None` if no trace is recorded.
+    /// Request trace; `None` if no trace is recorded.
     pub trace: Option<Trace>,
     pub stopped: bool,
     pub life: Life,
-    /// Time since which requests are outstanding.
+    /// Time when requests became outstanding.
     busy_since: Nanos,
-    /// Journal of a drive with a state file.
+    /// Journal of a drive that has a state file.
     pub journal: Option<Journal>,
-    /// The drive's time until which it has been simulated.
+    /// Drive time up to which the drive has been simulated.
     at: Nanos,
     requests: Vec<Option<Outstanding>>,
     free: Vec<u32>,
     in_drive: usize,
-    /// Requests of which some bytes have not been submitted to the drive.
+    /// Requests that have not been fully submitted to the drive.
     waiting: VecDeque<u32>,
-    /// Completed requests whose clients are not notified yet.
+    /// Completed requests whose clients have not yet been notified.
     pub done: Vec<(Client, Done)>,
-    /// Ranges that became durable since the contents were last updated.
+    /// Ranges that became durable since the last contents update.
     durable: Vec<Durable>,
     durability: Durability,
     pub planned: Planned,
@@ -88,7 +88,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Creates the core. `undo_limit` limits the changes of the contents that are kept for undo.
+    /// Creates the core. `undo_limit` limits the content changes that are stored for undo.
     pub(crate) fn new(
         mut drive: AnyDrive,
         timing: Timing,
@@ -96,7 +96,7 @@ impl Core {
         undo_limit: Bytes,
     ) -> Self {
         let durability = Durability::of(&mut drive, timing, undo_limit);
-        // A restored drive has no record of data that are in flight to flash.
+        // A restored drive has no record of data in flight to flash.
         let quiesces = timing == Timing::Fast || drive.volatile().is_some();
         if quiesces {
             drive.quiesce();
@@ -142,7 +142,7 @@ impl Core {
         self.refuses_trim
     }
 
-    /// Returns `true` if the drive refuses to change its data.
+    /// Returns `true` if the drive rejects changes to its data.
     pub(crate) fn is_read_only(&self) -> bool {
         self.drive.is_read_only()
     }
@@ -151,7 +151,7 @@ impl Core {
         self.requests.len() - self.free.len()
     }
 
-    /// Returns the reason why the drive cannot accept `request`, if any.
+    /// Returns the reason why the drive cannot accept `request`; `None` if it can.
     pub(crate) fn refusal(&self, request: &Request) -> Option<Refusal> {
         let Request { offset, length, .. } = *request;
         if self.stopped {
@@ -186,7 +186,7 @@ impl Core {
         self.drive.idle_until(to);
     }
 
-    /// Lets the drive complete all outstanding commands, regardless of their time.
+    /// Lets the drive complete all outstanding commands, regardless of their completion times.
     pub(crate) fn drain(&mut self) {
         while self.in_drive > 0 {
             let completion = self.drive.step(Nanos::MAX).expect("commands complete");
@@ -197,19 +197,19 @@ impl Core {
         self.settle();
     }
 
-    /// Ends fast-forward, so that the drive can do other work.
+    /// Ends fast-forwarding, so that the drive can do other work.
     pub(crate) fn settle(&mut self) {
         if std::mem::take(&mut self.has_fast_forwarded) {
             self.drive.end_fast_forward();
         }
     }
 
-    /// Updates the time after something else may have advanced the drive.
+    /// Updates the time after other code may have advanced the drive.
     pub(crate) fn catch_up(&mut self) {
         self.at = self.at.max(self.drive.now());
     }
 
-    /// Returns the wall time at which [`Self::advance`] next has work.
+    /// Returns the wall time when [`Self::advance`] next has work.
     pub(crate) fn next_due(&mut self) -> Option<Nanos> {
         let cut = self.planned.time().map(|at| self.clock.wall_time(at));
         cut.into_iter().chain(self.next_event()).min()
@@ -225,12 +225,13 @@ impl Core {
         }
     }
 
-    /// Returns the time from which the drive accepts commands; 0 without timing.
+    /// Returns the time from which the drive accepts commands; 0 if timing is disabled.
     pub(crate) fn ready(&self) -> Nanos {
         if self.timing == Timing::Fast { Nanos::ZERO } else { self.at }
     }
 
-    /// Accepts a request that was not rejected. `failure` is an error that it already has.
+    /// Accepts a request that has not been rejected. `failure` is an error that the request already
+    /// has.
     pub(crate) fn submit(
         &mut self,
         client: &Client,
@@ -240,7 +241,7 @@ impl Core {
     ) {
         debug_assert_eq!(self.refusal(&request), None, "the session has checked it");
         self.keep(client.number, &request, arrived);
-        // The drive counts rejected writes itself; a rejected trim does not reach it.
+        // The drive itself counts rejected writes; a rejected trim does not reach the drive.
         let is_refused_trim =
             failure == Some(Failure::WriteProtected) && request.operation == Operation::Trim;
         if !is_refused_trim && let Some(record) = Record::of(&request) {
@@ -280,7 +281,7 @@ impl Core {
         self.give(self.at);
     }
 
-    /// Counts a completed request. A write counts for the stream to which it is routed now.
+    /// Counts a completed request. A write is counted for the stream that it currently maps to.
     fn count(&mut self, request: &Request, latency: Option<Nanos>) {
         if request.operation == Operation::Write {
             self.by_stream.count(request, self.drive.routed(request.stream));
@@ -296,7 +297,7 @@ impl Core {
         Some(now.since(self.moved_before.as_ref()?))
     }
 
-    /// Adds a request to the trace, if one is recorded.
+    /// Adds a request to the trace, if a trace is recorded.
     pub(crate) fn keep(&mut self, session: u32, request: &Request, arrived: Nanos) {
         if let Some(trace) = &mut self.trace {
             let time = if self.timing == Timing::Fast { arrived } else { self.at };
@@ -324,7 +325,7 @@ impl Core {
                 continue;
             }
             if request.operation == Operation::Write && self.drive.is_read_only() {
-                failure = Some(Failure::WriteProtected); // the drive counts it
+                failure = Some(Failure::WriteProtected); // counted by the drive
             }
             self.has_fast_forwarded = true;
             let Durability::Untimed(untimed) = &mut self.durability else {
@@ -339,7 +340,7 @@ impl Core {
         failure
     }
 
-    /// Submits commands of waiting requests to the drive while it accepts them.
+    /// Submits commands of waiting requests while the drive accepts commands.
     fn give(&mut self, at: Nanos) {
         while self.in_drive < COMMANDS_MAX
             && let Some(&number) = self.waiting.front()

@@ -1,7 +1,7 @@
-//! Buffered input of a connection: bytes that are not parsed yet.
+//! Buffered input of a connection: bytes that are not yet parsed.
 //!
-//! The connection's thread polls for the next request before it sleeps, because waking a thread
-//! takes about as long as a client needs to send its next request after a reply.
+//! The connection's thread polls for the next request before it sleeps. Waking a thread takes about
+//! as long as a client needs to send its next request after a reply.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use crate::served::{DriveDriver, Served};
 use crate::socket::{Socket, is_transient};
 
-/// Buffer size; the data of writes pass through in pieces of up to this size.
+/// Buffer size; write data pass through the buffer in pieces of up to this size.
 const BUFFER_BYTES: usize = 160 << 10;
-/// Duration of a poll for the next request.
+/// Polling time for the next request.
 const POLL: Duration = Duration::from_micros(50);
 /// Maximum number of requests between two polls.
 const SLEEPS_MAX: u32 = 1_023;
@@ -21,15 +21,15 @@ const ATTEND: Duration = Duration::from_millis(1);
 /// not delayed.
 const RECEIVED_MAX: usize = 8 << 10;
 
-/// Adaptive polling for a client's requests, with exponential back-off. While requests are
-/// outstanding, it also runs the drive, so that the drive's own thread need not be woken.
+/// Adaptive polling for client requests, with exponential back-off. While requests are outstanding,
+/// the polling thread also runs the drive, so that the drive's own thread need not be woken.
 pub struct Input {
     buffer: Vec<u8>,
     first: usize,
     end: usize,
-    /// Number of next requests for which the thread does not poll.
+    /// Number of subsequent requests for which the thread does not poll.
     sleeps: u32,
-    /// Value of `sleeps` after the next poll without a request.
+    /// Value of `sleeps` after the next poll that receives no request.
     next_sleeps: u32,
     attendant: Option<DriveDriver>,
 }
@@ -42,12 +42,12 @@ impl Default for Input {
 }
 
 impl Input {
-    /// Returns the received bytes that are not consumed yet.
+    /// Returns the received bytes that have not been consumed.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.first..self.end]
     }
 
-    /// Returns the first `N` bytes, if they have been received.
+    /// Returns the first `N` bytes if they have been received.
     pub fn head<const N: usize>(&self) -> Option<&[u8; N]> {
         self.bytes().first_chunk()
     }
@@ -61,7 +61,7 @@ impl Input {
         }
     }
 
-    /// Receives more bytes after the buffered ones. Returns an error `UnexpectedEof` at the end of
+    /// Receives more bytes after the buffered ones. Returns the error `UnexpectedEof` at the end of
     /// the stream, and `WouldBlock` if no bytes have arrived and `wait` is not set.
     pub fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<()> {
         if self.end == self.buffer.len() {
@@ -79,8 +79,8 @@ impl Input {
         }
     }
 
-    /// Receives bytes that arrive soon; `None` if none arrive. `is_idle` must be `true` if the
-    /// client has no outstanding requests.
+    /// Receives bytes that arrive soon; returns `None` if none arrive. `is_idle` must be `true` if
+    /// the client has no outstanding requests.
     pub fn look(
         &mut self,
         socket: &Socket,
@@ -129,15 +129,15 @@ impl Input {
         None
     }
 
-    /// Starts to run the drive before requests are submitted, so that its own thread is not woken.
-    /// Does nothing if too many bytes must be handled first.
+    /// Starts running the drive before requests are submitted, so that the drive's own thread is
+    /// not woken. This does nothing if too many bytes must be handled first.
     pub fn attend(&mut self, served: &Served) {
         if self.attendant.is_none() && self.bytes().len() <= RECEIVED_MAX {
             self.attendant = served.attend();
         }
     }
 
-    /// Leaves the drive to its own thread.
+    /// Returns the drive to its own thread.
     pub fn leave(&mut self) {
         self.attendant = None;
     }

@@ -1,19 +1,19 @@
-//! The journal of a served drive with a state file: a record of each request that changes it.
+//! Journal of a served drive with a state file: a record of each request that changes the drive.
 //!
-//! A state file is written at the end of a session, so a killed server does not write it. Two files
-//! next to the state file therefore contain everything that the server has acknowledged:
-//! `STATE.data`, a copy of the data (unless the data are in a file already, see
+//! The state file is written at the end of a session, so a killed server does not write it. Two
+//! files next to the state file therefore contain all changes that the server has acknowledged:
+//! `STATE.data`, a copy of the data (unless the data are already in a file; see
 //! [`writecliff_contents::Contents::mirror_to`]), and `STATE.journal`. The next server restores the
-//! state, replays the requests of the journal without timing, and reads the data from the copy.
-//! Records reach the kernel before replies do.
+//! state, replays the journal's requests without timing, and reads the data from the copy. Records
+//! reach the kernel before replies are sent.
 //!
 //! ```text
 //! "WCJRNL2\n"                    8 bytes
 //! records                       length u8, and a `Record` in the format of `postcard`
 //! ```
 //!
-//! The first record is the header. The last record may be incomplete. The end of the session
-//! removes the journal.
+//! The first record is the header. The last record may be incomplete. The journal is removed at the
+//! end of the session.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -31,13 +31,13 @@ use crate::life::Life;
 use crate::request::Request;
 
 const MAGIC: &[u8; 8] = b"WCJRNL2\n";
-/// Maximum length of a record.
+/// Maximum record length in bytes.
 const RECORD_BYTES_MAX: usize = 64;
 const _: () = assert!(RECORD_BYTES_MAX <= u8::MAX as usize, "a record's length fits in a byte");
-/// Interval of wall time between records of the counters that no other record implies.
+/// Wall time between records of the counters that no other record implies.
 const LIFE_INTERVAL: Nanos = Nanos(1_000_000_000);
 
-/// A change of the drive.
+/// A change to the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Record {
     Header(Header),
@@ -57,11 +57,11 @@ pub(crate) enum Record {
     Error(ErrorEntry),
 }
 
-/// The session of a journal.
+/// Session that the journal belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
-    /// Number of power-ups in the state file that the records follow. Each session increments it,
-    /// so it identifies that state file.
+    /// Number of power-ups in the state file that precedes the records. Each session increments
+    /// this number, so it identifies the state file.
     pub power_ups: u64,
     /// `true` if the journal has a copy of the data.
     pub has_data: bool,
@@ -87,7 +87,7 @@ impl Record {
         out.extend_from_slice(fields);
     }
 
-    /// Reads the next record and returns it with its length in the file. Returns an error
+    /// Reads the next record and returns the record with its length in the file. Returns the error
     /// `UnexpectedEof` at the end, and `InvalidData` if the bytes are not a record.
     fn read(input: &mut impl Read) -> io::Result<(Self, u64)> {
         let mut length = [0];
@@ -101,14 +101,14 @@ impl Record {
     }
 }
 
-/// An open journal, locked against other processes.
+/// An open journal that is locked against other processes.
 pub(crate) struct Journal {
     file: File,
     path: PathBuf,
     data: PathBuf,
     records: Vec<u8>,
     has_failed: bool,
-    /// The counters in the file, and the time at which they were written.
+    /// Counters in the file, and the time when they were written.
     life: Life,
     life_at: Nanos,
 }
@@ -121,8 +121,8 @@ fn beside(state: &Path, suffix: &str) -> PathBuf {
 }
 
 impl Journal {
-    /// Opens the journal of a state file; creates an empty journal if none exists. Returns an error
-    /// `ResourceBusy` if another server has it open.
+    /// Opens the journal of a state file; creates an empty journal if none exists. Returns the
+    /// error `ResourceBusy` if another server has the journal open.
     pub(crate) fn open(state: &Path) -> io::Result<Self> {
         let (path, data) = (beside(state, ".journal"), beside(state, ".data"));
         let options = &mut OpenOptions::new();
@@ -131,7 +131,7 @@ impl Journal {
             Err(Errno::WOULDBLOCK) => return Err(io::ErrorKind::ResourceBusy.into()),
             locked => locked?,
         }
-        // A server that stops removes the file, which may be this one.
+        // A server that stops removes its journal, which may be this file.
         let is_there = fs::metadata(&path).is_ok_and(|there| {
             file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
         });
@@ -142,13 +142,13 @@ impl Journal {
         Ok(Self { file, path, data, records, has_failed: false, life, life_at })
     }
 
-    /// Returns the path of the copy of the data.
+    /// Returns the path of the data copy.
     pub(crate) fn data(&self) -> &Path {
         &self.data
     }
 
-    /// Returns the session of the journal; `None` if the journal is new. Call [`Self::replay`] next
-    /// to read the records of the session.
+    /// Returns the journal's session; `None` if the journal is new. Next, call [`Self::replay`] to
+    /// read the session's records.
     pub(crate) fn header(&mut self) -> io::Result<Option<Header>> {
         self.file.rewind()?;
         let mut magic = [0; MAGIC.len()];
@@ -179,8 +179,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Passes all records to `take`; returns an error `InvalidData` if it returns `false`. Drops an
-    /// incomplete last record. New records are appended after the others.
+    /// Passes all records to `take`; returns the error `InvalidData` if `take` returns `false`.
+    /// This drops an incomplete last record. New records are appended after the existing records.
     pub(crate) fn replay(&mut self, mut take: impl FnMut(Record) -> bool) -> io::Result<()> {
         let mut end = self.file.stream_position()?;
         assert!(end >= MAGIC.len() as u64, "the header is read before the records");
@@ -199,13 +199,13 @@ impl Journal {
         Ok(())
     }
 
-    /// Adds a record, which [`Self::write`] writes.
+    /// Adds a record to be written by [`Self::write`].
     pub(crate) fn add(&mut self, record: Record) {
         debug_assert!(!matches!(record, Record::Header(_)), "the header is the first record");
         record.append_to(&mut self.records);
     }
 
-    /// Writes the added records, and periodically the counters `life`. After an error the journal
+    /// Writes the added records and, periodically, the counters `life`. After an error, the journal
     /// is unusable ([`Self::has_failed`]).
     pub(crate) fn write(&mut self, life: Life, wall: Nanos) {
         if life != self.life && wall >= self.life_at + LIFE_INTERVAL {
@@ -218,7 +218,8 @@ impl Journal {
         }
     }
 
-    /// Returns `true` if records could not be written: no further change may be acknowledged.
+    /// Returns `true` if records could not be written, in which case no further change may be
+    /// acknowledged.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
     }

@@ -1,19 +1,19 @@
-//! Serves a simulated drive in real time: programs use a block device with the behaviour and the
+//! Serves a simulated drive in real time: programs use a block device with the behaviour and
 //! latencies of the simulated drive.
 //!
 //! The drive's virtual time follows the wall clock ([`clock`]). Connections submit requests
 //! ([`Session`]) and receive the completions when the simulated drive completes them. A thread that
-//! submits a request also does the drive's pending work; the drive's own thread does it when no
-//! requests are submitted. Without timing ([`Timing::Fast`]), requests complete when they are
-//! submitted.
+//! submits a request also does the drive's pending work. When no requests are submitted, the
+//! drive's own thread does this work. If timing is disabled ([`Timing::Fast`]), requests complete
+//! when they are submitted.
 //!
 //! # When data change
 //!
 //! NVMe does not order commands that are outstanding at the same time. A read must return written
-//! data only if it is submitted after the write has completed (NVM Command Set 1.0, 2.1.4: no
+//! data only if the read is submitted after the write has completed (NVM Command Set 1.0, 2.1.4: no
 //! ordering beyond atomicity). Data are therefore stored when a write is submitted, and read when a
-//! read is answered. The command is outstanding at both times, and no data need to be buffered
-//! while the simulated drive works. The previous data of changes that are not durable yet are kept
+//! read completes. The command is outstanding at both times, and no data need to be buffered while
+//! the simulated drive works. The previous data of changes that are not yet durable are retained
 //! (`writecliff_contents`), so that a power cut can undo the changes.
 //!
 //! | file | content |

@@ -1,4 +1,4 @@
-//! Lifetime counters of SMART that the simulated drive itself does not have.
+//! Lifetime SMART counters that the simulated drive itself does not have.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::Nanos;
@@ -7,21 +7,21 @@ use writecliff_runner::AnyDrive;
 
 use crate::request::Request;
 
-/// Host work since the drive was new, including reads of unmapped blocks.
+/// Host operations since the drive was new, including reads of unmapped blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Life {
     pub(crate) read_commands: u64,
-    /// Completed write requests.
+    /// Number of completed write requests.
     pub write_commands: u64,
     pub(crate) read_bytes: u64,
-    /// Bytes of these requests.
+    /// Bytes written by these requests.
     pub write_bytes: u64,
-    /// The drive's time with requests outstanding.
+    /// Drive time with requests outstanding.
     pub busy: Nanos,
 }
 
 impl Life {
-    /// Returns the counters of a drive that has not been served before, which include its
+    /// Returns the counters of a drive that has not been served before; they include its
     /// preconditioning.
     pub(crate) fn before(drive: &AnyDrive) -> Self {
         let counters = drive.counters();
@@ -32,7 +32,7 @@ impl Life {
         }
     }
 
-    /// Counts a completed request. Data Units Written and Host Write Commands count Write commands,
+    /// Counts a completed request. Data Units Written and Host Write Commands count Write commands
     /// but not Write Zeroes (NVM Command Set, SMART / Health Information).
     pub(crate) fn count(&mut self, request: &Request) {
         match request.operation {

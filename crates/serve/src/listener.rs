@@ -1,4 +1,4 @@
-//! Addresses, accepting connections, and ending them.
+//! Listening addresses, and accepting and ending connections.
 
 use std::fmt;
 use std::fs;
@@ -20,25 +20,25 @@ use crate::outbox::Outbox;
 use crate::served::Served;
 use crate::socket::{Bell, Socket, poll};
 
-/// Maximum number of connections of a listener; further ones are closed at once. Each takes a
-/// thread and two file descriptors.
+/// Maximum number of connections per listener; further connections are closed immediately. Each
+/// connection takes a thread and two file descriptors.
 pub const CONNECTIONS_MAX: usize = 1_024;
 const STACK_BYTES: usize = 256 << 10;
-/// Pause after a failed `accept`, which fails only for lack of resources.
+/// Pause after a failed `accept`, which fails only because of insufficient resources.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Address at which clients connect.
+/// Address that clients connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// Path of a Unix socket.
     Unix(PathBuf),
-    /// Host and port; port 0 stands for any free port.
+    /// Host and port; port 0 selects any free port.
     Tcp(String, u16),
 }
 
-/// A text that is not an address.
+/// Text that is not a valid address.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("'{0}' is not an address such as unix:/run/drive.sock or 127.0.0.1:10809")]
+#[error("'{0}' is not an address; examples: unix:/run/drive.sock, 127.0.0.1:10809")]
 pub struct InvalidAddress(String);
 
 impl FromStr for Address {
@@ -69,7 +69,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Serves one connection; returns when the client has left or violated the protocol.
+/// Serves one connection; returns when the client has disconnected or violated the protocol.
 pub type Connection = Arc<dyn Fn(Arc<Outbox>, Served) + Send + Sync>;
 
 enum Acceptor {
@@ -93,7 +93,7 @@ impl Acceptor {
     }
 }
 
-/// A listener; dropping it ends its connections.
+/// Listener that ends its connections when it is dropped.
 pub struct Listener {
     address: Address,
     bell: Arc<Bell>,
@@ -101,7 +101,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Accepts connections at `address`, each in its own thread.
+    /// Accepts connections at `address` and serves each in a separate thread.
     pub fn new(
         served: &Served,
         address: &Address,
@@ -117,7 +117,7 @@ impl Listener {
         Ok(Self { address, bell, thread: Some(thread) })
     }
 
-    /// Returns the address of the listener, with the actual port.
+    /// Returns the listener's address, with the actual port.
     pub fn address(&self) -> &Address {
         &self.address
     }
@@ -130,7 +130,7 @@ impl Drop for Listener {
             let _ = thread.join(); // the panic hook has already run
         }
         if let Address::Unix(path) = &self.address {
-            let _ = fs::remove_file(path); // it may have been removed already
+            let _ = fs::remove_file(path); // it may already have been removed
         }
     }
 }
@@ -139,7 +139,7 @@ fn bind(address: &Address) -> io::Result<(Acceptor, Address)> {
     match address {
         Address::Unix(path) => {
             let is_socket = fs::symlink_metadata(path).is_ok_and(|of| of.file_type().is_socket());
-            // A socket without a listener was left by a killed server.
+            // A socket without a listener was left behind by a killed server.
             if is_socket && UnixStream::connect(path).is_err() {
                 fs::remove_file(path)?;
             }
@@ -157,7 +157,7 @@ fn bind(address: &Address) -> io::Result<(Acceptor, Address)> {
     }
 }
 
-/// A connection whose thread may still run.
+/// A connection whose thread may still be running.
 struct Running {
     outbox: Arc<Outbox>,
     thread: JoinHandle<()>,
@@ -187,7 +187,7 @@ fn accept_all(acceptor: &Acceptor, bell: &Bell, served: &Served, connection: &Co
     }
 }
 
-/// Ends the connection when its thread ends, even by a panic.
+/// Ends the connection when its thread ends, even because of a panic.
 struct Closing(Arc<Outbox>);
 
 impl Drop for Closing {
@@ -196,7 +196,8 @@ impl Drop for Closing {
     }
 }
 
-/// Starts the thread of a connection. If this fails for lack of memory, the connection is closed.
+/// Starts the thread of a connection. If the thread cannot be started because memory is short, the
+/// connection is closed.
 fn begin(socket: Socket, served: &Served, connection: &Connection) -> Option<Running> {
     let outbox = Arc::new(Outbox::new(served.clone(), socket).ok()?);
     let (replies, served) = (Arc::clone(&outbox), served.clone());
@@ -209,11 +210,11 @@ fn begin(socket: Socket, served: &Served, connection: &Connection) -> Option<Run
     Some(Running { outbox, thread: thread.spawn(run).ok()? })
 }
 
-/// Raises the limit on file descriptors to its hard limit. The default is 1,024, and each
-/// connection needs two.
+/// Raises the limit on file descriptors to the hard limit. The default limit is 1,024, and each
+/// connection needs two descriptors.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
-    // If this fails, the limit does not change.
+    // If this call fails, the limit does not change.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 

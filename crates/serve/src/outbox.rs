@@ -1,9 +1,9 @@
-//! Queued replies to a client, sent without waiting for the client.
+//! Queued replies to a client, which are sent without waiting for the client.
 //!
-//! Any thread may queue replies and send as much as the client accepts at once. The connection's
-//! own thread, which the bell wakes, sends the rest. Data are copied from the contents when the
-//! buffer has room for them, so a client that does not read its replies costs a buffer and a few
-//! words per reply, regardless of the length of its reads.
+//! Any thread may queue replies and send as much as the client immediately accepts. The
+//! connection's own thread, which the bell wakes, sends the remaining replies. Data are copied from
+//! the contents when the buffer has room. A client that does not read its replies therefore costs a
+//! buffer and a few words per reply, regardless of its read sizes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,14 +14,14 @@ use crate::request::Failure;
 use crate::served::{Served, locked};
 use crate::socket::{Bell, Socket};
 
-/// Maximum number of bytes ready to be sent. The largest read that Linux sends by default, 128 KiB,
-/// fits with its header.
+/// Maximum number of bytes that are ready to send. Linux's default maximum read of 128 KiB fits
+/// with its header.
 const BUFFER_BYTES: usize = 160 << 10;
 
-/// Part of a reply that is not copied yet.
+/// Segment of a reply that has not been copied yet.
 enum Part {
     Bytes(Vec<u8>),
-    /// A range of the contents.
+    /// Range of the contents.
     Data {
         offset: u64,
         length: u64,
@@ -32,7 +32,7 @@ enum Part {
 struct Queue {
     parts: VecDeque<Part>,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that are sent.
+    /// Number of buffer bytes that have been sent.
     sent: usize,
     /// `true` if the connection has failed.
     is_broken: bool,
@@ -43,7 +43,7 @@ struct Queue {
 pub enum Sent {
     /// The buffer is empty.
     All,
-    /// The client accepts no more bytes at present.
+    /// The client currently accepts no more bytes.
     Part,
 }
 
@@ -53,7 +53,7 @@ pub struct Outbox {
     socket: Socket,
     bell: Bell,
     queue: Mutex<Queue>,
-    /// Requests in the drive, until their replies or failures are queued.
+    /// Requests in the drive, until their replies or failures have been queued.
     pub(crate) outstanding: AtomicUsize,
     /// `true` if the connection's thread waits for a request to complete.
     pub(crate) wants_bell: AtomicBool,
@@ -71,7 +71,8 @@ impl Outbox {
         })
     }
 
-    /// Returns `true` if no request is in the drive. All replies and failures are then queued.
+    /// Returns `true` if no request is in the drive. All replies and failures have then been
+    /// queued.
     pub(crate) fn is_idle(&self) -> bool {
         self.outstanding.load(Ordering::SeqCst) == 0
     }
@@ -97,14 +98,14 @@ impl Outbox {
         }
     }
 
-    /// Returns `true` if data wait to be sent.
+    /// Returns `true` if data are waiting to be sent.
     pub fn is_waiting(&self) -> bool {
         let queue = self.queue();
         queue.sent < queue.buffer.len() || !queue.parts.is_empty()
     }
 
-    /// Sends one buffer, as far as the client accepts it at once. Rings the bell if bytes are left.
-    /// Any thread may call this.
+    /// Sends one buffer, as far as the client immediately accepts it. Rings the bell if bytes
+    /// remain. Any thread may call this method.
     pub fn send(&self) -> io::Result<Sent> {
         let sent = self.queue().send(self, false);
         if let Ok(Sent::Part) = sent {
@@ -114,7 +115,7 @@ impl Outbox {
     }
 
     /// Sends replies after requests have completed, and wakes the connection's thread if it waits
-    /// for a completion. Any thread may call this.
+    /// for a completion. Any thread may call this method.
     pub(crate) fn deliver(&self) {
         if self.send().is_err() {
             self.socket.shut_down(); // the connection's thread sees the end of the stream

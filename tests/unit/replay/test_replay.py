@@ -268,7 +268,7 @@ def test_without_rules_nothing_is_recommended() -> None:
 def test_the_synthetic_store_is_a_valid_trace() -> None:
     table = synthetic_table(table_bytes=32 << 10, chunk_bytes=16 << 10, logged_bytes=1 << 20)
     assert file_io(table).duration_ns > 0
-    with pytest.raises(ConfigError, match="a table must hold a chunk"):
+    with pytest.raises(ConfigError, match="table must have room for a chunk"):
         synthetic_table(table_bytes=1, chunk_bytes=2)
 
 

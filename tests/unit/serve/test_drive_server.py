@@ -132,7 +132,7 @@ def test_what_cannot_be_served_is_said(drive: str, tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="not simulated"):
         DriveServer("/dev/null", FAST)
     with serving(drive) as server:
-        with pytest.raises(ConfigError, match="is not an address such as unix:"):
+        with pytest.raises(ConfigError, match="is not an address; examples: unix:"):
             server.listen_nbd("nowhere")
         with pytest.raises(EngineError, match="No such file"):
             server.listen_nbd(f"unix:{tmp_path}/none/nbd.sock")

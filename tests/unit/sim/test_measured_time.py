@@ -171,4 +171,4 @@ def test_a_job_that_ends_in_its_ramp_measures_nothing(engine: SimEngine) -> None
     job = Job(read_pct=100.0, rate_iops=1000.0, ios=10, ramp_ns=500 * MS)
     step = engine.run(Workload("w", (job,)))
     assert not step.jobs[0].operations and not step.intervals["ios"].sum()
-    assert any("ended in its ramp" in warning for warning in step.warnings)
+    assert any("ended during its ramp" in warning for warning in step.warnings)

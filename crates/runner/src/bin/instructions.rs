@@ -1,7 +1,7 @@
 //! Small fixed cases whose instructions are counted: `instructions DEVICE.toml CASE`.
 //!
-//! `tools/instruction-counts` runs them under callgrind, which counts only what happens inside
-//! `measured_case`. The preset is reduced to a drive that reaches steady state quickly.
+//! `tools/instruction-counts` runs the cases under callgrind, which counts only the instructions
+//! inside `measured_case`. The preset is reduced to a drive that reaches steady state quickly.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! Intervals and batches of a step on the timed clock.
+//! Intervals and batches of a timed step.
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::Meters;
@@ -10,7 +10,7 @@ use super::Run;
 use super::flushes::Flushes;
 use crate::device::DriveModel;
 
-/// Returns the bytes written to the drive and to its flash since it was new.
+/// Returns the bytes written to the drive and to its flash since the drive was new.
 pub(super) fn written<D: DriveModel>(drive: &D) -> BytesWritten {
     let meters = drive.meters(drive.now());
     let nand = meters.nand_write_bytes.map_or(f64::NAN, |bytes| bytes as f64);
@@ -19,8 +19,8 @@ pub(super) fn written<D: DriveModel>(drive: &D) -> BytesWritten {
 
 const FLUSH: u8 = OPERATIONS as u8;
 
-/// Returns the totals of all operations of all jobs, including the series' open interval, and of
-/// their flushes.
+/// Returns the totals of all operations of all jobs, including the open interval of the series, and
+/// of their flushes.
 pub(super) fn totals<'a>(
     results: &'a [[OperationOutcome; OPERATIONS]],
     series: &'a IntervalSeries,
@@ -59,7 +59,7 @@ impl Run {
     }
 }
 
-/// The drive's meters at the end of the last interval.
+/// Drive meter readings at the end of the last interval.
 pub(super) struct IntervalCounters {
     meters: Meters,
     at_ns: u64,
@@ -74,7 +74,7 @@ impl IntervalCounters {
         Self { meters: drive.meters(Nanos(at_ns)), at_ns }
     }
 
-    /// Returns the activity of the drive from the last call until `at_ns`.
+    /// Returns the drive activity from the last call until `at_ns`.
     pub(super) fn next<D: DriveModel>(&mut self, drive: &D, at_ns: u64) -> WholeDrive {
         let Self { meters: before, at_ns: began } = std::mem::replace(self, Self::at(drive, at_ns));
         debug_assert!(at_ns >= began, "intervals follow each other");

@@ -1,4 +1,4 @@
-//! The end of a step: its results and warnings.
+//! End of a step: its results and warnings.
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::placement::DataPlacementStatus;
@@ -10,11 +10,11 @@ use crate::outcome::{JobOutcome, StepOutcome};
 use crate::overflow;
 use crate::watch::EndedBy;
 
-/// Share of unmapped reads from which a step gets a warning.
+/// Fraction of unmapped reads from which a step gets a warning.
 const UNMAPPED_SHARE_MAX: f64 = 0.01;
 
 impl Run {
-    /// Finishes a step. The error is the length in ns of a step whose series is too long.
+    /// Finishes a step. The error is the length (in ns) of a step whose series is too long.
     pub(super) fn finish<D: DriveModel>(
         mut self,
         drive: &mut D,
@@ -86,8 +86,8 @@ impl Run {
         })
     }
 
-    /// Returns warnings about open loops that ended behind their schedule: their response times
-    /// lack the worst cases.
+    /// Returns warnings about open loops that ended behind their schedule, because their response
+    /// times do not include the worst cases.
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for (index, job) in self.jobs.iter().enumerate() {
@@ -111,8 +111,8 @@ impl Run {
     }
 }
 
-/// Returns a warning about reads of unmapped addresses, which need no flash and do not represent
-/// the drive.
+/// Returns a warning about reads of unmapped addresses, which do not access flash and are not
+/// representative of the drive.
 fn unmapped_reads(before: &Counters, after: &Counters) -> Option<String> {
     let read = after.host_read_bytes() - before.host_read_bytes();
     let unmapped = after.unmapped_read_bytes() - before.unmapped_read_bytes();

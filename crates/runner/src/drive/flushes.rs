@@ -1,8 +1,8 @@
-//! Flushes of the host: their latencies by job, and writes that include one.
+//! Host flushes: their latencies by job, and writes that include a flush.
 //!
-//! A flush that a job sends after some of its writes has a separate latency, as in the section
-//! `sync` of fio's results. A write with `O_DSYNC` completes with the flush that follows it, so its
-//! latency includes that flush.
+//! A flush that a job sends after some of its writes has a separate latency, as in section `sync`
+//! of fio's results. A write with `O_DSYNC` completes with the flush that follows it, so the write
+//! latency includes this flush.
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::{Command, Operation, TimeByCause};
@@ -15,13 +15,13 @@ use crate::device::DriveModel;
 /// Role of an outstanding command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// An I/O, which counts when the command completes.
+    /// An I/O, which is counted when the command completes.
     Io,
-    /// A write whose flush follows when the command completes.
+    /// A write that is followed by a flush when the command completes.
     BeforeFlush,
     /// A flush sent by the job.
     Flush,
-    /// A command issued in the job's ramp, which does not count.
+    /// A command issued during the job's ramp, which is not counted.
     Ramp,
 }
 
@@ -55,12 +55,12 @@ impl Flushes {
         self.of_jobs[job].outcome = OperationOutcome::default();
     }
 
-    /// Returns the outcome of each job so far.
+    /// Returns the flush results of each job so far.
     pub(super) fn outcomes(&self) -> impl Iterator<Item = &OperationOutcome> + Clone {
         self.of_jobs.iter().map(|of_job| &of_job.outcome)
     }
 
-    /// Returns the outcome of each job, `None` for a job without flushes.
+    /// Returns the flush results of each job; `None` for a job without flushes.
     pub(super) fn into_outcomes(self) -> impl Iterator<Item = Option<OperationOutcome>> {
         let outcomes = self.of_jobs.into_iter().map(|of_job| of_job.outcome);
         outcomes.map(|outcome| (outcome.ios > 0).then_some(outcome))
@@ -78,8 +78,8 @@ impl Flushes {
 }
 
 impl Run {
-    /// Counts a completed flush. Sends the flush of a completed write, and returns `true`: the
-    /// write is still outstanding, with the same tag.
+    /// Counts a completed flush. Sends the flush of a completed write and returns `true`: the write
+    /// remains outstanding with the same tag.
     #[cold]
     pub(super) fn ends_stage<D: DriveModel>(&mut self, drive: &mut D, tag: u32, now: u64) -> bool {
         let io = self.outstanding.get(tag);

@@ -1,4 +1,4 @@
-//! Threads that wait for the schedule of a rate or for think time, not only for completions.
+//! Threads that wait for a rate schedule or think time, not only for completions.
 
 use writecliff_host_interface::Operation;
 
@@ -6,8 +6,8 @@ use super::Run;
 use crate::device::DriveModel;
 
 impl Run {
-    /// Starts the pause of a thread once it has no outstanding I/Os. The pause after the last I/O
-    /// of a job belongs to the job, as in fio.
+    /// Starts a thread's pause once the thread has no outstanding I/Os. As in fio, the pause after
+    /// the last I/O of a job belongs to the job.
     pub(super) fn pause(&mut self, index: usize, now: u64) {
         let thread = &mut self.threads[index];
         let Some(pause) = thread.pause.filter(|_| thread.outstanding == 0) else { return };
@@ -40,7 +40,7 @@ impl Run {
                 next
             } else {
                 let request = thread.next_request(drive, now - self.start_ns);
-                // A flush belongs to the write before it, because the rate counts I/Os.
+                // A flush belongs to the preceding write because the rate counts I/Os.
                 let due = if request.op == Operation::Flush {
                     now - self.start_ns
                 } else {

@@ -1,9 +1,9 @@
-//! Ramps: the first part of a job, which is not measured.
+//! Ramps: the initial phase of a job, which is not measured.
 //!
-//! A ramp ends, like in fio, with the first I/O of the job that completes after the ramp time. That
-//! I/O and all I/Os outstanding at that time belong to the ramp. Addresses continue, and the volume
-//! of the job counts from the start of the ramp; its duration, its number of I/Os and the schedule
-//! of its rate restart.
+//! As in fio, a ramp ends with the first I/O of the job that completes after the ramp time. That
+//! I/O and all I/Os outstanding at that time belong to the ramp. Addresses continue, and the job's
+//! volume is counted from the start of the ramp. The job's duration, I/O count and rate schedule
+//! restart.
 
 use std::cmp::Reverse;
 
@@ -32,15 +32,16 @@ impl Run {
         self.restart_schedules(index, now);
     }
 
-    /// Discards the results of jobs that ended in their ramps. Returns a warning for each.
+    /// Discards the results of jobs that ended during their ramps. Returns a warning for each job.
     pub(super) fn discard_unfinished_ramps<D: DriveModel>(&mut self, drive: &D) -> Vec<String> {
         let mut warnings = Vec::new();
         for index in 0..self.jobs.len() {
             if self.jobs[index].ramp_end_ns.is_some() {
                 self.discard_ramp(drive, index, self.jobs[index].last_completion_ns);
                 let name = &self.jobs[index].name;
-                warnings
-                    .push(format!("job '{name}' ended in its ramp: none of its I/Os are measured"));
+                warnings.push(format!(
+                    "job '{name}' ended during its ramp: none of its I/Os were measured"
+                ));
             }
         }
         warnings
@@ -55,7 +56,7 @@ impl Run {
         job.began_ns = now;
     }
 
-    /// Restarts the schedules of a job, and wakes threads that slept until their next arrival.
+    /// Restarts a job's schedules, and wakes threads that slept until their next arrival.
     fn restart_schedules(&mut self, index: usize, now: u64) {
         for (number, thread) in self.threads.iter_mut().enumerate() {
             if thread.job != index {

@@ -1,12 +1,12 @@
-//! Losses of drives that collect garbage, on which relocated data also fill the buffer.
+//! Tests the losses of drives that collect garbage, where relocated data also occupy the buffer.
 
 use super::*;
 use writecliff_ssd::device_file;
 
 const DRIVE: &str = include_str!("collecting.toml");
-/// Slots of a buffer of 2 MiB.
+/// Slots in a buffer of 2 MiB.
 const BUFFER_SLOTS: u64 = 512;
-/// Number of writes: more than the drive holds, so that garbage is collected.
+/// Number of writes, which exceeds the drive's slots so that garbage is collected.
 const WRITES: u64 = 12_000;
 
 fn cuts(changes: &[(&str, &str)]) -> Vec<Loss> {
@@ -36,8 +36,8 @@ fn what_was_confirmed_without_a_cache_or_with_capacitors_is_kept() {
     }
 }
 
-/// The dies program 4 program units in each tPROG. Power cuts must not let the drive accept writes
-/// faster than that, except for writes that fit into the buffer.
+/// The dies program 4 program units in each tPROG period. Power cuts must not let the drive accept
+/// writes faster than the dies program, except for writes that fit into the buffer.
 #[test]
 fn cuts_do_not_make_the_drive_faster_than_its_flash() {
     let (slots_per_round, round) = (4 * 24, 1_500_000);

@@ -4,7 +4,7 @@ use writecliff_filesystem::BlockTrace;
 use writecliff_filesystem::assign::Piece;
 
 /// Number of lifetime buckets. Bucket n counts lifetimes of at least 2^(n-1) and below 2^n written
-/// blocks; the last bucket counts data alive at the end of the trace.
+/// blocks; the last bucket counts data that are live at the end of the trace.
 pub const BUCKETS: usize = 34;
 const ALIVE: usize = BUCKETS - 1;
 const NEVER: u32 = u32::MAX;
@@ -16,7 +16,8 @@ struct LastWrite {
     origin: u16,
 }
 
-/// Counts blocks by origin, stream and lifetime. Its clock is the number of blocks written.
+/// Counts blocks by origin, stream and lifetime. The clock of the ledger is the number of blocks
+/// written.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     pub(super) clock: u32,
@@ -72,7 +73,7 @@ impl Ledger {
     pub(super) fn announce(&self, block: u32) {
         #[cfg(target_arch = "x86_64")]
         if let Some(entry) = self.written.get(block as usize) {
-            // SAFETY: the address is that of a reference, and a prefetch has no architectural
+            // SAFETY: the address is derived from a reference, and a prefetch has no architectural
             // effect.
             unsafe {
                 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -95,7 +96,7 @@ impl Ledger {
         self.written.iter().enumerate().filter_map(alive)
     }
 
-    /// Counts the blocks that are alive and clears the entries.
+    /// Counts the live blocks and clears the entries.
     pub(super) fn finished(mut self) -> Self {
         for index in 0..self.written.len() {
             self.count(index, |_| ALIVE);

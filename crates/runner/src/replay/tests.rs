@@ -1,4 +1,4 @@
-//! Replays with predictable results on a small drive.
+//! Tests replays with predictable results on a small drive.
 
 use writecliff_base::Prng;
 use writecliff_filesystem::{
@@ -11,7 +11,7 @@ use crate::outcome::Unobserved;
 
 const DRIVE: &str = include_str!("test_drive.toml");
 
-/// Returns a drive with an over-provisioning of 15 %.
+/// Returns a drive with 15 % over-provisioning.
 fn config(user_bytes: u64) -> DeviceConfig {
     let units = user_bytes * 115 / 100 / (96 << 10);
     let text = DRIVE.replace("USER", &user_bytes.to_string()).replace("UNITS", &units.to_string());
@@ -37,7 +37,7 @@ fn replayed(
     run(&make, trace, &deaths(trace), &options, &mut Unobserved).unwrap()
 }
 
-/// Returns logs that are written in turn, each in its own stream, and deleted as a whole.
+/// Returns logs that are written in turn, each in a separate stream, and deleted as a whole.
 fn logs() -> Events {
     let mut events = Events::default();
     let mut file = 4;
@@ -46,7 +46,7 @@ fn logs() -> Events {
         let (length, folder, time_ms) = (65_536, 0, 0);
         events.add(TraceEvent { op, file, offset, length, stream, origin, folder, time_ms });
     };
-    // Log n is 2^n MiB long; its predecessor is deleted when it is full.
+    // Log n is 2^n MiB long; its predecessor is deleted when the log is full.
     let mut current = [0, 1, 2, 3];
     for step in 0..1024_u64 {
         for log in 0..4_u16 {
@@ -147,14 +147,14 @@ fn reads_keep_their_proportion_to_writes() {
         let done = replayed(&config, &trace, Scheme::Rules, 4, Some(timed(proportion)));
         let written = done.timed_written_bytes as f64 / 4096.0;
         let wanted = proportion * written;
-        // Reads that were due with the last writes may not have started.
+        // Reads that came due with the last writes may not have started.
         assert!((wanted - done.reads.count() as f64).abs() <= 8.0 * proportion + 1.0);
         speeds.push(written / done.timed_ns as f64);
     }
     assert!(speeds.is_sorted_by(|a, b| a >= b) && speeds[3] < 0.8 * speeds[0], "{speeds:?}");
 }
 
-/// Records the progress reports of the fast-forwarded and the timed part.
+/// Records the progress reports of the fast-forwarded and the timed phase.
 #[derive(Default)]
 struct Shares(Vec<f64>, Vec<f64>);
 
@@ -196,7 +196,7 @@ fn passes_of_an_oracle_are_shares_of_one_whole() {
     assert!(seen.0.len() > 8 && seen.0[seen.0.len() - 1] > 0.9, "{:?}", seen.0);
 }
 
-/// Returns a file that exists before the trace, overwritten in 4 KiB pieces.
+/// Returns a file that exists before the trace and is overwritten in 4 KiB pieces.
 fn overwrites(blocks: impl Iterator<Item = u64>) -> Events {
     let mut events = Events::default();
     for block in blocks {
@@ -214,7 +214,7 @@ fn waf_of(events: &Events) -> f64 {
     replayed(&config, &trace, Scheme::None, 1, None).write_amplification().unwrap()
 }
 
-/// A short trace of uniform writes gives the write amplification of a long one.
+/// Tests that a short trace of uniform writes gives the same write amplification as a long trace.
 #[test]
 fn short_traces_of_random_writes_amplify_like_long_ones() {
     let uniform = |writes: u64| {
@@ -226,7 +226,8 @@ fn short_traces_of_random_writes_amplify_like_long_ones() {
     assert!((short / long - 1.0).abs() < 0.1, "{short} against {long}");
 }
 
-/// The replay preserves orders in the trace: a single run, and a random order that repeats.
+/// Tests that the replay preserves orders in the trace: a single run, and a random order that
+/// repeats.
 #[test]
 fn sequential_and_recurring_orders_amplify_nothing() {
     assert!(waf_of(&overwrites((0..30_000).map(|n| n % 20_000))) < 1.01);

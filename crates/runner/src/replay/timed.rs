@@ -1,8 +1,8 @@
-//! Replays the end of a trace on the timed clock: writes as fast as the drive accepts them, with
+//! Replays the last portion of a trace with timing: writes as fast as the drive accepts them, with
 //! concurrent reads of live data.
 //!
-//! A TRIM waits until all previous writes are complete, as in file systems, which discard blocks
-//! only after they are freed durably.
+//! A TRIM waits until all previous writes have completed, as in file systems, which discard blocks
+//! only after their deallocation is durable.
 
 use writecliff_base::{Nanos, Prng, SLOT_BYTES};
 use writecliff_filesystem::{BlockOp, BlockRequest, BlockTrace};
@@ -16,24 +16,24 @@ use crate::outcome::Observer;
 const READERS_LABEL: u64 = 0x7265_6164;
 const NONE: u32 = u32::MAX;
 
-/// Options of the timed part.
+/// Options of the timed phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timed {
-    /// Outstanding writes of the host.
+    /// Number of outstanding host writes.
     pub queue_depth: u32,
-    /// Outstanding random 4 KiB reads of live data.
+    /// Number of outstanding random 4 KiB reads of live data.
     pub readers: u32,
-    /// Reads per written block, for a program with a fixed ratio of reads to writes, whose writes
-    /// wait until due reads have started. `None` if readers never pause.
+    /// Reads per written block, for a program with a fixed ratio of reads to writes, where writes
+    /// wait until due reads have started. The ratio is `None` if readers never pause.
     pub reads_per_block: Option<f64>,
-    /// Maximum blocks per write command.
+    /// Maximum number of blocks per write command.
     pub command_blocks: u32,
-    /// Blocks written in the timed part, at most half of the trace.
+    /// Number of blocks written in the timed phase, at most half of the trace.
     pub written_blocks: u64,
 }
 
 impl Timed {
-    /// Returns the index of the first request of the timed part.
+    /// Returns the index of the first request in the timed phase.
     pub(super) fn begin(&self, trace: &BlockTrace) -> usize {
         let mut left = self.written_blocks.min(trace.written_blocks / 2);
         for (index, request) in trace.requests.iter().enumerate().rev() {
@@ -48,7 +48,7 @@ impl Timed {
     }
 }
 
-/// Blocks that hold data, from which reads are drawn.
+/// Blocks that hold data, from which read addresses are selected.
 struct LiveSet {
     list: Vec<u32>,
     position: Vec<u32>,
@@ -77,7 +77,7 @@ impl LiveSet {
 
 struct Host<'a> {
     ssd: &'a mut Ssd,
-    /// Outstanding commands, each with its time of issue.
+    /// Outstanding commands, each with its issue time.
     outstanding: CommandTable<(Command, Nanos), u32>,
     live: LiveSet,
     random: Prng,
@@ -89,7 +89,7 @@ struct Host<'a> {
     due: f64,
 }
 
-/// Runs the timed part; returns `true` if the observer stopped it. `latencies` receives the
+/// Runs the timed phase; returns `true` if the observer stopped it. `latencies` receives the
 /// latencies of reads and writes.
 pub(super) fn run(
     ssd: &mut Ssd,
@@ -167,13 +167,13 @@ impl Host<'_> {
         self.ssd.submit(now, Command { tag, ..command });
     }
 
-    /// Returns `true` if reads are due that have not started, like in a program whose threads all
-    /// wait for a read.
+    /// Returns `true` if due reads have not started, as in a program whose threads all wait for a
+    /// read.
     fn lags(&self) -> bool {
         self.due.is_finite() && self.due >= 1.0 && self.reads > 0
     }
 
-    /// Keeps up to `readers` reads outstanding, as far as reads are due.
+    /// Keeps up to `readers` reads outstanding while reads are due.
     fn read(&mut self) {
         while self.reads < self.readers && self.due >= 1.0 && !self.live.list.is_empty() {
             self.due -= 1.0;

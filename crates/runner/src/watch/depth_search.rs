@@ -1,10 +1,10 @@
-//! Search for the largest queue depth that meets a latency target, as in fio: the depth doubles
-//! from 1 while the target is met, and is then bisected between the largest depth that met it and
-//! the smallest that did not.
+//! Search for the largest queue depth that meets a latency target, as in fio. The depth doubles
+//! from 1 while the target is met, and is then bisected between the largest depth that met the
+//! target and the smallest depth that did not.
 //!
-//! A window counts I/Os by the buckets of the latency histogram, so latencies within 1.6 % above
-//! the target may count as met. After a change of depth, one interval is skipped, in which I/Os of
-//! the previous depth complete. The final depth is measured again for one more window.
+//! A window counts I/Os by latency histogram bucket, so latencies up to 1.6 % above the target may
+//! count as within the target. After a change of depth, one interval is skipped while I/Os of the
+//! previous depth complete. The final depth is measured again for one more window.
 
 use writecliff_measure::{OPERATIONS, OperationOutcome};
 use writecliff_workload::LatencyTarget;
@@ -14,15 +14,15 @@ use super::{EndedBy, Verdict};
 pub(super) struct DepthSearch {
     target: LatencyTarget,
     pub(super) depth: u32,
-    /// The largest depth that met the target, and the smallest that did not.
+    /// Largest depth that met the target, and smallest depth that did not.
     low: u32,
     high: Option<u32>,
     most: u32,
     /// `true` if the depth is determined and is being measured once more.
     is_last: bool,
-    /// Time of the window so far; `None` while I/Os of the previous depth complete.
+    /// Duration of the window so far; `None` while I/Os of the previous depth complete.
     window_ns: Option<u64>,
-    /// I/Os, and I/Os within the target, at the start of the window.
+    /// Number of I/Os, and of I/Os within the target, at the start of the window.
     before: (u64, u64),
 }
 
@@ -55,7 +55,7 @@ impl DepthSearch {
         if is_met { self.met() } else { self.missed() }
     }
 
-    /// Returns the number of all I/Os of the job, and of I/Os within the target.
+    /// Returns the numbers of all I/Os of the job and of I/Os within the target.
     fn counts(&self, results: &[OperationOutcome; OPERATIONS]) -> (u64, u64) {
         let buckets = || results.iter().flat_map(|result| result.service.buckets());
         let within = buckets().filter(|(lower, _, _)| *lower <= self.target.latency_ns);
@@ -104,7 +104,7 @@ mod tests {
 
     const INTERVAL: u64 = 1_000_000;
 
-    /// Returns the sequence of verdicts on a drive whose I/Os take 10 us times the depth.
+    /// Returns the sequence of verdicts for a drive whose I/O latency is 10 us times the depth.
     fn search(latency_ns: u64, most: u32, keeps_running: bool, intervals: usize) -> Vec<Verdict> {
         let target =
             LatencyTarget { latency_ns, percentile: 99.0, window_ns: 3 * INTERVAL, keeps_running };

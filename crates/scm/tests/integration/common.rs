@@ -1,4 +1,4 @@
-//! A drive with round-number timings, and helpers to load it.
+//! A drive with round timing values, and helper functions that run commands on it.
 
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_host_interface::Content;
@@ -50,7 +50,7 @@ pub(crate) fn command(operation: Operation, offset: u64, length: u32, tag: u32) 
     Command { operation, offset, length, content, stream, queue: 0, tag }
 }
 
-/// Runs one command on an idle drive; returns its service time.
+/// Runs one command on an idle drive and returns its service time.
 pub(crate) fn alone(scm: &mut Scm, operation: Operation, offset: u64, length: u32) -> Nanos {
     let begin = scm.now();
     scm.submit(begin, command(operation, offset, length, 0));
@@ -59,7 +59,7 @@ pub(crate) fn alone(scm: &mut Scm, operation: Operation, offset: u64, length: u3
     done.at - begin
 }
 
-/// Runs `count` commands with `depth` outstanding; returns their completions in order.
+/// Runs `count` commands at queue depth `depth` and returns their completions in order.
 pub(crate) fn keep(
     scm: &mut Scm,
     depth: usize,
@@ -79,7 +79,8 @@ pub(crate) fn keep(
     completions
 }
 
-/// Random blocks of `size` over the whole drive, of which `read_pct` % are read.
+/// Returns random blocks of size `size` over the whole drive; `read_pct` % of the commands are
+/// reads.
 pub(crate) fn random(
     seed: u64,
     read_pct: f64,
@@ -93,7 +94,7 @@ pub(crate) fn random(
     }
 }
 
-/// Consecutive blocks of `size`.
+/// Returns consecutive blocks of size `size`.
 pub(crate) fn sequential(
     operation: Operation,
     size: u32,

@@ -1,10 +1,11 @@
-//! Tests which device files of storage-class memory are rejected, and with which messages.
+//! Tests which device files of drives with storage-class memory are rejected, and the error
+//! messages.
 
 use crate::common::SCM;
 use writecliff_base::located::LocatedToml;
 use writecliff_scm::device_file;
 
-/// Returns the message and hint for the device file with one change.
+/// Returns the message and hint for the device file with one change applied.
 fn refused(from: &str, to: &str) -> String {
     assert!(SCM.contains(from), "{from}");
     let error = device_file::read(&SCM.replace(from, to), "scm.toml").unwrap_err();
@@ -15,7 +16,7 @@ fn refused(from: &str, to: &str) -> String {
 fn unknown_keys_are_rejected_with_line_and_suggestion() {
     let error = refused("banks = 8", "banks = 8\nraed_time = \"1 us\"");
     assert!(error.starts_with("scm.toml:8: unknown key 'raed_time' in media"), "{error}");
-    // Sections of other kinds of drives.
+    // These sections belong to other drive types.
     for (table, key) in [
         ("[media]", "[flash]\nchannels = 8\n[media]"),
         ("[media]", "[ftl]\ngc = \"greedy\"\n[media]"),

@@ -1,4 +1,4 @@
-//! Untrusted device files: they are read or rejected.
+//! Tests untrusted device files, which must be read or rejected without a panic.
 
 use proptest::prelude::*;
 use writecliff_scm::{Scm, device_file};

@@ -1,7 +1,8 @@
-//! Tests of a drive of storage-class memory through its host interface: timing, states and device
+//! Tests a drive with storage-class memory through its host interface: timing, states and device
 //! files.
 //!
-//! All tests are one program, because each further program would link the whole simulator again.
+//! All tests are in one program because each additional program would link the whole simulator
+//! again.
 
 mod common;
 mod device_files;

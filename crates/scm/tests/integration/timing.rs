@@ -1,5 +1,5 @@
 //! Compares latencies and rates with theory: the latency of single commands, the bottleneck of each
-//! load, and independence from earlier writes.
+//! workload, and independence from earlier writes.
 
 use crate::common::{CAPACITY, alone, command, keep, random, rate, scm, sequential};
 use writecliff_base::Nanos;
@@ -12,13 +12,14 @@ const BLOCK: u64 = 500;
 #[test]
 fn commands_alone_take_the_sum_of_their_parts() {
     let mut scm = scm(&[]);
-    // Latency, controller, 8 consecutive accesses to a bank, data and completion.
+    // The service time consists of latency, controller, 8 consecutive accesses to a bank, data and
+    // completion.
     let issue = 100 + 50;
     assert_eq!(alone(&mut scm, Read, 0, 4096), Nanos(2000 + issue + 8 * 400 + BLOCK + 100));
-    // Command and data, latency, controller, accesses, completion.
+    // The service time consists of command and data, latency, controller, accesses and completion.
     let write = 2000 + BLOCK + 100 + issue + 8 * 600 + 100;
     assert_eq!(alone(&mut scm, Write, 4096, 4096), Nanos(write));
-    // 512 bytes take one access and 63 ns of the link.
+    // 512 bytes take one access and 63 ns on the link.
     assert_eq!(alone(&mut scm, Read, 512, 512), Nanos(2000 + issue + 400 + 63 + 100));
     for operation in [Trim, Flush] {
         assert_eq!(alone(&mut scm, operation, 0, 4096), Nanos(2000 + 100 + 100 + 100));
@@ -28,12 +29,12 @@ fn commands_alone_take_the_sum_of_their_parts() {
 #[test]
 fn parts_in_several_banks_are_served_at_once() {
     let mut scm = scm(&[]);
-    // The accesses to the last of 8 banks are issued after 56 others.
+    // The accesses to the last of 8 banks are issued after 56 other accesses.
     let last = 100 + 57 * 50 + 8 * 400;
     let expected = 2000 + last + BLOCK + 100;
     let latency = alone(&mut scm, Read, 0, 32_768);
     assert_eq!(latency, Nanos(expected.max(2000 + 100 + 50 + 8 * 400 + 8 * BLOCK + 100)));
-    // Half of the data is in one bank, half in the next.
+    // Half of the data are in one bank and half in the next.
     let halves = 2000 + (100 + 5 * 50 + 4 * 400) + BLOCK + 100;
     assert_eq!(alone(&mut scm, Read, 2048, 4096), Nanos(halves));
 }
@@ -48,16 +49,16 @@ fn the_slowest_part_limits_the_rate() {
     let near = |rate: f64, expected: f64| {
         assert!((rate / expected - 1.0).abs() < 0.03, "{rate} instead of {expected}");
     };
-    // The controller is the bottleneck: a command and its accesses.
+    // The controller is the bottleneck: it takes the time of a command and its accesses.
     let link = [("8192 MB/s", "65536 MB/s"), ("command = \"100 ns\"", "command = \"10 ns\"")];
     near(many(&link, Read, 512), 1e9 / 150.0);
     near(many(&link, Read, 4096), 1e9 / 500.0);
-    // The banks are the bottleneck: 8 banks write 512 bytes in 600 ns each, or 2 banks read them in
-    // 400 ns.
+    // The banks are the bottleneck: 8 banks write 512 bytes in 600 ns each, or 2 banks read 512
+    // bytes in 400 ns each.
     near(many(&link, Write, 4096), 8e9 / (8.0 * 600.0));
     let few = [link[0], link[1], ("banks = 8", "banks = 2")];
     near(many(&few, Read, 4096), 2e9 / (8.0 * 400.0));
-    // The link is the bottleneck: 4 KiB and the command.
+    // The link is the bottleneck: it transfers 4 KiB and the command.
     let slow = [("8192 MB/s", "1024 MB/s")];
     near(many(&slow, Read, 4096), 1e9 / 4100.0);
     near(many(&slow, Write, 4096), 1e9 / 4100.0);
@@ -78,13 +79,13 @@ fn the_past_changes_nothing() {
         done.iter().map(|completion| (completion.at - begin, completion.tag)).collect::<Vec<_>>()
     };
     let new = run(&[]);
-    // Write twice the capacity at random, and the same amount in small parts.
+    // Write twice the capacity at random, then the same volume in small pieces.
     let written = (2 * CAPACITY / 65_536) as usize;
     assert_eq!(run(&[(0.0, 65_536, written), (0.0, 512, 100_000)]), new);
     assert_eq!(run(&[(50.0, 4096, 100_000)]), new);
 }
 
-/// Returns the longest read of a mix with two commands outstanding.
+/// Returns the longest read latency of a mix with two outstanding commands.
 fn longest_read(read_pct: f64) -> Nanos {
     const COUNT: u32 = 20_000;
     let mut scm = scm(&[]);
@@ -109,7 +110,7 @@ fn longest_read(read_pct: f64) -> Nanos {
 #[test]
 fn a_read_of_a_mix_waits_for_no_more_than_the_accesses_before_it() {
     let alone = Nanos(2000 + 150 + 8 * 400 + BLOCK + 100);
-    let beside = Nanos(500 + BLOCK + 100); // the controller and the link
+    let beside = Nanos(500 + BLOCK + 100); // time of the controller and the link
     assert!(longest_read(100.0) <= alone + Nanos(8 * 400) + beside);
     let mixed = longest_read(50.0);
     assert!(mixed > alone + Nanos(4 * 600), "no read waited: {mixed}");
@@ -123,7 +124,8 @@ fn accesses_of_one_place_are_served_in_order() {
         let operation = if tag % 3 == 0 { Read } else { Write };
         scm.submit(scm.now(), command(operation, 8192, 4096, tag));
     }
-    // Reads need not wait for data, so they precede the writes; each kind completes in order.
+    // Reads need not wait for data, so they precede the writes; reads and writes each complete in
+    // order.
     let mut last = [None, None];
     for _ in 0..50 {
         let done = scm.step(Nanos::MAX).unwrap();
@@ -132,7 +134,8 @@ fn accesses_of_one_place_are_served_in_order() {
         if let Some((_, at)) = *of
             && done.operation == Write
         {
-            // All commands access one bank, so each waits for the accesses of the previous one.
+            // All commands access one bank, so each command waits for the accesses of the previous
+            // command.
             assert!(done.at >= at + Nanos(8 * 600), "{} after {at}", done.at);
         }
         *of = Some((done.tag, done.at));
@@ -151,7 +154,8 @@ fn a_part_of_a_unit_is_read_before_it_is_written() {
     let after = scm.counters();
     assert_eq!(after.host.write_bytes, 4608);
     assert_eq!((after.media.write_bytes, after.media.read_bytes), (8192, 4096));
-    // From the middle of a unit, over a whole unit, to the middle of a third.
+    // The range starts in the middle of a unit, covers a whole unit, and ends in the middle of a
+    // third unit.
     alone(&mut scm, Write, 2048, 8192);
     let last = scm.counters().media;
     assert_eq!((last.partial_units, last.write_bytes), (3, 8192 + 3 * 4096));

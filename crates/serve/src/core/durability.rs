@@ -19,8 +19,8 @@ impl Core {
         }
     }
 
-    /// Writes the journal before the completion of any recorded change is reported. If the write
-    /// fails, all changes completed since the last write fail, too.
+    /// Writes the journal before the completion of any recorded change is reported. If writing the
+    /// journal fails, all changes completed since the last successful write also fail.
     pub(crate) fn write_journal(&mut self, wall: Nanos) {
         let Some(journal) = &mut self.journal else { return };
         journal.write(self.life, wall);
@@ -47,7 +47,7 @@ impl Core {
         self.durable.drain(..)
     }
 
-    /// Flushes after the drive has completed its requests, as for a shutdown by the host.
+    /// Flushes the drive after it has completed its requests, as for a host shutdown.
     pub(crate) fn flush_all(&mut self) {
         self.drain();
         let flush = Request::new(Tag::NONE, Operation::Flush, 0, 0);
@@ -60,15 +60,15 @@ impl Core {
         self.note_durable(&flush, self.next_change());
     }
 
-    /// Records that all changes of the contents so far are durable.
+    /// Records that all content changes so far are durable.
     pub(crate) fn durable_all(&mut self, contents: &mut Contents) {
         self.take_durable();
         contents.durable_until(u64::MAX);
     }
 
-    /// Cuts the power: drops outstanding requests without replies, and changes that are not
-    /// durable. Then the drive powers up and rebuilds its mapping. A drive without a model of power
-    /// cuts completes its commands and is ready at once.
+    /// Cuts the power, which drops outstanding requests without replies, and changes that are not
+    /// durable. The drive then powers up and rebuilds its mapping. A drive without a power cut
+    /// model completes its commands and is immediately ready.
     pub(crate) fn power_cut(
         &mut self,
         contents: &mut Contents,

@@ -1,4 +1,4 @@
-//! The handshake: the client sends options until it enters the transmission phase or disconnects.
+//! Handshake, where the client sends options until it enters the transmission phase or disconnects.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -16,20 +16,20 @@ use crate::served::Served;
 
 /// Time limit for the handshake, which normally takes milliseconds.
 const TIME_MAX: Duration = Duration::from_secs(30);
-/// Maximum data length of an option; the name of an export has at most 4,096 bytes.
+/// Maximum data length of an option; an export name has at most 4,096 bytes.
 const OPTION_BYTES_MAX: u32 = 8 << 10;
-/// Preferred block size: smaller writes make the simulated drives merge a mapping unit.
+/// Preferred block size; smaller writes make the simulated drive merge a mapping unit.
 const PREFERRED_BYTES: u32 = SLOT_BYTES as u32;
 const OPTION_HEADER_BYTES: usize = 16;
 
-/// Prefix of the exports of streams: writes through the export `stream-3` belong to stream 3.
+/// Prefix of stream exports: writes through the export `stream-3` belong to stream 3.
 const STREAM_PREFIX: &str = "stream-";
 
-/// Options negotiated by client and server.
+/// Options negotiated between client and server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Agreed {
     pub structured_replies: bool,
-    /// Stream of all writes.
+    /// Stream that receives all writes.
     pub stream: StreamId,
 }
 
@@ -71,7 +71,8 @@ fn invalid() -> io::Error {
     io::Error::from(io::ErrorKind::InvalidData)
 }
 
-/// Parses the length and name of an export at the start of `data`; returns the name and the rest.
+/// Parses the length and name of an export at the start of `data`; returns the name and the
+/// remaining data.
 fn name_of(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = data.split_first_chunk::<4>()?;
     rest.split_at_checked(u32::from_be_bytes(*length) as usize)
@@ -94,7 +95,7 @@ impl Handshake<'_> {
             reply.bytes(&flags.to_be_bytes());
         });
         let theirs = u32::from_be_bytes(*self.take()?.first_chunk().ok_or_else(invalid)?);
-        // A client without the fixed newstyle can send only one option, which also works.
+        // A client without fixed newstyle support can send only one option, which also works.
         if theirs & !u32::from(flags) != 0 {
             return Err(invalid());
         }
@@ -110,7 +111,7 @@ impl Handshake<'_> {
         Ok(bytes)
     }
 
-    /// Sends replies and waits until at least `count` bytes have been received.
+    /// Sends replies, and waits until at least `count` bytes have been received.
     fn await_bytes(&mut self, count: usize) -> io::Result<()> {
         loop {
             let is_sent = self.outbox.send_all()? == Sent::All;
@@ -119,7 +120,7 @@ impl Handshake<'_> {
             }
             let left = self.until.saturating_duration_since(Instant::now());
             let socket = self.outbox.socket();
-            // Input of a client that does not read its replies is not received.
+            // No input is received from a client that does not read its replies.
             if left.is_zero() || !socket.wait(is_sent, !is_sent, None, Some(left))? {
                 return Err(io::Error::from(io::ErrorKind::TimedOut));
             }
@@ -168,12 +169,12 @@ impl Handshake<'_> {
             option::EXPORT_NAME => return self.export_name(data),
             option::ABORT => {
                 self.answer(number, reply::ACK, &[]);
-                let _ = self.outbox.send_all(); // the client may have closed its side
+                let _ = self.outbox.send_all(); // the client may have closed its end
                 return Ok(Next::End);
             }
             option::INFO | option::GO => {
                 if self.information(number, data) && number == option::GO {
-                    // The reply must leave before any reply to a request.
+                    // The reply must be sent before any reply to a request.
                     self.await_bytes(0)?;
                     return Ok(Next::Transmission);
                 }
@@ -194,7 +195,8 @@ impl Handshake<'_> {
         Ok(Next::Option)
     }
 
-    /// Handles `EXPORT_NAME` of old clients, which can be rejected only by closing the connection.
+    /// Handles `EXPORT_NAME` from old clients, which can be rejected only by closing the
+    /// connection.
     fn export_name(&mut self, name: &[u8]) -> io::Result<Next> {
         let Some(stream) = self.stream_of(name) else { return Ok(Next::End) };
         self.agreed.stream = stream;
@@ -209,7 +211,7 @@ impl Handshake<'_> {
         Ok(Next::Transmission)
     }
 
-    /// Answers `INFO` and `GO`; returns `true` if the answer was a success.
+    /// Replies to `INFO` and `GO`; returns `true` if the reply was a success.
     fn information(&mut self, number: u32, data: &[u8]) -> bool {
         let parts = name_of(data).and_then(|(name, rest)| Some((name, requested_items(rest)?)));
         let Some((name, asked)) = parts else {
@@ -218,7 +220,8 @@ impl Handshake<'_> {
         };
         let Some(stream) = self.stream_of(name) else {
             let message =
-                b"the exports are the drive, named '', and 'stream-N' for each of its streams";
+                b"unknown export; the exports are the drive (named '') and 'stream-N' for each of \
+                    its streams";
             self.answer(number, reply::UNKNOWN, message);
             return false;
         };
@@ -254,7 +257,7 @@ impl Handshake<'_> {
         });
     }
 
-    /// Returns the stream of the export with this name; `None` if there is no such export.
+    /// Returns the stream of the export with this name; `None` if the export does not exist.
     fn stream_of(&self, name: &[u8]) -> Option<StreamId> {
         if name.is_empty() || name == self.name().as_bytes() {
             return Some(StreamId::DEFAULT);

@@ -1,9 +1,9 @@
-//! The server side of the NBD protocol: fixed newstyle handshake, structured replies.
+//! Server side of the NBD protocol: fixed newstyle handshake, structured replies.
 //!
-//! Source: the protocol description of the NBD project (`doc/proto.md`). The drive has one more
-//! export for each of its streams, because NBD has no field for streams. TLS is not offered. The
-//! memory of a connection is bounded: an input buffer, an output buffer and a few words for each of
-//! [`REQUESTS_MAX`] requests.
+//! The implementation follows the NBD project's protocol description (`doc/proto.md`). The drive
+//! has one additional export for each of its streams because NBD has no stream field. TLS is not
+//! offered. The memory of a connection is limited: an input buffer, an output buffer and a few
+//! words for each of [`REQUESTS_MAX`] requests.
 //!
 //! | file | content |
 //! |---|---|
@@ -23,7 +23,7 @@ use crate::served::Served;
 
 pub use transmission::REQUESTS_MAX;
 
-/// Serves one client; a [`crate::listener::Connection`].
+/// Serves one client; see [`crate::listener::Connection`].
 // The connection owns its arguments because its thread ends with it.
 #[expect(clippy::needless_pass_by_value)]
 pub fn connection(outbox: Arc<Outbox>, served: Served) {

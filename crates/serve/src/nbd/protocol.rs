@@ -1,6 +1,6 @@
-//! Numbers and layouts of the NBD protocol; all integers are big endian.
+//! Constants and layouts of the NBD protocol; all integers are big-endian.
 
-/// "NBDMAGIC", the first word that the server sends.
+/// "NBDMAGIC", the first word sent by the server.
 pub const GREETING: u64 = 0x4e42_444d_4147_4943;
 /// "IHAVEOPT", which announces the newstyle handshake and starts each option.
 pub const OPTION: u64 = 0x4948_4156_454f_5054;
@@ -14,9 +14,10 @@ pub(crate) const CHUNK: u32 = 0x668e_33ef;
 
 /// Handshake flags of both sides.
 pub const FIXED_NEWSTYLE: u16 = 1;
-/// Handshake flag: the 124 zeros after `EXPORT_NAME` are omitted (`NBD_FLAG_NO_ZEROES`).
+/// Handshake flag: the 124 zero bytes after `EXPORT_NAME` are omitted (`NBD_FLAG_NO_ZEROES`).
 pub const NO_ZEROES: u16 = 2;
-/// Number of zeros at the end of the reply to `EXPORT_NAME`, unless both sides set `NO_ZEROES`.
+/// Number of zero bytes at the end of the reply to `EXPORT_NAME`, unless both sides set
+/// `NO_ZEROES`.
 pub const ZEROES: usize = 124;
 
 /// Options.
@@ -43,7 +44,7 @@ pub mod reply {
     pub(crate) const TOO_BIG: u32 = (1 << 31) + 9;
 }
 
-/// Items of information about an export.
+/// Types of export information.
 pub mod info {
     /// Size and transmission flags (`NBD_INFO_EXPORT`).
     pub const EXPORT: u16 = 0;
@@ -52,7 +53,7 @@ pub mod info {
     pub(crate) const BLOCK_SIZE: u16 = 3;
 }
 
-/// Transmission flags: operations that the export supports.
+/// Transmission flags, which list the operations that the export supports.
 pub mod flag {
     pub(crate) const HAS_FLAGS: u16 = 1;
     pub(crate) const FLUSH: u16 = 1 << 2;
@@ -66,23 +67,23 @@ pub mod flag {
 
 /// Requests.
 pub mod command {
-    /// Read of a range.
+    /// Reads a range.
     pub const READ: u16 = 0;
-    /// Write of a range; its data follow the request.
+    /// Writes a range; the data follow the request.
     pub const WRITE: u16 = 1;
     pub(crate) const DISCONNECT: u16 = 2;
-    /// Flush of all completed writes.
+    /// Flushes all completed writes.
     pub const FLUSH: u16 = 3;
-    /// Deallocation of a range.
+    /// Deallocates a range.
     pub const TRIM: u16 = 4;
     pub(crate) const WRITE_ZEROES: u16 = 6;
-    /// Flags of requests.
+    /// Request flags.
     pub const FUA: u16 = 1;
     pub(crate) const NO_HOLE: u16 = 2;
     pub(crate) const DF: u16 = 4;
 }
 
-/// Types of chunks of structured replies, and the flag of the last one.
+/// Chunk types of structured replies, and the flag of the last chunk.
 pub mod chunk {
     pub(crate) const DONE: u16 = 1;
     pub(crate) const NONE: u16 = 0;
@@ -98,13 +99,13 @@ pub mod error {
     pub(crate) const NO_SPACE: u32 = 28;
 }
 
-/// Bytes of a request without its data.
+/// Request size in bytes, excluding the data.
 pub const REQUEST_BYTES: usize = 28;
 
-/// Header of a request as transmitted.
+/// Request header as transmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Flags of the request.
+    /// Request flags.
     pub flags: u16,
     pub(crate) command: u16,
     pub(crate) cookie: u64,
@@ -135,7 +136,7 @@ pub fn simple_reply(error: u32, cookie: u64) -> [[u8; 4]; 4] {
     [SIMPLE_REPLY, error, (cookie >> 32) as u32, cookie as u32].map(u32::to_be_bytes)
 }
 
-/// Returns the header of the only chunk of a reply.
+/// Returns the header of a reply with a single chunk.
 pub fn only_chunk(kind: u16, cookie: u64, length: u32) -> [[u8; 4]; 5] {
     let kind = u32::from(chunk::DONE) << 16 | u32::from(kind);
     [CHUNK, kind, (cookie >> 32) as u32, cookie as u32, length].map(u32::to_be_bytes)

@@ -1,4 +1,4 @@
-//! The transmission phase: requests and their replies.
+//! Transmission phase: requests and their replies.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use writecliff_base::SECTOR_BYTES;
 /// Maximum length of a read or write; clients assume this value unless the server advertises
 /// another.
 pub(super) const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
-/// Maximum number of outstanding requests of a connection; further requests are not received.
+/// Maximum number of outstanding requests per connection; further requests are not received.
 pub const REQUESTS_MAX: usize = 1_024;
 /// Maximum number of requests that are submitted together.
 const BATCH_REQUESTS: usize = 64;
@@ -35,7 +35,7 @@ impl Replier {
             if is_read && self.agreed.structured_replies {
                 reply.bytes(only_chunk(chunk::ERROR, cookie, 6).as_flattened());
                 reply.bytes(&number.to_be_bytes());
-                reply.bytes(&0_u16.to_be_bytes()); // bytes of a message
+                reply.bytes(&0_u16.to_be_bytes()); // message length in bytes
             } else {
                 reply.bytes(simple_reply(number, cookie).as_flattened());
             }
@@ -92,7 +92,7 @@ impl Replies for Replier {
 /// A write whose data are being received.
 struct Receiving {
     request: Request,
-    /// Destination of the next byte; `None` if the write is not valid.
+    /// Destination of the next byte; `None` if the write is invalid.
     at: Option<u64>,
     left: u64,
     failure: Option<Failure>,
@@ -108,15 +108,15 @@ struct Transmission<'a> {
     ready: Vec<(Request, Option<Failure>)>,
 }
 
-/// Next step with the input.
+/// Next action on the input.
 enum Next {
     /// Parse the next request.
     Again,
-    /// Receive more input; all complete requests are parsed.
+    /// Receive more input because all complete requests have been parsed.
     Receive,
     /// Wait until the client reads replies or the drive completes a request.
     Hold,
-    /// Stop; the client has disconnected.
+    /// Stop because the client has disconnected.
     End,
 }
 
@@ -265,10 +265,10 @@ impl Transmission<'_> {
         Ok(())
     }
 
-    /// Waits for more input; meanwhile sends as many replies as the client accepts.
+    /// Waits for more input, and sends as many replies as the client accepts meanwhile.
     fn receive(&mut self) -> io::Result<()> {
-        // Checked before sending: the replies of all requests that are not outstanding are then
-        // queued.
+        // This is checked before sending, so the replies of all requests that are not outstanding
+        // are queued.
         let is_idle = self.outbox.is_idle();
         let is_sent = self.outbox.send_all()? == Sent::All;
         let served = self.session.served();

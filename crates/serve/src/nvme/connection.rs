@@ -1,5 +1,5 @@
-//! One NVMe/TCP connection. Its thread parses commands of the host and submits requests to the
-//! drive; completions are sent by whichever thread the drive completes them on.
+//! An NVMe/TCP connection. The connection's thread parses host commands and submits requests to the
+//! drive. Completions are sent by the thread on which the drive completes the request.
 
 use std::io;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::socket::is_transient;
 
 /// Time limit for a peer to connect its queue.
 const CONNECT: Duration = Duration::from_secs(10);
-/// The highest stream number that a drive accepts; higher numbers are mapped to it, because they
-/// are also invalid.
+/// Highest stream number that a drive accepts; higher numbers are mapped to it because they are
+/// also invalid.
 const STREAM_MAX: u16 = u16::MAX - 1;
 
 /// State of a connection's thread.
@@ -82,13 +82,14 @@ impl Connection<'_> {
         }
     }
 
-    /// Sleeps until the host sends bytes. Returns an error `WouldBlock` if other work is due first.
+    /// Sleeps until the host sends bytes. Returns the error `WouldBlock` if other work is due
+    /// first.
     fn receive(&self, input: &mut Input, is_idle: bool, is_sent: bool) -> io::Result<()> {
         // The bell never rings for an I/O queue without commands; closing the queue shuts the
         // socket down.
         let is_alone = is_idle && is_sent && self.io_queue().is_some();
         if !is_alone {
-            // A thread that completes a read later sees that this thread waits for it.
+            // A thread that completes a read later sees that this thread waits for the read.
             let is_reading_much = self.replier.is_reading_much();
             self.outbox.wants_bell.store(is_reading_much, Ordering::SeqCst);
             let holds = !is_sent || self.replier.is_reading_much();
@@ -151,7 +152,7 @@ impl Connection<'_> {
     }
 
     /// Executes the commands of an I/O queue under one lock of the subsystem. Commands of other
-    /// connections are executed one by one, because each may affect the next.
+    /// connections are executed one at a time because each may affect the next.
     fn outcomes(&self, events: &[Received]) -> Vec<Outcome> {
         let Some(association) = self.io_queue() else { return Vec::new() };
         let mut subsystem = self.target.subsystem();
@@ -195,7 +196,7 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Converts a command's work to requests, and stores the data of writes.
+    /// Converts a command's work to requests, and stores write data.
     fn work(&mut self, ticket: Ticket, work: Work, data: &[u8]) {
         let (requests, served) = (&mut self.ready, self.session.served());
         let first = requests.len();
@@ -268,7 +269,7 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Completes failed commands, which the error log records.
+    /// Completes failed commands, which are recorded in the error log.
     fn fail_failed(&self) {
         for (ticket, failure) in self.replier.take_failed() {
             let reply = self.target.subsystem().fail(ticket, failure);

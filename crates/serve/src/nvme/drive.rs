@@ -9,12 +9,12 @@ use super::identity;
 use crate::served::{LOGICAL_BLOCKS, Served};
 use crate::statistics::Snapshot;
 
-/// Available spare of a drive without bad blocks, in percent.
+/// Available spare of a drive that does not model bad blocks, in percent.
 const ALL_SPARE: u8 = 100;
-/// Available spare threshold, a usual value for data-centre drives, in percent.
+/// Available spare threshold in percent, set to a common value for data-centre drives.
 const SPARE_THRESHOLD: u8 = 10;
 
-/// A served drive, as its controller sees it.
+/// A served drive as seen by its controller.
 pub struct SimulatedDrive {
     served: Served,
     identity: Identity,
@@ -87,7 +87,7 @@ impl Drive for SimulatedDrive {
     }
 }
 
-/// Returns the SMART data of a drive since it was new.
+/// Returns the SMART data accumulated since the drive was new.
 fn health(of: &Snapshot) -> Health {
     let life = of.life;
     let mut health = Health {

@@ -1,4 +1,4 @@
-//! Identity of a simulated drive for its controller, from its device file.
+//! Identity of a simulated drive for its controller, derived from the device file.
 
 use writecliff_base::{Bytes, SLOT_BYTES};
 use writecliff_nvme::{Identity, PlacementInterface};
@@ -8,10 +8,10 @@ use writecliff_ssd::data_placement::Report;
 
 use crate::served::LOGICAL_BLOCKS;
 
-/// The mapping unit of simulated drives, which they write as a whole.
+/// Mapping unit of simulated drives, which is always written as a whole.
 const MAPPING_UNIT: Bytes = Bytes(SLOT_BYTES);
 
-/// Returns the identity of a drive with this serial number.
+/// Returns the identity of a drive with the given serial number.
 pub(super) fn of(config: &AnyConfig, serial: &str) -> Identity {
     let described = config.identity();
     let identifier = identifier(&format!("{}\n{serial}", described.model));
@@ -85,7 +85,7 @@ fn eui64(bytes: &[u8; 16]) -> [u8; 8] {
     eui
 }
 
-/// Returns the subsystem's qualified name, from the namespace's UUID (Base 2.1, 4.7).
+/// Returns the subsystem's qualified name, derived from the namespace's UUID (Base 2.1, 4.7).
 pub(super) fn nqn(identity: &Identity) -> String {
     let number = u128::from_be_bytes(identity.uuid);
     let hex = format!("{number:032x}");

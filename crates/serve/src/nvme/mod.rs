@@ -1,9 +1,9 @@
-//! The served drive behind an NVMe controller, and the NVMe/TCP transport.
+//! Served drive behind an NVMe controller, and the NVMe/TCP transport.
 //!
 //! A [`Target`] is an NVM subsystem with its hosts. Locks are acquired in the order subsystem,
-//! drive, outbox. Replies to I/O are built without the subsystem's lock, by whichever thread the
-//! drive completes on. Failed commands need the lock, because the error log records them; the
-//! connection's own thread completes them.
+//! drive, outbox. Replies to I/O are built without holding the subsystem's lock, by the thread on
+//! which the drive completes the I/O. Failed commands need the lock because the error log records
+//! them; the connection's own thread completes these commands.
 //!
 //! | file | content |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! The sending half of an NVMe/TCP connection: completions and data, from whichever thread the
-//! drive completes on. It takes no lock of the subsystem.
+//! Sending half of an NVMe/TCP connection: completions and data, sent by the thread on which the
+//! drive completes the I/O. The sending half takes no lock of the subsystem.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,19 +13,19 @@ use crate::outbox::Outbox;
 use crate::request::{self, Done, Replies, Request, Tag, Then};
 use crate::served::{Served, locked};
 
-/// Maximum number of bytes of outstanding reads for a host that uses data digests, whose data are
-/// copied before they are sent.
+/// Maximum number of bytes of outstanding reads for a host that uses data digests, because such
+/// data are copied before they are sent.
 const DIGESTED_BYTES: u64 = 8 << 20;
-/// Maximum capacity that the buffer for new PDUs keeps.
+/// Maximum capacity that the buffer for new PDUs retains.
 const KEPT_BYTES: usize = 4096;
 
 /// A command with several requests, or with data to compare. Other commands need no state beyond
 /// their request.
 pub(super) struct Compound {
-    /// Requests that the drive has not completed.
+    /// Number of requests that the drive has not completed.
     pub(super) left: usize,
     pub(super) failure: Option<Failure>,
-    /// Data that the request's range must hold.
+    /// Data that the request's range must contain.
     pub(super) compared: Option<Vec<u8>>,
 }
 
@@ -35,18 +35,18 @@ struct Sending {
     bytes: Vec<u8>,
 }
 
-/// The sending half of a connection.
+/// Sending half of a connection.
 pub(super) struct Replier {
     outbox: Arc<Outbox>,
     served: Served,
     sending: Mutex<Option<Sending>>,
     /// Compound commands by number.
     compounds: Mutex<BTreeMap<u32, Compound>>,
-    /// Failed work, which the connection's thread completes.
+    /// Failed work, which is completed by the connection's thread.
     failed: Mutex<Vec<(Ticket, Failure)>>,
     reading: AtomicU64,
     has_data_digest: AtomicBool,
-    /// Time of the last bytes from the host, in milliseconds of the target's clock.
+    /// Time of the last bytes received from the host, in milliseconds of the target's clock.
     pub(super) last_received: AtomicU64,
 }
 
@@ -64,7 +64,7 @@ impl Replier {
         }
     }
 
-    /// Sets the settings once the connection is initialized.
+    /// Stores the settings once the connection is initialized.
     pub(super) fn began(&self, settings: Settings, receiver: &Receiver) {
         self.has_data_digest.store(settings.data_digest, Ordering::Relaxed);
         let (sender, bytes) = (Sender::new(settings, receiver), Vec::new());
@@ -77,7 +77,8 @@ impl Replier {
         }
     }
 
-    /// Registers a command whose requests follow. `reading` is the number of bytes that it reads.
+    /// Registers a command before its requests are submitted. `reading` is the number of bytes that
+    /// the command reads.
     pub(super) fn expect(&self, reading: u64) {
         self.reading.fetch_add(reading, Ordering::Relaxed);
         self.outbox.outstanding.fetch_add(1, Ordering::SeqCst);
@@ -94,7 +95,7 @@ impl Replier {
     }
 
     /// Records the completion of a request of a compound command. Returns the command after its
-    /// last request.
+    /// last request has completed.
     fn part_completed(&self, number: u32, failure: Option<Failure>) -> Option<Compound> {
         let mut compounds = locked(&self.compounds);
         let compound = compounds.get_mut(&number)?;
@@ -104,13 +105,13 @@ impl Replier {
         if compound.left > 0 { None } else { compounds.remove(&number) }
     }
 
-    /// Returns `true` if reads in progress copy so much data that no more may be requested.
+    /// Returns `true` if reads in progress copy so much data that no more data may be requested.
     pub(super) fn is_reading_much(&self) -> bool {
         self.has_data_digest.load(Ordering::Relaxed)
             && self.reading.load(Ordering::Relaxed) > DIGESTED_BYTES
     }
 
-    /// Takes the failed work.
+    /// Removes and returns the failed work.
     pub(super) fn take_failed(&self) -> Vec<(Ticket, Failure)> {
         std::mem::take(&mut *locked(&self.failed))
     }
@@ -125,7 +126,7 @@ impl Replier {
         bytes.shrink_to(KEPT_BYTES);
     }
 
-    /// Queues the data of a read and its completion.
+    /// Queues a read's data and completion.
     fn read(&self, ticket: Ticket, span: Span) {
         let mut sending = locked(&self.sending);
         let Some(Sending { sender, bytes }) = &mut *sending else { return };
@@ -157,7 +158,7 @@ impl Replier {
         self.outbox.bell().ring();
     }
 
-    /// Returns the failure of a compound command whose requests are complete; `None` if it
+    /// Returns the failure of a compound command whose requests have completed; `None` if it
     /// succeeded.
     fn failure_of(&self, compound: Compound, offset: u64) -> Option<Failure> {
         let (None, Some(data)) = (compound.failure, compound.compared) else {

@@ -1,4 +1,4 @@
-//! The NVM subsystem of a served drive, and the connections of its hosts.
+//! NVM subsystem of a served drive, and the connections of its hosts.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,21 +16,21 @@ use crate::outbox::Outbox;
 use crate::request::Replies;
 use crate::served::{Served, locked};
 
-/// Maximum number of I/O queues per host, and of hosts. Each queue is a connection, and a listener
-/// has at most a thousand.
+/// Maximum number of I/O queues per host, and maximum number of hosts. Each queue is a connection,
+/// and a listener has at most a thousand connections.
 const QUEUES: u16 = 32;
 const CONTROLLERS: u16 = 64;
-/// Address families and the transport type of the discovery log page (Base 2.1, 5.1.12.3.1).
+/// Address families and transport type in the discovery log page (Base 2.1, 5.1.12.3.1).
 const TCP: u8 = 3;
 const IPV4: u8 = 1;
 const IPV6: u8 = 2;
 
-/// Serial number of the drive, and the hosts that may connect.
+/// Serial number of the drive, and the hosts allowed to connect.
 #[derive(Clone, Debug, Default)]
 pub struct TargetOptions {
     /// Serial number, at most 20 characters.
     pub serial: String,
-    /// Qualified names of the hosts that may connect; `None` admits every host.
+    /// Qualified names of the hosts allowed to connect; `None` allows every host.
     pub hosts: Option<Vec<String>>,
 }
 
@@ -53,7 +53,7 @@ struct Shared {
 }
 
 impl Target {
-    /// Returns a subsystem of one namespace for `served`.
+    /// Returns a subsystem with one namespace for `served`.
     pub fn new(served: &Served, options: TargetOptions) -> Self {
         let drive = SimulatedDrive::new(served, &options.serial);
         let access = Access {
@@ -69,7 +69,7 @@ impl Target {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Reports the target's addresses to the discovery service, except Unix sockets.
+    /// Reports the target's addresses, except for Unix sockets, to the discovery service.
     pub fn advertise<'a>(&self, addresses: impl Iterator<Item = &'a listener::Address>) {
         let tcp = addresses.filter_map(|address| match address {
             listener::Address::Unix(_) => None,
@@ -88,7 +88,7 @@ impl Target {
         self.subsystem().nqn().to_owned()
     }
 
-    /// Serves one connection, for a [`crate::Listener`].
+    /// Serves one connection of a [`crate::Listener`].
     pub fn connection(&self, outbox: &Arc<Outbox>, served: &Served) {
         connection::run(self, outbox, served);
     }
@@ -97,7 +97,7 @@ impl Target {
         locked(&self.shared.subsystem)
     }
 
-    /// Returns the milliseconds since the target was created, for keep-alive timers.
+    /// Returns the time since the target was created in milliseconds, for keep-alive timers.
     pub(super) fn now_ms(&self) -> u64 {
         self.shared.began.elapsed().as_millis() as u64
     }
@@ -126,8 +126,8 @@ impl Target {
         }
     }
 
-    /// Sends the completions of event requests, and closes queues that a reset has deleted. Called
-    /// after commands of an admin queue, and periodically.
+    /// Sends the completions of event requests, and closes queues that a reset has deleted. This
+    /// method is called after commands on an admin queue, and periodically.
     pub(super) fn tend(&self) {
         let (replies, gone) = {
             let mut subsystem = self.subsystem();
@@ -162,8 +162,8 @@ impl Target {
         }
     }
 
-    /// Returns how long the admin queue's connection may wait; `None` if its keep-alive timeout has
-    /// expired.
+    /// Returns the maximum time that the admin queue's connection may wait; `None` if its
+    /// keep-alive timeout has expired.
     pub(super) fn keep_alive_timeout(&self, association: Association) -> Option<Duration> {
         const TEND: Duration = Duration::from_secs(1);
         if association.queue > 0 {
