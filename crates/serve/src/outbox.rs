@@ -118,14 +118,15 @@ impl Outbox {
     /// for a completion. Any thread may call this method.
     pub(crate) fn deliver(&self) {
         if self.send().is_err() {
-            self.socket.shut_down(); // the connection's thread sees the end of the stream
+            self.socket.shut_down(); // the connection's thread detects the end of the stream
         }
         if self.wants_bell.swap(false, Ordering::SeqCst) {
             self.bell.ring();
         }
     }
 
-    /// Sends as much as the client accepts at once. Only the connection's own thread may call this.
+    /// Sends as much as the client immediately accepts. Only the connection's own thread may call
+    /// this method.
     pub fn send_all(&self) -> io::Result<Sent> {
         self.queue().send(self, true)
     }
@@ -168,7 +169,7 @@ impl Queue {
         }
     }
 
-    /// Copies parts into the empty buffer while there is room.
+    /// Copies reply segments into the empty buffer while there is room.
     fn refill(&mut self, served: &Served) {
         debug_assert_eq!(self.sent, self.buffer.len(), "the buffer has bytes to be sent");
         self.buffer.clear();
@@ -184,7 +185,8 @@ impl Queue {
                         let rest = Part::Data { offset: offset + count, length: length - count };
                         self.parts.push_front(rest);
                     }
-                    // The header has been sent, so only ending the connection can report an error.
+                    // The header has been sent, so an error can be reported only by ending the
+                    // connection.
                     if self.copy(served, offset, count).is_err() {
                         self.is_broken = true;
                     }
@@ -212,7 +214,7 @@ pub struct Reply<'a> {
 }
 
 impl Reply<'_> {
-    /// Appends bytes, such as a header.
+    /// Appends bytes, for example a header.
     pub fn bytes(&mut self, bytes: &[u8]) {
         if self.queue.has_room_for(bytes.len() as u64) {
             self.queue.buffer.extend(bytes);
@@ -224,7 +226,7 @@ impl Reply<'_> {
         }
     }
 
-    /// Appends a range of the contents, which is read when the buffer has room for it.
+    /// Appends a range of the contents, which is read when the buffer has room.
     pub fn data(&mut self, offset: u64, length: u64) {
         if !self.queue.has_room_for(length) {
             self.queue.parts.push_back(Part::Data { offset, length });

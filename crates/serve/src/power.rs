@@ -1,4 +1,4 @@
-//! Power cuts: outstanding requests get no reply, and data that were not durable may be lost.
+//! Power cuts: outstanding requests receive no reply, and non-durable data may be lost.
 
 use std::sync::Weak;
 
@@ -10,26 +10,26 @@ use writecliff_ssd::Rebuild;
 use crate::request::Replies;
 use crate::served::Timing;
 
-/// Limit on the changes kept for undo on drives without a described cache: larger than the cache of
-/// real drives.
+/// Limit on the changes stored for undo on drives without a described cache; larger than the cache
+/// of actual drives.
 const CACHE_BYTES: Bytes = Bytes(64 << 20);
 
-/// Label of the random generator for the times of cuts.
+/// Label of the random generator for power cut times.
 const MOMENT_LABEL: u64 = 0x0063_7574;
 
 /// A power cut and its effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Wall time since serving began.
+    /// Wall time since serving started.
     pub wall: Nanos,
-    /// Seed of the choice of lost data.
+    /// Seed that selects the lost data.
     pub seed: u64,
-    /// Number of writes sent to the drive, including the write at which the power was cut.
+    /// Number of writes sent to the drive, including the write that triggered the power cut.
     pub writes: u64,
-    /// Number of requests without a reply, each of which took effect in full, in part or not at
+    /// Number of requests without a reply, which may have taken effect fully, partially or not at
     /// all.
     pub outstanding: usize,
-    /// Work of the drive until it is ready again; `None` if it is not modelled.
+    /// Drive work until it is ready again; `None` if this work is not modelled.
     pub recovery: Option<Recovery>,
     /// Pages that lost changes.
     pub lost: Lost,
@@ -38,7 +38,7 @@ pub struct PowerCut {
 /// Hold-up time of the capacitors, and time to rebuild the mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// Time for which the capacitors power the drive.
+    /// Time during which the capacitors power the drive.
     pub hold_up: Nanos,
     /// Time from power-up until the drive accepts commands.
     pub rebuild: Rebuild,
@@ -49,17 +49,17 @@ pub struct Recovery {
 pub struct CutPlan {
     /// Time of the first cut.
     pub when: CutWhen,
-    /// Number of cuts; each next cut counts from the time at which the drive is ready again.
+    /// Number of cuts; each subsequent cut is timed from when the drive is ready again.
     pub cuts: u32,
 }
 
 /// Time of a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutWhen {
-    /// At the arrival of this write, counted from 1, before its reply.
+    /// When this write (counted from 1) arrives, before its reply.
     AtWrite(u64),
-    /// After a random time between these limits, on the drive's clock, or on the wall clock without
-    /// timing. The cut's seed determines it.
+    /// After a random time between these limits, on the drive clock, or on the wall clock if timing
+    /// is disabled. The cut's seed determines the time.
     After(Nanos, Nanos),
 }
 
@@ -70,17 +70,17 @@ enum Next {
     At(Nanos),
 }
 
-/// The planned power cuts, and the seeds of all cuts.
+/// Planned power cuts, and the seeds of all cuts.
 #[derive(Default)]
 pub(crate) struct Planned {
     plan: Option<CutPlan>,
     next: Option<Next>,
-    /// Seed of the first cut; each further cut has the next seed.
+    /// Seed of the first cut; each subsequent cut uses the next seed.
     pub first_seed: u64,
 }
 
 impl Planned {
-    /// Plans cuts from `now` on, after `writes` writes; `seed` is the seed of the next cut.
+    /// Plans cuts starting from `now`, after `writes` writes; `seed` is the seed of the next cut.
     pub(crate) fn begin(&mut self, plan: CutPlan, seed: u64, now: Nanos, writes: u64) {
         self.plan = (plan.cuts > 0).then_some(plan);
         self.next = self.plan.map(|plan| match plan.when {
@@ -92,7 +92,7 @@ impl Planned {
         });
     }
 
-    /// Plans the next cut, if the plan has more.
+    /// Plans the next cut if the plan has more cuts.
     pub(crate) fn after_cut(&mut self, seed: u64, now: Nanos, writes: u64) {
         if let Some(plan) = self.plan {
             assert!(plan.cuts > 0, "a plan has at least one cut");
@@ -113,7 +113,7 @@ impl Planned {
     }
 }
 
-/// Changes that the drive has made durable, among those below a number.
+/// Changes that the drive has made durable, among the changes below a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durable {
     All { below: u64 },
@@ -129,8 +129,9 @@ impl Durable {
     }
 }
 
-/// Returns the limit on the changes kept for undo: the data that a drive may hold in its volatile
-/// cache or in flight. A drive that reports durable data may lose all data sent to it.
+/// Returns the limit on the changes stored for undo, which is the amount of data that a drive may
+/// hold in its volatile cache or in flight. A drive that reports durable data may lose all data
+/// sent to it.
 pub(crate) fn undo_limit(drive: &mut AnyDrive, timing: Timing) -> Bytes {
     let is_told = timing != Timing::Fast && drive.volatile().is_some();
     match drive.any_config() {
@@ -140,7 +141,7 @@ pub(crate) fn undo_limit(drive: &mut AnyDrive, timing: Timing) -> Bytes {
     }
 }
 
-/// The open sessions, whose connections a cut ends.
+/// Open sessions, whose connections a power cut ends.
 #[derive(Default)]
 pub(crate) struct OpenSessions {
     all: Vec<Weak<dyn Replies>>,
@@ -149,7 +150,7 @@ pub(crate) struct OpenSessions {
 }
 
 impl OpenSessions {
-    /// Adds a session; returns its epoch.
+    /// Adds a session and returns its epoch.
     pub(crate) fn push(&mut self, replies: Weak<dyn Replies>) -> u64 {
         self.all.retain(|session| session.strong_count() > 0);
         self.all.push(replies);
@@ -160,7 +161,7 @@ impl OpenSessions {
         self.epoch
     }
 
-    /// Begins the next epoch; returns the sessions of the one that ends.
+    /// Starts the next epoch and returns the sessions of the previous epoch.
     pub(crate) fn end_epoch(&mut self) -> Vec<Weak<dyn Replies>> {
         self.epoch += 1;
         std::mem::take(&mut self.all)

@@ -1,4 +1,4 @@
-//! Requests of clients, and their completions.
+//! Client requests and their completions.
 
 use thiserror::Error;
 use writecliff_base::{Nanos, StreamId};
@@ -6,17 +6,17 @@ use writecliff_contents::ContentsError;
 use writecliff_host_interface::{Command, Operation};
 use writecliff_nvme::Ticket;
 
-/// Maximum size of a command: larger requests are split, as a host does above the maximum data
+/// Maximum command size in bytes. Larger requests are split, as a host does above the maximum data
 /// transfer size (NVMe MDTS) of common drives.
 const TRANSFER_BYTES_MAX: u64 = 1 << 20;
 const TRIM_BYTES_MAX: u64 = 1 << 30;
 
-/// Identifies a request to its session, and is returned with the result.
+/// Tag that identifies a request to its session, and is returned with the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
     /// An NBD cookie, or any number.
     Number(u64),
-    /// An NVMe command, and the action after the request.
+    /// An NVMe command, and the action to take when the request has completed.
     Nvme(Ticket, Then),
 }
 
@@ -24,7 +24,7 @@ impl Tag {
     /// Tag of requests whose result is ignored.
     pub(crate) const NONE: Self = Self::Number(0);
 
-    /// Returns the number; 0 for an NVMe command.
+    /// Returns the tag number; 0 for an NVMe command.
     pub fn number(self) -> u64 {
         match self {
             Self::Number(number) => number,
@@ -40,15 +40,15 @@ pub enum Then {
     Reply,
     /// Reply with the data of the request's range.
     Read,
-    /// Complete a part of the compound command with this number.
+    /// Complete one request of the compound command with this number.
     Part(u32),
 }
 
-/// A request to the drive. The data of a write are stored before it is submitted; see
+/// A request to the drive. Write data are stored before the write is submitted; see
 /// [`crate::Session::store`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Identification of the request in its protocol.
+    /// Tag of the request in its protocol.
     pub tag: Tag,
     /// Operation of the request.
     pub operation: Operation,
@@ -59,20 +59,20 @@ pub struct Request {
     /// Stream or placement identifier of a write.
     pub stream: StreamId,
     /// Forced unit access: the request completes when its data are durable. The simulated drives
-    /// have no such command, so on a drive with a volatile cache a flush follows the write.
+    /// have no such command, so a flush follows the write on a drive with a volatile cache.
     pub durable: bool,
     /// `true` for a write of zeros without data from the host (NVMe Write Zeroes).
     pub is_zeros: bool,
 }
 
 impl Request {
-    /// Creates a request of the default stream.
+    /// Creates a request in the default stream.
     pub fn new(tag: Tag, operation: Operation, offset: u64, length: u64) -> Self {
         let stream = StreamId::DEFAULT;
         Self { tag, operation, offset, length, stream, durable: false, is_zeros: false }
     }
 
-    /// Returns the command for its bytes from `given` on, as a host splits large requests.
+    /// Returns the command for the bytes from `given` on, as a host splits large requests.
     pub(crate) fn command(&self, given: u64, queue: u32, tag: u32) -> Command {
         debug_assert!(
             given < self.length || self.length == 0,
@@ -94,8 +94,8 @@ pub enum Refusal {
     /// Offset or length is not a multiple of the sector size.
     #[error("offset and length must be multiples of 512 bytes")]
     Unaligned,
-    /// The range ends beyond the capacity.
-    #[error("the range is not within the drive")]
+    /// The range extends beyond the capacity.
+    #[error("the range exceeds the drive capacity")]
     OutOfRange,
     /// Reason why the drive does not support TRIM.
     #[error("{0}")]
@@ -103,25 +103,26 @@ pub enum Refusal {
     /// Stream number of the request.
     #[error("the drive has no stream {0}")]
     NoStream(u16),
-    /// The server accepts no new requests.
+    /// The server no longer accepts new requests.
     #[error("the drive is being shut down")]
     Stopped,
-    /// The data of the write were purged before it was submitted.
-    #[error("the drive was purged after the data of the write had arrived")]
+    /// The write data were purged before the write was submitted.
+    #[error("the drive was purged after the write data had arrived")]
     Purged,
 }
 
 /// Reason why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// There is no space for the data.
+    /// No space is left for the data.
     NoSpace,
-    /// The file with the contents cannot be read or written.
+    /// The contents file could not be read or written.
     Io,
-    /// The drive could not correct the data of a read, or found that they are not those written.
+    /// The drive could not correct the data of a read, or detected that they differ from the
+    /// written data.
     UnrecoveredRead,
-    /// The drive has no spare space left and is read-only. The contents of a range that was being
-    /// written at that time are undefined.
+    /// The drive is read-only because it has no spare space left. The contents of a range that was
+    /// being written when the failure occurred are undefined.
     WriteProtected,
 }
 
@@ -140,19 +141,19 @@ impl From<ContentsError> for Failure {
 pub struct Done {
     /// The request.
     pub request: Request,
-    /// Wall time at which the reply is due.
+    /// Wall time when the reply is due.
     pub due: Nanos,
-    /// Reason of the failure; `None` for success.
+    /// Reason for the failure; `None` for success.
     pub failure: Option<Failure>,
 }
 
-/// Receiver of a session's replies. Any thread may call it, even one that submits for another
-/// session, so no method may wait for a client.
+/// Receiver of a session's replies. Any thread may call these methods, even a thread that submits
+/// for another session, so no method may wait for a client.
 pub trait Replies: Send + Sync {
-    /// Prepares the reply to a request; [`Self::send`] follows.
+    /// Prepares the reply to a request; a call to [`Self::send`] follows.
     fn completed(&self, done: &Done);
-    /// Sends the prepared replies, as far as the client accepts them at once.
+    /// Sends the prepared replies, as far as the client immediately accepts them.
     fn send(&self);
-    /// Handles a power loss: sends nothing more and ends the connection.
+    /// Handles a power loss: stops sending and ends the connection.
     fn sever(&self);
 }

@@ -1,4 +1,4 @@
-//! A served drive, and its interface to the transports.
+//! A served drive and its interface to the transports.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -27,13 +27,13 @@ mod session;
 
 pub use session::{Session, SessionBatch};
 
-/// Speed of the drive's time.
+/// Speed of the drive clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Timing {
-    /// A nanosecond of the drive's time takes `slow_down` nanoseconds; 1 or more.
+    /// One nanosecond of drive time takes `slow_down` nanoseconds of wall time; at least 1.
     #[allow(missing_docs, reason = "the variant defines it")]
     Real { slow_down: f64 },
-    /// The drive's state changes, but its time does not advance, and requests complete at once.
+    /// The drive state changes, but drive time does not advance, and requests complete immediately.
     Fast,
 }
 
@@ -59,7 +59,7 @@ struct Shared {
     refuses_trim: Option<&'static str>,
     /// `true` once the drive has become read-only.
     is_read_only: AtomicBool,
-    /// Number of purges; changed under the lock of the contents.
+    /// Number of purges, which changes only under the lock of the contents.
     purges: AtomicU64,
     next_session: AtomicU32,
     sessions: AtomicUsize,
@@ -75,32 +75,32 @@ impl Shared {
     }
 }
 
-/// Time between the due time of completions and their transmission.
+/// Delay between the due time of completions and their transmission.
 #[derive(Default)]
 struct Lateness {
     all: Histogram,
-    /// Lateness since the last call of `recent()`.
+    /// Lateness since the last call to `recent()`.
     recent: Histogram,
 }
 
-/// Parts of a served drive, before and after serving.
+/// Components of a served drive, before and after serving.
 pub struct ServedParts {
     /// The simulated drive.
     pub drive: AnyDrive,
-    /// The contents, which have the drive's capacity.
+    /// Contents, whose size equals the drive's capacity.
     pub contents: Contents,
     /// Logical block size of the current format, one of [`LOGICAL_BLOCKS`].
     pub logical_block: Bytes,
-    /// Power-ups before the drive is served.
+    /// Number of power-ups before the drive is served.
     pub power: PowerHistory,
     pub(crate) life: Life,
-    /// The error log of the NVMe controller.
+    /// Error log of the NVMe controller.
     pub errors: ErrorLog,
-    /// The journal of the state file; see [`crate::state::open`].
+    /// Journal of the state file; see [`crate::state::open`].
     pub(crate) journal: Option<Journal>,
 }
 
-/// Power-ups of the drive, as in SMART. Serving a drive is a power-up.
+/// Power history of the drive, as in SMART. Starting to serve a drive counts as a power-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PowerHistory {
     /// Number of power-ups.
@@ -109,11 +109,11 @@ pub struct PowerHistory {
     pub unsafe_shutdowns: u64,
 }
 
-/// Supported logical block sizes; a new drive has the first.
+/// Supported logical block sizes; a new drive uses the first.
 pub const LOGICAL_BLOCKS: [Bytes; 2] = [Bytes(SECTOR_BYTES), Bytes(SLOT_BYTES)];
 
 impl ServedParts {
-    /// Returns a drive with its contents, formatted as new drives are.
+    /// Returns a drive with its contents, formatted like a new drive.
     pub fn new(drive: AnyDrive, contents: Contents) -> Self {
         let (power, life) = (PowerHistory::default(), Life::before(&drive));
         let (logical_block, errors, journal) = (LOGICAL_BLOCKS[0], ErrorLog::default(), None);
@@ -123,7 +123,7 @@ impl ServedParts {
 
 const FAILED: &str = "the simulated drive has failed";
 
-/// Locks a mutex whose state is consistent even after a panic of its holder.
+/// Locks a mutex whose state is consistent even after its holder panicked.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -173,27 +173,29 @@ impl Served {
         }
     }
 
-    /// Lets the calling thread do the work of the drive's thread until the value is dropped, so
-    /// that due work is done by a thread that is awake. `None` if another thread already does it.
+    /// Lets the calling thread do the drive thread's work until the value is dropped, so that due
+    /// work is done by a thread that is awake. Returns `None` if another thread is already doing
+    /// this work.
     pub(crate) fn attend(&self) -> Option<DriveDriver> {
         self.shared.alarm.attend().then(|| DriveDriver { served: self.clone() })
     }
 
-    /// Returns the locked drive. After a panic in the simulator the state of the drive is invalid,
-    /// so every caller panics, too. The panic hook runs only for the first panic.
+    /// Returns the locked drive. After a panic in the simulator, the drive state is invalid, so
+    /// every caller also panics. The panic hook runs only for the first panic.
     fn core(&self) -> MutexGuard<'_, Core> {
         let core = self.shared.core.lock();
         core.unwrap_or_else(|_| resume_unwind(Box::new(FAILED)))
     }
 
-    /// Panics like [`Self::core`] after a panic in the simulator, without waiting for the drive.
+    /// Panics, like [`Self::core`], after a panic in the simulator, but without waiting for the
+    /// drive.
     fn check_alive(&self) {
         if self.shared.core.is_poisoned() {
             resume_unwind(Box::new(FAILED));
         }
     }
 
-    /// Returns the drive, simulated until now, with its lock held.
+    /// Returns the drive, simulated up to the current time, with its lock held.
     fn locked(&self) -> Batch<'_> {
         let arrived = self.shared.clock.wall();
         let mut batch = Batch { served: self, core: Some(self.core()), arrived };
@@ -204,7 +206,7 @@ impl Served {
         batch
     }
 
-    /// Returns the configuration of the drive.
+    /// Returns the drive configuration.
     pub fn config(&self) -> &AnyConfig {
         &self.shared.config
     }
@@ -214,7 +216,8 @@ impl Served {
         self.shared.capacity
     }
 
-    /// Returns the logical block size, which does not apply to NBD, whose requests are in bytes.
+    /// Returns the logical block size, which does not apply to NBD because NBD requests are in
+    /// bytes.
     pub fn logical_block(&self) -> Bytes {
         Bytes(self.shared.logical_block.load(Ordering::Relaxed))
     }
@@ -234,7 +237,7 @@ impl Served {
         self.locked().core().note(Record::Error(entry));
     }
 
-    /// Returns the reason why the drive does not support TRIM; `None` if it does.
+    /// Returns the reason why the drive does not support TRIM; `None` if it supports TRIM.
     pub fn refuses_trim(&self) -> Option<&'static str> {
         self.shared.refuses_trim
     }
@@ -259,14 +262,14 @@ impl Served {
         self.contents().deallocate(offset, length)
     }
 
-    /// Calls `administer` with the drive, simulated until now. A caller that needs an idle drive
-    /// must check [`Snapshot::outstanding`] or wait for its own requests first.
+    /// Calls `administer` with the drive, simulated up to the current time. A caller that needs an
+    /// idle drive must first check [`Snapshot::outstanding`] or wait for its own requests.
     pub fn with_drive<T>(&self, administer: impl FnOnce(&mut AnyDrive) -> T) -> T {
         self.administer(Core::settle, administer)
     }
 
-    /// Calls `administer` with a drive without outstanding requests: the drive first completes
-    /// them, regardless of their time.
+    /// Calls `administer` with a drive without outstanding requests; the drive first completes
+    /// them, regardless of their completion times.
     pub fn with_drained_drive<T>(&self, administer: impl FnOnce(&mut AnyDrive) -> T) -> T {
         self.administer(Core::drain, administer)
     }
@@ -289,8 +292,8 @@ impl Served {
         core.catch_up();
     }
 
-    /// Purges the drive and its data after it has completed all outstanding requests. Writes whose
-    /// data are stored but that are not yet submitted are rejected later, because their data are
+    /// Purges the drive and its data after all outstanding requests have completed. Writes whose
+    /// data are stored but that have not been submitted are rejected later because their data are
     /// erased.
     pub fn purge(&self) -> Result<(), ContentsError> {
         let mut batch = self.locked();
@@ -353,20 +356,19 @@ impl Served {
         Recent { operations, lateness }
     }
 
-    /// Starts to record a trace of the clients' requests; [`Self::take_trace`] must be called
-    /// often.
+    /// Starts recording a trace of client requests; [`Self::take_trace`] must be called frequently.
     pub fn keep_trace(&self) {
         self.core().trace.get_or_insert_default();
     }
 
-    /// Returns the requests since the last call, in order of submission. The memory of `empty` is
-    /// reused for the following requests.
+    /// Returns the requests since the last call, in submission order. The memory of `empty` is
+    /// reused for subsequent requests.
     pub fn take_trace(&self, empty: Trace) -> Option<Trace> {
         let trace = &mut self.core().trace;
         trace.as_mut().map(|trace| std::mem::replace(trace, empty))
     }
 
-    /// Rejects further requests and lets the drive complete the outstanding ones.
+    /// Rejects further requests and lets the drive complete the outstanding requests.
     pub fn stop(&self) {
         let mut batch = self.locked();
         batch.core().stopped = true;
@@ -379,8 +381,8 @@ impl Served {
         }
     }
 
-    /// Returns drive and contents after [`Self::stop`] and the end of all sessions; `Err` if the
-    /// drive is still shared.
+    /// Returns the drive and its contents after [`Self::stop`] and the end of all sessions; `Err`
+    /// if the drive is still shared.
     pub fn into_parts(self) -> Result<ServedParts, Self> {
         let shared = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         let power = shared.power_history();
@@ -447,8 +449,8 @@ impl Drop for Severing<'_> {
     }
 }
 
-/// The locked drive. Dropping it delivers the completions, except during a panic: then the state of
-/// the drive is inconsistent, and the journal does not record the pending requests.
+/// The locked drive. Dropping the lock delivers the completions, except during a panic, when the
+/// drive state is inconsistent and the journal does not record the pending requests.
 struct Batch<'a> {
     served: &'a Served,
     core: Option<MutexGuard<'a, Core>>,

@@ -1,4 +1,4 @@
-//! A connected socket, TCP or Unix, and a bell to wake the thread that waits for it.
+//! A connected TCP or Unix socket, and a bell to wake the thread that waits for the socket.
 
 use std::io;
 use std::net::TcpStream;
@@ -10,13 +10,13 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 
-/// Half-open connections are detected by keep-alive probes (tcp(7)): six of them, ten seconds
-/// apart, after a minute without traffic.
+/// Half-open connections are detected by keep-alive probes (tcp(7)): after a minute without
+/// traffic, six probes are sent at intervals of ten seconds.
 const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(60);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_PROBES: u32 = 6;
 
-/// Connected stream socket, Unix or TCP.
+/// Connected TCP or Unix stream socket.
 #[derive(Debug)]
 pub struct Socket(OwnedFd);
 
@@ -27,8 +27,8 @@ impl From<UnixStream> for Socket {
 }
 
 impl From<TcpStream> for Socket {
-    /// Sets options to send small replies at once and to detect a lost peer. The connection also
-    /// works without them, so errors are ignored.
+    /// Sets options to send small replies immediately and to detect a lost peer. The connection
+    /// also works without these options, so errors are ignored.
     fn from(stream: TcpStream) -> Self {
         let _ = stream.set_nodelay(true);
         let _ = sockopt::set_socket_keepalive(&stream, true);
@@ -45,7 +45,7 @@ pub(crate) fn is_transient(error: &io::Error) -> bool {
 }
 
 impl Socket {
-    /// Receives available bytes; returns 0 at the end of the stream. Without `wait`, returns an
+    /// Receives available bytes; returns 0 at the end of the stream. Without `wait`, returns the
     /// error `WouldBlock` if no bytes are available.
     pub fn receive(&self, into: &mut [u8], wait: bool) -> io::Result<usize> {
         let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
@@ -53,19 +53,20 @@ impl Socket {
         Ok(count)
     }
 
-    /// Sends as many bytes as the kernel accepts; returns an error `WouldBlock` if it accepts none.
+    /// Sends as many bytes as the kernel accepts; returns the error `WouldBlock` if it accepts
+    /// none.
     pub fn send(&self, data: &[u8]) -> io::Result<usize> {
         Ok(rustix::net::send(&self.0, data, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?)
     }
 
-    /// Ends the connection in both directions; threads that wait for it wake up.
+    /// Ends the connection in both directions, which wakes the threads that wait for it.
     pub fn shut_down(&self) {
         let _ = rustix::net::shutdown(&self.0, Shutdown::Both); // the peer may have disconnected
     }
 
     /// Waits until data can be received (if `receive`) or sent (if `send`), the bell rings (and is
-    /// reset), or the time has passed. Returns `false` if the time has passed. Returns an error if
-    /// the peer has disconnected and no data can be received.
+    /// reset), or the time limit has passed. Returns `false` if the time limit has passed. Returns
+    /// an error if the peer has disconnected and no data can be received.
     pub fn wait(
         &self,
         receive: bool,
@@ -90,7 +91,7 @@ impl Socket {
     }
 }
 
-/// Polls; returns `true` if an event occurred.
+/// Polls and returns `true` if an event occurred.
 pub(crate) fn poll(entries: &mut [PollFd<'_>], at_most: Option<Duration>) -> io::Result<bool> {
     let timeout = at_most.and_then(|time| Timespec::try_from(time).ok());
     match rustix::event::poll(entries, timeout.as_ref()) {
@@ -100,7 +101,7 @@ pub(crate) fn poll(entries: &mut [PollFd<'_>], at_most: Option<Duration>) -> io:
     }
 }
 
-/// Wakes a thread that waits for a socket (an eventfd).
+/// A bell (eventfd) that wakes a thread waiting for a socket.
 #[derive(Debug)]
 pub struct Bell(pub(crate) OwnedFd);
 
@@ -110,12 +111,13 @@ impl Bell {
     }
 
     pub(crate) fn ring(&self) {
-        // This fails only if the counter is at its maximum, and then the bell already rings.
+        // The write fails only if the counter is at its maximum, in which case the bell is already
+        // ringing.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
     /// Resets the bell.
     fn answer(&self) {
-        let _ = rustix::io::read(&self.0, &mut [0; 8]); // it fails if the bell does not ring
+        let _ = rustix::io::read(&self.0, &mut [0; 8]); // fails if the bell is not ringing
     }
 }

@@ -8,9 +8,9 @@
 //! contents                in the same format; absent if the contents have a file of their own
 //! ```
 //!
-//! A state file saved by a run contains only the state of the drive. A server reads it as a state
-//! file without contents: the logical block size and the power-ups are those of a new drive, and
-//! the life is derived from the drive's counters.
+//! A state file saved by a run contains only the drive state. A server reads such a file as a state
+//! file without contents: the logical block size and power-up count are those of a new drive, and
+//! the lifetime counters are derived from the drive's counters.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -31,54 +31,57 @@ use crate::served::{LOGICAL_BLOCKS, PowerHistory, ServedParts};
 
 const MAGIC: &[u8; 7] = b"WCSERVE";
 const VERSION: u8 = b'5';
-/// Last version whose digit was at the end of the file.
+/// Last version that stored its digit at the end of the file.
 const VERSION_BEFORE: u8 = b'4';
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Error of writing or reading a state file.
+/// Error while writing or reading a state file.
 #[derive(Debug, Error)]
 pub enum StateError {
-    /// The file cannot be read or written.
+    /// The state file could not be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The drive's state cannot be written.
+    /// The drive state could not be written.
     #[error(transparent)]
     Saving(#[from] CodecError),
-    /// The drive's state cannot be restored.
+    /// The drive state could not be restored.
     #[error(transparent)]
     Drive(#[from] RestoreError),
-    /// The contents cannot be saved or restored.
+    /// The contents could not be saved or restored.
     #[error(transparent)]
     Contents(#[from] SavedError),
-    /// Contents are both in the state and in a file.
+    /// Contents exist both in the state and in a file.
     #[error(
-        "the state contains data, but the drive keeps its data in a file: use only one of them"
+        "the state contains data, but the drive stores its data in a file: use only one of them"
     )]
     TwoContents,
     /// Version digit of the state.
-    #[error("the state has version {0:?}, which this program cannot read: create the state again")]
+    #[error(
+        "the state has version {0:?}, which this program does not support: create the state \
+        again"
+    )]
     Version(char),
     /// Logical block size in bytes that is not in [`crate::LOGICAL_BLOCKS`].
     #[error(
-        "the state has logical blocks of {0} bytes, but drives have 512 or 4096: it is damaged"
+        "the state is damaged: it has {0}-byte logical blocks, but drives have 512 or 4096 bytes"
     )]
     LogicalBlock(u64),
     /// Address of the server that has locked the state.
-    #[error("another server uses the state, with {0}")]
+    #[error("another server uses the state; its address is {0}")]
     InUse(String),
-    /// Path of a journal that fails its checksums.
+    /// Path of a journal with invalid checksums.
     #[error("{0} is damaged: remove it to continue with the last saved state")]
     Journal(String),
 }
 
-/// Writes a state file; an existing file is replaced once the new one is complete.
+/// Writes a state file; an existing file is replaced once the new file is complete.
 pub fn save(parts: &ServedParts, path: &Path) -> Result<(), StateError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
     let part = PathBuf::from(name);
     let written = write(parts, &part).and_then(|()| Ok(fs::rename(&part, path)?));
     if written.is_err() {
-        let _ = fs::remove_file(&part); // the first error is the one to report
+        let _ = fs::remove_file(&part); // the first error is reported
     }
     written
 }
@@ -107,7 +110,7 @@ pub fn restore(parts: &mut ServedParts, path: &Path) -> Result<(), StateError> {
     restore_contents(parts, &mut input)
 }
 
-/// Restores everything but the contents, and returns the rest of the file.
+/// Restores all data except the contents, and returns the remainder of the file.
 fn restore_drive(parts: &mut ServedParts, path: &Path) -> Result<BufReader<File>, StateError> {
     let mut input = BufReader::with_capacity(BUFFER_BYTES, File::open(path)?);
     parts.drive.restore(&mut input)?;

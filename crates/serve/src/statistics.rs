@@ -11,10 +11,10 @@ use crate::life::Life;
 use crate::request::Request;
 use crate::served::PowerHistory;
 
-/// Lateness beyond this share of the drive's own latency falsifies clients' measurements.
+/// Fraction of the drive's own latency above which lateness falsifies client measurements.
 pub const LATENESS_SHARE_MAX: f64 = 0.1;
 
-/// Names of the operations, in the order of [`Operations`] and of `Operation`.
+/// Names of the operations, in the order of [`Operations`] and `Operation`.
 pub const OPERATION_NAMES: [&str; 4] = ["read", "write", "trim", "flush"];
 
 /// Completed requests of one operation.
@@ -22,9 +22,9 @@ pub const OPERATION_NAMES: [&str; 4] = ["read", "write", "trim", "flush"];
 pub struct OperationStatistics {
     /// Completed requests.
     pub requests: u64,
-    /// Bytes of these requests.
+    /// Bytes transferred by these requests.
     pub bytes: u64,
-    /// Latency in the drive's time; empty without timing.
+    /// Latency in drive time; empty if timing is disabled.
     pub latency: Histogram,
 }
 
@@ -44,8 +44,8 @@ impl Operations {
     }
 }
 
-/// Writes of clients with one stream number (a stream or placement identifier) that went to one
-/// stream of the FTL.
+/// Client writes with one stream number (a stream or placement identifier) that went to one FTL
+/// stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamWrites {
     /// Stream or placement identifier of the requests.
@@ -54,12 +54,12 @@ pub struct StreamWrites {
     pub drive_stream: Option<u16>,
     /// Completed writes.
     pub requests: u64,
-    /// Bytes of these writes.
+    /// Bytes written by these requests.
     pub bytes: u64,
 }
 
-/// Completed writes, by stream number and stream of the FTL. An interface may map an identifier to
-/// several FTL streams in turn.
+/// Completed writes by stream number and FTL stream. An interface may map an identifier to several
+/// FTL streams in succession.
 #[derive(Debug, Default)]
 pub(crate) struct Streams(BTreeMap<(StreamId, Option<StreamId>), (u64, u64)>);
 
@@ -80,57 +80,57 @@ impl Streams {
     }
 }
 
-/// Statistics since the last call of [`crate::Served::recent`].
+/// Statistics since the last call to [`crate::Served::recent`].
 #[derive(Clone, Debug, Default)]
 pub struct Recent {
     /// Completed requests by operation.
     pub operations: Operations,
-    /// Lateness as in [`Snapshot::lateness`].
+    /// Lateness, defined as in [`Snapshot::lateness`].
     pub lateness: Histogram,
 }
 
-/// Statistics of a served drive at one time.
+/// Statistics of a served drive at a point in time.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// Wall time since the start of serving.
     pub wall: Nanos,
-    /// The drive's time.
+    /// Drive time.
     pub drive_time: Nanos,
     pub(crate) slow_down: f64,
     /// Completed requests by operation.
     pub operations: Operations,
-    /// Wall time between the due time of a completion and its transmission. Without timing, the
-    /// whole time of a request in the server.
+    /// Wall time between the due time of a completion and its transmission. If timing is disabled,
+    /// the total time of a request in the server.
     pub lateness: Histogram,
-    /// Counters of the drive since it was new.
+    /// Drive counters since the drive was new.
     pub counters: Counters,
-    /// Status of the data placement interface; `None` for a drive without one.
+    /// Status of the data placement interface; `None` if the drive has no such interface.
     pub data_placement: Option<DataPlacementStatus>,
-    /// Writes of clients since the start of serving.
+    /// Client writes since the start of serving.
     pub streams: Vec<StreamWrites>,
     /// Bytes moved by stream since the start of serving.
     pub moved: Option<MovedByStream>,
-    /// Power-ups of the drive.
+    /// Drive power-ups.
     pub power: PowerHistory,
-    /// Work of hosts since the drive was new.
+    /// Host operations since the drive was new.
     pub life: Life,
-    /// Errors in the error log since the drive was new.
+    /// Number of errors logged since the drive was new.
     pub error_entries: u64,
-    /// Empty reclaim units; `None` without flash.
+    /// Number of empty reclaim units; `None` for a drive without flash.
     pub free_units: Option<u32>,
-    /// Temperature in degrees Celsius; `None` if it is not modelled.
+    /// Temperature in degrees Celsius; `None` if temperature is not modelled.
     pub celsius: Option<f64>,
     /// Number of connected sessions.
     pub sessions: usize,
     /// Number of requests in the drive.
     pub outstanding: usize,
-    /// Memory or file space that the data occupy.
+    /// Memory or file space that the data occupy, in bytes.
     pub used: Bytes,
 }
 
 impl Snapshot {
-    /// Returns the lateness as a share of the drive's own latency, by median or by mean, whichever
-    /// is larger; `None` without latencies.
+    /// Returns the lateness as a fraction of the drive's own latency, by median or by mean,
+    /// whichever is larger; `None` if there are no latencies.
     pub fn lateness_share(&self) -> Option<f64> {
         let mut latency = Histogram::new();
         self.operations.0.iter().for_each(|operation| latency.merge(&operation.latency));
@@ -143,7 +143,8 @@ impl Snapshot {
         of_medians.into_iter().chain(of_means).reduce(f64::max)
     }
 
-    /// Returns `true` if clients measure the server rather than the drive.
+    /// Returns `true` if the lateness is so high that clients measure the server rather than the
+    /// drive.
     pub fn is_late(&self) -> bool {
         self.lateness_share().is_some_and(|share| share > LATENESS_SHARE_MAX)
     }

@@ -1,4 +1,4 @@
-//! Trace of the clients' requests.
+//! Trace of client requests.
 
 use writecliff_base::{Nanos, StreamId};
 use writecliff_host_interface::Operation;
@@ -8,16 +8,16 @@ use crate::request::Request;
 /// Maximum number of requests in a trace (32 MiB). Further requests are only counted.
 pub const TRACED_MAX: usize = 1 << 20;
 
-/// A request as it was submitted.
+/// A request as submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traced {
-    /// The drive's time; without timing, wall time since the start of serving.
+    /// Drive time; if timing is disabled, wall time since the start of serving.
     pub time: Nanos,
     /// First byte.
     pub offset: u64,
     /// Length in bytes.
     pub length: u64,
-    /// Number of the session.
+    /// Session number.
     pub session: u32,
     /// Stream or placement identifier.
     pub stream: StreamId,
@@ -28,9 +28,9 @@ pub struct Traced {
 /// Requests since the last call of `take_trace`.
 #[derive(Debug, Default)]
 pub struct Trace {
-    /// Requests in the order of their submission.
+    /// Requests in submission order.
     pub requests: Vec<Traced>,
-    /// Requests that were dropped because the trace was full.
+    /// Number of requests dropped because the trace was full.
     pub lost: u64,
 }
 

@@ -1,9 +1,9 @@
 //! Drives that lose data that are not on flash: contents and mapping lose the same pages.
 //!
-//! In real time the drive reports programmed and journaled data, and a cut undoes all other
-//! changes. Without timing, no data are ever in flight. A seed then determines the lost contents,
-//! and the mapping returns to the previous addresses of the data. The previous data stay on flash
-//! until a reclaim unit is erased, and by then all earlier data are programmed.
+//! In real time, the drive reports programmed and journaled data, and a power cut undoes all other
+//! changes. If timing is disabled, no data are ever in flight. In this case, a seed determines the
+//! lost contents, and the mapping returns to the previous data addresses. The previous data stay on
+//! flash until a reclaim unit is erased, and all earlier data are programmed before that.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,7 +17,7 @@ use crate::power::Durable;
 use crate::request::Request;
 use crate::served::Timing;
 
-/// Source of information about data that a power cut loses.
+/// Source of information about the data that a power cut loses.
 pub(crate) enum Durability {
     /// Flushes and completions determine durability, and the mapping loses nothing.
     ByCommands,
@@ -69,8 +69,8 @@ impl Durability {
     }
 }
 
-/// Returns the pages that a trim covers in part: the drive ignores these parts, so it never reports
-/// them.
+/// Returns the pages that a trim covers partially; the drive ignores these fragments, so it never
+/// reports them.
 fn edges(offset: u64, length: u64, below: u64) -> impl Iterator<Item = Durable> {
     let ends = [offset, offset + length].into_iter().filter(|end| !end.is_multiple_of(SLOT_BYTES));
     ends.map(move |end| Durable::Range {
@@ -89,32 +89,32 @@ pub(crate) fn durable_ranges(ssd: &mut Ssd<Volatile>) -> impl Iterator<Item = Du
     })
 }
 
-/// A change of the mapping without timing.
+/// An untimed mapping change.
 struct Change {
     lpn: Lpn,
     before: Ppa,
     below: u64,
 }
 
-/// The changes of the mapping that a power cut may undo, oldest first.
+/// Mapping changes that a power cut may undo, oldest first.
 pub(crate) struct Untimed {
     changes: VecDeque<Change>,
     changes_max: usize,
     /// Previous addresses of a command's slots.
     before: Vec<Ppa>,
-    /// Number of erases at the first change.
+    /// Number of erases at the time of the first change.
     erases: u64,
 }
 
 impl Untimed {
     fn new(undo_bytes: Bytes) -> Self {
-        // A page may contain parts of two requests, with one change each.
+        // A page may contain data of two requests, with one change each.
         let changes_max = 2 * (undo_bytes.0 / SLOT_BYTES).max(1) as usize;
         Self { changes: VecDeque::new(), changes_max, before: Vec::new(), erases: 0 }
     }
 
-    /// Applies a command that includes the host's changes below `below`. Returns `true` if all of
-    /// these are durable now.
+    /// Applies a command that includes the host changes below `below`. Returns `true` if all these
+    /// changes are now durable.
     pub(crate) fn fast_forward(
         &mut self,
         ssd: &mut Ssd<Volatile>,
@@ -147,8 +147,8 @@ impl Untimed {
         false
     }
 
-    /// Returns `true` if a reclaim unit was erased since the last call: earlier changes cannot be
-    /// undone then.
+    /// Returns `true` if a reclaim unit was erased since the last call, because earlier changes can
+    /// then no longer be undone.
     fn has_erased(&mut self, ssd: &Ssd<Volatile>) -> bool {
         let erases = ssd.storage().erases();
         let has_erased = erases != self.erases;
@@ -159,14 +159,14 @@ impl Untimed {
         has_erased
     }
 
-    /// Returns the changes of the mapping that are lost with the changes of the contents.
+    /// Returns the mapping changes that are lost with the content changes.
     pub(crate) fn lost(&mut self, ssd: &Ssd<Volatile>, pages: &[LostPage]) -> Vec<Unwritten> {
         self.has_erased(ssd);
         let mut first_of: BTreeMap<_, _> =
             pages.iter().map(|lost| (lost.page, lost.first)).collect();
         let mut lost = Vec::new();
         for Change { lpn, before, below } in self.changes.drain(..) {
-            // The oldest lost change of each page.
+            // Oldest lost change of each page.
             let page = u64::from(lpn.0);
             if first_of.get(&page).is_some_and(|&first| first < below) {
                 first_of.remove(&page);

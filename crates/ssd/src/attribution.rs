@@ -1,12 +1,13 @@
-//! Attribution of latency: the causes of each command's time.
+//! Latency attribution: the causes of each command's time.
 //!
-//! The drive reports to a [`Recorder`] when work begins and ends. With [`Unrecorded`], the default,
-//! all of it compiles to nothing. [`Attribution`] charges the time of each command to causes, up to
-//! the latest reported time, so the times by cause always add up to the latency.
+//! The drive reports to a [`Recorder`] when work starts and ends. With [`Unrecorded`], the default,
+//! all reports compile to nothing. [`Attribution`] charges the time of each command to causes, up
+//! to the latest reported time, so the times by cause always add up to the latency.
 //!
-//! A command is attributed along its critical path: of a read in several parts, the part that
-//! arrives last. While it waits for a die, the causes are what the die does meanwhile; while a
-//! write waits for buffer space, what the die does that makes room at the end of the wait.
+//! A command is attributed along its critical path; for a read with several pieces, this is the
+//! piece that arrives last. While a command waits for a die, the causes are the die's activities
+//! during the wait. While a write waits for buffer space, the causes are the activities of the die
+//! that makes room at the end of the wait.
 
 mod timeline;
 
@@ -19,8 +20,8 @@ use writecliff_host_interface::{Arrival, Cause, TimeByCause};
 
 use self::timeline::Timeline;
 
-/// A flash read of a command: the times at which it started to wait for the channel, the channel
-/// became free, and sensing and retries ended.
+/// A flash read of a command: the times when it started to wait for the channel, the channel became
+/// free, and sensing and retries ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlashRead {
     pub(crate) started: Nanos,
@@ -29,16 +30,16 @@ pub struct FlashRead {
     pub(crate) corrected: Nanos,
 }
 
-/// Receives the causes of latency. `command` is the number in the command table; times that are
-/// passed may lie in the future.
+/// Receiver of the latency causes. `command` is the number in the command table; times passed as
+/// arguments may lie in the future.
 pub trait Recorder: Default {
     /// `true` if the recorder records anything; guards code that only computes arguments of these
     /// methods.
     const RECORDS: bool = false;
-    /// `true` if changes that are not on flash are recorded.
+    /// `true` if the recorder records changes that are not on flash.
     const KEEPS_UNWRITTEN: bool = false;
-    /// `true` if a drive with this recorder obeys a limit on active dies. The check costs time, so
-    /// drives without a limit use a recorder for which this is `false`.
+    /// `true` if a drive with this recorder enforces a limit on active dies. The check takes CPU
+    /// time, so drives without a limit use a recorder with the value `false`.
     const LIMITS_DIES: bool = false;
 
     /// Records that the drive starts to process a command that arrived earlier.
@@ -53,15 +54,15 @@ pub trait Recorder: Default {
     fn admitted(&mut self, _command: u16, _now: Nanos) {}
     /// Records that a die has made room in the write buffer.
     fn buffer_freed(&mut self, _die: u16, _now: Nanos) {}
-    /// Records that a die delays commands because of `activity` from `from` on. `None`: the die is
-    /// idle.
+    /// Records that a die delays commands because of `activity`, starting at `from`. `None` means
+    /// that the die is idle.
     fn die_does(&mut self, _die: u16, _from: Nanos, _activity: Option<Cause>) {}
     /// Records that a host read starts on a die.
     fn read_started(&mut self, _die: u16, _channel: u16, _read: FlashRead) {}
-    /// Records the transfer of the data of a host read from a die.
+    /// Records the transfer of host read data from a die.
     fn read_transferred(&mut self, _die: u16, _begun: Nanos, _ended: Nanos) {}
     /// Records that the last data that a command needs were transferred from a die. `read` is the
-    /// die, or the number under which the times of the read were reported.
+    /// die, or the number used to report the times of the read.
     fn read_done(&mut self, _command: u16, _die: u16, _read: u16) {}
     /// Records the end of the last program that a command waits for.
     fn programmed(&mut self, _command: u16, _die: u16, _now: Nanos) {}
@@ -70,20 +71,20 @@ pub trait Recorder: Default {
     /// Records that the command has completed at the host.
     fn completed(&mut self, _command: u16, _now: Nanos) {}
 
-    // Contents of the flash; see `power_loss.rs`.
+    // Flash contents; see `power_loss.rs`.
 
     /// Records that a host write or deallocation with this tag is about to be placed.
     fn writing(&mut self, _tag: u32) {}
     /// Records that a host write has moved a logical page from `before` to `at`. The new data are
-    /// not on flash yet.
+    /// not yet on flash.
     fn placed(&mut self, _lpn: Lpn, _at: Ppa, _before: Ppa) {}
-    /// Records a page that the drive relocates, like [`Self::placed`] for the host.
+    /// Records that the drive relocates a page, like [`Self::placed`] for host writes.
     fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
         self.placed(lpn, at, before);
     }
     /// Records the deallocation of a logical page that was at `before`.
     fn trimmed(&mut self, _lpn: Lpn, _before: Ppa) {}
-    /// Returns `true` if a deallocation of this size is journaled at once, without
+    /// Returns `true` if a deallocation of this size is journaled immediately, without
     /// [`Self::trimmed`].
     fn journals(&mut self, _first: Lpn, _slots: u32) -> bool {
         false
@@ -101,7 +102,8 @@ pub trait Recorder: Default {
     fn erased(&mut self, _unit: ReclaimUnitId, _die: u32) {}
     /// Records that all reclaim units are erased.
     fn purged(&mut self) {}
-    /// Takes the changes that are not on flash, newest first; `None` if they are not recorded.
+    /// Removes and returns the changes that are not on flash, newest first; `None` if changes are
+    /// not recorded.
     fn take_unwritten(&mut self) -> Option<Vec<Unwritten>> {
         None
     }
@@ -113,7 +115,7 @@ pub trait Recorder: Default {
         *self = Self::default();
     }
 
-    /// Returns the times of the command that completed last.
+    /// Returns the times of the most recently completed command.
     fn last(&self) -> Option<&TimeByCause> {
         None
     }
@@ -125,21 +127,21 @@ pub struct Unrecorded;
 
 impl Recorder for Unrecorded {}
 
-/// Charges the time of each command to causes.
+/// Charges the time of each command to its causes.
 #[derive(Clone, Debug, Default)]
 pub struct Attribution {
     /// By number.
     commands: Vec<Spent>,
-    /// Commands in the order in which they started; the first is in flight.
+    /// Commands in starting order; the first command is in flight.
     begun: VecDeque<(u16, Nanos)>,
     dies: Vec<DieRecord>,
-    /// The last stop of each channel.
+    /// Last stop of each channel.
     stops: Vec<Interval>,
-    /// The last stall of the firmware.
+    /// Last stall of the firmware.
     stall: Interval,
-    /// Cause for which writes wait.
+    /// Current cause for which writes wait.
     gate: Timeline,
-    /// The die that last made room in the buffer, and the time.
+    /// Die that last made room in the buffer, and the time.
     freed: (u16, Nanos),
     last: TimeByCause,
 }
@@ -149,7 +151,7 @@ pub struct Attribution {
 struct Spent {
     in_flight: bool,
     begun: Nanos,
-    /// Time until which the command's time is charged.
+    /// Time up to which the command's time has been charged.
     until: Nanos,
     by_cause: TimeByCause,
 }
@@ -169,7 +171,7 @@ struct Interval {
 }
 
 impl Spent {
-    /// Charges the time until `until`, if it is not charged yet.
+    /// Charges the time until `until`, unless it has already been charged.
     #[inline]
     fn charge(&mut self, cause: Cause, until: Nanos) {
         if until > self.until {
@@ -178,7 +180,8 @@ impl Spent {
         }
     }
 
-    /// Charges time until `until` to `cause`, except within `exception`, which has its own cause.
+    /// Charges the time until `until` to `cause`, except within `exception`, which has a separate
+    /// cause.
     fn charge_except(&mut self, cause: Cause, until: Nanos, exception: (Interval, Cause)) {
         let (interval, other) = exception;
         self.charge(cause, interval.from.min(until));
@@ -186,7 +189,7 @@ impl Spent {
         self.charge(cause, until);
     }
 
-    /// Charges the wait for a die to the activities of the die.
+    /// Charges the wait for a die to the die's activities.
     fn charge_die(&mut self, die: &Timeline, until: Nanos, otherwise: Cause) {
         die.walk(self.until, until, |activity, end| {
             self.charge(activity.unwrap_or(otherwise), end);
@@ -203,7 +206,7 @@ fn grown<T: Clone + Default>(all: &mut Vec<T>, index: u16) -> &mut T {
     &mut all[index]
 }
 
-/// Returns the cause of a wait for buffer space, by the activity of the die that made room.
+/// Returns the cause of a wait for buffer space, given the activity of the die that made room.
 fn buffer_cause(activity: Option<Cause>) -> Cause {
     match activity {
         Some(Cause::Program) => Cause::BufferProgram,
@@ -214,7 +217,7 @@ fn buffer_cause(activity: Option<Cause>) -> Cause {
 }
 
 impl Attribution {
-    /// Returns the earliest time that later queries may ask for.
+    /// Returns the earliest time that later queries may request.
     fn horizon(&self, now: Nanos) -> Nanos {
         self.begun.front().map_or(now, |&(_, begun)| begun)
     }

@@ -1,4 +1,4 @@
-//! Timing of flash operations on dies and the channels that they share.
+//! Timing of flash operations on dies and their shared channels.
 //!
 //! | operation | channel | die |
 //! |---|---|---|
@@ -8,8 +8,8 @@
 //! | erase | command | tBERS after it |
 //! | upkeep | command | the time of the work, which includes the command |
 //!
-//! A channel is represented by the time until which it is busy and serves requests first come first
-//! served. An operation therefore costs one or two events, regardless of its size.
+//! A channel is represented by the time until which it is busy, and serves requests in arrival
+//! order. An operation therefore needs only one or two events, regardless of its size.
 
 mod channels;
 mod held_erases;
@@ -42,25 +42,25 @@ pub(crate) use state::Unfinished;
 #[derive(Clone, Copy, Debug)]
 pub struct HostData {
     pub(crate) command: u16,
-    /// Slots of 4 KiB.
+    /// Number of 4 KiB slots.
     pub slots: u32,
-    /// Time at which the data leave the die.
+    /// Time when the data leave the die.
     pub at: Nanos,
 }
 
-/// Result of the end of a flash operation.
+/// Result of finishing a flash operation.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome {
     /// No command depends on the operation.
     Nothing,
     /// A program unit is on flash. Commands that wait for its fill must be completed before the
-    /// number of the fill is reused.
+    /// fill number is reused.
     Programmed {
         /// Program unit that has been programmed.
         unit: ProgramUnit,
-        /// Frontier that filled the unit.
+        /// Frontier that filled the program unit.
         frontier: FrontierId,
-        /// Number of the fill of the unit.
+        /// Number of the unit's fill.
         fill: FillId,
     },
     /// Arrival of the data of a mechanism's read in the controller.
@@ -73,19 +73,19 @@ pub enum Outcome {
 /// Routes flash operations to dies and channels.
 pub struct Backend<R> {
     pub(crate) now: Nanos,
-    /// Events of the drive by time.
+    /// Drive events by time.
     pub queue: EventQueue,
     pub(crate) fills: Fills,
     /// Command whose write is being placed, if it completes only when its data are on flash.
     pub(crate) awaiting: Option<u16>,
-    /// Number of units that this command waits for.
+    /// Number of program units that this command waits for.
     pub(crate) awaited: u32,
     pub(crate) geometry: Geometry,
     pub(crate) times: Times,
     pub(crate) front: FrontFlash,
     pub(crate) reads_in_a_row: u32,
     suspends_per_operation: u32,
-    /// Suspensions since the last write was mapped; `None` if they take no firmware time.
+    /// Suspensions since the last write was mapped; `None` if suspensions take no firmware time.
     pub(crate) suspensions: Option<u64>,
     pub(crate) held_erases: HeldErases,
     pub(crate) dies: Vec<Die>,
@@ -95,7 +95,7 @@ pub struct Backend<R> {
     pub(crate) mechanisms: FlashMechanisms,
 }
 
-/// Parts of the backend needed to start an operation, except its die.
+/// Backend components that are needed to start an operation, except for its die.
 struct Starter<'a, R> {
     times: &'a Times,
     channels: &'a mut Channels,
@@ -113,13 +113,13 @@ fn is_of_plane(operation: FlashOperation) -> bool {
 }
 
 impl<R: Recorder> Starter<'_, R> {
-    /// Returns `true` if the start of an operation concerns neither a mechanism nor the recorder.
+    /// Returns `true` if the start of an operation involves neither a mechanism nor the recorder.
     #[inline]
     fn starts(operation: FlashOperation) -> bool {
         !R::RECORDS && !is_of_plane(operation)
     }
 
-    #[expect(clippy::inline_always, reason = "`start_other` is the one frequent caller")]
+    #[expect(clippy::inline_always, reason = "`start_other` is the only frequent caller")]
     #[inline(always)]
     fn start(&mut self, die: &mut Die, index: usize, operation: FlashOperation) {
         let command = self.times.flash.command;
@@ -177,7 +177,7 @@ impl<R: Recorder> Starter<'_, R> {
         self.queue.push(lane, until, SsdEvent::DieDone { die: index as u16 });
     }
 
-    /// Uses the die's channel for `duration` as soon as it is free; returns the end time.
+    /// Uses the die's channel for `duration` as soon as it is free, and returns the end time.
     #[inline]
     fn take_channel(&mut self, die: usize, duration: Nanos) -> Nanos {
         self.busy.transfer += duration.0;
@@ -215,8 +215,8 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// Draws the outcome of a read of `slots` slots at a location. Returns its page type and
-    /// retries, encoded by [`sense`], and `true` if no retry corrects the data.
+    /// Draws the random outcome of a read of `slots` slots at a location. Returns the page type and
+    /// retries of the read, encoded by [`sense`], and `true` if no retry corrects the data.
     #[inline]
     pub(crate) fn sense(&mut self, location: &FlashLocation, slots: u32) -> (u16, bool) {
         let mut retries = Retries::default();
@@ -237,7 +237,7 @@ impl<R: Recorder> Backend<R> {
     pub(crate) fn queue_read(&mut self, index: usize, operation: FlashOperation) {
         let die = &mut self.dies[index];
         if matches!(die.state, DieState::Sensing(_)) {
-            // The most frequent case; nothing starts before the end of sensing.
+            // This is the most frequent case; nothing starts before the end of sensing.
             die.reads.push(operation);
             return;
         }
@@ -271,8 +271,8 @@ impl<R: Recorder> Backend<R> {
         self.wake(index);
     }
 
-    /// Called after queueing an operation: starts it if the die is free, or suspends the running
-    /// one if allowed.
+    /// Starts a newly queued operation if the die is free, or suspends the running operation if
+    /// allowed.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn wake(&mut self, index: usize) {
@@ -294,8 +294,8 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// Suspends a program or erase for a host read, if the part supports it and enough time
-    /// remains.
+    /// Suspends a program or erase for a host read, if the flash part supports suspension and
+    /// enough time remains.
     fn suspend(&mut self, index: usize, operation: FlashOperation) {
         let die = &mut self.dies[index];
         let left = die.busy_until.saturating_sub(self.now);
@@ -310,7 +310,7 @@ impl<R: Recorder> Backend<R> {
         self.queue.push(Lane::DieShort, self.now + suspension.time(), event);
     }
 
-    /// Returns `true` if a free die may start an operation now; otherwise the die waits.
+    /// Returns `true` if a free die may start an operation now; otherwise, the die waits.
     #[inline]
     fn may_start(&mut self, index: usize) -> bool {
         let mut may_start = true;
@@ -320,7 +320,7 @@ impl<R: Recorder> Backend<R> {
         may_start
     }
 
-    /// Starts the next operation of a die that is free.
+    /// Starts the next operation of a free die.
     #[inline(never)]
     fn start_next(&mut self, index: usize) {
         self.start_next_inlined(index);
@@ -373,7 +373,7 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// Starts an operation that concerns a mechanism or the recorder.
+    /// Starts an operation that involves a mechanism or the recorder.
     #[inline(never)]
     fn start_noted(&mut self, index: usize, operation: FlashOperation) {
         if R::RECORDS {
@@ -389,7 +389,7 @@ impl<R: Recorder> Backend<R> {
         starter.start(&mut dies[index], index, operation);
     }
 
-    /// Returns the dies, and the starter of operations on them.
+    /// Returns the dies, and the starter for operations on them.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn split(&mut self) -> (&mut [Die], Starter<'_, R>) {
@@ -397,13 +397,13 @@ impl<R: Recorder> Backend<R> {
         (dies, Starter { times, channels, busy, queue, recorder, now: *now })
     }
 
-    /// Uses the die's channel for `duration` as soon as it is free; returns the end time.
+    /// Uses the die's channel for `duration` as soon as it is free, and returns the end time.
     #[inline]
     pub(crate) fn take_channel(&mut self, die: usize, duration: Nanos) -> Nanos {
         self.split().1.take_channel(die, duration)
     }
 
-    /// Accounts for all dies erasing `blocks` blocks one after the other.
+    /// Accounts for all dies erasing `blocks` blocks in sequence.
     pub fn erased_all(&mut self, blocks: u64) {
         let time =
             Nanos(blocks * self.times.flash.erase.0 / u64::from(self.times.flash.erase_portions));
@@ -412,7 +412,7 @@ impl<R: Recorder> Backend<R> {
         self.recorder.purged();
     }
 
-    /// Handles the end of tR on a die: transfers the data. Returns those of a host read.
+    /// Handles the end of tR on a die by transferring the data. Returns the data of a host read.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub fn sensed(&mut self, index: usize) -> Option<HostData> {
@@ -484,8 +484,8 @@ impl<R: Recorder> Backend<R> {
         outcome
     }
 
-    /// Called at the end of an operation or of sensing: releases the die and starts the dies that
-    /// wait for it.
+    /// Releases the die at the end of an operation or of sensing, and starts the dies that wait for
+    /// it.
     #[inline]
     fn release_die(&mut self, index: usize) {
         if R::LIMITS_DIES && self.dies[index].suspended.is_none() {
@@ -505,8 +505,8 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// Called when something that a fill waits for has ended: programs the fills that may now be
-    /// programmed.
+    /// Programs the fills that may now be programmed; called when something that a fill waits for
+    /// has ended.
     #[inline]
     pub(crate) fn waited(&mut self, fill: FillId) {
         let Some(frontier) = self.fills.read_done(fill) else { return };
@@ -527,7 +527,7 @@ impl<R: Recorder> Backend<R> {
         flash_hook!(self, m => m.program_queued(self, &unit));
     }
 
-    /// Called when no events are left: completes the last transfers and resets the event queue.
+    /// Completes the last transfers and resets the event queue; called when no events are left.
     pub fn settle(&mut self) {
         let ends = self.dies.iter().map(|die| die.busy_until);
         self.now = ends.fold(self.now.max(self.channels.all_free_at()), Nanos::max);

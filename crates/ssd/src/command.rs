@@ -16,8 +16,8 @@ use crate::{Backend, DeviceConfig, FillId, Lane, Recorder, SsdEvent};
 pub(crate) struct InFlight {
     pub command: Command,
     pub slots: u32,
-    /// For reads: outstanding flash operations. For writes and flushes that wait for flash:
-    /// outstanding program units.
+    /// For reads: number of outstanding flash operations. For writes and flushes that wait for
+    /// flash: number of outstanding program units.
     pub pending: u32,
     /// For reads: bytes not yet sent to the host.
     pub unsent: u32,
@@ -25,7 +25,7 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// Returns the slot of the first byte.
+    /// Returns the slot that contains the first byte.
     #[inline]
     pub(crate) fn first(&self) -> Lpn {
         Lpn((self.command.offset / u64::from(SLOT_BYTES)) as u32)
@@ -39,11 +39,11 @@ impl InFlight {
     }
 }
 
-/// Commands stay small, because many are outstanding and each I/O accesses its command several
+/// Commands must stay small because many are outstanding and each I/O accesses its command several
 /// times.
 const _: () = assert!(size_of::<InFlight>() == 48);
 
-/// The commands in the drive, and the stages between the host and the write buffer or the flash:
+/// Commands in the drive, and the stages between the host and the write buffer or the flash:
 /// queues, firmware, barrier and link.
 pub(crate) struct Commands {
     table: CommandTable<InFlight>,
@@ -51,7 +51,7 @@ pub(crate) struct Commands {
     barrier: Option<Box<Barrier>>,
     /// Additional firmware time of a read compared with other commands.
     longer_reads_by: Nanos,
-    /// Additional firmware time of a write, which overlaps the transfer of its data.
+    /// Additional firmware time of a write, which overlaps its data transfer.
     longer_writes_by: Nanos,
 }
 
@@ -68,7 +68,7 @@ impl Commands {
         }
     }
 
-    /// Returns the number of commands that have started and not completed.
+    /// Returns the number of commands that have started but not completed.
     #[inline]
     pub(crate) fn in_flight(&self) -> usize {
         self.table.in_flight()
@@ -84,7 +84,7 @@ impl Commands {
         self.table.get(number)
     }
 
-    /// Decodes a command that the host submitted at `submitted`.
+    /// Decodes a command that the host submitted at time `submitted`.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn decode(&mut self, command: &Command, submitted: Nanos, now: Nanos) -> Arrival {
@@ -102,12 +102,12 @@ impl Commands {
         self.barrier.is_some()
     }
 
-    /// Returns `true` if a decoded command may start; otherwise the barrier queues it.
+    /// Returns `true` if a decoded command may start; otherwise, the barrier queues the command.
     pub(crate) fn pass(&mut self, command: &Command, arrival: Arrival) -> bool {
         self.barrier.as_mut().is_none_or(|barrier| barrier.admit(command, arrival))
     }
 
-    /// Records that a command no longer blocks commands of the other direction.
+    /// Records that a command no longer blocks commands in the other direction.
     pub(crate) fn passed(&mut self) {
         self.barrier.iter_mut().for_each(|barrier| barrier.passed());
     }
@@ -125,7 +125,7 @@ impl Commands {
         self.table.insert(InFlight { command, slots, pending: 0, unsent, status })
     }
 
-    /// Removes and returns a command that completes.
+    /// Removes and returns a completed command.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn end(&mut self, number: u16) -> InFlight {
@@ -134,8 +134,8 @@ impl Commands {
         ended
     }
 
-    /// Records the number of flash reads that a command waits for. If it waits for none, sends its
-    /// data at once.
+    /// Records the number of flash reads that a command waits for. If the command waits for none,
+    /// sends its data immediately.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn await_reads<R: Recorder>(
@@ -150,8 +150,8 @@ impl Commands {
         }
     }
 
-    /// Records that data for which a read waits have arrived. Returns `true` if these were the last
-    /// data; the time until now is then charged to `cause`.
+    /// Records that data that a read waits for have arrived. Returns `true` if these were the last
+    /// data, in which case the time until now is charged to `cause`.
     pub(crate) fn arrived<R: Recorder>(
         &mut self,
         number: u16,
@@ -168,7 +168,7 @@ impl Commands {
         is_last
     }
 
-    /// Sends the last `bytes` of a read, which are available at `at`.
+    /// Sends the last `bytes` of a read, which are available at time `at`.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn send_last<R: Recorder>(
@@ -238,7 +238,7 @@ impl Commands {
         }
     }
 
-    /// Drops all commands. The drive accepts commands again at `now`.
+    /// Drops all commands. The drive accepts commands again from `now` on.
     pub(crate) fn power_up(&mut self, now: Nanos) {
         self.table = CommandTable::default();
         self.frontend.power_up(now);

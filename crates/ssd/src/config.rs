@@ -1,4 +1,4 @@
-//! The checked configuration of an SSD, as `device_file.rs` reads it from TOML.
+//! Validated configuration of an SSD, as read from TOML by `device_file.rs`.
 
 use writecliff_base::keys::{Choice, Count, Flag, Section, Size, Time};
 use writecliff_base::located::{Answer, Table};
@@ -13,14 +13,14 @@ use crate::mechanisms::Sections;
 /// Order in which commands start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ServiceOrder {
-    /// In order of arrival, reads and writes overlapped.
+    /// In arrival order, with reads and writes overlapping.
     Overlapped,
-    /// In order of arrival, with a barrier between reads and writes.
+    /// In arrival order, with a barrier between reads and writes.
     Barrier,
 }
 
 section! {
-    /// The controller between link and flash: section `[controller]` of a device file.
+    /// Controller between link and flash, from section `[controller]` of a device file.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ControllerConfig {
         write_buffer: required Size,
@@ -85,33 +85,34 @@ impl ControllerConfig {
 /// Configuration of an SSD.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceConfig {
-    /// Model name and firmware revision, as the drive reports them.
+    /// Model name and firmware revision that the drive reports.
     pub identity: Identity,
     /// Capacity that the host can address.
     pub user_capacity: Bytes,
-    /// Geometry of the flash.
+    /// Flash geometry.
     pub geometry: Geometry,
-    /// Times of flash operations.
+    /// Flash operation times.
     pub timing: FlashTiming,
     /// Mapping, garbage collection and wear levelling.
     pub ftl: FtlConfig,
-    /// Controller times and write buffer.
+    /// Controller timing and write buffer.
     pub controller: ControllerConfig,
-    /// Link to the host, and submission queues.
+    /// Host link and submission queues.
     pub link: LinkConfig,
     /// The mechanisms.
     pub sections: Sections,
-    /// Current power state, an index of the states in `power`. It is set by the host, so it is not
-    /// part of the device's description.
+    /// Current power state, an index into the states in `power`. The host sets the power state, so
+    /// it is not part of the device's description.
     pub power_state: usize,
-    /// The data placement interface; without it, the host's stream numbers are the FTL's.
+    /// Data placement interface; without one, the host's stream numbers are the FTL's stream
+    /// numbers.
     pub data_placement: Option<DataPlacementConfig>,
     /// Slots per entry of the map.
     pub indirection_slots: u32,
     /// Maximum number of partly written indirection units that wait in the buffer.
     pub merged_units: u32,
-    /// Every value that affects the behaviour of the drive, one `key = value` per line. Device
-    /// files with equal text describe the same drive; the device hash is computed from it.
+    /// All values that affect the drive's behaviour, one `key = value` per line. Device files with
+    /// equal canonical text describe the same drive; the device hash is computed from this text.
     pub canonical: String,
 }
 
@@ -123,9 +124,8 @@ impl DeviceConfig {
         (limit < self.geometry.dies).then_some(limit)
     }
 
-    /// Returns the power states that the file describes, from 0 on: the number of dies that may be
-    /// active, and the maximum power of the drive in watts. Empty if the only power state has no
-    /// limit.
+    /// Returns the power states in the file, from 0 on: the number of dies that may be active, and
+    /// the maximum drive power in watts. The list is empty if the only power state has no limit.
     pub fn power_states(&self) -> Vec<(u32, f64)> {
         let Some(power) = &self.sections.power else { return Vec::new() };
         let directions = if self.link.duplex == Duplex::Full { 2 } else { 1 };
@@ -143,15 +143,15 @@ impl DeviceConfig {
             && !self.timing.independent_plane_reads
     }
 
-    /// Checks that every page of the flash has a page number, as an unscaled simulation requires.
+    /// Checks that every flash page has a page number, as an unscaled simulation requires.
     ///
     /// # Errors
-    /// Fails if the drive can only be simulated scaled down.
+    /// Returns an error if the drive can only be simulated scaled down.
     pub fn check_addresses(&self) -> Result<(), ConfigError> {
         Ok(self.geometry.check_addresses(self.sections.addresses())?)
     }
 
-    /// Returns `true` if fast-forward has the same effect on both drives.
+    /// Returns `true` if fast-forwarding has the same effect on both drives.
     pub(crate) fn fast_forwards_like(&self, other: &Self) -> bool {
         self.data_placement.is_none()
             && other.data_placement.is_none()
@@ -168,7 +168,7 @@ impl DeviceConfig {
         (self.geometry.raw_bytes().0 as f64 - user) / user
     }
 
-    /// Returns the number of bytes of a word line over all planes of a die.
+    /// Returns the word line size in bytes over all planes of a die.
     pub fn word_line_bytes(&self) -> u64 {
         let shape = &self.geometry.shape;
         shape.page.0 * u64::from(shape.planes_per_die * shape.cell.page_types())
@@ -179,23 +179,23 @@ impl DeviceConfig {
         self.geometry.shape.pages_per_block / self.geometry.shape.cell.page_types()
     }
 
-    /// Returns the maximum number of pieces of compressed data in one slot of flash; 1 without
-    /// compression.
+    /// Returns the maximum number of compressed pieces in one slot of flash; 1 without compression.
     pub fn pieces_per_slot(&self) -> u64 {
         u64::from(self.geometry.ppas_per_read_group / self.geometry.slots_per_read_group)
     }
 
-    /// Returns the write buffer needed for the open program units of `streams` streams, one more
-    /// unit, the mechanisms and the indirection units that wait for the rest of their data. Data
-    /// are in the buffer as the host sent them, with a slot for each piece of a unit.
+    /// Returns the write buffer size that is needed for the open program units of `streams`
+    /// streams, one more unit, the mechanisms, and the indirection units that wait for further
+    /// data. Data are stored in the buffer as sent by the host, with a slot for each piece of a
+    /// unit.
     pub fn buffer_needed(&self, streams: u16) -> Bytes {
         let unit = self.geometry.unit_bytes() * self.pieces_per_slot();
         let mechanisms = self.sections.buffer_bytes(&self.geometry);
         Bytes((u64::from(streams) + 1) * unit + mechanisms + self.merged_bytes())
     }
 
-    /// Returns the number of bytes of the write buffer that indirection units may occupy while they
-    /// wait for the rest of their data.
+    /// Returns the number of write buffer bytes that indirection units may occupy while they wait
+    /// for further data.
     pub fn merged_bytes(&self) -> u64 {
         u64::from(self.merged_units * self.indirection_slots) * u64::from(SLOT_BYTES)
     }

@@ -23,19 +23,19 @@ use crate::{Recorder, Ssd};
 /// Counters since the drive was new.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriveCounters {
-    /// Bytes that the host has written.
+    /// Bytes written by the host.
     pub host_write_bytes: u64,
-    /// Bytes that the host has read.
+    /// Bytes read by the host.
     pub host_read_bytes: u64,
     /// Reads of unmapped addresses, in whole slots.
     pub unmapped_read_bytes: u64,
-    /// Bytes allocated on flash for any reason; data still in the buffer count.
+    /// Bytes allocated on flash for any reason, including data still in the buffer.
     pub nand_write_bytes: u64,
     /// Bytes relocated by garbage collection.
     pub gc_moved_bytes: u64,
     /// Bytes relocated by wear levelling.
     pub wear_moved_bytes: u64,
-    /// Bytes left without data in units that were closed early.
+    /// Bytes left empty in units that were closed early.
     pub padding_bytes: u64,
     /// Bytes unmapped by TRIM, in whole slots.
     pub trimmed_bytes: u64,
@@ -43,7 +43,7 @@ pub struct DriveCounters {
     pub collections: u64,
     /// Erase counts of the blocks.
     pub wear: WearSummary,
-    /// Counters of mechanisms in the device file; `None` for others.
+    /// Counters of the mechanisms in the device file; `None` for other mechanisms.
     pub housekeeping: Option<HousekeepingCounters>,
     /// Read retries and uncorrectable reads.
     pub ecc: Option<EccCounters>,
@@ -53,7 +53,7 @@ pub struct DriveCounters {
     pub thermal: Option<ThermalCounters>,
     /// Time for which endurance throttling delayed writes.
     pub throttle_time: Option<ThrottleTime>,
-    /// Traffic of the SLC cache.
+    /// SLC cache traffic.
     pub slc_cache: Option<SlcCounters>,
     /// Data stored after compression and deduplication.
     pub reduction: Option<ReductionCounters>,
@@ -67,7 +67,7 @@ pub struct DriveCounters {
     pub die_parity: Option<DieParityCounters>,
     /// Accesses to the mapping table on flash.
     pub mapping_cache: Option<MappingCacheCounts>,
-    /// Reads served ahead of the host.
+    /// Reads served by read-ahead.
     pub read_ahead: Option<ReadAheadCounts>,
 }
 
@@ -84,7 +84,7 @@ counters! { |c: DriveCounters|
 }
 
 impl DriveCounters {
-    /// Returns all declared counters, including those of mechanisms in the device file.
+    /// Returns all declared counters, including those of the mechanisms in the device file.
     pub fn readings(counters: Option<&Self>) -> Vec<Reading> {
         readings(counters)
             .chain(readings(counters.and_then(|c| c.energy.as_ref())))
@@ -103,7 +103,7 @@ impl DriveCounters {
             .collect()
     }
 
-    /// Reads the counters of a drive.
+    /// Reads a drive's counters.
     pub(crate) fn of<R: Recorder>(drive: &Ssd<R>) -> Self {
         let Ssd { storage, mechanisms, .. } = drive;
         let (ftl, backend, now) = (&storage.ftl, &storage.backend, storage.backend.now);

@@ -1,6 +1,6 @@
 //! Ramps: the initial phase of a job, which is not measured.
 //!
-//! As in fio, a ramp ends with the first I/O of the job that completes after the ramp time. That
+//! A ramp ends, as in fio, with the first I/O of the job that completes after the ramp time. That
 //! I/O and all I/Os outstanding at that time belong to the ramp. Addresses continue, and the job's
 //! volume is counted from the start of the ramp. The job's duration, I/O count and rate schedule
 //! restart.

@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::power::{CutPlan, PowerCut};
 
 impl Served {
-    /// Sets the seed of the next cut; each further cut uses the next seed.
+    /// Sets the seed of the next cut; each subsequent cut uses the next seed.
     pub fn seed_cuts(&self, seed: u64) {
         let mut core = self.core();
         let cuts = locked(&self.shared.cuts).len() as u64;
@@ -23,7 +23,7 @@ impl Served {
         self.cut(batch.core())
     }
 
-    /// Replaces the plan of power cuts, from now on.
+    /// Replaces the plan of power cuts with immediate effect.
     pub fn plan_cuts(&self, plan: CutPlan) {
         let mut batch = self.locked();
         let now = self.shared.clock.drive_time(batch.arrived);
@@ -31,8 +31,8 @@ impl Served {
         core.planned.begin(plan, self.next_seed(core), now, core.writes);
     }
 
-    /// Returns the power cuts so far. Waits for a cut in progress, so that a client whose
-    /// connection it ended sees it here.
+    /// Returns the power cuts so far. Waits for a power cut in progress, so that a client whose
+    /// connection was ended finds the cut in the result.
     pub fn power_cuts(&self) -> Vec<PowerCut> {
         let _core = self.core();
         locked(&self.shared.cuts).clone()
@@ -43,7 +43,7 @@ impl Served {
         core.planned.first_seed.wrapping_add(cuts)
     }
 
-    /// Performs the cuts that are planned for times up to `now`.
+    /// Performs the power cuts that are planned for times up to `now`.
     pub(super) fn cut_in_time(&self, core: &mut Core, now: Nanos) {
         while let Some(at) = core.planned.time()
             && at <= now
@@ -57,9 +57,9 @@ impl Served {
         }
     }
 
-    /// Cuts the power. First ends all connections, so that no further reply is sent. Sessions from
-    /// before the cut cannot store data after it. Clients may reconnect at once but cannot store
-    /// data until the cut is complete, because it has locked the contents.
+    /// Cuts the power. All connections are ended first, so that no further reply is sent. Sessions
+    /// opened before the cut cannot store data after it. Clients may reconnect immediately but
+    /// cannot store data until the cut is complete because the cut has locked the contents.
     pub(super) fn cut(&self, core: &mut Core) -> Result<PowerCut, ContentsError> {
         let (seed, clock) = (self.next_seed(core), self.shared.clock);
         let (wall, writes, outstanding) = (clock.wall(), core.writes, core.outstanding());

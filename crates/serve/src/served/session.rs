@@ -1,4 +1,4 @@
-//! Sessions: each is the request queue of one client.
+//! Sessions: each session is the request queue of one client.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,8 +12,8 @@ use crate::core::Client;
 use crate::request::{Failure, Refusal, Replies, Request};
 
 impl Served {
-    /// Opens a session, whose replies go to `replies`. Panics if the simulator has panicked: only
-    /// earlier sessions are severed then.
+    /// Opens a session that sends its replies to `replies`. Panics if the simulator has panicked,
+    /// because only earlier sessions were severed.
     pub fn session(&self, replies: Arc<dyn Replies>) -> Session {
         self.shared.sessions.fetch_add(1, Ordering::Relaxed);
         let number = self.shared.next_session.fetch_add(1, Ordering::Relaxed);
@@ -24,13 +24,13 @@ impl Served {
     }
 }
 
-/// The request queue of one client. Dropping it does not cancel outstanding requests.
+/// Request queue of one client. Dropping a session does not cancel outstanding requests.
 pub struct Session {
     served: Served,
     client: Client,
     /// Number of power cuts before the session.
     epoch: u64,
-    /// Number of purges before the first data that are stored and not submitted.
+    /// Number of purges before the first data that are stored but not submitted.
     stored: AtomicU64,
 }
 
@@ -46,12 +46,12 @@ impl Session {
         self.powered()?.write(offset, data)
     }
 
-    /// Stores zeros like [`Self::store`].
+    /// Stores zeros, like [`Self::store`].
     pub fn store_zeros(&self, offset: u64, length: u64) -> Result<(), ContentsError> {
         self.powered()?.deallocate(offset, length)
     }
 
-    /// Returns the contents; fails if the power was cut since the start of the session.
+    /// Returns the contents, or an error if the power was cut since the start of the session.
     fn powered(&self) -> Result<RwLockWriteGuard<'_, Contents>, ContentsError> {
         let contents = self.served.contents();
         if self.has_power() {
@@ -69,16 +69,16 @@ impl Session {
         locked(&self.served.shared.open_sessions).epoch() == self.epoch
     }
 
-    /// Returns `true` if data that were stored and not submitted may have been purged.
+    /// Returns `true` if data that were stored but not submitted may have been purged.
     fn is_purged(&self) -> bool {
         let stored = self.stored.load(Ordering::Relaxed);
         stored < self.served.shared.purges.load(Ordering::Relaxed)
     }
 
     /// Submits requests to the drive and returns the rejected ones. If the drive is shut down or
-    /// without power, an error `ConnectionAborted` closes the connection without a reply, so that
-    /// clients reconnect and repeat their requests. File systems would treat any error reply as a
-    /// media error.
+    /// without power, the error `ConnectionAborted` closes the connection without a reply, so that
+    /// clients reconnect and repeat their requests. Any error reply would be treated as a media
+    /// error by file systems.
     pub(crate) fn submit(
         &self,
         requests: &mut Vec<(Request, Option<Failure>)>,
@@ -125,9 +125,9 @@ pub struct SessionBatch<'a> {
 }
 
 impl SessionBatch<'_> {
-    /// Submits a request whose data are stored, or could not be stored because of `failure`: then
-    /// the drive still executes the request, but it completes with that failure. A trim also frees
-    /// its data.
+    /// Submits a request whose data are stored, or could not be stored because of `failure`. In the
+    /// latter case, the drive still executes the request, but the request completes with that
+    /// failure. A trim also frees the data in its range.
     pub fn submit(&mut self, request: Request, failure: Option<Failure>) -> Result<(), Refusal> {
         let arrived = self.batch.arrived;
         if !self.session.has_power() {

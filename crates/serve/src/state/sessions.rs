@@ -1,5 +1,5 @@
-//! Sessions of a drive with a state file. Each continues where the previous one ended, even if the
-//! server was killed.
+//! Sessions of a drive with a state file. Each session continues where the previous session ended,
+//! even if the server was killed.
 
 use std::io;
 use std::path::Path;
@@ -12,18 +12,18 @@ use writecliff_base::SECTOR_BYTES;
 use writecliff_contents::SavedError;
 use writecliff_host_interface::Operation;
 
-/// Starts a session of the drive in a state file; creates the file from the new drive if it does
-/// not exist. After a killed session, the drive has all acknowledged requests with their data and
-/// counters (those of reads up to the last second), and counts an unsafe shutdown. From now on no
-/// acknowledged request is lost if this process is killed. Returns `true` if the previous session
-/// was killed.
+/// Starts a session of the drive in a state file; creates the file from the new drive if the file
+/// does not exist. After a killed session, the drive has all acknowledged requests with their data
+/// and counters, and counts an unsafe shutdown. The read counters are complete up to the last
+/// second. From this point on, no acknowledged request is lost if this process is killed. Returns
+/// `true` if the previous session was killed.
 pub fn open(parts: &mut ServedParts, path: &Path) -> Result<bool, StateError> {
     let mut journal = Journal::open(path).map_err(|error| in_use(error, path))?;
     let was_there = path.exists();
     let mut saved = if was_there { Some(restore_drive(parts, path)?) } else { None };
     let power_ups = parts.power.cycles;
-    // The journal of an earlier state file may be left over, if the server was killed after saving
-    // the state.
+    // The journal of an earlier state file may remain if the server was killed after saving the
+    // state.
     let killed = journal.header()?.filter(|of| was_there && of.power_ups == power_ups);
     let is_mirrored = killed.is_some_and(|of| of.has_data);
     if is_mirrored && !parts.contents.is_in_memory() {
@@ -55,7 +55,7 @@ pub fn open(parts: &mut ServedParts, path: &Path) -> Result<bool, StateError> {
     Ok(killed.is_some())
 }
 
-/// Ends a session and saves the state. If `path` is `None`, the state file does not change.
+/// Ends a session and saves the state. If `path` is `None`, the state file is not changed.
 pub fn close(mut parts: ServedParts, path: Option<&Path>) -> Result<(), StateError> {
     if let Some(path) = path {
         save(&parts, path)?;

@@ -1,4 +1,5 @@
-//! A thousand simultaneous connections by each protocol, few of which follow it.
+//! Tests a thousand simultaneous connections over each protocol, most of which violate the
+//! protocol.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -12,19 +13,19 @@ use crate::nvme::Server;
 use crate::nvme_host::{Data, Entry, HOST_NQN, Host};
 use crate::support::{drive, eventually, is_alone, scratch, serve};
 
-/// Number of connections of each kind, for each protocol.
+/// Number of connections of each type, per protocol.
 const IDLE: usize = 500;
 const SILENT: usize = 150;
 const HALVES: usize = 150;
 const NOISY: usize = 100;
 const SLOW: usize = 100;
-/// Number of I/O queues of a host.
+/// Number of I/O queues per host.
 const QUEUES: u16 = 31;
 const READ_BLOCKS: u8 = 0x02;
 const WRITE_BLOCKS: u8 = 0x01;
 const NOISE: [u8; 256] = [0xa5; 256];
 
-/// Participants; dropping the value disconnects them.
+/// Clients and hosts; dropping the value disconnects them.
 struct Crowd {
     hosts: Vec<Host>,
     clients: Vec<Client>,
@@ -57,7 +58,7 @@ fn gather(server: &Server, path: &std::path::Path) -> Crowd {
         unix: (0..SILENT + HALVES + NOISY).map(|_| unix()).collect(),
     };
     for (stream, other) in crowd.tcp.iter_mut().zip(&mut crowd.unix).take(NOISY) {
-        // The server may have closed the connection meanwhile.
+        // The server may have closed the connection in the meantime.
         let _ = (stream.write_all(&NOISE), other.write_all(&NOISE));
     }
     for (stream, other) in crowd.tcp.iter_mut().zip(&mut crowd.unix).skip(NOISY).take(HALVES) {
@@ -99,7 +100,7 @@ fn a_thousand_connections_of_each_kind_do_no_harm() {
         assert_eq!(io.run(write, Data::Capsule(&[round; 4096])).0.status, 0);
         assert_eq!(io.read(Entry::blocks(READ_BLOCKS, 64, 8), 4096), [round; 4096]);
     }
-    // Other tests of this process also use memory, but only temporarily.
+    // Other tests in this process also use memory, but only temporarily.
     let most = (2_000 * 192) << 10;
     eventually("a connection takes less than 192 KiB", || resident().saturating_sub(before) < most);
     drop(crowd);

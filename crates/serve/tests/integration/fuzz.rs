@@ -1,9 +1,10 @@
-//! Fuzzing: almost valid conversations sent to a server over both protocols.
+//! Fuzzing with almost valid conversations, sent to a server over both protocols.
 //!
-//! Each case takes a conversation from the corpus (`tests/corpus`, a message in hexadecimal digits
-//! on each line), adds commands made up from known opcodes, fields and limits, mutates bytes,
-//! numbers, lengths and order, and sends it in pieces. The server must neither crash nor hang. It
-//! must end the session, free its memory, and continue to serve well-behaved clients.
+//! Each case takes a conversation from the corpus (`tests/corpus`, one message in hexadecimal
+//! digits per line). It adds commands composed of known opcodes, fields and limits, mutates bytes,
+//! numbers, lengths and order, and sends the conversation in pieces. The server must neither crash
+//! nor hang. The server must end the session, free its memory, and continue to serve well-behaved
+//! clients.
 //!
 //! `WRITECLIFF_FUZZ_SECONDS=3600 cargo test -p writecliff-serve --test integration fuzz` runs for
 //! an hour, starting with the seed `WRITECLIFF_FUZZ_SEED` (default 1). A failure prints its case.
@@ -24,15 +25,15 @@ use crate::nvme::Server;
 use crate::nvme_host::{Entry, Host};
 use crate::support::{CAPACITY, REAL, drive_with, eventually, is_alone, scratch, serve};
 
-/// Cases per clock if no duration is set.
+/// Number of cases per clock if no duration is set.
 const CASES: u64 = 250;
-/// Approximate maximum number of pieces of a conversation.
+/// Approximate maximum number of messages in a conversation.
 const PIECES: usize = 32;
-/// Cases per server if a duration is set.
+/// Number of cases per server if a duration is set.
 const ROUND: u64 = 5_000;
-/// Cases between two checks that other clients are served.
+/// Number of cases between two checks that other clients are served.
 const CHECK_EVERY: u64 = 50;
-/// Time for which a case waits for replies of the server.
+/// Time that a case waits for server replies.
 const LISTEN: Duration = Duration::from_millis(1);
 /// Maximum number of such waits, because a client may request gigabytes.
 const LISTENED: u32 = 64;
@@ -62,7 +63,7 @@ const LIMITS: [u64; 20] = [
 
 type Message = Vec<u8>;
 
-/// Reads the conversations of a protocol from the files whose names start with its name.
+/// Reads the conversations of a protocol from the files whose names start with the protocol name.
 fn corpus(protocol: &str) -> Vec<Vec<Message>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
@@ -84,7 +85,7 @@ fn pick<'a, T>(random: &mut Prng, from: &'a [T]) -> &'a T {
     &from[random.below(from.len() as u64) as usize]
 }
 
-/// Draws a boundary value or any other number.
+/// Returns a random choice of a boundary value or any other number.
 fn number(random: &mut Prng) -> u64 {
     match random.below(4) {
         0 => random.next_u64(),
@@ -94,7 +95,7 @@ fn number(random: &mut Prng) -> u64 {
     }
 }
 
-/// Draws a command capsule with a known opcode and arbitrary fields.
+/// Generates a command capsule with a known opcode and arbitrary fields.
 fn capsule(random: &mut Prng) -> Message {
     const OPCODES: [u8; 28] = [
         0x00, 0x01, 0x02, 0x04, 0x05, 0x08, 0x09, 0x0c, 0x0d, 0x12, 0x1d, 0x06, 0x0a, 0x10, 0x14,
@@ -123,7 +124,7 @@ fn capsule(random: &mut Prng) -> Message {
     pdu
 }
 
-/// Draws an NBD request.
+/// Generates an NBD request.
 fn request(random: &mut Prng) -> Message {
     let command = *pick(random, &[0_u16, 0, 1, 1, 2, 3, 4, 5, 6, 7, 99]);
     let (flags, cookie) = (random.below(8) as u16, random.next_u64());
@@ -140,7 +141,7 @@ fn request(random: &mut Prng) -> Message {
     all
 }
 
-/// Draws an option of the NBD handshake.
+/// Generates an option of the NBD handshake.
 fn option(random: &mut Prng) -> Message {
     let data = vec![random.next_u64() as u8; random.below(40) as usize];
     let length = if random.below(4) == 0 { number(random) as u32 } else { data.len() as u32 };
@@ -148,7 +149,7 @@ fn option(random: &mut Prng) -> Message {
     [&b"IHAVEOPT"[..], &number.to_be_bytes(), &length.to_be_bytes(), &data].concat()
 }
 
-/// Mutates a conversation at one place.
+/// Mutates a conversation at one position.
 fn mutate(random: &mut Prng, talk: &mut Vec<Message>, others: &[Vec<Message>]) {
     if talk.is_empty() {
         talk.push(vec![0; 8]);
@@ -290,7 +291,7 @@ impl Fuzz {
             mutate(random, &mut talk, talks);
         }
         let line = match (is_nvme, random.below(2)) {
-            // On an I/O queue, the rest of the conversation follows Connect.
+            // On an I/O queue, the conversation continues after Connect.
             (true, 0) => {
                 let (_admin, io) = Host::both(self.server.port, &self.server.nqn, false);
                 Self::send(random, Line::Tcp(io.stream), &talk[talk.len().min(3)..]);
@@ -311,12 +312,12 @@ impl Fuzz {
         Self::send(random, line, &talk);
     }
 
-    /// Checks that other clients are served over both protocols, and that ended sessions leave
-    /// nothing behind.
+    /// Checks that other clients are served over both protocols, and that ended sessions leave no
+    /// resources behind.
     fn check(&self, memory: u64) {
         eventually("sessions end", || self.server.served.snapshot().sessions == 0);
         let mut client = Client::ready(&self.path, true);
-        // A connection that the server has not accepted yet may still format the drive.
+        // A connection that the server has not yet accepted may still format the drive.
         eventually("data that were written are read", || {
             assert_eq!(client.write(0, 4096, &[7; 4096]), 0);
             client.read(4096, 4096) == [7; 4096]
@@ -346,7 +347,7 @@ fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a whole number"))
 }
 
-/// Runs cases until `is_over` returns `true` for their number; returns their number.
+/// Runs cases until `is_over` returns `true` for their count, and returns the count.
 fn fuzz(timing: Timing, first: u64, is_over: impl Fn(u64) -> bool) -> u64 {
     let fuzz = Fuzz::new(timing);
     fuzz.check(resident());
@@ -385,7 +386,7 @@ fn nearly_right_conversations_do_no_harm() {
             let (start, mut seed) = (Instant::now(), first);
             let is_over = || start.elapsed() >= Duration::from_secs(seconds);
             while !is_over() {
-                // Start a new server after each round, alternating between both timings.
+                // Start a new server after each round, alternating between the two timing modes.
                 let timing = if (seed / ROUND).is_multiple_of(2) { Timing::Fast } else { REAL };
                 seed += fuzz(timing, seed, |count| count == ROUND || is_over());
                 eprintln!("{} cases in {} s", seed - first, start.elapsed().as_secs());

@@ -1,4 +1,5 @@
-//! NBD with misbehaving clients: no crash, no hang, and bounded memory.
+//! Tests NBD with misbehaving clients: the server must not crash or hang, and its memory use is
+//! limited.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -18,14 +19,14 @@ fn is_served(server: &Server) {
     assert_eq!(client.read(0, 512), [5; 512]);
 }
 
-/// Returns the memory of this process that is in use.
+/// Returns the memory that this process uses, in bytes.
 pub(crate) fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = pages.split(' ').nth(1).unwrap().parse().unwrap();
     pages * 4096
 }
 
-/// Messages of a client that violates the protocol on purpose.
+/// Messages from a client that violates the protocol on purpose.
 #[derive(Clone, Debug)]
 enum Bit {
     Noise(Vec<u8>),
@@ -74,8 +75,8 @@ fn bytes(bits: &[Bit]) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// For any bytes in any phase, the connection ends with the client, and other clients are
-    /// served.
+    /// Tests that, for any bytes in any phase, the connection ends with the client, and other
+    /// clients are served.
     #[test]
     fn anything_may_be_sent(
         before in bits(),
@@ -91,7 +92,7 @@ proptest! {
             _ => Client::ready(&server.path, true).stream,
         };
         stream.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
-        // The server may have disconnected already, or wait until its replies are read.
+        // The server may already have disconnected, or may wait until its replies are read.
         let _ = stream.write_all(&bytes(&before));
         let _ = stream.write_all(&bytes(&after));
         is_served(&server);
@@ -128,7 +129,7 @@ fn an_option_of_any_length_is_skipped() {
     server.end();
 }
 
-/// Clients that request as much data as they can and read nothing cost one buffer each.
+/// Tests that a client that requests as much data as possible and reads none costs only one buffer.
 #[test]
 fn slow_readers_hold_no_memory_and_nobody_up() {
     if !is_alone("hostile::slow_readers_hold_no_memory_and_nobody_up") {
@@ -153,11 +154,11 @@ fn slow_readers_hold_no_memory_and_nobody_up() {
         }
         is_served(&server);
         std::thread::sleep(Duration::from_millis(100));
-        // Other tests of this process also use memory, but only temporarily.
+        // Other tests in this process also use memory, but only temporarily.
         eventually("unread replies take less than 64 MiB", || {
             resident().saturating_sub(before) < 64 << 20
         });
-        // A client that starts to read receives all of the data.
+        // A client that starts reading receives all data.
         let client = &mut slow[7];
         client.stream.set_nonblocking(false).unwrap();
         for cookie in 0..requests.min(3) {
@@ -168,7 +169,7 @@ fn slow_readers_hold_no_memory_and_nobody_up() {
     }
 }
 
-/// Requests beyond the limit are not received.
+/// Tests that requests beyond the limit are not received.
 #[test]
 fn outstanding_requests_are_limited() {
     let server = Server::new(Timing::Real { slow_down: 2000.0 });
@@ -176,7 +177,7 @@ fn outstanding_requests_are_limited() {
     client.stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
     let mut flush = [0; 28];
     flush[..8].copy_from_slice(&[0x25, 0x60, 0x95, 0x13, 0, 0, 0, 3]);
-    // It cannot send all of them, because the server stops reading.
+    // The client cannot send all requests because the server stops reading.
     assert!(client.stream.write_all(&flush.repeat(100 * REQUESTS_MAX)).is_err());
     let outstanding = || server.served.snapshot().outstanding;
     eventually("the limit is reached", || outstanding() > REQUESTS_MAX / 2);
@@ -210,8 +211,8 @@ fn half_a_message_holds_nobody_up() {
     drop(halves);
 }
 
-/// A thousand connections are served. Connections beyond the limit are closed, and later
-/// connections are served again.
+/// Tests that a thousand connections are served. Tests that connections beyond the limit are
+/// closed, and that later connections are served again.
 #[test]
 fn a_thousand_connections() {
     if !is_alone("hostile::a_thousand_connections") {

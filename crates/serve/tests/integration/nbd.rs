@@ -1,4 +1,4 @@
-//! NBD with a well-behaved client.
+//! Tests NBD with a well-behaved client.
 
 use writecliff_serve::Timing;
 
@@ -22,7 +22,7 @@ fn the_export_is_described() {
     let name_and_description = b"\0\0\0\x06served\0\x02\0\x01\0\x02";
     let replies = client.ask(INFO, name_and_description);
     let size = CAPACITY.to_be_bytes();
-    // Flags: has flags, flush, FUA, trim, write zeroes, several connections.
+    // Flags: has flags, flush, FUA, trim, write zeroes, multiple connections.
     assert_eq!(replies[0], (3, [&[0, 0], &size[..], &[0x01, 0x6d]].concat()));
     let sizes = [512_u32, 4096, 32 << 20].map(u32::to_be_bytes);
     assert_eq!(replies[1], (3, [&[0, 3], sizes.as_flattened()].concat()));
@@ -172,13 +172,13 @@ fn a_disk_has_no_trim() {
 
 #[test]
 fn requests_are_answered_as_the_drive_completes_them() {
-    // The write takes half a second, so that the read arrives meanwhile on any machine.
+    // The write takes half a second, so the read arrives before it completes on any machine.
     let slow = Timing::Real { slow_down: 100.0 };
     let server = Server::of(drive_with("write_cache = true", "write_cache = false"), slow);
     let mut client = Client::ready(&server.path, true);
     client.request(0, 1, 1, (0, 4096));
     client.send(&[1; 4096]);
-    client.request(0, READ, 2, (1 << 20, 4096)); // unmapped, so answered at once
+    client.request(0, READ, 2, (1 << 20, 4096)); // unmapped, so answered immediately
     assert_eq!(client.reply(4096), (2, 0, vec![0; 4096]));
     assert_eq!(client.reply(0), (1, 0, Vec::new()));
     server.end();
@@ -202,7 +202,7 @@ fn connections_see_each_others_data() {
     server.end();
 }
 
-/// The server stops while clients are connected and have outstanding requests.
+/// Tests that the server stops while clients are connected and have outstanding requests.
 #[test]
 fn the_server_ends_under_load() {
     for timing in [REAL, Timing::Fast] {

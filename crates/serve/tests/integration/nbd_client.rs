@@ -1,4 +1,4 @@
-//! An NBD client for tests, which can send valid and invalid messages.
+//! NBD client for tests, which can send valid and invalid messages.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -27,7 +27,7 @@ pub(crate) struct Client {
 pub(crate) type OptionReply = (u32, Vec<u8>);
 
 impl Client {
-    /// Connects without a handshake. Waits longer than [`WAIT_LIMIT`] fail.
+    /// Connects without performing a handshake. A wait longer than [`WAIT_LIMIT`] fails.
     pub(crate) fn connect_unseen(path: &Path) -> Self {
         let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(WAIT_LIMIT)).unwrap();
@@ -35,7 +35,7 @@ impl Client {
         Self { stream, structured: false }
     }
 
-    /// Connects and receives the server's greeting.
+    /// Connects and receives the server greeting.
     pub(crate) fn connect_silently(path: &Path) -> Self {
         let mut client = Self::connect_unseen(path);
         assert_eq!(&client.take::<16>(), b"NBDMAGICIHAVEOPT");
@@ -139,7 +139,7 @@ impl Client {
         }
     }
 
-    /// Sends a request without data, or a read; returns error and data.
+    /// Sends a request without data, or a read; returns the error and the data.
     pub(crate) fn call(&mut self, flags: u16, command: u16, range: (u64, u32)) -> (u32, Vec<u8>) {
         self.request(flags, command, 99, range);
         let (cookie, error, data) = self.reply(if command == READ { range.1 } else { 0 });
@@ -161,12 +161,12 @@ impl Client {
         data
     }
 
-    /// Receives until the server closes the connection.
+    /// Receives data until the server closes the connection.
     pub(crate) fn rest(&mut self, rest: &mut Vec<u8>) {
         assert!(self.is_ended(rest), "the server ends the connection");
     }
 
-    /// Returns `true` if the server has ended the connection; discards earlier data.
+    /// Returns `true` if the server has ended the connection; discards data received before.
     pub(crate) fn is_closed(&mut self) -> bool {
         self.is_ended(&mut Vec::new())
     }

@@ -1,4 +1,4 @@
-//! NVMe/TCP over loopback, with the test host.
+//! Tests NVMe/TCP over loopback with the test host.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -307,10 +307,10 @@ fn hostile_peers_disturb_nobody() {
         let mut peer = Host::begin(server.port, false);
         peer.stream.write_all(bytes).unwrap();
         let mut words = Vec::new();
-        let _ = peer.stream.read_to_end(&mut words); // a connection reset is an end, too
+        let _ = peer.stream.read_to_end(&mut words); // A connection reset also ends the connection.
         assert!(words.is_empty() || words[0] == 3);
     }
-    // A host that does not read the requested data.
+    // This host does not read the requested data.
     let (_other, mut slow) = Host::both(server.port, &server.nqn, true);
     for _ in 0..100 {
         slow.send(Entry::blocks(READ, 0, 2048), Data::Read(1 << 20));
@@ -322,7 +322,7 @@ fn hostile_peers_disturb_nobody() {
     server.end();
 }
 
-/// The measuring client: the drive counts its requests of every kind.
+/// Tests the measuring client: the drive counts its requests of every type.
 #[test]
 fn a_load_does_what_it_is_told() {
     for timing in [REAL, Timing::Fast] {

@@ -1,4 +1,4 @@
-//! An NVMe/TCP host for tests, which can send valid and invalid messages.
+//! NVMe/TCP host for tests, which can send valid and invalid messages.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -12,18 +12,18 @@ use crate::support::WAIT_LIMIT;
 const SUCCESS: u8 = 1 << 3;
 
 pub(crate) const HOST_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:tests";
-/// A connection of the host.
+/// A host connection.
 pub(crate) struct Host {
     pub stream: TcpStream,
     writer: HostWriter,
     next_id: u16,
     pub queue: u16,
-    /// `true` to receive the head of the queue in completions; set it before [`Self::connect`].
+    /// `true` to receive the queue head in completions; set before [`Self::connect`].
     pub flow_control: bool,
 }
 
 impl Host {
-    /// Connects and initializes. Waits longer than [`WAIT_LIMIT`] fail.
+    /// Connects and initializes the connection. A wait longer than [`WAIT_LIMIT`] fails.
     pub(crate) fn begin(port: u16, digests: bool) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -39,7 +39,7 @@ impl Host {
         host
     }
 
-    /// Connects a queue; returns the controller, or the status of the failure.
+    /// Connects a queue; returns the controller ID, or the status of the failure.
     pub(crate) fn connect(
         &mut self,
         nqn: &str,
@@ -78,7 +78,7 @@ impl Host {
         assert_eq!(self.run(Entry::configure(value), Data::None).0.status, 0);
     }
 
-    /// Sends a command; returns its identifier.
+    /// Sends a command and returns its identifier.
     pub(crate) fn send(&mut self, entry: Entry, data: Data<'_>) -> u16 {
         let id = self.next_id;
         self.next_id = (id + 1) % 128;
@@ -88,7 +88,7 @@ impl Host {
         id
     }
 
-    /// Receives a PDU and verifies its digests; returns header and data.
+    /// Receives a PDU and verifies its digests; returns the header and the data.
     fn receive(&mut self) -> (Vec<u8>, Vec<u8>) {
         let mut common = [0; 8];
         self.stream.read_exact(&mut common).unwrap();
@@ -145,7 +145,7 @@ impl Host {
         }
     }
 
-    /// Runs a command to its completion.
+    /// Runs a command until it completes.
     pub(crate) fn run(&mut self, entry: Entry, data: Data<'_>) -> (Completion, Vec<u8>) {
         let id = self.send(entry, data);
         let to_send = if let Data::Asked(data) = data { data } else { &[] };
@@ -154,7 +154,7 @@ impl Host {
         (completion, read)
     }
 
-    /// Returns the data of a command that succeeds.
+    /// Returns the data of a command that must succeed.
     pub(crate) fn read(&mut self, entry: Entry, length: u32) -> Vec<u8> {
         let (completion, data) = self.run(entry, Data::Read(length));
         assert_eq!((completion.status, data.len()), (0, length as usize));

@@ -1,4 +1,4 @@
-//! Power cuts: which requests are answered, and which data survive.
+//! Tests power cuts: which requests receive replies, and which data survive.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use crate::served::{Kept, session};
 use crate::support::{REAL, drive, drive_with, eventually, losing_power, serve};
 
 const PAGE: u64 = 4096;
-/// Change to a drive that loses acknowledged data; the test drive does not.
+/// Change that makes a drive lose acknowledged data, which the test drive does not.
 const PROTECTED: (&str, &str) = ("power_loss_protection = false", "power_loss_protection = true");
 const VOLATILE: (&str, &str) = ("power_loss_protection = true", "power_loss_protection = false");
 

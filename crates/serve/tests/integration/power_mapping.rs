@@ -1,4 +1,4 @@
-//! Power cuts: contents and mapping lose the same data.
+//! Tests that power cuts lose the same data in contents and mapping.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::support::{REAL, eventually, losing_power, losing_power_and, serve};
 
 const PAGE: u64 = 4096;
 const VOLATILE: (&str, &str) = ("power_loss_protection = true", "power_loss_protection = false");
-/// Drives with an SLC cache, with and without bypass when it is full.
+/// Drives with an SLC cache, with and without a bypass when the cache is full.
 const CACHED: [&str; 2] = [
     "[slc_cache]\nsize = \"2 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n",
     "[slc_cache]\nsize = \"2 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\nbypass = false\n",
 ];
 
-/// The load of one client, in which each write has unique data.
+/// A client workload where each write has unique data.
 struct Load {
     served: Served,
     session: Session,
     replies: Arc<Kept>,
     random: Prng,
-    /// Number of pages that the load uses.
+    /// Number of pages that the workload uses.
     pages: u64,
     written: u64,
     sent: usize,
@@ -58,8 +58,8 @@ impl Load {
         self.sent += 1;
     }
 
-    /// Sends requests. Requests to a page that are outstanding at the same time have no order; with
-    /// `spread`, each page has at most one.
+    /// Sends requests. Outstanding requests to the same page have no order; if `spread`, each page
+    /// has at most one outstanding request.
     fn some(&mut self, requests: u64, spread: bool) {
         for n in 0..requests {
             let blocks = self.pages / 8;
@@ -82,7 +82,7 @@ impl Load {
         eventually("all completes", || self.replies.count() == self.sent);
     }
 
-    /// Returns the address of each page, and the number of the write whose data it has.
+    /// Returns the address of each page, and the number of the write that its data belong to.
     fn state(&self) -> Vec<(Ppa, u64)> {
         let lookup = |page| {
             let location = |drive: &mut AnyDrive| {
@@ -101,7 +101,8 @@ fn is_sound(served: Served) {
     served.into_parts().unwrap_or_else(|_| panic!("in use")).drive.check_invariants().unwrap();
 }
 
-/// Without garbage collection, the address of a page changes in a cut if and only if its data do.
+/// Tests that, without garbage collection, a page's address changes in a power cut if and only if
+/// its data change.
 #[test]
 fn a_page_that_has_lost_data_is_mapped_to_those_that_it_has() {
     for timing in [REAL, Timing::Fast] {
@@ -142,7 +143,8 @@ fn worn_in(first: u64, section: &str) -> AnyDrive {
     drive
 }
 
-/// With garbage collection and outstanding requests, a page has data if and only if it is mapped.
+/// Tests that, with garbage collection and outstanding requests, a page has data if and only if it
+/// is mapped.
 #[test]
 fn a_worn_in_drive_agrees_with_its_contents_after_many_cuts() {
     const PAGES: u64 = 1024;

@@ -1,4 +1,4 @@
-//! Reads that fail in the drive fail for the clients, as often as the drive counts them.
+//! Tests that reads that fail in the drive fail for the clients, as often as the drive counts them.
 
 use writecliff_runner::{AnyDrive, Counters};
 use writecliff_serve::Timing;
@@ -8,13 +8,13 @@ use crate::nvme::Server as NvmeServer;
 use crate::nvme_host::{Data, Entry, Host};
 use crate::support::{REAL, Server, losing_power_and, serve};
 
-/// The error number EIO.
+/// Error number EIO.
 const IO_ERROR: u32 = 5;
 const UNRECOVERED_READ: u16 = 0x281;
 const SLOT: u32 = 4096;
 const SLOTS: u64 = 1000;
 
-/// Returns a drive on which a bit of every 50th slot flips in the buffer, which reads of the slot
+/// Returns a drive where one bit of every 50th slot flips in the buffer, which reads of the slot
 /// detect.
 fn flipping() -> AnyDrive {
     let section = "[integrity]\nbuffer_flips = 0.02\nguard = true\n[link]";
@@ -31,8 +31,7 @@ fn erring(more: &str) -> AnyDrive {
     losing_power_and(&[("blocks_per_plane = 80", "blocks_per_plane = 120"), ("[link]", &section)])
 }
 
-/// Returns the number of failed reads that the drive has counted. The drive must not have moved
-/// data.
+/// Returns the number of failed reads counted by the drive. The drive must not have moved data.
 fn failed_reads(drive: &AnyDrive) -> u64 {
     let Counters::Ssd(ssd) = drive.counters() else { panic!("an SSD") };
     assert_eq!(ssd.gc_moved_bytes, 0);
@@ -52,7 +51,7 @@ fn write_all(client: &mut Client) {
     assert_eq!(client.call(0, FLUSH, (0, 0)).0, 0);
 }
 
-/// Reads all slots one by one; returns the slots whose reads failed.
+/// Reads all slots one at a time and returns the slots whose reads failed.
 fn read_all(client: &mut Client) -> Vec<u64> {
     let mut failed = Vec::new();
     for slot in 0..SLOTS {
@@ -150,7 +149,8 @@ fn reads_of_a_lost_die_without_parity_fail() {
 
 #[test]
 fn an_nvme_host_gets_unrecovered_read_errors_that_smart_counts() {
-    // Half of the slots are corrupt, and flash also loses some of these. Each error counts once.
+    // Half of the slots are corrupt, and the flash also loses some of these slots. Each error is
+    // counted once.
     let both = erring("[integrity]\nbuffer_flips = 0.5\nguard = true\n");
     let drives = [(flipping(), REAL), (flipping(), Timing::Fast), (erring(""), REAL), (both, REAL)];
     for (drive, timing) in drives {

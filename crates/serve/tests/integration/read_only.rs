@@ -1,5 +1,5 @@
-//! A drive without spare space: writes are rejected with the errors of the standards, and change
-//! nothing.
+//! Tests a drive without spare space: writes are rejected with the errors defined by the standards,
+//! and change nothing.
 
 use writecliff_host_interface::{Command, Content, Operation, Status};
 use writecliff_runner::AnyDrive;
@@ -12,12 +12,12 @@ use crate::nvme::Server as NvmeServer;
 use crate::nvme_host::{Data, Entry, Host};
 use crate::support::{CAPACITY, REAL, Server, losing_power_and, serve};
 
-/// The error number EPERM, "operation not permitted".
+/// Error number EPERM, "operation not permitted".
 const NOT_PERMITTED: u32 = 1;
 const WRITE_PROTECTED: u16 = 0x020;
 const CHUNK: usize = 1 << 20;
 
-/// Returns a drive half of whose blocks fail within twelve cycles.
+/// Returns a drive where half of the blocks fail within twelve cycles.
 fn frail() -> AnyDrive {
     let section = "[bad_blocks]\nfailed_at_rated = \"50 %\"\nshape = 4\n[link]";
     losing_power_and(&[("rated_cycles = 1000", "rated_cycles = 12"), ("[link]", section)])

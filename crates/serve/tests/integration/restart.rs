@@ -1,5 +1,5 @@
-//! Servers that are stopped or killed: the replies that hosts receive, and the state of the next
-//! server.
+//! Tests servers that are stopped or killed: the replies that hosts receive, and the state of the
+//! next server.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,8 +36,8 @@ fn a_server_that_stops_gives_nvme_hosts_no_errors() {
             now.outstanding as u64 + now.operations.0[1].requests == 8
         });
         server.served.stop();
-        // These writes are complete, so the host may receive replies. The next one is not, so it
-        // gets none.
+        // These writes have completed, so the host may receive replies. The next write has not
+        // completed, so it receives no reply.
         io.send(write(80), Data::Capsule(&data));
         let mut answers = 0;
         while let Some(completion) = io.completion() {
@@ -64,7 +64,7 @@ fn a_server_that_stops_gives_nbd_clients_no_errors() {
     server.end();
 }
 
-/// A directory for the files of a state, which is removed when dropped.
+/// A directory for state files, which is removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -78,7 +78,7 @@ impl Folder {
         self.0.join("drive.state")
     }
 
-    /// Returns the files that a server leaves if it is killed now.
+    /// Returns the files that a server would leave if it were killed now.
     fn killed_now(&self) -> Self {
         let copy = Self::new();
         for file in fs::read_dir(&self.0).unwrap() {
@@ -108,7 +108,7 @@ fn new_parts() -> ServedParts {
     ServedParts::new(drive(), contents)
 }
 
-/// Returns a session of the drive in a state file, and `true` if the session before was killed.
+/// Returns a session of the drive in a state file, and `true` if the previous session was killed.
 fn begin(path: &Path, timing: Timing) -> (Served, bool) {
     let mut parts = new_parts();
     let was_killed = state::open(&mut parts, path).unwrap();
@@ -237,7 +237,7 @@ fn counters_and_errors_are_of_the_drives_life() {
             end(served, &folder.state());
             folder = killed;
         } else {
-            // The reads of the killed session happened in its last second.
+            // The reads of the killed session occurred in its last second.
             assert_eq!(health.host_read_commands, if session == 1 { 7 } else { 14 });
             end(served, &folder.state());
         }
@@ -253,7 +253,8 @@ fn a_panic_of_the_simulator_closes_connections_and_leaves_the_journal_unchanged(
         let listener = Listener::new(&served, &Address::Unix(path.clone()), nbd::connection);
         let (mut client, mut other) = (Client::ready(&path, true), Client::ready(&path, true));
         assert_eq!(client.write(0, 0, &data(0, 1)), 0);
-        // The smaller drive makes the simulator panic on the next write, which is beyond its end.
+        // The smaller drive makes the simulator panic on the next write, which is beyond the
+        // drive's end.
         let small = drive_with("64 MiB", "32 MiB");
         served.with_drive(|drive| *drive = small);
         client.request(0, WRITE, 1, (CAPACITY - PAGE, PAGE as u32));
@@ -380,8 +381,8 @@ fn a_state_is_used_by_one_server_and_damage_is_named() {
     let (again, _) = begin(&once_more.state(), Timing::Fast);
     assert!(is_there(&again, 0, 4) && is_there(&again, 8, 1));
     end(again, &once_more.state());
-    // Records that are impossible for this drive. Changed in the first record after the header: the
-    // kind, the operation, and a number beyond the end.
+    // These records are impossible for this drive. The first record after the header is changed:
+    // the type, the operation, and a number beyond the end.
     let first = 8 + 1 + whole[8] as usize;
     for (at, byte) in [(first + 1, 99), (first + 2, 0), (first + 3, 0xff)] {
         let damaged = folder.killed_now();
@@ -391,7 +392,7 @@ fn a_state_is_used_by_one_server_and_damage_is_named() {
         let error = state::open(&mut new_parts(), &damaged.state()).unwrap_err().to_string();
         assert!(error.contains("drive.state.journal is damaged"), "{at}: {error}");
     }
-    // Another drive's state.
+    // This state belongs to another drive.
     let mut other = new_parts();
     other.drive = drive_with("command_time = \"2 us\"", "command_time = \"3 us\"");
     let left = folder.killed_now();

@@ -1,9 +1,9 @@
-//! A drive served in real time over a socket behaves like the drive simulated in virtual time,
-//! under the same load.
+//! Tests that a drive served in real time over a socket behaves like a drive simulated in virtual
+//! time, under the same workload.
 //!
-//! Latencies are on the drive's clock. The time that requests spend outside the drive, in server,
-//! socket and client, is measured and also added to the simulated host; otherwise the simulated
-//! drive would have more outstanding requests than the served one.
+//! Latencies are measured on the drive clock. The time that requests spend outside the drive (in
+//! server, socket and client) is measured and added to the simulated host. Otherwise, the simulated
+//! drive would have more outstanding requests than the served drive.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,7 +24,7 @@ use crate::support::{Server, disk, drive, eventually, scm};
 
 const SEED: u64 = 7;
 
-/// One of the five loads.
+/// One of the five workloads.
 struct Load {
     name: &'static str,
     read_pct: f64,
@@ -89,8 +89,8 @@ impl Seen {
     }
 }
 
-/// Runs the load in virtual time with a host that waits `outside` between a completion and the next
-/// request.
+/// Runs the workload in virtual time with a host that waits `outside` between a completion and the
+/// next request.
 fn simulated(mut drive: AnyDrive, load: &Load, ios: u64, outside: Nanos) -> Seen {
     let capacity = drive.any_config().user_capacity();
     let mut requests = ThreadGenerator::new(&job(load, ios), capacity, SEED, 0, 0).unwrap();
@@ -157,10 +157,10 @@ fn served(drive: AnyDrive, load: &Load, ios: u64, slow_down: f64) -> (Seen, Nano
     (seen, Nanos(outside.round() as u64))
 }
 
-/// Number of attempts, because other work may slow the machine down during a measurement.
+/// Number of attempts, because other work may slow down the machine during a measurement.
 const TRIES: usize = 3;
 
-/// Returns the name of a figure that differs too much, if any.
+/// Returns the name of a figure that differs too much; `None` if all agree.
 fn difference(seen: &Seen, expected: &Seen) -> Option<&'static str> {
     let off = |seen: f64, expected: f64| (seen / expected - 1.0).abs();
     let (low, high) = expected.p99_interval_ns;
@@ -195,14 +195,14 @@ fn a_served_ssd_behaves_as_a_simulated_one() {
     compare(drive, 1_000, 100.0);
 }
 
-/// A disk's latency depends on the arrival time of the request, so more requests are needed.
+/// A disk's latency depends on the arrival time of the request, so this test uses more requests.
 #[test]
 #[ignore = "measures real time, so nothing may run beside it: make test-served"]
 fn a_served_disk_behaves_as_a_simulated_one() {
     compare(disk, 2_000, 1.0);
 }
 
-/// Its commands take only a few microseconds, so its time is slowed down more.
+/// Commands of this drive take only a few microseconds, so drive time is slowed down more.
 #[test]
 #[ignore = "measures real time, so nothing may run beside it: make test-served"]
 fn served_storage_class_memory_behaves_as_a_simulated_drive() {

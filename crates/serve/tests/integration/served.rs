@@ -1,4 +1,4 @@
-//! Tests of the interface to transports.
+//! Tests of the interface to the transports.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -51,7 +51,7 @@ pub(crate) fn session(served: &Served) -> (Session, Arc<Kept>) {
     (served.session(Arc::clone(&replies) as Arc<dyn Replies>), replies)
 }
 
-/// Submits a request and waits for its completion; returns the wall time that it took.
+/// Submits a request, waits for its completion, and returns the wall time that it took.
 fn run(session: &Session, replies: &Kept, request: Request) -> Duration {
     let (before, start) = (replies.count(), Instant::now());
     session.batch().submit(request, None).unwrap();
@@ -137,7 +137,7 @@ fn a_request_without_bytes_and_one_that_has_failed_complete_too() {
     }
 }
 
-/// A durable write waits for flash only if the cache is volatile.
+/// Tests that a durable write waits for flash only if the cache is volatile.
 #[test]
 fn durable_writes_wait_for_what_they_need() {
     let protected = "power_loss_protection = true";
@@ -167,7 +167,7 @@ fn large_and_many_requests_are_split_and_wait_their_turn() {
     batch.submit(request(20_000, Operation::Read, 0, CAPACITY), None).unwrap();
     batch.submit(request(20_001, Operation::Trim, 0, CAPACITY), None).unwrap();
     drop(batch);
-    served.stop(); // the drive completes what is outstanding
+    served.stop(); // the drive completes the outstanding requests
     assert_eq!(replies.count(), 20_002);
     let mut tags = replies.tags();
     tags.sort_unstable();
@@ -211,7 +211,8 @@ fn trimmed_data_are_gone() {
     served.stop();
 }
 
-/// Administration between requests may take time on the drive; later requests start after it.
+/// Tests that administration between requests may take time on the drive, and that later requests
+/// start after it.
 #[test]
 fn the_drive_can_be_administered() {
     let served = serve(drive(), REAL);
@@ -246,7 +247,7 @@ fn writes_and_moves_are_told_by_stream_of_the_drive() {
             }
             write(7, 0, 4 << 20);
         }
-        write(11, 0, 1 << 20); // the drive has two streams: the oldest is released
+        write(11, 0, 1 << 20); // the drive has two streams, so the oldest is released
         let seen = served.snapshot();
         let written: Vec<_> = seen
             .streams

@@ -1,4 +1,4 @@
-//! Tests of state files.
+//! Tests of drive state files.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn empty() -> Contents {
     Contents::in_memory(Bytes(CAPACITY), MemoryOptions::default())
 }
 
-/// Returns the parts of a drive on which every second mebibyte is written.
+/// Returns the components of a drive where every second mebibyte is written.
 fn used(contents: Contents) -> ServedParts {
     let served = Served::new(ServedParts::new(drive(), contents), Timing::Fast);
     let (session, _) = session(&served);
@@ -72,7 +72,7 @@ fn contents_in_a_file_stay_there() {
         empty().used().unwrap(),
         "the state has no contents"
     );
-    // A file with only the drive's state is also valid.
+    // A file with only the drive state is also valid.
     fs::write(&path, drive().save(Vec::new()).unwrap()).unwrap();
     state::restore(&mut other, &path).unwrap();
     // A state with contents cannot be combined with contents in a file.
@@ -82,13 +82,13 @@ fn contents_in_a_file_stay_there() {
     state::save(&parts, &path).unwrap();
     let in_file = Contents::in_file(Bytes(CAPACITY), &file).unwrap();
     let error = state::restore(&mut ServedParts::new(drive(), in_file), &path).unwrap_err();
-    assert!(error.to_string().contains("keeps its data in a file"), "{error}");
+    assert!(error.to_string().contains("stores its data in a file"), "{error}");
     for path in [path, file] {
         fs::remove_file(path).unwrap();
     }
 }
 
-/// Returns the error of restoring the state for this drive.
+/// Returns the error from restoring the state for this drive.
 fn refusal(drive: AnyDrive, path: &Path) -> String {
     let mut parts = ServedParts::new(drive, empty());
     state::restore(&mut parts, path).unwrap_err().to_string()
@@ -135,7 +135,7 @@ fn power_ups_are_counted_across_servers() {
         let parts = served.into_parts().unwrap_or_else(|_| panic!("in use"));
         state::save(&parts, &path).unwrap();
     }
-    // A file with only the state of the drive has no power-ups.
+    // A file with only the drive state has no power-ups.
     fs::write(&path, drive().save(Vec::new()).unwrap()).unwrap();
     let mut parts = ServedParts::new(drive(), empty());
     state::restore(&mut parts, &path).unwrap();

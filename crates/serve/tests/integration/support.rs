@@ -11,13 +11,14 @@ use writecliff_serve::{Address, Listener, Served, ServedParts, Timing, nbd};
 pub(crate) const CAPACITY: u64 = 64 << 20;
 pub(crate) const REAL: Timing = Timing::Real { slow_down: 1.0 };
 
-/// Returns the test drive, with one line of its file replaced.
+/// Returns the test drive, with one line of its device file replaced.
 pub(crate) fn drive_with(line: &str, by: &str) -> AnyDrive {
     let text = include_str!("drive.toml").replace(line, by);
     AnyDrive::new(Device::read(&text, "drive.toml").unwrap().with_seed(1), false).unwrap()
 }
 
-/// Returns a drive with one line replaced that records the changes which a power cut undoes.
+/// Returns a drive that records the changes undone by a power cut, with one line of its device file
+/// replaced.
 pub(crate) fn losing_power(line: &str, by: &str) -> AnyDrive {
     losing_power_and(&[(line, by)])
 }
@@ -89,10 +90,10 @@ impl Server {
     }
 }
 
-/// Timeout of waits: more than a busy machine needs, even for a backtrace.
+/// Wait timeout: longer than a busy machine needs, even for a backtrace.
 pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(300);
 
-/// Waits until `condition` holds, for at most [`WAIT_LIMIT`].
+/// Waits until `condition` returns `true`, for at most [`WAIT_LIMIT`].
 pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
@@ -101,9 +102,9 @@ pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Returns `true` in a process that runs only the test `name`; otherwise runs the test in such a
-/// process and waits for it. For tests that measure the memory of their process, which they would
-/// otherwise share with concurrent tests.
+/// Returns `true` in a process that runs only the test `name`; otherwise, runs the test in such a
+/// process and waits for it. Used by tests that measure the memory of their process, which
+/// concurrent tests would otherwise share.
 pub(crate) fn is_alone(name: &str) -> bool {
     const MARK: &str = "WRITECLIFF_TEST_ALONE";
     if std::env::var_os(MARK).is_some() {

@@ -1,25 +1,25 @@
-//! Activities of a resource over time, kept as long as a command may need them.
+//! Resource activities over time, stored as long as a command may need them.
 
 use std::collections::VecDeque;
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::Cause;
 
-/// Activities by start time; each lasts until the start of the next.
+/// Activities by start time; each activity lasts until the next starts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timeline {
     began: VecDeque<(Nanos, Option<Cause>)>,
 }
 
 impl Timeline {
-    /// Adds an activity from `from` on, which replaces later activities; forgets those that ended
-    /// before `horizon`.
+    /// Adds an activity that starts at `from` and replaces later activities; discards activities
+    /// that ended before `horizon`.
     pub(super) fn push(&mut self, from: Nanos, activity: Option<Cause>, horizon: Nanos) {
         while self.began.back().is_some_and(|&(begun, _)| begun >= from) {
             self.began.pop_back();
         }
-        // Consecutive programs and erases are not merged, because a command may need the start of
-        // the last one.
+        // Consecutive programs and erases are not merged because a command may need the start time
+        // of the last.
         let is_flow = matches!(activity, None | Some(Cause::OtherReads));
         if is_flow && self.began.back().is_some_and(|&(_, before)| before == activity) {
             return;
@@ -30,8 +30,8 @@ impl Timeline {
         }
     }
 
-    /// Calls `each` with every activity between two times, and the time until which it lasts in
-    /// that range. `None` stands for idle or unknown.
+    /// Calls `each` with every activity between two times, and the time until which the activity
+    /// lasts within that range. `None` means idle or unknown.
     pub(super) fn walk(
         &self,
         from: Nanos,

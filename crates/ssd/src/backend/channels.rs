@@ -1,12 +1,12 @@
-//! The channels between controller and dies.
+//! Channels between controller and dies.
 
 use writecliff_base::{Nanos, saved};
 use writecliff_flash::Geometry;
 
 use crate::Recorder;
 
-/// The channels. Each serves requests in order of arrival, so the time until which it is busy is
-/// its complete state.
+/// The channels. Each channel serves requests in arrival order, so the time until which it is busy
+/// is its complete state.
 #[derive(Clone, Debug)]
 pub(crate) struct Channels {
     of_die: Vec<u16>,
@@ -29,7 +29,7 @@ impl Channels {
         self.of_die[die]
     }
 
-    /// Uses the die's channel for `duration` as soon as it is free; returns the end time.
+    /// Uses the die's channel for `duration` as soon as it is free, and returns the end time.
     #[inline]
     pub(crate) fn take(&mut self, die: usize, now: Nanos, duration: Nanos) -> Nanos {
         let busy_until = &mut self.busy_until[self.of_die[die] as usize];
@@ -37,7 +37,7 @@ impl Channels {
         *busy_until
     }
 
-    /// Blocks all channels for new transfers for `duration`.
+    /// Blocks new transfers on all channels for `duration`.
     pub(crate) fn stop<R: Recorder>(&mut self, now: Nanos, duration: Nanos, recorder: &mut R) {
         for (channel, busy_until) in self.busy_until.iter_mut().enumerate() {
             let from = (*busy_until).max(now);
@@ -46,12 +46,12 @@ impl Channels {
         }
     }
 
-    /// Drops all transfers, so that the channels are free at `now`.
+    /// Drops all transfers, so that the channels are free at time `now`.
     pub(crate) fn clear(&mut self, now: Nanos) {
         self.busy_until.fill(now);
     }
 
-    /// Returns the time at which all channels are free.
+    /// Returns the time when all channels are free.
     pub(crate) fn all_free_at(&self) -> Nanos {
         self.busy_until.iter().copied().fold(Nanos::ZERO, Nanos::max)
     }

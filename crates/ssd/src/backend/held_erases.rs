@@ -7,8 +7,9 @@ use writecliff_ftl::FrontierId;
 use crate::FillId;
 use crate::fill::Fills;
 
-/// A held erase of a reclaim unit, or of a block of the front's own flash. It waits until the data
-/// that replace the erased data are on flash. If the unit is already erased, only programs wait.
+/// A held erase of a reclaim unit, or of a block in the front's own flash. The erase waits until
+/// the data that replace the erased data are on flash. If the unit is already erased, only programs
+/// wait.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct HeldErase {
     pub unit: ReclaimUnitId,
@@ -19,10 +20,10 @@ pub(crate) struct HeldErase {
     pub fill: FillId,
 }
 
-/// The programs that an erase waits for.
+/// Programs that an erase waits for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Awaits {
-    /// Programs that may replace data of a reclaim unit freed after this number of others.
+    /// Programs that may replace data of a reclaim unit freed after this number of other units.
     FreedAt(u64),
     /// Programs of these fills.
     Fills(Vec<FillId>),
@@ -48,10 +49,11 @@ impl Awaits {
     }
 }
 
-/// The held erases. For each of them, a program unit waits.
+/// Held erases. A program unit waits for each of them.
 #[derive(Clone, Debug)]
 pub(crate) struct HeldErases {
-    /// `true` if a power loss loses the data that are not on flash. Otherwise no erase is held.
+    /// `true` if a power loss discards the data that are not on flash. If `false`, no erase is
+    /// held.
     pub is_volatile: bool,
     all: Vec<HeldErase>,
 }
@@ -72,7 +74,7 @@ impl HeldErases {
         self.all.iter()
     }
 
-    /// Holds the erase of `unit`, unless the unit is already erased, and a frontier's programs.
+    /// Holds the erase of `unit` (unless the unit is already erased) and a frontier's programs.
     /// Returns `false` if no awaited program is outstanding.
     pub(crate) fn hold(
         &mut self,
@@ -99,8 +101,8 @@ impl HeldErases {
         self.all.extract_if(.., |held| held.awaits.is_over(fills, programmed)).collect()
     }
 
-    /// Returns `true` if each restored erase waits for full units.
-    /// `has_unit` must return `true` for reclaim units of the drive.
+    /// Returns `true` if each restored erase waits for full units. `has_unit` must return `true`
+    /// for the drive's reclaim units.
     pub(crate) fn is_possible(
         &self,
         fills: &Fills,

@@ -12,7 +12,7 @@ use crate::mechanisms::{FlashMechanism, flash_hook};
 use crate::{FillId, FlashOperation, ReadFor, Recorder};
 
 impl<R: Recorder> Backend<R> {
-    /// Starts the held erases of which `programmed` was the last awaited program.
+    /// Starts the held erases whose last awaited program was `programmed`.
     #[cold]
     pub(super) fn erase_held(&mut self, programmed: FillId) {
         for HeldErase { unit, is_erased, fill, .. } in

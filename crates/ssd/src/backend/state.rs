@@ -1,4 +1,4 @@
-//! Work in progress on the flash: saving it, restoring it, and losing it in a power loss.
+//! Work in progress on the flash: saving and restoring it, and losing it in a power loss.
 
 use writecliff_base::{Nanos, ReclaimUnitId, saved};
 use writecliff_ftl::ProgramUnit;
@@ -17,19 +17,19 @@ saved! {
 }
 
 /// Latest permitted time of a restored drive: no simulation that starts by then reaches the latest
-/// time that can be represented.
+/// representable time.
 const LATEST: Nanos = Nanos(END.0 / 2);
 
-/// Flash operations that have not ended.
+/// Flash operations that have not finished.
 #[derive(Debug, Default)]
 pub(crate) struct Unfinished {
     /// Programs that have started.
     pub torn: Vec<ProgramUnit>,
-    /// Full program units whose programs have not started.
+    /// Full program units whose programming has not started.
     pub waiting: Vec<ProgramUnit>,
-    /// Erases of blocks of the front's own flash that wait for programs.
+    /// Erases of blocks in the front's own flash that wait for programs.
     pub held_log_erases: u64,
-    /// Other erases that have not ended, each with its die.
+    /// Other unfinished erases, each with its die.
     pub erases: Vec<(ReclaimUnitId, u32)>,
     /// Number of these erases that have started.
     pub erasing: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Unfinished {
 }
 
 impl<R: Recorder> Backend<R> {
-    /// Resumes the restored work. Returns `false` if the restored state is impossible.
+    /// Resumes the restored work. Returns `false` if the restored state is invalid.
     fn resume(&mut self) -> bool {
         let Self { geometry, front, queue, dies, .. } = self;
         // A saved drive has no outstanding host commands.
@@ -90,7 +90,7 @@ impl<R: Recorder> Backend<R> {
         flash_hook!(self, m => m.resumed(&self.dies));
         self.start_waiting();
         for index in 0..self.dies.len() {
-            // The saved drive may have limited its active dies, unlike this drive.
+            // Unlike this drive, the saved drive may have limited its active dies.
             if self.dies[index].is_idle() && self.dies[index].has_operations() {
                 self.start_next(index);
             }

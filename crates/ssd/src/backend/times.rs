@@ -11,7 +11,7 @@ use crate::die::{
 use crate::mechanisms::Mechanisms;
 use crate::{DeviceConfig, FlashOperation, front};
 
-/// Durations of flash operations, in tables of fixed size.
+/// Durations of flash operations, in fixed-size tables.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
     pub flash: FlashTiming,
@@ -62,14 +62,15 @@ impl Times {
         times
     }
 
-    /// Returns the time of sensing with all retries. `sense` must not have the mark of a plane.
+    /// Returns the sensing time including all retries. `sense` must not carry a plane mark.
     #[inline]
     pub(crate) fn sensing(&self, sense: u16) -> Nanos {
         let first = self.reads[sense as usize % PAGE_TYPES];
         if is_plain(sense) { first } else { self.sensing_otherwise(first, sense) }
     }
 
-    /// Returns the time of sensing with retries, or the tR of a medium that is not the FTL's flash.
+    /// Returns the sensing time including retries, or the tR of a medium other than the FTL's
+    /// flash.
     #[cold]
     fn sensing_otherwise(&self, first: Nanos, sense: u16) -> Nanos {
         if sense & SENSE_MEDIUM > 0 {
@@ -95,8 +96,8 @@ impl Times {
         (self.loads[kind], self.programs[kind])
     }
 
-    /// Returns the suspension of an operation of which `left` remains; `None` if the operation
-    /// cannot be suspended.
+    /// Returns the suspension of an operation with `left` remaining; `None` if the operation cannot
+    /// be suspended.
     pub(crate) fn suspension(&self, operation: FlashOperation, left: Nanos) -> Option<Suspension> {
         let flash = &self.flash;
         let (cost, after) = match operation {
@@ -117,8 +118,8 @@ impl Times {
         cost.map(|cost| Suspension { after, cost })
     }
 
-    /// Returns the times for the recorder of a read that starts at `now`, reaches the die at
-    /// `begun` and is corrected at `corrected`.
+    /// Returns the times that the recorder needs for a read that starts at `now`, reaches the die
+    /// at `begun` and is corrected at `corrected`.
     #[inline]
     pub(crate) fn recorded_read(
         &self,

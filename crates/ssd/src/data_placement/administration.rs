@@ -1,4 +1,5 @@
-//! Administrative commands of the data placement interfaces. They take no time on the drive.
+//! Administrative commands of the data placement interfaces. The commands take no time on the
+//! drive.
 
 use writecliff_base::{Bytes, Nanos};
 use writecliff_flash::SLOT_BYTES;
@@ -17,7 +18,7 @@ use super::{DataPlacement, Interface, InterfaceKind};
 use crate::{Recorder, Ssd, Storage};
 
 /// Defines an accessor for one interface and the routing table; drives with other interfaces reject
-/// it.
+/// the command.
 macro_rules! accessors {
     ($($name:ident = $variant:ident($type:ty) of $kind:expr;)*) => {$(
         fn $name(&mut self) -> Answer<(&mut $type, &mut Vec<u16>)> {
@@ -90,7 +91,7 @@ impl<R: Recorder> Storage<R> {
         fdp.identifiers().map(status).collect()
     }
 
-    /// Abandons the unit of a handle if it is partly written; returns `true` if so.
+    /// Abandons the unit of a handle if the unit is partly written; returns `true` if it was.
     fn abandon(&mut self, handle: u16) -> bool {
         let frontier = FrontierId(handle);
         let is_open = self.ftl.host_room(frontier).1;
@@ -103,8 +104,8 @@ impl<R: Recorder> Storage<R> {
         is_open
     }
 
-    /// Closes units that have been open longer than the limit: their handles then reference empty
-    /// ones.
+    /// Closes units that have been open longer than the limit, so that their handles reference
+    /// empty units.
     pub(crate) fn end_old_units(&mut self) {
         let now = self.backend.now;
         self.note_units();
@@ -120,7 +121,8 @@ impl<R: Recorder> Storage<R> {
         }
     }
 
-    /// Updates which units are open and since when, if they may stay open only for a limited time.
+    /// Updates which units are open and when they were opened, if units may stay open only for a
+    /// limited time.
     #[cold]
     pub(crate) fn note_units(&mut self) {
         let Some(limit) = self.data_placement.limit() else { return };
@@ -130,7 +132,7 @@ impl<R: Recorder> Storage<R> {
         self.data_placement.deadline = limit.deadline();
     }
 
-    /// Generates events from the GC log since the last call.
+    /// Generates events from the GC log entries since the last call.
     pub(crate) fn gather_events(&mut self) {
         self.end_old_units();
         if let Some(fdp) = self.data_placement.fdp_mut() {
@@ -139,8 +141,8 @@ impl<R: Recorder> Storage<R> {
         }
     }
 
-    /// Abandons the open units of all handles in a controller reset at `at`, and reports this if
-    /// there were any.
+    /// Abandons the open units of all handles in a controller reset at time `at`, and reports this
+    /// if units were open.
     pub(crate) fn abandon_all(&mut self, at: Nanos) {
         let mut modified = false;
         for handle in 0..self.ftl.config().streams {
@@ -152,7 +154,7 @@ impl<R: Recorder> Storage<R> {
         }
     }
 
-    /// Returns the status of the interface; `None` for a drive without one.
+    /// Returns the interface status; `None` for a drive without an interface.
     fn data_placement_status(&self, statistics: FdpStatistics) -> Option<DataPlacementStatus> {
         let DataPlacement { interface, tally, .. } = &self.data_placement;
         let (open_streams, limit, fdp) = match interface {
@@ -186,11 +188,11 @@ impl<R: Recorder> Storage<R> {
     }
 }
 
-/// The administrative commands of a drive.
+/// Administrative commands of a drive.
 pub struct Administration<'a, R>(pub(crate) &'a mut Ssd<R>);
 
 impl<R: Recorder> Administration<'_, R> {
-    /// Returns the FDP statistics, which a drive without FDP also counts.
+    /// Returns the FDP statistics, which are also counted by drives without FDP.
     pub fn statistics(&self) -> FdpStatistics {
         let (storage, meters) = (&self.0.storage, self.0.meters(self.0.now()));
         let erases = storage.ftl.wear().total();

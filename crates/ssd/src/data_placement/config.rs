@@ -1,4 +1,4 @@
-//! Section `[data_placement]` of a device file: the interface through which the host controls data
+//! Section `[data_placement]` of a device file: the interface that lets the host control data
 //! placement.
 
 use writecliff_base::keys::{Choice, Count, Numbers, Section, Time};
@@ -6,22 +6,22 @@ use writecliff_base::located::{Answer, Table};
 use writecliff_base::{Nanos, reject, section};
 
 const SECOND: u64 = 1_000_000_000;
-/// Maximum number of streams of an FTL.
+/// Maximum number of FTL streams.
 const STREAMS_MAX: u32 = 128;
 
-/// Interface through which the host identifies the stream of a write.
+/// Interface that the host uses to identify the stream of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InterfaceKind {
-    /// Streams directive: NVMe Base Specification 2.1, 8.1.8.3.
+    /// Streams directive: Streams directive (NVMe Base Specification 2.1, 8.1.8.3).
     NvmeStreams,
-    /// Stream control: SBC-4, STREAM CONTROL and WRITE STREAM.
+    /// Stream control: SCSI streams (SBC-4, STREAM CONTROL and WRITE STREAM).
     ScsiStreams,
-    /// Flexible data placement: NVMe Base Specification 2.1, 8.1.10 (TP4146).
+    /// Flexible data placement: NVMe Base Specification 2.1, 8.1.10 (TP4146)
     NvmeFdp,
 }
 
 impl InterfaceKind {
-    /// Returns the name of the interface in device files.
+    /// Returns the interface name in device files.
     pub fn name(self) -> &'static str {
         match self {
             Self::NvmeStreams => "nvme-streams",
@@ -31,7 +31,7 @@ impl InterfaceKind {
     }
 }
 
-/// Handling of a write to a new stream when the maximum number of streams is open.
+/// Handling of a write to a new stream while the maximum number of streams is open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Overflow {
     /// The host respects the limit and sends the write without a stream.
@@ -43,16 +43,16 @@ pub enum Overflow {
 /// A checked section.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DataPlacementConfig {
-    /// Interface that the drive offers.
+    /// Interface that the drive provides.
     pub interface: InterfaceKind,
-    /// Streams: maximum number of open streams in addition to the default one.
+    /// Streams: maximum number of open streams in addition to the default stream.
     pub open_streams: u16,
     pub(crate) overflow: Overflow,
-    /// FDP: the reclaim unit handle of each placement handle of the namespace.
+    /// FDP: reclaim unit handle of each placement handle of the namespace.
     pub handles: Vec<u16>,
     /// FDP: maximum time that a reclaim unit may stay open, in whole seconds.
     pub time_limit: Option<Nanos>,
-    /// FDP: reclaim groups, among which the dies are divided; otherwise 1.
+    /// FDP: number of reclaim groups that the dies are divided among; otherwise 1.
     pub reclaim_groups: u16,
 }
 
@@ -80,8 +80,8 @@ section! {
     }
 }
 
-/// Reads the section; `None` for a drive without an interface. `streams` is the number of streams
-/// of the FTL.
+/// Reads the section; returns `None` for a drive without an interface. `streams` is the number of
+/// FTL streams.
 pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfig>> {
     let keys = Keys::read_keys(table)?;
     let interface = keys.interface;
@@ -117,7 +117,7 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfi
     }))
 }
 
-/// Checks the number of reclaim groups, in each of which every handle has a reclaim unit.
+/// Checks the number of reclaim groups, where every handle has a reclaim unit in each group.
 fn check_groups(table: &Table<'_>, groups: u32, streams: u16) -> Answer<()> {
     const KEY: &str = "reclaim_groups";
     let most = STREAMS_MAX / u32::from(streams);
@@ -125,7 +125,7 @@ fn check_groups(table: &Table<'_>, groups: u32, streams: u16) -> Answer<()> {
         return Ok(());
     }
     let message = format!(
-        "{KEY} is {groups}; with {streams} streams, each in every group, it must be at most {most}"
+        "{KEY} is {groups}; with {streams} streams in every group, it must be at most {most}"
     );
     Err(table.error(KEY, message, Some("lower ftl.streams".to_owned())))
 }
@@ -148,7 +148,7 @@ fn handles(table: &Table<'_>, listed: Option<Vec<f64>>, streams: u16) -> Answer<
     };
     let fail = |message: String| Err(table.error(KEY, message, None));
     if listed.is_empty() || listed.len() > usize::from(streams) {
-        return fail(format!("{KEY} has {}; it must have 1 to {streams}", listed.len()));
+        return fail(format!("{KEY} has {} elements; it must have 1 to {streams}", listed.len()));
     }
     let mut handles = Vec::new();
     for number in listed {
@@ -162,7 +162,7 @@ fn handles(table: &Table<'_>, listed: Option<Vec<f64>>, streams: u16) -> Answer<
         // NVMe Base 2.1, 8.1.10: a namespace's list contains each handle once.
         if handles.contains(&handle) {
             return fail(format!(
-                "{KEY} contains {handle} twice; each placement handle needs its own"
+                "{KEY} contains {handle} twice; each placement handle needs a different one"
             ));
         }
         handles.push(handle);

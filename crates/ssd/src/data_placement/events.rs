@@ -1,29 +1,31 @@
-//! FDP events: NVMe Base Specification 2.1, 5.1.12.1.31 (log page 23h), and the feature that
-//! enables them (1Eh, 5.1.25.1.21).
+//! FDP events: See NVMe Base Specification 2.1, 5.1.12.1.31 (log page 23h), and the feature that
+//! enables the events (1Eh, 5.1.25.1.21).
 //!
-//! Events caused by the host are logged immediately. Controller events are taken from the FTL
-//! when the log is read and at the end of a step, and have that time. Event 1h, Reclaim Unit Time
-//! Limit Exceeded, is also detected late but has the time at which the limit was reached.
+//! Events caused by the host are logged immediately. Controller events are taken from the FTL when
+//! the log is read and at the end of a step, and have that time stamp. Event 1h, Reclaim Unit Time
+//! Limit Exceeded, is also detected late but has the time when the limit was reached.
 
 use std::collections::VecDeque;
 
 use writecliff_base::{Bytes, Nanos, SECTOR_BYTES, saved};
 use writecliff_host_interface::placement::{FdpEvent, FdpEventType};
 
-/// Events of one kind (host or controller) that the log can hold: one 4 KiB page with its header.
+/// Number of events of each source (host or controller) that the log can hold: one 4 KiB page with
+/// its header.
 pub const LOG_EVENTS: usize = 63;
-/// Maximum amount of moved data that an event can report: Number of LBAs Moved is `FFFFh`.
+/// Maximum amount of moved data that an event can report: Number of LBAs Moved is `FFFFh`
 pub(crate) const MOVED_MAX: Bytes = Bytes(u16::MAX as u64 * SECTOR_BYTES);
 
-/// Both event lists, enabled events, and counts of all events, logged or not.
+/// Both event lists, the enabled events, and counts of all events, including events that were not
+/// logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EventLog {
     host: VecDeque<FdpEvent>,
     controller: VecDeque<FdpEvent>,
-    /// Indexed by FTL stream, a reclaim unit handle in a reclaim group: bit n enables
-    /// `FdpEventType::ALL[n]`. None are enabled at power-up.
+    /// Enabled events by FTL stream, which is a reclaim unit handle in a reclaim group: bit n
+    /// enables `FdpEventType::ALL[n]`. No events are enabled at power-up.
     enabled: Vec<u8>,
-    /// Reclaim unit handles: FTL streams are numbered group after group.
+    /// Number of reclaim unit handles: FTL streams are numbered consecutively by group.
     reclaim_unit_handles: u16,
     pub(crate) happened: [u64; FdpEventType::ALL.len()],
 }
@@ -59,7 +61,7 @@ impl EventLog {
         self.happened[kind.index()] += times;
     }
 
-    /// Logs an event of an FTL stream if it is enabled there.
+    /// Logs an event of an FTL stream if the event is enabled for the stream.
     pub(crate) fn about(
         &mut self,
         kind: FdpEventType,
@@ -74,7 +76,8 @@ impl EventLog {
         }
     }
 
-    /// Logs an event that concerns no particular handle, if it is enabled for any handle.
+    /// Logs an event that does not concern a specific handle, if the event is enabled for any
+    /// handle.
     pub(crate) fn about_all(&mut self, kind: FdpEventType, time: Nanos) {
         let handles = 0..self.enabled.len() as u16;
         if handles.into_iter().any(|handle| self.is_enabled(handle, kind)) {

@@ -1,12 +1,12 @@
 //! Flexible Data Placement: NVMe Base Specification 2.1, 8.1.10 (TP4146), for one endurance group
-//! with one namespace. It is enabled with its only configuration; changing that would require a
-//! drive without namespaces.
+//! with one namespace. FDP is enabled with its only configuration; changing the configuration would
+//! require a drive without namespaces.
 //!
-//! A placement identifier has the reclaim group in its upper bits (RGIF of them: none if there is
-//! one group) and a placement handle in the others. The namespace's list maps that to a reclaim
-//! unit handle. A reclaim unit handle corresponds to an FTL stream in each group, group after
-//! group. A write without an identifier, or with an invalid one, goes to placement handle 0 of
-//! group 0.
+//! The upper bits of a placement identifier contain the reclaim group (RGIF bits; none if there is
+//! one group), and the lower bits contain a placement handle. The namespace's list maps the
+//! placement handle to a reclaim unit handle. A reclaim unit handle corresponds to an FTL stream in
+//! each group; streams are numbered consecutively by group. A write without an identifier, or with
+//! an invalid identifier, goes to placement handle 0 of group 0.
 
 use writecliff_base::{Bytes, Nanos, StreamId, saved};
 use writecliff_ftl::gc_destination::GcDestination;
@@ -27,7 +27,7 @@ pub(crate) struct Fdp {
     /// Isolation type of each FTL stream.
     types: Vec<Isolation>,
     groups: u16,
-    /// Reclaim unit handles, each with a stream in every group.
+    /// Number of reclaim unit handles, each with a stream in every group.
     pub(crate) reclaim_unit_handles: u16,
     /// Blocks left unwritten in units abandoned by the host or by a reset.
     pub(crate) abandoned_slots: u64,
@@ -67,12 +67,13 @@ impl Fdp {
         routes
     }
 
-    /// Reclaim Group Identifier Format: upper bits of an identifier that name the group.
+    /// Reclaim Group Identifier Format: number of upper bits of an identifier that contain the
+    /// group.
     fn rgif(&self) -> u32 {
         self.groups.next_power_of_two().trailing_zeros()
     }
 
-    /// Returns the placement identifiers with their FTL streams, group after group.
+    /// Returns the placement identifiers with their FTL streams, ordered by group.
     pub(crate) fn identifiers(&self) -> impl Iterator<Item = (u16, u16)> {
         let lower = u16::BITS - self.rgif();
         debug_assert!(self.handles.len() <= 1 << lower, "identifiers of two groups are equal");
@@ -104,12 +105,12 @@ impl Fdp {
         }
     }
 
-    /// Returns the placement identifier that is mapped to an FTL stream.
+    /// Returns the placement identifier that maps to an FTL stream.
     pub(crate) fn placement_id(&self, stream: u16) -> Option<u16> {
         self.identifiers().find(|&(_, routed)| routed == stream).map(|(id, _)| id)
     }
 
-    /// Returns the FTL streams of a list of placement identifiers, or an error if any of them is
+    /// Returns the FTL streams of a list of placement identifiers, or an error if any identifier is
     /// invalid.
     pub(crate) fn checked(&self, ids: &[u16]) -> Result<Vec<u16>, Refusal> {
         let (count, most) = (ids.len(), self.handles.len() * usize::from(self.groups));
@@ -131,11 +132,15 @@ impl Fdp {
             1 => String::new(),
             groups => format!(" in each of {groups} reclaim groups"),
         };
-        let message = format!("placement {what} {number}; the namespace has 0 to {last}{groups}");
+        let message = format!(
+            "placement {what} {number} does not exist; the namespace has 0 to \
+            {last}{groups}"
+        );
         Refusal::InvalidField(message)
     }
 
-    /// Handles a write with an invalid identifier; returns the handle that the controller chooses.
+    /// Handles a write with an invalid identifier, and returns the handle that the controller
+    /// selects.
     pub(crate) fn route_invalid(&mut self, id: u16, now: Nanos) -> StreamId {
         let handle = self.handles[0];
         self.events.count(FdpEventType::InvalidPlacementId, 1);
@@ -154,7 +159,7 @@ impl Fdp {
         for event in gc_log.events {
             match event {
                 GcEvent::Moved { stream, slots } => {
-                    // The standard has no such event for persistently isolated handles.
+                    // The standard defines no such event for persistently isolated handles.
                     if self.types[stream.index()] == Isolation::Initially {
                         let moved = Bytes(u64::from(slots) * slot.0).min(MOVED_MAX);
                         self.about(FdpEventType::MediaReallocated, now, stream, Some(moved));

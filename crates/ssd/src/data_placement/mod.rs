@@ -1,9 +1,10 @@
-//! Data placement interfaces, through which a host controls where its writes go: NVMe streams, SCSI
+//! Data placement interfaces, which let a host control where its writes go: NVMe streams, SCSI
 //! streams, FDP.
 //!
-//! A write carries the number that the host assigns to its stream: a stream identifier or a
-//! placement identifier. A table maps it to an FTL stream; only numbers that are not in the table
-//! need further handling. Drives with and without an interface therefore share one path.
+//! A write carries the number that the host assigns to the stream: a stream identifier or a
+//! placement identifier. A table maps this number to an FTL stream; only numbers that are not in
+//! the table need further handling. Drives with and without an interface therefore share one code
+//! path.
 //!
 //! | file | content |
 //! |---|---|
@@ -48,7 +49,7 @@ pub use config::{DataPlacementConfig, InterfaceKind, Overflow};
 /// Stream numbers whose overflow is counted individually.
 const STREAM_NUMBERS_COUNTED: usize = 64;
 
-/// Sizes that the interfaces report, from the drive's geometry.
+/// Sizes reported by the interfaces, from the drive's geometry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     /// A program unit.
@@ -74,12 +75,12 @@ impl Sizes {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PlacementTally {
     pub(crate) opened: u64,
-    /// Streams released by the controller to make room.
+    /// Streams that the controller released to make room.
     pub(crate) released: u64,
-    /// Writes to a stream that went to the default stream instead, and their bytes.
+    /// Writes to a stream that went to the default stream instead.
     pub(crate) overflow_writes: u64,
     pub(crate) overflow_bytes: u64,
-    /// Their bytes by stream number; the last entry counts all higher numbers.
+    /// Bytes of these writes by stream number; the last entry counts all higher numbers.
     pub(crate) overflow_by_number: BTreeMap<u16, u64>,
 }
 
@@ -94,7 +95,7 @@ impl PlacementTally {
     }
 }
 
-/// Parameters that the interface of a new drive reports, for listings.
+/// Parameters reported by the interface of a new drive, for listings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     /// Return Parameters of the Streams directive.
@@ -123,7 +124,7 @@ impl Report {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Interface {
-    /// No interface: the host's numbers are the FTL's.
+    /// No interface: the host's stream numbers are the FTL's stream numbers.
     None,
     Nvme(NvmeStreams),
     Scsi(ScsiStreams),
@@ -132,16 +133,16 @@ pub(crate) enum Interface {
 
 saved! { enum Interface { Nvme, Scsi, Fdp } }
 
-/// The interface of a drive and its state.
+/// Interface of a drive, and its state.
 #[derive(Clone, Debug)]
 pub(crate) struct DataPlacement {
-    /// FTL stream by host stream number.
+    /// FTL stream of each host stream number.
     pub(crate) route: Vec<u16>,
     pub(crate) interface: Interface,
     pub(crate) tally: PlacementTally,
     pub(crate) sizes: Sizes,
-    /// `true` if reclaim units may stay open only for a limited time; the first reaches its limit
-    /// at `deadline`.
+    /// `true` if reclaim units may stay open only for a limited time; the first unit reaches its
+    /// limit at `deadline`.
     pub(crate) is_limited: bool,
     pub(crate) deadline: Nanos,
 }
@@ -149,7 +150,7 @@ pub(crate) struct DataPlacement {
 saved! { DataPlacement { tally, interface } check reroute }
 
 impl DataPlacement {
-    /// Routes the restored streams. Returns `false` if the restored state is impossible.
+    /// Routes the restored streams. Returns `false` if the restored state is invalid.
     fn reroute(&mut self) -> bool {
         match &self.interface {
             Interface::None => true,

@@ -1,9 +1,9 @@
-//! Stream resources: maps the host's stream identifiers to FTL streams, for both NVMe and SCSI
+//! Stream resources, which map the host's stream identifiers to FTL streams for both NVMe and SCSI
 //! streams.
 //!
-//! A resource is an FTL stream with its open unit. When its identifier is released, the unit stays
-//! open, and the next identifier that gets the resource continues to fill it. Closing the unit
-//! would waste its rest at every release, and neither standard requires it.
+//! A resource is an FTL stream with its open unit. When an identifier is released, the unit stays
+//! open, and the next identifier that gets the resource continues to fill the unit. Closing the
+//! unit would waste its remaining space at every release, and neither standard requires it.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{StreamId, saved};
@@ -15,14 +15,14 @@ pub(crate) const UNROUTED: u16 = u16::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Open {
     id: u16,
-    /// Sequence number of the opening; the oldest stream is released first.
+    /// Sequence number of the open operation; the oldest stream is released first.
     order: u64,
 }
 
-/// The streams of a drive except the default one.
+/// Streams of a drive, excluding the default stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Resources {
-    /// Indexed by resource; resource n is FTL stream n + 1.
+    /// Open streams by resource; resource n is FTL stream n + 1.
     open: Vec<Option<Open>>,
     openings: u64,
 }
@@ -58,7 +58,8 @@ impl Resources {
         ids
     }
 
-    /// Opens `id`, which must not be open, in the first free resource; `None` if there is none.
+    /// Opens `id`, which must not be open, in the first free resource; returns `None` if no
+    /// resource is free.
     pub(crate) fn open(&mut self, route: &mut [u16], id: u16) -> Option<StreamId> {
         debug_assert!(id > 0, "stream 0 is the default stream");
         debug_assert_eq!(route[usize::from(id)], UNROUTED, "a stream is opened once");
@@ -69,7 +70,7 @@ impl Resources {
         Some(StreamId(free as u16 + 1))
     }
 
-    /// Closes `id`; returns false if it was not open.
+    /// Closes `id`; returns `false` if it was not open.
     pub(crate) fn close(&mut self, route: &mut [u16], id: u16) -> bool {
         let Some(slot) = self.find(id) else { return false };
         debug_assert_eq!(usize::from(route[usize::from(id)]), slot + 1, "routed elsewhere");
@@ -78,7 +79,7 @@ impl Resources {
         true
     }
 
-    /// Routes the restored stream identifiers. Returns `false` if they are impossible.
+    /// Routes the restored stream identifiers. Returns `false` if the identifiers are invalid.
     pub(crate) fn reroute(&self, route: &mut [u16]) -> bool {
         route.fill(UNROUTED);
         route[0] = 0;

@@ -1,9 +1,9 @@
 //! Stream control: SBC-4, STREAM CONTROL (9Eh/14h), GET STREAM STATUS (9Eh/16h), WRITE STREAM(16)
 //! and (32), and the Block Limits Extension VPD page (B7h).
 //!
-//! The host opens a stream and the drive assigns the lowest free identifier. A load identifies
-//! streams by number; the host opens streams until the drive has assigned the number that it needs,
-//! or rejects the command. A write whose stream could not be opened is sent as a plain WRITE.
+//! The host opens a stream, and the drive assigns the lowest free identifier. A workload identifies
+//! streams by number. The host opens streams until the drive has assigned the required number or
+//! rejects the command. A write whose stream could not be opened is sent as a plain WRITE.
 
 use writecliff_base::{SECTOR_BYTES, StreamId, saved};
 use writecliff_host_interface::placement::{BlockLimitsExtension, Refusal, Sense};
@@ -57,17 +57,20 @@ impl ScsiStreams {
         Err(Refusal::CheckCondition { sense: Sense::InvalidFieldInCdb, about })
     }
 
-    /// GET STREAM STATUS; returns the open identifiers from `first` on.
+    /// GET STREAM STATUS; returns the open identifiers, starting at `first`.
     pub(crate) fn status(&self, first: u16) -> Result<Vec<u16>, Refusal> {
         let most = self.resources.limit();
         if first > most {
-            let about = format!("starting stream identifier {first}; the drive has {most} streams");
+            let about = format!(
+                "starting stream identifier {first} is out of range; the drive \
+                has {most} streams"
+            );
             return Err(Refusal::CheckCondition { sense: Sense::InvalidFieldInCdb, about });
         }
         Ok(self.resources.ids().into_iter().filter(|&id| id >= first).collect())
     }
 
-    /// Handles a write in a stream that is not open.
+    /// Handles a write to a stream that is not open.
     pub(crate) fn route(
         &mut self,
         route: &mut [u16],

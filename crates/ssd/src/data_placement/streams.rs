@@ -1,9 +1,9 @@
 //! The Streams directive: NVMe Base Specification 2.1, 8.1.8.3, for one host and one namespace.
 //!
-//! A stream opens with the first write to it. If all resources are taken, the standard makes the
-//! controller release an arbitrary open stream; this drive releases the one that has been open
-//! longest (`overflow = "release"`). A host that respects the limit, as Linux did, sends such a
-//! write without a stream (`overflow = "default"`).
+//! A stream opens with its first write. If all resources are in use, the standard requires the
+//! controller to release an arbitrary open stream. This drive releases the stream that has been
+//! open longest (`overflow = "release"`). A host that respects the limit, as Linux did, sends such
+//! a write without a stream (`overflow = "default"`).
 
 use writecliff_base::{StreamId, saved};
 use writecliff_host_interface::placement::{Directives, Refusal, StreamParameters};
@@ -24,7 +24,8 @@ pub(crate) struct NvmeStreams {
 saved! { NvmeStreams { enabled, allocated, resources } }
 
 impl NvmeStreams {
-    /// Creates the directive in the enabled state, as the host's driver leaves it after discovery.
+    /// Creates the directive in the enabled state, which is the state after discovery by the host's
+    /// driver.
     pub(crate) fn new(limit: u16, overflow: Overflow) -> Self {
         Self { resources: Resources::new(limit), enabled: true, allocated: 0, overflow }
     }
@@ -47,7 +48,7 @@ impl NvmeStreams {
         }
     }
 
-    /// Returns the number of streams that the namespace may have open.
+    /// Returns the maximum number of streams that the namespace may have open.
     pub(crate) fn most(&self) -> u16 {
         if self.allocated > 0 { self.allocated } else { self.resources.limit() }
     }
@@ -65,8 +66,8 @@ impl NvmeStreams {
         }
     }
 
-    /// Allocate Resources: returns how many of the requested streams were granted. Open streams
-    /// count towards them; the oldest are released if there are too many.
+    /// Allocate Resources; returns the number of requested streams that were granted. Open streams
+    /// count towards this number; if there are too many, the oldest are released.
     pub(crate) fn allocate(&mut self, route: &mut [u16], wanted: u16) -> Result<u16, Refusal> {
         self.check_enabled()?;
         if self.allocated > 0 {
@@ -84,7 +85,7 @@ impl NvmeStreams {
         Ok(self.allocated)
     }
 
-    /// Release Identifier; releasing one that is not open is not an error.
+    /// Release Identifier; releasing an identifier that is not open is not an error.
     pub(crate) fn release(&mut self, route: &mut [u16], id: u16) -> Result<bool, Refusal> {
         self.check_enabled()?;
         if id == 0 {
@@ -94,7 +95,7 @@ impl NvmeStreams {
         Ok(self.resources.close(route, id))
     }
 
-    /// Release Resources; has no effect if none are allocated.
+    /// Release Resources; has no effect if no resources are allocated.
     pub(crate) fn release_resources(&mut self, route: &mut [u16]) -> Result<(), Refusal> {
         self.check_enabled()?;
         if self.allocated > 0 {
@@ -104,7 +105,7 @@ impl NvmeStreams {
         Ok(())
     }
 
-    /// Operations of a directive that is not enabled are rejected (8.1.8).
+    /// Rejects operations of a directive that is not enabled (8.1.8).
     pub(crate) fn check_enabled(&self) -> Result<(), Refusal> {
         let about = || "the Streams directive is not enabled".to_owned();
         if self.enabled { Ok(()) } else { Err(Refusal::InvalidField(about())) }
@@ -116,7 +117,7 @@ impl NvmeStreams {
         }
     }
 
-    /// Handles a write in a stream that is not open.
+    /// Handles a write to a stream that is not open.
     pub(crate) fn route(
         &mut self,
         route: &mut [u16],
@@ -124,7 +125,7 @@ impl NvmeStreams {
         tally: &mut PlacementTally,
     ) -> Option<StreamId> {
         if !self.enabled {
-            return None; // the type is ignored while no directive is enabled
+            return None; // the directive type is ignored while no directive is enabled
         }
         if self.resources.count() >= self.most() {
             if self.overflow == Overflow::Default || self.most() == 0 {

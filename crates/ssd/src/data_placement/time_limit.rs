@@ -2,9 +2,9 @@
 //! open (NVMe Base Specification 2.1, 8.1.10).
 //!
 //! Partly written flash retains its data less well, so a controller may close a unit that the host
-//! has not filled in time: the handle then references another unit, and event 1h reports it. The
-//! limit is checked at writes and status requests instead of by a timer, because the host cannot
-//! observe a difference before. The event has the time at which the limit was reached.
+//! has not filled in time. The handle then references another unit, and event 1h reports the
+//! change. The limit is checked at writes and status requests instead of by a timer, because the
+//! host cannot observe a difference before. The event has the time at which the limit was reached.
 
 use writecliff_base::{Nanos, ReclaimUnitId, saved};
 
