@@ -1,9 +1,9 @@
-//! Reads device files of SSDs (TOML).
+//! Reads device files (TOML) of SSDs.
 //!
-//! Each section declares its keys in a table ([`writecliff_base::keys`]); unknown keys are rejected
-//! with file, line and the most similar key. Values that are individually valid but incompatible (a
-//! capacity larger than the flash, a buffer too small for the open units) are rejected at the key
-//! to change.
+//! Each section declares its keys in a table ([`writecliff_base::keys`]). Unknown keys are rejected
+//! with the file, the line and the most similar key. Values that are individually valid but
+//! incompatible (a capacity larger than the flash, a buffer too small for the open units) are
+//! rejected at the key to change.
 
 mod flash;
 mod ftl;
@@ -29,18 +29,18 @@ pub use resized::{ResizeError, resized};
 pub use scaled::{least_scale, nearest_scale, scaled, scales};
 pub use streams::with_streams;
 
-/// Largest capacity that a device file may have: four times that of the largest drives of 2025.
+/// Maximum capacity in a device file: four times that of the largest drives of 2025.
 const CAPACITY_MAX: Bytes = Bytes(1 << 50);
 
 section! {
-    /// Keys at the top of the file, in addition to the identity.
+    /// Top-level keys of the file, in addition to the identity.
     struct Top {
         user_capacity: required SizeWithin(Bytes(SLOT_BYTES as u64)..=CAPACITY_MAX),
             "capacity for the host ([very large drives](../guides/devices.md#very-large-drives))";
     }
 }
 
-/// Returns the keys of device files of SSDs.
+/// Returns the keys of SSD device files.
 pub fn keys() -> Vec<SectionKeys> {
     let mut sections = vec![
         top::<Identity, Top>(),
@@ -56,13 +56,13 @@ pub fn keys() -> Vec<SectionKeys> {
     sections
 }
 
-/// Reads a device file. `file_name` is used in messages only; `seed` seeds all random choices of
-/// the drive.
+/// Reads a device file. `file_name` is used in messages only; `seed` initialises all random choices
+/// of the drive.
 pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
     describe(&LocatedToml::parse(text, file_name)?, seed)
 }
 
-/// Reads a device file that is already parsed.
+/// Reads a device file that has already been parsed.
 pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let root = toml.root();
     let identity = Identity::read_keys(&root)?;
@@ -156,7 +156,7 @@ fn reduced(root: &Table<'_>, geometry: Geometry, ftl: &mut FtlConfig) -> Answer<
     Ok(addressed)
 }
 
-/// Checks capacity and spare space against the flash.
+/// Checks the capacity and spare space against the flash size.
 fn check_together(
     root: &Table<'_>,
     ftl_table: &Table<'_>,
@@ -172,7 +172,7 @@ fn check_together(
 }
 
 /// Checks that the buffer can hold the partly filled units of all streams, one more unit, and the
-/// indirection units that wait.
+/// waiting indirection units.
 fn check_buffer(table: &Table<'_>, config: &DeviceConfig) -> Answer<()> {
     let (needed, buffer) =
         (config.buffer_needed(config.ftl.streams), config.controller.write_buffer);

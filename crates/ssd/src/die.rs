@@ -1,8 +1,8 @@
-//! State of one die and its queues.
+//! State of a die and its queues.
 //!
-//! Host reads have their own queue and take precedence, but only `reads_in_a_row` times while other
-//! work waits. All other operations (GC reads, programs, erases) are served in order, as the flash
-//! requires: units of a block in order, an erase after the reads before it.
+//! Host reads have a separate queue and take precedence, but only `reads_in_a_row` times while
+//! other work waits. All other operations (GC reads, programs, erases) are served in order, as the
+//! flash requires: units of a block in order, and an erase after the reads before it.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, ReclaimUnitId};
@@ -12,7 +12,7 @@ use writecliff_host_interface::Cause;
 use crate::event::{Lane, SsdEvent};
 use crate::fill::{FillId, Fills, NO_FILL};
 
-/// Destination of the data of a read.
+/// Destination of read data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ReadFor {
     /// The host.
@@ -22,12 +22,12 @@ pub enum ReadFor {
     },
     /// Relocation within the drive.
     Fill {
-        /// Fill of the program unit that takes the data.
+        /// Fill of the program unit that receives the data.
         fill: FillId,
     },
-    /// A mechanism, with the token by which it identifies the read.
+    /// A mechanism, with the token that it uses to identify the read.
     Mechanism {
-        /// Mechanism in the upper 16 bits, token in the lower 16.
+        /// Mechanism in the upper 16 bits, token in the lower 16 bits.
         request: u32,
     },
 }
@@ -35,28 +35,28 @@ pub enum ReadFor {
 /// A flash operation on a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FlashOperation {
-    /// A read of a page on the planes of its read group.
+    /// Reads a page on the planes of its read group.
     Read {
         /// Page type and retries, encoded by [`sense`].
         sense: u16,
-        /// Slots that are transferred.
+        /// Number of slots to transfer.
         slots: u8,
         /// Destination of the data.
         purpose: ReadFor,
     },
-    /// A program; with `NO_FILL`, of parity across dies.
+    /// Programs a unit; with `NO_FILL`, programs parity across dies.
     Program {
         /// Fill whose data are programmed.
         fill: FillId,
         /// Page type, which determines the program time.
         page_type: u8,
     },
-    /// An erase of a block on every plane.
+    /// Erases a block on every plane.
     Erase {
-        /// Reclaim unit of the blocks.
+        /// Reclaim unit that contains the blocks.
         unit: ReclaimUnitId,
     },
-    /// Internal firmware work, on which nothing depends.
+    /// Internal firmware work that nothing depends on.
     Upkeep {
         /// Duration in nanoseconds.
         nanos: u32,
@@ -68,7 +68,8 @@ pub enum FlashOperation {
 /// Maximum number of page types; a power of two, so that an index needs no bounds check.
 pub const PAGE_TYPES: usize = 4;
 
-/// Encodes how a read senses: the page type in the lower two bits, the number of retries above.
+/// Encodes how a read senses: the page type in the lower two bits, and the number of retries above
+/// them.
 #[inline]
 pub fn sense(page_type: u32, retries: u8) -> u16 {
     debug_assert!((page_type as usize) < PAGE_TYPES, "no page type of the flash");
@@ -85,25 +86,25 @@ pub const fn is_plain(sense: u16) -> bool {
     (sense as usize) < PAGE_TYPES
 }
 
-/// Marks a read of flash that is not the FTL's; distinct from all page types and retries. The
-/// number of the medium is in the bits from `PLANE_SHIFT` on.
+/// Marks a read of flash other than the FTL's; distinct from all page types and retries. The medium
+/// number is in the bits from `PLANE_SHIFT` on.
 pub const SENSE_MEDIUM: u16 = 1 << 8;
 
 /// Marks a host read that no retry corrects, so that its stripe must be read.
 pub const SENSE_FAILING: u16 = 1 << 9;
-/// Marks a read of a stripe, for a host command whose data it brings back.
+/// Marks a read of a stripe, for a host command whose data the read rebuilds.
 pub const SENSE_STRIPE: u16 = 1 << 10;
-/// Marks a host read of one plane, where planes read independently; its number is in the bits from
-/// `PLANE_SHIFT` on.
+/// Marks a host read of one plane on a die whose planes read independently; the plane number is in
+/// the bits from `PLANE_SHIFT` on.
 pub const SENSE_PLANE: u16 = 1 << 12;
 pub(crate) const PLANE_SHIFT: u32 = 13;
-/// The page type and retries of a read, without such marks.
+/// Mask for the page type and retries of a read, without the marks.
 pub const SENSE_MASK: u16 = SENSE_MEDIUM - 1;
 
 /// Number of media in addition to the FTL's flash: one for the FTL's front, the others for
 /// mechanisms.
 pub const MEDIA: usize = 1 << (u16::BITS - PLANE_SHIFT);
-/// The medium of the FTL's front.
+/// Medium of the FTL's front.
 pub const FRONT_MEDIUM: u8 = 0;
 
 /// Returns the medium of a mechanism.
@@ -137,7 +138,7 @@ pub const fn program_medium(medium: u8) -> u8 {
 }
 
 impl FlashOperation {
-    /// Returns internal firmware work that takes `time`, which must be below 2^32 ns (4.3 s).
+    /// Returns internal firmware work with duration `time`, which must be below 2^32 ns (4.3 s).
     pub fn upkeep(time: Nanos, suspendable: bool) -> Self {
         debug_assert!(u32::try_from(time.0).is_ok());
         Self::Upkeep { nanos: time.0 as u32, suspendable }
@@ -147,7 +148,7 @@ impl FlashOperation {
         matches!(self, Self::Read { .. })
     }
 
-    /// Returns the cause of the latency of commands that wait for the operation.
+    /// Returns the latency cause of commands that wait for the operation.
     pub(crate) fn cause(self, fills: &Fills) -> Cause {
         match self {
             Self::Read { purpose: ReadFor::Host { .. } | ReadFor::Mechanism { .. }, .. } => {
@@ -167,14 +168,14 @@ impl FlashOperation {
 /// State of a die's operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum DieState {
-    /// No operation and no transfer.
+    /// Neither an operation nor a transfer is in progress.
     Idle,
-    /// Array time (tR) of a read; ends with a `Sensed` event.
+    /// Array time (tR) of a read, which ends with a `Sensed` event.
     Sensing(FlashOperation),
-    /// Host reads on some planes, where planes read independently.
+    /// Host reads on some planes of a die whose planes read independently.
     Reading,
-    /// The data of a host read are transferred until `busy_until`. Its end has no event unless an
-    /// operation waits for the die.
+    /// Host read data are being transferred until `busy_until`. The end of the transfer has no
+    /// event unless an operation waits for the die.
     Sending,
     /// A program, an erase, upkeep, or the transfer of a GC read; ends with a `DieDone` event.
     Busy(FlashOperation),
@@ -199,13 +200,13 @@ impl Suspension {
 /// A program or erase suspended for a host read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Suspended {
-    /// Operation that resumes.
+    /// Operation to resume.
     pub operation: FlashOperation,
     pub(crate) remaining: Nanos,
 }
 
-/// A queue of waiting items. Whenever it is full, or empty (which is often), it restarts at the
-/// front of its memory. This takes fewer instructions than a ring buffer.
+/// A queue of waiting items. Whenever the queue is full, or empty (which is often), it restarts at
+/// the front of its memory. This method takes fewer instructions than a ring buffer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Vec<T>", into = "Vec<T>")]
 pub struct Queue<T: Copy> {
@@ -263,11 +264,11 @@ impl<T: Copy> Queue<T> {
     fn make_room(&mut self) {
         self.items.drain(..self.first);
         self.first = 0;
-        // At least half of the memory is free afterwards, so this is rare.
+        // At least half of the memory is free afterwards, so this case is rare.
         self.items.reserve(self.items.len().max(4));
     }
 
-    /// Takes the item that has waited longest.
+    /// Removes and returns the item that has waited longest.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let item = self.front()?;
@@ -275,7 +276,7 @@ impl<T: Copy> Queue<T> {
         Some(item)
     }
 
-    /// Removes the item that has waited longest; there must be one.
+    /// Removes the item that has waited longest; the queue must not be empty.
     #[inline]
     pub fn remove_front(&mut self) {
         debug_assert!(self.first < self.items.len(), "no item waits");
@@ -283,7 +284,7 @@ impl<T: Copy> Queue<T> {
         self.restart_if_empty();
     }
 
-    /// Takes an item before its turn.
+    /// Removes and returns an item before its turn.
     pub fn remove(&mut self, position: usize) -> T {
         let item = self.items.remove(self.first + position);
         self.restart_if_empty();
@@ -314,7 +315,7 @@ pub(crate) struct Die {
     pub(crate) suspended: Option<Suspended>,
     /// Number of suspensions of the current operation.
     pub suspends: u32,
-    /// Consecutive reads served since other work last ran.
+    /// Number of consecutive reads served since other work last ran.
     pub reads_in_a_row: u32,
     /// `true` if a `DieDone` event is scheduled for the end of `Sending`.
     pub wake_scheduled: bool,
@@ -355,14 +356,14 @@ impl Die {
         !self.reads.is_empty() && (is_turn || !self.has_other_work())
     }
 
-    /// Takes the next host read.
+    /// Removes and returns the next host read.
     #[inline]
     pub(crate) fn next_read(&mut self) -> FlashOperation {
         self.begin_read();
         self.reads.pop().expect("a read is next")
     }
 
-    /// Takes the next operation other than a host read.
+    /// Removes and returns the next operation other than a host read.
     #[inline]
     pub(crate) fn next_other(&mut self) -> Next {
         self.reads_in_a_row = 0;
@@ -375,7 +376,7 @@ impl Die {
         self.work.pop().map_or(Next::Nothing, Next::Start)
     }
 
-    /// Returns the operations in progress, suspended and queued.
+    /// Returns the operations that are in progress, suspended or queued.
     pub(crate) fn operations(&self) -> impl Iterator<Item = &FlashOperation> {
         let current = match &self.state {
             DieState::Sensing(operation) | DieState::Busy(operation) => Some(operation),
@@ -408,7 +409,7 @@ impl Die {
             && self.operations().all(can_be)
     }
 
-    /// Returns the event at `busy_until`, and its lane, if the state has one.
+    /// Returns the event at `busy_until` and the event's lane, if the state has an event.
     pub(crate) fn scheduled(&self, index: u16) -> Option<(Lane, SsdEvent)> {
         let done = SsdEvent::DieDone { die: index };
         match self.state {
@@ -455,7 +456,7 @@ impl Die {
     }
 
     /// Transfers the data of a host read until `until`. Returns `true` if an operation waits for
-    /// the end, which then needs an event.
+    /// the end of the transfer, which then needs an event.
     #[inline]
     pub(crate) fn send(&mut self, until: Nanos) -> bool {
         debug_assert!(matches!(self.state, DieState::Sensing(_)));
@@ -465,8 +466,9 @@ impl Die {
         self.wake_scheduled
     }
 
-    /// Suspends the operation in progress, unless it ends sooner or was suspended `suspends_max`
-    /// times. Returns the time for which its end was scheduled; `None` if it is not suspended.
+    /// Suspends the operation in progress, unless it ends earlier or was already suspended
+    /// `suspends_max` times. Returns the time for which the operation's end was scheduled; `None`
+    /// if the operation is not suspended.
     pub(crate) fn suspend(
         &mut self,
         now: Nanos,
@@ -484,15 +486,15 @@ impl Die {
         assert!(!operation.is_read(), "reads are not suspended");
         self.suspends += 1;
         self.suspended = Some(Suspended { operation, remaining });
-        // The die is free for the read after the suspend latency. `Sending` models this: the die is
-        // busy, and no operation depends on its end.
+        // The die is free for the read after the suspend latency. `Sending` models this latency:
+        // the die is busy, and no operation depends on its end.
         self.state = DieState::Sending;
         self.busy_until = now + suspension.time();
         self.wake_scheduled = true;
         Some(end)
     }
 
-    /// Makes the die idle; returns its previous state.
+    /// Makes the die idle and returns its previous state.
     #[inline]
     pub(crate) fn end(&mut self) -> DieState {
         self.wake_scheduled = false;
@@ -504,20 +506,20 @@ impl Die {
         self.state == DieState::Idle
     }
 
-    /// Returns `true` if work other than host reads waits.
+    /// Returns `true` if work other than host reads is waiting.
     #[inline]
     pub(crate) fn has_other_work(&self) -> bool {
         self.suspended.is_some() || !self.work.is_empty()
     }
 
-    /// Returns `true` if an operation is in progress and no read waits that could suspend it.
-    /// Further work only queues behind it.
+    /// Returns `true` if an operation is in progress and no waiting read could suspend it. Further
+    /// work is only queued behind this operation.
     #[inline]
     pub(crate) fn is_undisturbed(&self) -> bool {
         matches!(self.state, DieState::Sensing(_) | DieState::Busy(_)) && self.reads.is_empty()
     }
 
-    /// Returns `true` if an operation waits.
+    /// Returns `true` if an operation is waiting.
     #[inline]
     pub(crate) fn has_operations(&self) -> bool {
         !self.reads.is_empty() || self.has_other_work()
@@ -580,7 +582,7 @@ mod tests {
     fn a_queue_keeps_its_order_while_it_grows_and_shrinks() {
         let (mut queue, mut model) = (Queue::default(), std::collections::VecDeque::new());
         for n in 0..1000_u16 {
-            // The queue grows, shrinks, and is sometimes empty.
+            // The test grows and shrinks the queue, and sometimes empties it.
             if n % 100 < 50 || n % 3 == 0 {
                 queue.push(read(n));
                 model.push_back(read(n));

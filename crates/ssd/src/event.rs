@@ -1,10 +1,10 @@
-//! The event queue: lanes of 16-byte events, each in order of (time, order of scheduling).
+//! Event queue: lanes of 16-byte events, each in order of (time, scheduling order).
 //!
-//! Events of one kind are scheduled nearly in the order in which they occur: firmware and link
-//! serve first come first served, and operations of one kind have similar durations. Each kind
+//! Events of one type are scheduled nearly in the order in which they occur, because firmware and
+//! link serve in arrival order and operations of one type have similar durations. Each type
 //! therefore has a lane that is sorted by insertion from its end, which rarely moves more than a
-//! few entries; the next event is the earliest of the lane heads. The assignment of events to lanes
-//! affects only speed: the order is total over all lanes, and the same pushes always give the same
+//! few entries. The next event is the earliest of the lane heads. The assignment of events to lanes
+//! affects only speed. The order is total over all lanes, so the same pushes always give the same
 //! pops.
 
 use std::hint::select_unpredictable;
@@ -12,25 +12,25 @@ use std::hint::select_unpredictable;
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, saved};
 
-/// Events. The number is the index of a die or a command.
+/// Events. Event whose number is the index of a die or a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "fields are numbers of dies, planes, commands and mechanisms")]
 pub enum SsdEvent {
-    /// The array time (tR) of the read on a die has ended; its data wait for the channel.
+    /// The array time (tR) of a die's read has ended; its data wait for the channel.
     Sensed { die: u16 },
-    /// The operation on a die, its bus transfer, or a suspension has ended.
+    /// An operation on a die, its bus transfer, or a suspension has ended.
     DieDone { die: u16 },
     /// Firmware has decoded a read.
     ReadReady { command: u16 },
-    /// A write's data are in the buffer.
+    /// Write data are in the buffer.
     WriteArrived { command: u16 },
-    /// The host receives the completion.
+    /// The host receives a completion.
     Completed { command: u16 },
-    /// Check if the drive is idle.
+    /// Time to check whether the drive is idle.
     IdleCheck,
-    /// Work that a mechanism has scheduled is due. Only the mechanism interprets the token.
+    /// Work scheduled by a mechanism is due. Only the mechanism interprets the token.
     Due { mechanism: u8, token: u16 },
-    /// The array time of a read on a plane has ended, or the transfer of its data.
+    /// The array time of a plane's read, or the transfer of its data, has ended.
     PlaneDone { reader: u16 },
 }
 
@@ -54,7 +54,7 @@ pub enum Lane {
 
 const LANES: usize = 6;
 
-/// Number of the first mechanism's events, after the numbers of the other kinds.
+/// Number of the first mechanism's events, after the numbers of the other types.
 const FIRST_MECHANISM: u32 = 7;
 
 impl SsdEvent {
@@ -75,7 +75,7 @@ impl SsdEvent {
     }
 }
 
-/// Packed form of an event in the queue.
+/// Packed representation of an event in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packed(u32);
 
@@ -99,19 +99,19 @@ impl Packed {
     }
 }
 
-/// A time and a lane: `time << 3 | lane`. One comparison of 64 bits finds the lane with the next
-/// event, unless events of two lanes are simultaneous: then the order of scheduling decides.
+/// A time and a lane. `time << 3 | lane`. One 64-bit comparison finds the lane with the next event,
+/// unless events of two lanes are simultaneous. In that case, the scheduling order decides.
 type When = u64;
 
-/// Time of the next event of an empty lane, after all events.
+/// Time of the next event of an empty lane, which is after all events.
 const NEVER: When = When::MAX;
 const LANE_BITS: u32 = 3;
-/// At least as many as there are lanes, and a power of two, so that an index needs no bounds check.
+/// At least the number of lanes; a power of two, so that an index needs no bounds check.
 const LANES_MAX: usize = 1 << LANE_BITS;
 /// The end of simulated time, after 73 years.
 pub(crate) const END: Nanos = Nanos(NEVER >> LANE_BITS);
 const ROOM_MIN: usize = 64;
-/// Events that an insertion moves one by one before it searches for its place.
+/// Number of events that an insertion moves one at a time before it searches for the position.
 const NEAR: usize = 4;
 
 #[inline]
@@ -129,7 +129,7 @@ fn are_simultaneous(a: When, b: When) -> bool {
     a ^ b < LANES_MAX as When
 }
 
-/// Returns the earlier time, without a branch.
+/// Returns the earlier time without a branch.
 #[inline]
 fn first(a: When, b: When) -> When {
     select_unpredictable(b < a, b, a)
@@ -139,12 +139,13 @@ fn first(a: When, b: When) -> When {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Scheduled {
     when: When,
-    /// Number of events that were scheduled before it.
+    /// Number of events scheduled before this event.
     order: u32,
     event: Packed,
 }
 
-/// Form of a scheduled event in saved states: `time << 64 | order << 32 | lane << 28 | event`.
+/// Representation of a scheduled event in saved states: `time << 64 | order << 32 | lane << 28 |
+/// event`.
 type Key = u128;
 const KEY_LANE_SHIFT: u32 = 28;
 
@@ -156,7 +157,7 @@ impl Scheduled {
         Key::from(time_of(self.when).0) << 64 | Key::from(self.order) << 32 | Key::from(event)
     }
 
-    /// Returns the event of a key. An impossible time becomes the end of time.
+    /// Returns the event that a key represents. An invalid time becomes the end of time.
     fn of(key: Key) -> Self {
         let (time, event) = (((key >> 64) as u64).min(END.0), key as u32);
         let lane = When::from(event >> KEY_LANE_SHIFT) % LANES_MAX as When;
@@ -167,15 +168,15 @@ impl Scheduled {
 }
 
 /// A lane of events, sorted in `events[first..=last]`; simultaneous events are in scheduling order.
-/// Neither an insertion nor a removal has to check whether the lane is empty:
-/// [`Scheduled::NEVER`] follows the events, and the last removed event, which is not after any
-/// other, precedes them.
+/// Neither insertions nor removals need to check whether the lane is empty: [`Scheduled::NEVER`]
+/// follows the events, and the last removed event, which is not after any other event, precedes
+/// them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[expect(clippy::unsafe_derive_deserialize, reason = "a restored lane has an end, see `From`")]
+#[expect(clippy::unsafe_derive_deserialize, reason = "a restored lane has an end; see `From`")]
 #[serde(from = "Vec<Key>", into = "Vec<Key>")]
 struct SortedLane {
     events: Vec<Scheduled>,
-    // With narrow types, the compiler can prove that sums do not overflow.
+    // The narrow types let the compiler prove that sums do not overflow.
     first: u32,
     last: u32,
 }
@@ -187,7 +188,7 @@ impl Default for SortedLane {
 }
 
 impl From<Vec<Key>> for SortedLane {
-    /// Creates a lane from events in order of time.
+    /// Creates a lane from events in time order.
     fn from(keys: Vec<Key>) -> Self {
         let last = keys.len() as u32;
         let mut events = vec![Scheduled::NEVER; ROOM_MIN.max(2 * keys.len() + 5)];
@@ -211,15 +212,16 @@ impl SortedLane {
         &self.events[self.first as usize..=self.last as usize]
     }
 
-    /// Inserts an event that was scheduled after all others at the end, if there is room and it is
-    /// not before any other event. Returns `false` otherwise.
+    /// Inserts an event that was scheduled after all others at the end, if there is room and the
+    /// event is not before any other event. Returns `false` otherwise.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn append(&mut self, event: Scheduled) -> bool {
         let last = self.last as usize;
         let appends = last + 2 < self.events.len() && self.events[last].when <= event.when;
         if appends {
-            // Field by field, because the compiler would build the event in memory and copy it.
+            // The fields are written individually because the compiler would build the event in
+            // memory and copy it.
             let place = &mut self.events[last + 1];
             (place.when, place.order, place.event) = (event.when, event.order, event.event);
             self.events[last + 2].when = NEVER;
@@ -228,8 +230,8 @@ impl SortedLane {
         appends
     }
 
-    /// Makes room and inserts an event, possibly before other events. These are usually few, but
-    /// the end of a resumed operation can precede any number of them.
+    /// Makes room and inserts an event, possibly before other events. Few events usually follow the
+    /// inserted event, but the end of a resumed operation can precede any number of events.
     fn insert(&mut self, Scheduled { when, order, event }: Scheduled) {
         if self.events.len() < self.last as usize + 3 {
             self.make_room();
@@ -255,19 +257,19 @@ impl SortedLane {
         live[hole] = Scheduled { when, order, event };
     }
 
-    /// Removes the head; returns its event and the time of the new head.
+    /// Removes the head and returns its event and the time of the new head.
     #[inline]
     fn advance(&mut self) -> (Packed, When) {
         debug_assert!(self.first <= self.last, "an empty lane has no head");
         debug_assert!((self.last as usize) + 1 < self.events.len(), "the lane has no end");
         let head = self.first as usize;
         self.first += 1;
-        // SAFETY: `head` is at most `last`, and `NEVER` is behind the last event.
+        // SAFETY: `head` is at most `last`, and `NEVER` follows the last event.
         let [head, next] = unsafe { &*self.events.as_ptr().add(head).cast::<[Scheduled; 2]>() };
         (head.event, next.when)
     }
 
-    /// Undoes the last removal.
+    /// Undoes the most recent removal.
     fn take_back(&mut self) {
         self.first -= 1;
     }
@@ -277,7 +279,7 @@ impl SortedLane {
         self.events.copy_within(self.first as usize..self.last as usize + 2, 1);
         (self.first, self.last) = (1, self.last + 1 - self.first);
         self.events[0].when = 0;
-        // At least half of the memory is free afterwards, so this is rare.
+        // At least half of the memory is free afterwards, so this case is rare.
         if self.events.len() < 2 * self.last as usize + 4 {
             self.events.resize(2 * self.events.len(), Scheduled::NEVER);
         }
@@ -288,14 +290,14 @@ impl SortedLane {
     }
 }
 
-/// The queue of scheduled events.
+/// Queue of scheduled events.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     /// Time of the head of each lane.
     heads: [When; LANES_MAX],
     /// Time of the earlier head of each pair of lanes.
     earlier: [When; LANES_MAX / 2],
-    /// Time of the earliest head.
+    /// Time of the earliest lane head.
     next: When,
     lanes: [SortedLane; LANES_MAX],
     scheduled: u32,
@@ -312,7 +314,8 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
-    // Always inline: with constant lane and event kind, little code remains.
+    // This function is always inlined because little code remains if lane and event type are
+    // constant.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn push(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
@@ -333,18 +336,19 @@ impl EventQueue {
         }
     }
 
-    // Not a method of a lane, so that the event loop need not keep the address of each lane.
+    // This function is not a lane method, so that the event loop need not hold the address of each
+    // lane.
     #[inline(never)]
     fn insert(&mut self, lane: Lane, when: When, order: u32, event: Packed) {
         self.lanes[lane as usize].insert(Scheduled { when, order, event });
     }
 
-    /// Removes and returns the next event; `None` if no event is scheduled until `limit`.
+    /// Removes and returns the next event; returns `None` if no event is scheduled until `limit`.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Packed)> {
         let when = self.next;
-        // No event is at the end of time, but an empty queue has that time.
+        // No event is scheduled at the end of time, but an empty queue has that time.
         if when >= (limit.0.min(END.0 - 1) + 1) << LANE_BITS {
             return None;
         }
@@ -365,7 +369,7 @@ impl EventQueue {
         event
     }
 
-    /// Puts the removed event back, and then removes and returns the event that was scheduled first
+    /// Puts the removed event back, then removes and returns the event that was scheduled first
     /// among all events at that time.
     #[inline(never)]
     fn earliest_with(&mut self, removed: When) -> Packed {
@@ -383,13 +387,13 @@ impl EventQueue {
         self.remove(earliest.when)
     }
 
-    /// Returns the time of the next event; `None` if none is scheduled.
+    /// Returns the time of the next event; `None` if no event is scheduled.
     pub fn next_time(&self) -> Option<Nanos> {
         (!self.is_empty()).then(|| time_of(self.next))
     }
 
-    /// Sets the time of the head of a lane. Branch predictors cannot predict the lane of the next
-    /// event, so the minimum is found by branch-free selection.
+    /// Sets the time of a lane's head. Branch predictors cannot predict the lane of the next event,
+    /// so the minimum is found by branch-free selection.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn set_head(&mut self, lane: usize, when: When) {
@@ -424,7 +428,7 @@ impl EventQueue {
         self.next == NEVER
     }
 
-    /// Updates the heads of restored lanes. Returns `false` if an event is out of order, in a
+    /// Updates the heads of restored lanes. Returns `false` if an event is out of order, in the
     /// wrong lane, or after the end of time.
     fn find_heads(&mut self) -> bool {
         (0..LANES_MAX).for_each(|lane| self.set_head(lane, self.lanes[lane].head().when));
@@ -437,12 +441,12 @@ impl EventQueue {
         })
     }
 
-    /// Returns all events, lane by lane.
+    /// Returns all events by lane.
     pub(crate) fn events(&self) -> impl Iterator<Item = Packed> {
         self.lanes.iter().flat_map(SortedLane::scheduled).map(|scheduled| scheduled.event)
     }
 
-    /// Returns `true` if the events of dies are exactly `expected`, in any order.
+    /// Returns `true` if the die events are exactly `expected`, in any order.
     pub(crate) fn has_die_events(
         &self,
         expected: impl Iterator<Item = (Lane, Nanos, SsdEvent)>,
@@ -507,8 +511,8 @@ mod tests {
     }
 
     proptest! {
-        /// Pops are a stable sort by time of the events that were pushed and not cancelled,
-        /// whatever their lanes.
+        /// Tests that pops are a stable sort by time of the events that were pushed and not
+        /// cancelled, regardless of their lanes.
         #[test]
         fn pops_in_time_then_scheduling_order(
             pushes in prop::collection::vec((0_u64..50, 0..LANES, 0..4), 0..300),
@@ -534,7 +538,7 @@ mod tests {
             prop_assert!(queue.is_empty());
         }
 
-        /// Interleaved pushes and pops never go back in time and lose no event.
+        /// Tests that interleaved pushes and pops never go back in time and lose no event.
         #[test]
         fn lanes_are_reused(steps in prop::collection::vec((0_u64..40, 0..LANES), 1..500)) {
             let mut queue = EventQueue::default();

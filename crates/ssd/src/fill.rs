@@ -1,8 +1,9 @@
-//! Fills: program units in progress, from the first slot allocated to the end of the program.
+//! Fills: program units in progress, from the allocation of the first slot to the end of the
+//! program.
 //!
 //! A fill may wait for flash reads whose data it contains (GC, merges of small writes), and
-//! commands may wait for it (flush, writes without a cache). Units of one frontier are programmed
-//! in order.
+//! commands may wait for a fill (flushes, writes without a cache). The program units of a frontier
+//! are programmed in order.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,17 +11,17 @@ use serde::{Deserialize, Serialize};
 use writecliff_base::saved;
 use writecliff_ftl::{FrontierId, ProgramUnit};
 
-/// Number of a fill; numbers are reused.
+/// Fill number; numbers are reused.
 ///
 /// Every program unit of a drive may be in flight at once: garbage collection that rotates static
-/// data (FIFO, random victims) relocates them all before the host's next slot.
+/// data (FIFO, random victims) relocates all of them before the host's next slot.
 pub type FillId = u32;
 pub(crate) const NO_FILL: FillId = FillId::MAX;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Fill {
     pub(crate) frontier: FrontierId,
-    /// The program unit; `None` until it is full.
+    /// Program unit of the fill; `None` until the unit is full.
     pub unit: Option<ProgramUnit>,
     pub(crate) reads_pending: u32,
     /// Commands that complete when the unit is on flash.
@@ -32,10 +33,10 @@ pub(crate) struct Fill {
 #[derive(Clone, Debug, Default)]
 struct InFlight {
     count: u32,
-    /// A bit for each program unit, up to the highest unit used so far.
+    /// One bit per program unit, up to the highest unit used so far.
     bits: Vec<u64>,
-    /// Program units that were erased and filled again while their bit was set; a unit is listed
-    /// once for each refill.
+    /// Program units that were erased and refilled while their bit was set; a unit is listed once
+    /// for each refill.
     refilled: Vec<u32>,
 }
 
@@ -75,14 +76,14 @@ pub struct Fills {
     all: Vec<Fill>,
     free: Vec<FillId>,
     current: Vec<FillId>,
-    /// Full units, by frontier, that wait for reads or for an earlier unit that waits for reads.
+    /// Full units by frontier that wait for reads, or for an earlier unit that waits for reads.
     held: Vec<VecDeque<FillId>>,
-    /// Full units not yet on flash, by reclaim unit.
+    /// Full units that are not yet on flash, by reclaim unit.
     in_flight: Vec<InFlight>,
-    /// Numbers of full units not yet on flash by `ProgramUnit::since`, for those that may replace
-    /// data of a freed reclaim unit.
+    /// Number of full units that are not yet on flash, by `ProgramUnit::since`, for units that may
+    /// replace data of a freed reclaim unit.
     since: BTreeMap<u64, u32>,
-    /// `true` if erases wait for such units; otherwise none is counted.
+    /// `true` if erases wait for such units; otherwise, such units are not counted.
     erases_wait: bool,
 }
 
@@ -139,7 +140,8 @@ impl Fills {
         id
     }
 
-    /// Marks the unit of `frontier` as full. Returns its fill if it can be programmed at once.
+    /// Marks the unit of `frontier` as full. Returns its fill if the fill can be programmed
+    /// immediately.
     #[inline]
     pub fn filled(&mut self, frontier: FrontierId, unit: ProgramUnit) -> Option<FillId> {
         let id = self.current(frontier);
@@ -159,8 +161,8 @@ impl Fills {
         None
     }
 
-    /// Records the end of a read that a fill waits for. Returns the frontier of the fill if it was
-    /// the last such read; call `release` then until it returns `None`.
+    /// Records the end of a read that a fill waits for. If it was the fill's last such read,
+    /// returns the fill's frontier; then call `release` until it returns `None`.
     #[inline]
     pub fn read_done(&mut self, id: FillId) -> Option<FrontierId> {
         let fill = &mut self.all[id as usize];
@@ -185,15 +187,15 @@ impl Fills {
         unit.is_some_and(|unit| unit.moved_slots > 0 && unit.moved_slots == unit.data_slots)
     }
 
-    /// Returns `true` if a full unit that is not on flash yet may replace data of a reclaim unit
-    /// freed after `freed_at` others.
+    /// Returns `true` if a full unit that is not yet on flash may replace data of a reclaim unit
+    /// freed after `freed_at` other units.
     pub fn awaited(&self, freed_at: u64) -> bool {
         debug_assert!(self.erases_wait, "not counted");
         self.since.first_key_value().is_some_and(|(&since, _)| since <= freed_at)
     }
 
     /// Removes a fill whose unit is on flash. Waiting commands must be completed before the next
-    /// fill begins; see [`Self::take_waiting`].
+    /// fill starts; see [`Self::take_waiting`].
     #[inline]
     pub fn programmed(&mut self, id: FillId) -> (ProgramUnit, FrontierId) {
         let fill = &mut self.all[id as usize];
@@ -218,7 +220,7 @@ impl Fills {
         }
     }
 
-    /// Takes the commands that wait for a fill.
+    /// Removes and returns the commands that wait for a fill.
     #[inline]
     pub fn take_waiting(&mut self, id: FillId) -> Vec<u16> {
         std::mem::take(&mut self.all[id as usize].waiting)
@@ -231,9 +233,9 @@ impl Fills {
         in_flight.count > 0 && in_flight.contains(unit)
     }
 
-    /// Counts the restored full units that are not yet on flash. `programs` are the fills of which
-    /// a die has a program, and `is_unit` must return `true` for units that the frontier can fill.
-    /// Returns `false` if the fills are impossible.
+    /// Counts the restored full units that are not yet on flash. `programs` are the fills with a
+    /// program on a die, and `is_unit` must return `true` for units that the frontier can fill.
+    /// Returns `false` if the fills are invalid.
     pub(crate) fn resume(
         &mut self,
         programs: impl Iterator<Item = FillId>,
@@ -254,7 +256,7 @@ impl Fills {
         self.has_each_once(programs)
     }
 
-    /// Returns `true` if each fill is either free, the current fill of its frontier, held, or being
+    /// Returns `true` if each fill is free, the current fill of its frontier, held, or being
     /// programmed.
     fn has_each_once(&self, programs: impl Iterator<Item = FillId>) -> bool {
         let current = (0..).zip(&self.current).filter(|(_, id)| **id != NO_FILL);
@@ -281,7 +283,7 @@ impl Fills {
     }
 
     /// Returns `true` if each fill waits for exactly the reads and erases in `awaiting`, and no
-    /// fill that waits is free or being programmed.
+    /// waiting fill is free or being programmed.
     pub(crate) fn wait_for(&self, awaiting: impl Iterator<Item = FillId>) -> bool {
         let mut counts = vec![0; self.all.len()];
         for id in awaiting {
@@ -302,7 +304,7 @@ impl Fills {
         self.all.get(id as usize).is_some_and(|fill| fill.unit.is_some())
     }
 
-    /// Returns the full units that are not yet on flash, and their frontiers.
+    /// Returns the full units that are not yet on flash, with their frontiers.
     pub(crate) fn full_units(&self) -> impl Iterator<Item = (FrontierId, ProgramUnit)> + '_ {
         self.all.iter().filter_map(|fill| Some((fill.frontier, fill.unit?)))
     }
@@ -324,8 +326,8 @@ mod tests {
         ProgramUnit { reclaim_unit: ReclaimUnitId(1), unit, data_slots: 4, moved_slots: 0, since }
     }
 
-    /// A program unit that was erased and filled again is on flash when its last program ends, also
-    /// on a restored drive.
+    /// Tests that a program unit that was erased and refilled is on flash when its last program
+    /// ends, even on a restored drive.
     #[test]
     fn a_unit_that_was_filled_again_is_in_flight_until_its_last_program_ends() {
         let mut fills = Fills::new(2, 2, true);

@@ -1,7 +1,8 @@
-//! The front of the FTL, which places the slots of host writes on either clock.
+//! FTL front, which places the slots of host writes both with timing and in fast-forward.
 //!
-//! Each drive has one front. Most fronts pass data to the FTL unchanged. An SLC cache first writes
-//! them to its own log, data reduction packs them, and large indirection units complete them.
+//! Each drive has exactly one front. Most fronts pass data to the FTL unchanged. An SLC cache first
+//! writes the data to its own log, data reduction packs them, and large indirection units complete
+//! them.
 
 use std::ops::Range;
 
@@ -21,7 +22,7 @@ use crate::mechanisms::reduction::Reduced;
 use crate::mechanisms::slc_cache::InFront;
 pub(crate) use crate::mechanisms::slc_cache::{FrontFlash, LogSink, SlcCache, block_slots};
 
-/// A host write, and the stream of the FTL that it goes to.
+/// A host write, and the FTL stream that receives it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Write<'a> {
     pub command: &'a Command,
@@ -29,7 +30,7 @@ pub(crate) struct Write<'a> {
 }
 
 impl Write<'_> {
-    /// Returns the slots of the write if it covers all of them completely.
+    /// Returns the slots of the write if it fully covers all of them.
     #[inline]
     pub(crate) fn whole_slots(&self) -> Option<Range<u32>> {
         let Command { offset, length, .. } = *self.command;
@@ -39,7 +40,8 @@ impl Write<'_> {
         are_whole.then(|| first..first + (length / slot) as u32)
     }
 
-    /// Returns the slots of the write, each with the number of bytes that the host writes to it.
+    /// Returns the slots of the write, each with the number of bytes that the host writes to the
+    /// slot.
     #[inline]
     pub(crate) fn slots(&self) -> impl Iterator<Item = (Lpn, u32)> + use<> {
         let Command { offset, length, .. } = *self.command;
@@ -64,18 +66,18 @@ pub(crate) fn slot_overlap(lpn: Lpn, offset: u64, end: u64) -> u32 {
 /// Effects of a write beyond its own slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Placed {
-    /// Slots that pass through the buffer in addition to the command's slots; negative if some of
-    /// the command's slots have left the buffer.
+    /// Number of slots that pass through the buffer in addition to the command's slots; negative if
+    /// some of the command's slots have left the buffer.
     pub extra_slots: i64,
     /// `true` if data of the command equal data that are still in the buffer.
     pub repeats_buffered: bool,
-    /// Bytes that went to another reclaim group because the group of their stream was full.
+    /// Bytes that went to another reclaim group because the stream's group was full.
     pub elsewhere_bytes: u32,
 }
 
-/// Receiver of the effects of a write: the flash of the timed drive, or a sink without effects.
+/// Receiver of a write's effects: the flash of the timed drive, or a sink without effects.
 pub(crate) trait PlacementSink: LogSink {
-    /// `false` on the fast-forward clock, on which commands never wait and data are not buffered.
+    /// `false` in fast-forward, where commands never wait and data are not buffered.
     const IS_TIMED: bool = false;
 
     /// Returns `true` if the command completes only when its data are on flash.
@@ -84,11 +86,11 @@ pub(crate) trait PlacementSink: LogSink {
         false
     }
 
-    /// Lets the command wait for the unit that `frontier` is filling.
+    /// Makes the command wait for the unit that `frontier` is filling.
     #[inline]
     fn await_unit(&mut self, _frontier: FrontierId) {}
 
-    /// Returns `true` if the program unit at a location is full, but not on flash.
+    /// Returns `true` if the program unit at a location is full but not on flash.
     #[inline]
     fn is_in_flight(&self, _location: &FlashLocation) -> bool {
         false
@@ -97,17 +99,18 @@ pub(crate) trait PlacementSink: LogSink {
 
 impl PlacementSink for FastForward {}
 
-/// The front of an FTL. The default methods suit a front that does not store data itself.
+/// Front of an FTL. The default methods suit a front that does not store data itself.
 pub(crate) trait Front {
     /// Places the slots of a write.
     fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed;
 
-    /// Returns the sink for the FTL's own work, such as garbage collection.
+    /// Returns the sink for the FTL's own work, for example garbage collection.
     fn sink<'a, S>(&'a mut self, sink: &'a mut S) -> InFront<'a, S> {
         InFront::direct(sink)
     }
 
-    /// Returns the front's address of a logical page; `Ppa::NONE` if the FTL has its newest data.
+    /// Returns the front's address of a logical page; `Ppa::NONE` if the FTL has the page's newest
+    /// data.
     fn location(&self, _lpn: Lpn) -> Ppa {
         Ppa::NONE
     }
@@ -124,7 +127,7 @@ pub(crate) trait Front {
         0
     }
 
-    /// Discards all data; returns the number of blocks per plane to erase.
+    /// Discards all data and returns the number of blocks per plane to erase.
     fn purge(&mut self) -> u64 {
         0
     }
@@ -141,13 +144,13 @@ pub(crate) trait Front {
         0
     }
 
-    /// Returns the number of slots that the front has passed to the FTL after the host's write
+    /// Returns the number of slots that the front passed to the FTL after the host's write
     /// completed.
     fn folded_slots(&self) -> u64 {
         0
     }
 
-    /// Returns the number of bytes that the host has written; `of_ftl` is the FTL's count.
+    /// Returns the number of bytes written by the host; `of_ftl` is the FTL's count.
     fn host_bytes(&self, of_ftl: u64) -> u64 {
         of_ftl
     }
@@ -157,14 +160,14 @@ pub(crate) trait Front {
         None
     }
 
-    /// Returns the number of slots that the front holds in the buffer: slots of the partly filled
-    /// unit of its own flash, or of units that wait for the rest of their data.
+    /// Returns the number of slots that the front holds in the buffer: slots in the partly filled
+    /// unit of its own flash, or in units that wait for further data.
     fn filled(&self) -> u32 {
         0
     }
 
-    /// Returns the number of these slots that a power cut programs: those that no earlier cut has
-    /// programmed.
+    /// Returns the number of these slots that a power cut programs, which excludes slots that an
+    /// earlier cut has programmed.
     fn take_unsaved(&mut self) -> u32 {
         self.filled()
     }
@@ -172,8 +175,8 @@ pub(crate) trait Front {
     /// Closes the unit of the front's own flash that is being filled.
     fn pad<S: LogSink>(&mut self, _sink: &mut S) {}
 
-    /// Returns `true` if a flush must close the unit of a stream: it may hold data that the host
-    /// has written since the last flush.
+    /// Returns `true` if a flush must close the unit of a stream because the unit may hold data
+    /// that the host has written since the last flush.
     fn is_open(&self, _stream: u16) -> bool {
         true
     }
@@ -186,13 +189,13 @@ pub(crate) trait Front {
         false
     }
 
-    /// Works in the background, on at most `burst` slots that pass through the buffer. Returns the
-    /// number of these slots; `None` if no work was left.
+    /// Does background work on at most `burst` slots that pass through the buffer. Returns the
+    /// number of these slots; `None` if no work remained.
     fn idle_work<S: LogSink>(&mut self, _burst: i64, _ftl: &mut Ftl, _sink: &mut S) -> Option<i64> {
         None
     }
 
-    /// Checks the front's invariants; returns the first violated one.
+    /// Checks the front's invariants and returns the first violated invariant.
     fn check(&self, _ftl: &Ftl) -> Result<(), String> {
         Ok(())
     }
@@ -215,7 +218,7 @@ pub(crate) trait Front {
     fn power_up(&mut self, _waiting: Vec<u32>) {}
 }
 
-/// The front of a drive without a mechanism that places data.
+/// Front of a drive without a mechanism that places data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Direct;
 
@@ -223,7 +226,7 @@ impl Front for Direct {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
-        // Separate code for whole slots, the most frequent case: their size is then a constant.
+        // Whole slots, the most frequent case, have separate code where their size is a constant.
         let Some(lpns) = write.whole_slots() else {
             Self::place_in_part(write, ftl, sink);
             return Placed::default();
@@ -246,7 +249,7 @@ impl Direct {
         }
     }
 
-    /// Lets the command wait for the unit of its next slot, if it completes when its data are on
+    /// Makes the command wait for the unit of its next slot if it completes when its data are on
     /// flash.
     #[inline]
     fn await_slot<S: PlacementSink>(stream: StreamId, ftl: &mut Ftl, sink: &mut S) {
@@ -258,7 +261,7 @@ impl Direct {
     }
 }
 
-/// The front of any drive.
+/// Front of any drive.
 #[derive(Debug)]
 pub(crate) enum AnyFront {
     Direct(Direct),
@@ -270,23 +273,23 @@ pub(crate) enum AnyFront {
 
 saved! { enum AnyFront { Logged, LargeUnits } }
 
-/// Returns the timing of the front's own flash, if it has any.
+/// Returns the timing of the front's own flash; `None` if it has none.
 pub(crate) fn medium(config: &DeviceConfig) -> Option<Medium> {
     let slc = config.sections.slc_cache?;
     Some(Medium { read: slc.read, program: slc.program })
 }
 
-/// Returns the number of addresses of the front's own flash, if it has any.
+/// Returns the number of addresses of the front's own flash; `None` if it has none.
 pub(crate) fn own_slots(config: &DeviceConfig) -> Option<u64> {
     config.sections.slc_cache.as_ref().map(MechanismSection::addresses)
 }
 
-/// Returns the frontier of the front's own flash, numbered after those of the FTL.
+/// Returns the frontier of the front's own flash, numbered after the FTL's frontiers.
 pub(crate) fn own_frontier(config: &DeviceConfig) -> FrontierId {
     FrontierId(2 * config.ftl.streams)
 }
 
-/// Applies an expression to the front, whatever its kind.
+/// Applies an expression to the front, regardless of its type.
 macro_rules! any {
     ($front:expr, $name:ident => $value:expr) => {
         match $front {
@@ -299,7 +302,7 @@ macro_rules! any {
     };
 }
 
-/// Forwards methods to the front, whatever its kind.
+/// Forwards methods to the front, regardless of its type.
 macro_rules! forward {
     ($(fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $result:ty;)*) => {$(
         fn $name(&self $(, $arg: $type)*) -> $result {

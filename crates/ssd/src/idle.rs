@@ -1,12 +1,12 @@
-//! Idle time of a drive, and its background work.
+//! Idle time and background work of a drive.
 
 use writecliff_base::Nanos;
 
 use crate::write_buffer::WriteBuffer;
 use crate::{DeviceConfig, Lane, Recorder, SsdEvent, Storage};
 
-/// The idle time of a drive. After the idle delay, the drive works in the background, in steps that
-/// periodic checks start.
+/// Idle time of a drive. After the idle delay, the drive does background work in steps started by
+/// periodic checks.
 pub(crate) struct IdleTime {
     delay: Nanos,
     /// Time between two checks.
@@ -50,7 +50,7 @@ impl IdleTime {
         }
     }
 
-    /// Handles a check: works in the background if the idle delay is over.
+    /// Handles a check: does background work if the idle delay is over.
     pub(crate) fn check<R: Recorder>(
         &mut self,
         storage: &mut Storage<R>,
@@ -74,13 +74,13 @@ impl IdleTime {
         self.schedule(now + self.interval, storage);
     }
 
-    /// Suppresses background work until [`Self::quiesced`].
+    /// Suppresses background work until [`Self::quiesced`] is called.
     pub(crate) fn quiesce(&mut self) {
         assert!(!self.is_quiescing, "`quiesce` was called twice");
         self.is_quiescing = true;
     }
 
-    /// Ends [`Self::quiesce`] when all work has ended and the queue is empty.
+    /// Ends [`Self::quiesce`] when all work has finished and the queue is empty.
     pub(crate) fn quiesced(&mut self, now: Nanos) {
         assert!(self.is_quiescing, "`quiesced` was called without `quiesce`");
         self.is_quiescing = false;

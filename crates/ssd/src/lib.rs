@@ -21,7 +21,7 @@
 //! | `event.rs` | the event queue |
 //! | `snapshot.rs` | save and restore |
 //!
-//! The drive uses neither wall clock nor threads: `step` advances it to a virtual time.
+//! The drive uses neither the wall clock nor threads: `step` advances it to a virtual time.
 
 pub mod attribution;
 pub mod backend;

@@ -3,18 +3,18 @@
 //!
 //! Partly written flash retains its data less well, so a controller may close a unit that the host
 //! has not filled in time. The handle then references another unit, and event 1h reports the
-//! change. The limit is checked at writes and status requests instead of by a timer, because the
-//! host cannot observe a difference before. The event has the time at which the limit was reached.
+//! change. The limit is checked at writes and status requests instead of by a timer because the
+//! host cannot observe a difference before then. The event has the time when the limit was reached.
 
 use writecliff_base::{Nanos, ReclaimUnitId, saved};
 
 const NANOS_PER_S: u64 = 1_000_000_000;
 
-/// The time since which each handle has its unit.
+/// Time when each handle received its current unit.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeLimit {
     limit: Nanos,
-    /// Indexed by reclaim unit handle: a partly written unit and when it was first written.
+    /// Partly written unit of each reclaim unit handle, and the time when it was first written.
     open: Vec<Option<(ReclaimUnitId, Nanos)>>,
 }
 
@@ -29,13 +29,13 @@ impl TimeLimit {
         (self.limit.0 / NANOS_PER_S) as u32
     }
 
-    /// Returns the time at which the first handle reaches the limit.
+    /// Returns the time when the first handle reaches the limit.
     pub(crate) fn deadline(&self) -> Nanos {
         let first = self.open.iter().flatten().map(|&(_, since)| since).min();
         first.map_or(Nanos::MAX, |since| since + self.limit)
     }
 
-    /// Returns the first handle that has reached the limit by `now`, and the time at which it did.
+    /// Returns the first handle that has reached the limit by `now`, and the time when it did.
     pub(crate) fn due(&self, now: Nanos) -> Option<(u16, Nanos)> {
         let open = self.open.iter().enumerate();
         let since = open.filter_map(|(handle, open)| open.map(|(_, since)| (since, handle)));
@@ -52,8 +52,8 @@ impl TimeLimit {
         }
     }
 
-    /// Returns the Estimated Active Reclaim Unit Time Remaining, in seconds, rounded up; the whole
-    /// limit for an empty unit.
+    /// Returns the Estimated Active Reclaim Unit Time Remaining, in seconds, rounded up; for an
+    /// empty unit, returns the whole limit.
     pub(crate) fn remaining_s(&self, handle: u16, now: Nanos) -> u32 {
         let Some((_, since)) = self.open[usize::from(handle)] else { return self.seconds() };
         let left = (since + self.limit).0.saturating_sub(now.0);

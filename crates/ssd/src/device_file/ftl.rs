@@ -1,4 +1,4 @@
-//! The section `[ftl]` of a device file.
+//! Section `[ftl]` of a device file.
 
 use writecliff_base::keys::{Choice, Count, Numbers, Section, Size, SizeWithin};
 use writecliff_base::located::{Answer, Table};
@@ -12,10 +12,10 @@ use writecliff_ftl::{FtlConfig, GcPacing};
 
 use crate::mechanisms::indirection_units::MERGED_MAX;
 
-/// Largest quantum of garbage collection: several blocks of every die of a large drive.
+/// Maximum quantum of garbage collection: several blocks of every die of a large drive.
 const QUANTUM_MAX: Bytes = Bytes(1 << 30);
 
-// Parameters of policies are separate keys, which `read` fills in.
+// The policy parameters are separate keys, which `read` fills in.
 section! {
     pub(super) struct Keys {
         d: default Count(1..=1024) = 10, "candidates of `\"d-choices\"`";
@@ -74,8 +74,8 @@ section! {
     }
 }
 
-/// Reads the section. Also returns the size of an indirection unit and the maximum number of
-/// waiting units.
+/// Reads the section. Also returns the indirection unit size and the maximum number of waiting
+/// units.
 pub(super) fn read(table: &Table<'_>, seed: u64) -> Answer<(FtlConfig, Option<Bytes>, u32)> {
     let keys = Keys::read_keys(table)?;
     let is_windowed = matches!(keys.gc, GcPolicy::WindowedGreedy { .. });
@@ -86,11 +86,11 @@ pub(super) fn read(table: &Table<'_>, seed: u64) -> Answer<(FtlConfig, Option<By
     let quantum = table.needed_if(is_paced, "gc_quantum", keys.gc_quantum, refusal)?;
     let is_isolating = matches!(keys.gc_destination, GcDestination::PerHandle { .. });
     let (key, refusal) =
-        ("isolated_streams", "isolated_streams needs gc_destination = 'per-handle'");
+        ("isolated_streams", "isolated_streams requires gc_destination = 'per-handle'");
     let listed = table.needed_if(is_isolating, key, keys.isolated_streams, refusal)?;
     let listed = listed.unwrap_or_default();
     if let Some(odd) = listed.iter().find(|n| n.fract() != 0.0) {
-        let message = format!("{key} contains {odd}; stream numbers are whole numbers");
+        let message = format!("{key} contains {odd}; stream numbers must be integers");
         return Err(table.error(key, message, None));
     }
     let config = FtlConfig {

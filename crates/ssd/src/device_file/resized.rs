@@ -1,10 +1,11 @@
 //! Resizes a drive so that the files of a trace fill it.
 //!
-//! A capture of a few gigabytes leaves a real drive nearly empty, where all data placement performs
-//! equally well. The drive is therefore cut down: over-provisioning, planes, page size and times
-//! are kept, and so is the size of the reclaim unit as long as there are enough of them. Below
-//! that, reclaim units shrink and dies are removed, because streams and garbage collection need a
-//! number of units rather than bytes. Removing dies changes the bandwidth of the flash.
+//! A capture of a few gigabytes leaves an actual drive nearly empty, and on such a drive all data
+//! placement schemes perform equally well. The drive is therefore reduced. Over-provisioning,
+//! planes, page size and times stay the same. The reclaim unit size also stays the same while there
+//! are enough reclaim units. If there are too few, reclaim units shrink and dies are removed,
+//! because streams and garbage collection need a number of units rather than bytes. Removing dies
+//! changes the flash bandwidth.
 
 use thiserror::Error;
 use writecliff_base::Bytes;
@@ -15,8 +16,8 @@ use crate::DeviceConfig;
 
 const SOURCE: &str = "resized";
 const UNITS_MIN: u64 = 256;
-/// Minimum number of reclaim units of spare space, so that the units kept open by streams and
-/// garbage collection are a small part of it.
+/// Minimum number of reclaim units in the spare space, so that the units held open by streams and
+/// garbage collection are a small fraction of it.
 const SPARE_UNITS: u64 = 16;
 const SPARE_UNITS_PER_STREAM: u64 = 4;
 
@@ -24,13 +25,13 @@ const SPARE_UNITS_PER_STREAM: u64 = 4;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct ResizeError {
-    /// Capacity, and the limit that it violates.
+    /// The capacity, and the limit that it violates.
     pub message: String,
-    /// Capacities that are possible.
+    /// Possible capacities.
     pub hint: String,
 }
 
-/// Flash from which dies and word lines may be removed.
+/// Flash whose dies and word lines may be reduced.
 #[derive(Clone, Copy)]
 struct Flash {
     channels: u32,
@@ -46,10 +47,10 @@ impl Flash {
     }
 }
 
-/// Returns the changes to the device file for a drive with about `capacity` for the host.
+/// Returns the device file changes for a drive with a user capacity of about `capacity`.
 ///
-/// `units` is the approximate number of reclaim units; without it, they keep their size as long as
-/// there are enough for `streams`.
+/// `units` is the approximate number of reclaim units; if it is `None`, reclaim units retain their
+/// size while there are enough for `streams`.
 pub fn resized(
     config: &DeviceConfig,
     capacity: Bytes,
@@ -80,7 +81,7 @@ pub fn resized(
     if (new.units as f64) < 0.75 * units as f64 || off.abs() > 0.05 {
         return Err(too_small(config, capacity, units, (units * new.unit_bytes()) as f64 / spare));
     }
-    // Pools counted in units keep their share of the flash, as far as GC permits.
+    // Pools counted in units retain their fraction of the flash, as far as GC permits.
     let pool = |units: u32, least: u32| {
         let scaled = f64::from(units) * new.units as f64 / old.units as f64;
         i64::from(least).max(scaled.round_ties_even() as i64)

@@ -1,23 +1,23 @@
-//! Scales a drive down so that its performance stays that of the whole drive.
+//! Scales a drive down so that its performance stays the same as that of the full drive.
 //!
-//! Time and volume shrink by the same factor, so rates do not change. For this,
+//! Time and volume shrink by the same factor, so rates do not change:
 //!
-//! * the number of reclaim units and every pool counted in them stays, and with it
-//!   over-provisioning, write amplification and wear per drive fill: blocks get fewer word lines;
-//! * dies, planes, channels, pages and their times stay, and with them the work of one I/O;
-//! * the time of an erase shrinks with the block; if erases are suspended in steps, for which reads
-//!   wait, the time stays and only one of many erases takes it;
-//! * the idle delay, the intervals and time of checkpoints, the interval and length of patrols, the
-//!   heat capacity, the planned life, the interval of relocations from a lost die, the SLC cache
-//!   and the cached part of the mapping table shrink with the drive.
+//! * The number of reclaim units, and every pool counted in them, stays the same, as do
+//!   over-provisioning, write amplification and wear per drive fill. Blocks get fewer word lines.
+//! * Dies, planes, channels, pages and their times stay the same, and so does the work per I/O.
+//! * The erase time shrinks with the block. If erases are suspended in steps that reads wait for,
+//!   the erase time stays the same, and only one of several erases takes this time.
+//! * The idle delay, the intervals and duration of checkpoints, the interval and length of patrols,
+//!   the heat capacity, the planned life, the interval of relocations from a lost die, the SLC
+//!   cache and the cached portion of the mapping table shrink with the drive.
 //!
-//! The write buffer cannot shrink as far, because it must keep all dies busy along with the largest
-//! command and hold the open units of all streams. The resulting error is about proportional to the
-//! scale, so results at two scales can be extrapolated.
+//! The write buffer cannot shrink as far because it must keep all dies busy together with the
+//! largest command, and hold the open units of all streams. The resulting error is approximately
+//! proportional to the scale, so results at two scales can be extrapolated.
 //!
-//! Measured on the shipped SATA drive, WSAT up to four drive fills: device time and volume are
-//! within 0.1 % at 1/32. With fewer blocks instead of smaller ones they are off by 7 % at 1/4
-//! already, because the reserve of garbage collection cannot shrink.
+//! On the SATA drive preset, for WSAT up to four drive fills, device time and volume are within 0.1
+//! % at 1/32. With fewer blocks instead of smaller blocks, they are already off by 7 % at 1/4
+//! because the garbage collection reserve cannot shrink.
 
 use writecliff_base::located::Change;
 use writecliff_base::{Bytes, Nanos};
@@ -27,41 +27,41 @@ use crate::DeviceConfig;
 use crate::mechanisms::indirection_units::MERGED_SHARE;
 
 const SOURCE: &str = "scaled";
-/// Capacity at which a drive with more pages than page numbers is simulated, which takes 4 GB of
-/// memory. It does not depend on the machine, so that results do not either.
+/// Capacity of the simulated drive if the original has more pages than page numbers; this capacity
+/// takes 4 GB of memory. The value does not depend on the machine, so that results do not either.
 const BEYOND_AS: f64 = 2e12;
-/// Program units in the buffer per die: one is programmed while the next one fills.
+/// Program units in the buffer per die: one unit is programmed while the next is filled.
 const UNITS_PER_DIE: u64 = 2;
 
 /// A change of a drive's size, as input to the sections of mechanisms.
 pub(crate) struct Resizing<'a> {
     /// The drive before the change.
     pub config: &'a DeviceConfig,
-    /// Capacity before the change divided by the capacity after it, and the inverse.
+    /// Capacity before the change divided by the capacity after it, and the inverse ratio.
     pub scale: f64,
     pub factor: f64,
-    /// Capacity and dies after the change.
+    /// Capacity and die count after the change.
     pub capacity: Bytes,
     pub dies: u32,
 }
 
 impl Resizing<'_> {
-    /// Returns the change of a time that shrinks with the drive.
+    /// Returns the change to a time that shrinks with the drive.
     pub(crate) fn shorter(&self, key: &str, time: Nanos) -> Change {
         shorter(key, time, self.scale)
     }
 }
 
-/// Returns the supported scale factors, largest first, without 1.
+/// Returns the supported scale factors in descending order, excluding 1.
 pub fn scales(config: &DeviceConfig) -> Vec<f64> {
     let lines = config.word_lines();
     let counts = (0..u32::BITS).map(|n| 1 << n).take_while(|&count| count < lines);
     counts.map(|count| f64::from(lines) / f64::from(count)).collect()
 }
 
-/// Returns the smallest scale factor at which the drive can be simulated: 1 unless it has more
-/// pages than page numbers. Otherwise the factor reduces the drive to 2 TB or less, or as far as
-/// possible.
+/// Returns the smallest scale factor that allows the drive to be simulated: 1 unless the drive has
+/// more pages than page numbers. In that case, the factor reduces the drive to 2 TB or less, or as
+/// far as possible.
 pub fn least_scale(config: &DeviceConfig) -> f64 {
     if config.check_addresses().is_ok() {
         return 1.0;
@@ -72,15 +72,15 @@ pub fn least_scale(config: &DeviceConfig) -> f64 {
     enough.or(scales.first()).copied().unwrap_or(1.0)
 }
 
-/// Returns the scale nearest to `scale` that leaves whole word lines. Any other scale would change
-/// the share of spare flash.
+/// Returns the scale nearest to `scale` that results in whole word lines. Any other scale would
+/// change the fraction of spare flash.
 pub fn nearest_scale(config: &DeviceConfig, scale: f64) -> f64 {
     let lines = f64::from(config.word_lines());
     lines / (lines / scale).round_ties_even().clamp(1.0, lines)
 }
 
-/// Returns the changes to the device file for a drive that is `scale` times smaller. `largest_io`
-/// is the largest command of the load, which must fit into the buffer.
+/// Returns the device file changes for a drive that is `scale` times smaller. `largest_io` is the
+/// largest command of the workload, which must fit into the buffer.
 pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Change> {
     let (shape, controller) = (&config.geometry.shape, &config.controller);
     let bits = shape.cell.page_types();
@@ -111,7 +111,7 @@ fn buffer(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Bytes {
     Bytes(needed.min(whole).max(slots(whole as f64 / scale) * slot_bytes()))
 }
 
-/// Keeps the share of time that dies spend erasing.
+/// Preserves the fraction of time that dies spend erasing.
 fn erases(config: &DeviceConfig, scale: f64) -> Vec<Change> {
     let timing = &config.timing;
     if timing.erase_suspend_step == Nanos::ZERO {

@@ -1,4 +1,4 @@
-//! The section `[bad_blocks]` of a device file. The FTL implements the mechanism.
+//! Section `[bad_blocks]` of a device file. The FTL implements the mechanism.
 
 use writecliff_base::keys::{Choice, Number, Percent, Section};
 use writecliff_base::located::{Answer, Table};
@@ -24,7 +24,7 @@ section! {
 /// Reads the section.
 ///
 /// # Errors
-/// Returns an error at the key that is missing or invalid.
+/// Returns an error at the first missing or invalid key.
 pub(crate) fn read(table: &Table<'_>, rated_cycles: u32) -> Answer<BadBlocksConfig> {
     let keys = Keys::read_keys(table)?;
     let failed_at_rated = keys.failed_at_rated / 100.0;

@@ -1,11 +1,12 @@
-//! Read errors and the cost of correcting them: section `[ecc]` of a device file.
+//! Read errors and their correction cost: section `[ecc]` of a device file.
 //!
 //! A read is retried with other read voltages if its codewords have more bit errors than the code
-//! corrects. Each retry takes `retry_time` on the die and reduces the error rate by a factor. The
-//! probability depends on the wear and age of the reclaim unit; the outcome is drawn for each read
-//! by its number. If all retries fail, the read is counted, and the stripe is read if the drive has
-//! parity across dies (`die_parity/`). A host command fails if the stripe cannot be read either.
-//! The next read of the same data is drawn again. Relocated data never contain an error.
+//! can correct. Each retry takes `retry_time` on the die and reduces the error rate by a factor.
+//! The probability depends on the wear and age of the reclaim unit. The outcome of each read is a
+//! random draw determined by the read's number. If all retries fail, the failure is counted, and
+//! the stripe is read if the drive has parity across dies (`die_parity/`). A host command fails if
+//! the stripe cannot be read either. The next read of the same data has a new random outcome.
+//! Relocated data never contain errors.
 
 use writecliff_base::keys::{Count, Number, PositiveTime, Size, Time};
 use writecliff_base::located::Table;
@@ -20,9 +21,9 @@ use crate::DeviceConfig;
 use crate::mechanisms::cell_care::{CellCare, CellCareCounters};
 use crate::mechanisms::{Checked, Described, FlashMechanism, MechanismSection, Retries};
 
-/// Label of the random generator for errors.
+/// Label of the random generator for read errors.
 const SEED_LABEL: u64 = 0x0045_4343;
-/// Maximum number of retries of a read: they are encoded in six bits.
+/// Maximum number of retries per read, which are encoded in six bits.
 const RETRIES_MAX: u32 = 63;
 
 /// Error correction: bit errors, code and read retries.
@@ -32,9 +33,9 @@ pub struct EccConfig {
     /// Standard deviation of ln of the error rate between pages.
     pub spread: f64,
     pub(crate) code: Code,
-    /// Die time of each retry.
+    /// Die time per retry.
     pub retry_time: Nanos,
-    /// Factor on the error rate with each retry.
+    /// Factor on the error rate for each retry.
     pub retry_gain: f64,
     pub(crate) retries_max: u8,
 }
@@ -128,18 +129,19 @@ pub struct Ecc {
     codewords_per_slot: f64,
     codewords_max: f64,
     salt: u64,
-    /// Erase count of each reclaim unit, and when it was first written since its last erase.
+    /// Erase count of each reclaim unit, and the time when it was first written since its last
+    /// erase.
     erases: Vec<u32>,
     written_at: Vec<Nanos>,
-    /// A read of any unit needs no retry if its draw is at least this.
+    /// Minimum random draw for which a read of any unit needs no retry.
     worst: f64,
     /// `worst` is valid until this time, for units with up to this many erases.
     worst_until: Nanos,
     worst_erases: u32,
-    /// Host slots written before the start of fast-forward.
+    /// Host slots written before fast-forwarding started.
     pub(crate) untimed_from: u64,
     pub(crate) care: Option<CellCare>,
-    /// Dies per stripe; 1 without parity.
+    /// Number of dies per stripe; 1 without parity.
     stripe: u32,
     pub(crate) counters: EccCounters,
 }
@@ -149,11 +151,11 @@ saved! { Ecc { salt, [written_at], untimed_from, counters, (care) } }
 
 impl Ecc {
     /// Returns the raw bit error rate of data written `age` ago, in a block that was read `reads`
-    /// times since.
+    /// times since then.
     fn rate(&self, erases: u32, age: Nanos, reads: f64) -> f64 {
         let (errors, wear) = (&self.config.errors, f64::from(erases) / self.rated_cycles);
         let Some(care) = &self.care else { return errors.rate(wear, age) };
-        // The effect of wear alone, as a share of the rate at the rated cycles.
+        // Effect of wear alone, as a fraction of the rate at the rated cycles.
         let worn = errors.worn(wear) / errors.at_rated.max(f64::MIN_POSITIVE);
         let age = Nanos((age.0 as f64 * care.config.aging) as u64);
         (errors.rate(wear, age) + care.config.read_disturb * reads * worn).min(0.5)
@@ -171,7 +173,7 @@ impl Ecc {
     fn find_worst(&mut self, now: Nanos) {
         self.worst_until = Nanos(2 * now.0) + Nanos::from_secs(86_400);
         let rate = self.rate(self.worst_erases, self.worst_until, 0.0);
-        // With cell care every read is counted, and any unit may be the worst.
+        // With cell care, every read is counted, and any unit may be the worst.
         let is_counted = self.care.is_some();
         self.worst = if is_counted { 1.0 } else { self.failure(rate, self.codewords_max, 0) };
     }
@@ -201,7 +203,7 @@ impl Ecc {
     }
 
     /// Returns the probability of losing a codeword that fails with probability `failure`. With
-    /// parity, it is lost only if another codeword of its stripe also fails.
+    /// parity, the codeword is lost only if another codeword of its stripe also fails.
     fn unrecovered(&self, failure: f64) -> f64 {
         match self.stripe {
             1 => failure,
@@ -209,7 +211,7 @@ impl Ecc {
         }
     }
 
-    /// Starts a refresh; returns the unit to relocate, which is closed or one of `open`.
+    /// Starts a refresh and returns the unit to relocate, which is closed or one of `open`.
     pub fn begin_refresh(
         &mut self,
         table: &UnitTable,
@@ -227,8 +229,8 @@ impl Ecc {
         (rate > limit).then_some(worst)
     }
 
-    /// Returns the expected error rates of the data in a unit now: the mean over its blocks, and
-    /// the worst block's.
+    /// Returns the current expected error rates of the data in a unit: the mean over its blocks,
+    /// and the worst block's rate.
     fn expected(&self, unit: ReclaimUnitId, now: Nanos) -> (f64, f64) {
         let index = unit.index();
         let age = now.saturating_sub(self.written_at[index]);
@@ -239,8 +241,8 @@ impl Ecc {
         (rate(mean), rate(f64::from(reads.iter().copied().max().unwrap_or(0))))
     }
 
-    /// Returns the expected error rates of all data on flash. Uncorrectable errors are those left
-    /// after the last retry.
+    /// Returns the expected error rates of all data on flash. Uncorrectable errors are the errors
+    /// left after the last retry.
     pub fn care_counters(&self, table: &UnitTable, now: Nanos) -> Option<CellCareCounters> {
         let care = self.care.as_ref()?;
         let mut counters =
@@ -263,7 +265,8 @@ impl Ecc {
         Some(counters)
     }
 
-    /// Called after fast-forward or a purge: the age of the data written meanwhile counts from now.
+    /// Restarts the age of data written during fast-forwarding; called after fast-forwarding or a
+    /// purge.
     pub fn after_untimed(&mut self, wear: &Wear, table: &UnitTable, now: Nanos) {
         self.take_wear(wear);
         let units = table.state.iter().zip(&table.closed_at);
@@ -313,7 +316,7 @@ impl FlashMechanism for Ecc {
         }))
     }
 
-    /// Draws the number of retries of the next read.
+    /// Draws the number of retries for the next read at random.
     #[inline]
     fn retries(&mut self, location: &FlashLocation, slots: u32, now: Nanos) -> Option<Retries> {
         let draw = (nth(self.salt, self.counters.reads) >> 11) as f64 / (1_u64 << 53) as f64;

@@ -1,8 +1,9 @@
 //! Endurance throttling: section `[endurance]` of a device file.
 //!
-//! The plan spreads the rated erases evenly over the drive's life. A drive may be ahead of the plan
-//! by a reserve. Beyond it, host writes wait until the plan has caught up with the programmed
-//! data, and continue at the rate of the plan. Writes on the fast-forward clock also count as wear.
+//! The plan spreads the rated erases evenly over the planned life. A drive may be ahead of the plan
+//! by a reserve. If wear exceeds the reserve, host writes wait until the plan has caught up with
+//! the programmed data, and then continue at the rate of the plan. Fast-forwarded writes also count
+//! as wear.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::keys::{Flag, Percent, PositiveTime};
@@ -16,7 +17,7 @@ use crate::mechanisms::{
 use crate::{DeviceConfig, Lane, Recorder, Ssd};
 
 section! {
-    /// Endurance plan: throttles writes that are ahead of a planned life.
+    /// Endurance plan, which throttles writes that are ahead of the planned life.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct EnduranceConfig {
         throttle: default Flag = true, "`false` disables the section";
@@ -79,8 +80,8 @@ impl Endurance {
         })
     }
 
-    /// Returns the time at which the next write may start, if not now. `programmed` is the number
-    /// of bytes programmed since the drive was new.
+    /// Returns the time when the next write may start; `None` if it may start now. `programmed` is
+    /// the number of bytes programmed since the drive was new.
     pub fn opens_at(&self, now: Nanos, programmed: u64) -> Option<Nanos> {
         let ahead = programmed as f64 / self.rated_bytes - self.config.reserve / 100.0;
         let opens = Nanos((ahead.max(0.0) * self.config.life.0 as f64) as u64);

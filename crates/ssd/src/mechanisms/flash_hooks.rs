@@ -1,8 +1,9 @@
-//! Hooks that connect the mechanisms of a drive with its flash operations.
+//! Hooks that connect a drive's mechanisms with its flash operations.
 //!
-//! The backend routes reads, programs and erases to dies. At each of these steps it calls a hook of
-//! every flash mechanism that the drive has (`flash_hook!`), in the order of the list in `mod.rs`.
-//! The calls are static: a hook that no mechanism of the list implements compiles to nothing.
+//! The backend routes reads, programs and erases to dies. At each of these steps, the backend calls
+//! a hook of every flash mechanism in the drive (`flash_hook!`), in the order of the list in
+//! `mod.rs`. The calls are static: a hook that no mechanism in the list implements compiles to
+//! nothing.
 
 use writecliff_base::fields::Saved;
 use writecliff_base::{Nanos, Ppa, ReclaimUnitId};
@@ -18,7 +19,7 @@ use crate::{Backend, DeviceConfig, FillId, FlashOperation, ReadFor, Recorder};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageRead {
     pub location: FlashLocation,
-    /// Plane that the read takes; 0 if a read takes all planes.
+    /// Plane occupied by the read; 0 if the read takes all planes.
     pub plane: u32,
     pub slots: u32,
 }
@@ -31,37 +32,37 @@ pub(crate) struct Retries {
     pub fails: bool,
 }
 
-/// Data of a host read of a plane.
+/// Data of a host read on a plane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaneData {
     pub die: u16,
-    /// The recorder's number for reads of the plane.
+    /// The recorder's number for reads on the plane.
     pub read: u16,
     pub data: HostData,
 }
 
-/// The die of a plane whose tR or transfer has ended, and after tR the data of the host read.
+/// Die of a plane whose tR or transfer has ended and, after tR, the data of the host read.
 pub(crate) type PlaneDone = (usize, Option<PlaneData>);
 
-/// A mechanism that takes part in flash operations. While one of its hooks runs, the backend that
-/// the hook receives does not contain this mechanism.
+/// Mechanism that takes part in flash operations. While a hook runs, the backend passed to the hook
+/// does not contain this mechanism.
 pub(crate) trait FlashMechanism: Saved {
-    /// Returns the mechanism of a new drive; `None` if the drive does not have it.
+    /// Returns the mechanism for a new drive; `None` if the drive does not have it.
     fn of(config: &DeviceConfig) -> Option<Box<Self>>;
 
     /// Returns the retries of a flash read that is about to be queued; `None` if the mechanism does
-    /// not decide them.
+    /// not determine them.
     #[inline]
     fn retries(&mut self, _location: &FlashLocation, _slots: u32, _now: Nanos) -> Option<Retries> {
         None
     }
 
-    /// Returns the plane that a read of an address takes; 0 if it takes all planes.
+    /// Returns the plane occupied by a read of an address; 0 if the read takes all planes.
     fn plane_of(&self, _geometry: &Geometry, _ppa: Ppa) -> u32 {
         0
     }
 
-    /// Returns the marks that `sense` has for host reads of a plane.
+    /// Returns the marks in `sense` for host reads of a plane.
     fn host_read_marks(&mut self, _plane: u32) -> u16 {
         0
     }
@@ -72,14 +73,14 @@ pub(crate) trait FlashMechanism: Saved {
         false
     }
 
-    /// Returns the number of flash reads that a host command waits for, of which `queued` were
-    /// queued by the backend.
+    /// Returns the number of flash reads that a host command waits for; the backend queued `queued`
+    /// of them.
     fn awaited_reads(&mut self, queued: u32) -> u32 {
         queued
     }
 
     /// Returns the number of flash reads whose data are lost; `None` if the mechanism does not
-    /// count them.
+    /// count lost reads.
     fn lost_reads(&self) -> Option<u64> {
         None
     }
@@ -96,7 +97,7 @@ pub(crate) trait FlashMechanism: Saved {
         false
     }
 
-    /// Starts a read of one plane whose command has reached the die at `begun`.
+    /// Starts a read of one plane whose command reached the die at `begun`.
     fn start_plane_read<R: Recorder>(
         &mut self,
         _backend: &mut Backend<R>,
@@ -106,44 +107,44 @@ pub(crate) trait FlashMechanism: Saved {
     ) {
     }
 
-    /// Called when an operation was queued on a die that reads some of its planes.
+    /// Handles an operation queued on a die that reads some of its planes.
     fn queued_beside_reads<R: Recorder>(&mut self, _backend: &mut Backend<R>, _die: usize) {}
 
-    /// Handles the end of tR on a plane, or of the transfer of its data.
+    /// Handles the end of tR on a plane, or the end of its data transfer.
     fn plane_done<R: Recorder>(&mut self, _: &mut Backend<R>, _reader: u16) -> Option<PlaneDone> {
         None
     }
 
-    /// Called after tR of a host read that fails or belongs to a stripe.
+    /// Handles the end of tR for a host read that fails or belongs to a stripe.
     fn sensed<R: Recorder>(&mut self, _: &mut Backend<R>, _die: usize, _: FlashOperation) {}
 
-    /// Called when a program of a unit was queued.
+    /// Handles the queueing of a unit's program.
     fn program_queued<R: Recorder>(&mut self, _backend: &mut Backend<R>, _unit: &ProgramUnit) {}
 
-    /// Called when the first program unit of a reclaim unit since its erase is full.
+    /// Handles the first full program unit of a reclaim unit since its erase.
     fn first_written(&mut self, _unit: ReclaimUnitId, _now: Nanos) {}
 
-    /// Called when the FTL erases a reclaim unit.
+    /// Handles the FTL's erase of a reclaim unit.
     fn erased(&mut self, _unit: ReclaimUnitId) {}
 
-    /// Called when a free die is about to start an operation. If the die must wait, queues it and
-    /// returns `false`.
+    /// Called when a free die is about to start an operation. If the die must wait, queues the die
+    /// and returns `false`.
     #[inline]
     fn admits(&mut self, _die: usize) -> bool {
         true
     }
 
-    /// Called when an operation or sensing has ended.
+    /// Handles the end of an operation or of sensing.
     #[inline]
     fn released(&mut self, _die: usize) {}
 
-    /// Removes the next die from the queue that may start an operation now.
+    /// Removes and returns the next die in the queue that may start an operation now.
     #[inline]
     fn next_die(&mut self) -> Option<usize> {
         None
     }
 
-    /// Called when all operations of all dies have ended or are dropped.
+    /// Called when all operations of all dies have finished or are dropped.
     fn cleared(&mut self) {}
 
     /// Called after the drive was restored.
@@ -166,8 +167,8 @@ impl FlashMechanisms {
         }
     }
 
-    /// Handles the end of tR on a plane, or of the transfer of its data. Returns the data of the
-    /// host read after tR. The die is free after the transfer of the last plane.
+    /// Handles the end of tR on a plane, or the end of its data transfer. Returns the data of the
+    /// host read after tR. The die is free after the transfer from the last plane.
     pub(crate) fn plane_done<R: Recorder>(
         backend: &mut Backend<R>,
         reader: u16,
@@ -182,11 +183,11 @@ impl FlashMechanisms {
     }
 }
 
-/// Declares [`FlashMechanisms`] from a line for each mechanism, and the macro `flash_hook`, which
-/// calls a hook of each of a backend's mechanisms.
+/// Declares [`FlashMechanisms`] from one line per mechanism, and the macro `flash_hook`, which
+/// calls a hook of each mechanism in a backend.
 macro_rules! flash_mechanisms {
     (($dollar:tt) $($name:ident: $type:ty,)*) => {
-        /// The mechanisms of a drive that take part in flash operations.
+        /// Mechanisms of a drive that take part in flash operations.
         pub(crate) struct FlashMechanisms {
             $(pub $name: Option<Box<$type>>,)*
         }
@@ -208,8 +209,8 @@ macro_rules! flash_mechanisms {
                 queued
             }
 
-            /// Returns the number of flash reads whose data are lost. The last mechanism of the
-            /// list that counts them decides.
+            /// Returns the number of flash reads whose data are lost. If several mechanisms count
+            /// lost reads, the last mechanism in the list determines the result.
             pub(crate) fn lost_reads(&self) -> u64 {
                 let lost = None;
                 $(let lost = self.$name.as_ref().and_then(|m| m.lost_reads()).or(lost);)*

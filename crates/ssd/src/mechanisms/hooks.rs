@@ -1,13 +1,13 @@
-//! Hooks that connect the mechanisms of a drive with its commands.
+//! Hooks that connect a drive's mechanisms with its commands.
 //!
-//! The drive decodes commands, places data and completes commands. At each of these steps it calls
-//! a hook of every mechanism that it has, in the order of the list in `mod.rs`. A mechanism
-//! implements the hooks that it needs. The calls are static: a hook that no mechanism of the list
-//! implements compiles to nothing, and a drive skips the steps in which none of its mechanisms
-//! takes part ([`Steps`]).
+//! The drive decodes commands, places data and completes commands. At each of these steps, the
+//! drive calls a hook of each of its mechanisms, in the order of the list in `mod.rs`. A mechanism
+//! implements the hooks that it needs. The calls are static: a hook that no mechanism in the list
+//! implements compiles to nothing. A drive skips the steps in which none of its mechanisms takes
+//! part ([`Steps`]).
 //!
-//! A mechanism lists the fields that are its state in `saved!`, which saves and restores them with
-//! the drive; its configuration is not part of a saved state.
+//! A mechanism lists its state fields in `saved!`, which saves and restores them with the drive;
+//! its configuration is not part of a saved state.
 
 use writecliff_base::fields::Saved;
 use writecliff_base::{Lpn, Nanos};
@@ -22,12 +22,12 @@ pub(crate) struct Access<'a> {
     pub command: &'a Command,
     pub first: Lpn,
     pub slots: u32,
-    /// `false` on the fast-forward clock.
+    /// `false` in fast-forward.
     pub is_timed: bool,
 }
 
 impl<'a> Access<'a> {
-    /// Returns the access of a command on the fast-forward clock.
+    /// Returns the access of a fast-forwarded command.
     pub(crate) fn untimed(command: &'a Command) -> Self {
         let slot = u64::from(SLOT_BYTES);
         let first = command.offset / slot;
@@ -40,34 +40,38 @@ impl<'a> Access<'a> {
 /// Slots that the firmware has mapped for a write.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MappedSlots {
-    /// Host slots, including the slots that complete a large unit.
+    /// Number of host slots, including slots that complete a large unit.
     pub host: u32,
     pub moved: u64,
-    /// Slots written in part and merged with their old data.
+    /// Number of slots that are partly written and merged with their old data.
     pub merged: u32,
     pub folded: u64,
-    /// Suspensions of programs and erases since the previous write.
+    /// Number of program and erase suspensions since the previous write.
     pub suspensions: u64,
 }
 
-/// Timing of the flash that a mechanism owns.
+/// Timing of flash owned by a mechanism.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Medium {
     /// tR.
     pub read: Nanos,
-    /// tPROG of a page of all planes.
+    /// tPROG of a page on all planes.
     pub program: Nanos,
 }
 
-/// Steps of a drive in which a mechanism takes part.
+/// Drive steps in which a mechanism takes part.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts, tested on every command")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts that are tested on every \
+    command"
+)]
 pub(crate) struct Steps {
     /// Start of a command.
     pub commands: bool,
     /// Reads, which may fail, wait or take firmware time.
     pub reads: bool,
-    /// Placement of data, on either clock.
+    /// Data placement, both with timing and in fast-forward.
     pub writes: bool,
     /// Firmware time of a placed write.
     pub mapping: bool,
@@ -78,7 +82,7 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// No steps, for a mechanism that works independently of commands.
+    /// No steps: for a mechanism that works independently of commands.
     pub(crate) const NONE: Self = Self {
         commands: false,
         reads: false,
@@ -98,16 +102,16 @@ impl Steps {
     }
 }
 
-/// A mechanism of a drive. While a hook that receives the drive runs, the drive does not contain
-/// this mechanism.
+/// Mechanism of a drive. While a hook that receives the drive is running, the drive does not
+/// contain this mechanism.
 pub(crate) trait Mechanism: Saved {
-    /// Steps of the drive in which the mechanism takes part.
+    /// Drive steps in which the mechanism takes part.
     const STEPS: Steps;
 
-    /// Returns the mechanism of a new drive; `None` if the drive does not have it.
+    /// Returns the mechanism for a new drive; `None` if the drive does not have it.
     fn of(config: &DeviceConfig) -> Option<Box<Self>>;
 
-    /// Returns the timing of the flash that the mechanism owns; `None` if it owns no flash.
+    /// Returns the timing of the mechanism's own flash; `None` if it owns no flash.
     fn medium(_config: &DeviceConfig) -> Option<Medium> {
         None
     }
@@ -117,7 +121,7 @@ pub(crate) trait Mechanism: Saved {
         while self.works(drive, drive.storage.backend.now) {}
     }
 
-    /// Called when a command starts.
+    /// Handles the start of a command.
     fn command_begins<R: Recorder>(&mut self, _drive: &mut Ssd<R>) {}
 
     /// Returns the additional latency of a command.
@@ -125,8 +129,8 @@ pub(crate) trait Mechanism: Saved {
         Nanos::ZERO
     }
 
-    /// Returns `true` if no write may enter the buffer now, and schedules an event for when one
-    /// may.
+    /// Returns `true` if no write may enter the buffer now, and schedules an event for when writes
+    /// may enter.
     fn holds_writes<R: Recorder>(&mut self, _drive: &mut Ssd<R>) -> bool {
         false
     }
@@ -134,10 +138,10 @@ pub(crate) trait Mechanism: Saved {
     /// Called before a write is placed.
     fn before_write<R: Recorder>(&mut self, _drive: &mut Ssd<R>, _write: &Access<'_>) {}
 
-    /// Called after a write was placed on the timed clock.
+    /// Called after a write was placed during timed simulation.
     fn after_write(&mut self, _now: Nanos, _mapped: &MappedSlots) {}
 
-    /// Returns `true` if a read has to wait. The mechanism resumes it in [`Self::due`].
+    /// Returns `true` if a read must wait. The mechanism resumes the read in [`Self::due`].
     fn holds_read<R: Recorder>(&mut self, _: &mut Ssd<R>, _number: u16, _: &Access<'_>) -> bool {
         false
     }
@@ -147,28 +151,28 @@ pub(crate) trait Mechanism: Saved {
         outcome
     }
 
-    /// Called when the host has deallocated a slot.
+    /// Handles the deallocation of a slot by the host.
     fn trimmed(&mut self, _lpn: Lpn) {}
 
-    /// Called when a program of host data or relocated data has ended.
+    /// Handles the end of a program of host data or relocated data.
     fn programmed<R: Recorder>(&mut self, _drive: &mut Ssd<R>) {}
 
-    /// Called when an event or a flash read of the mechanism has occurred. Returns `true` if writes
-    /// may enter the buffer now.
+    /// Handles an event or the end of a flash read of the mechanism. Returns `true` if writes may
+    /// enter the buffer now.
     fn due<R: Recorder>(&mut self, _drive: &mut Ssd<R>, _token: u16) -> bool {
         false
     }
 
-    /// Returns the time at which the next work is due; `None` if it is after `until`. An idle drive
+    /// Returns the time when the next work is due; `None` if that is after `until`. An idle drive
     /// does the work at that time.
     fn next_work<R: Recorder>(&self, _drive: &Ssd<R>, _until: Nanos) -> Option<Nanos> {
         None
     }
 
-    /// Does the work that was due according to [`Self::next_work`].
+    /// Does the work that came due according to [`Self::next_work`].
     fn work<R: Recorder>(&mut self, _drive: &mut Ssd<R>) {}
 
-    /// Does the next work if it is due at `now`; returns `true` if it was.
+    /// Does the next work if it is due at `now`; returns `true` if it was due.
     fn works<R: Recorder>(&mut self, drive: &mut Ssd<R>, now: Nanos) -> bool {
         let is_due = self.next_work(drive, now).is_some();
         if is_due {
@@ -188,13 +192,13 @@ pub(crate) trait Mechanism: Saved {
         0
     }
 
-    /// Returns the fills that wait for the mechanism, once for each wait.
+    /// Returns the fills that wait for the mechanism, once per wait.
     fn waiting_fills(&self) -> Vec<FillId> {
         Vec::new()
     }
 }
 
-/// The number of a mechanism, which identifies it in its events and flash reads.
+/// Mechanism number, which identifies the mechanism in its events and flash reads.
 pub(crate) trait Numbered {
     const NUMBER: u8;
 
@@ -203,7 +207,7 @@ pub(crate) trait Numbered {
         SsdEvent::Due { mechanism: Self::NUMBER, token }
     }
 
-    /// Returns the destination of a flash read at whose end [`Mechanism::due`] is called.
+    /// Returns the destination of a flash read that calls [`Mechanism::due`] when it ends.
     fn request(token: u16) -> ReadFor {
         ReadFor::Mechanism { request: u32::from(Self::NUMBER) << 16 | u32::from(token) }
     }
@@ -225,10 +229,10 @@ macro_rules! each {
 
 pub(crate) use each;
 
-/// Declares [`Mechanisms`] from a line for each mechanism.
+/// Declares [`Mechanisms`] from one line per mechanism.
 macro_rules! mechanisms {
     ($($name:ident: $type:ty,)*) => {
-        /// The mechanisms that a drive has.
+        /// Mechanisms of a drive.
         pub(crate) struct Mechanisms {
             $(pub $name: Option<Box<$type>>,)*
         }
@@ -247,14 +251,14 @@ macro_rules! mechanisms {
                 Self { $($name: <$type>::of(config)),* }
             }
 
-            /// Returns the steps of the drive in which its mechanisms take part.
+            /// Returns the drive steps in which its mechanisms take part.
             pub(crate) fn steps(&self) -> Steps {
                 let mut steps = Steps::default();
                 $(if self.$name.is_some() { steps.add(<$type>::STEPS); })*
                 steps
             }
 
-            /// Returns the number and the timing of each medium that a mechanism owns.
+            /// Returns the number and timing of each medium that a mechanism owns.
             pub(crate) fn media(config: &DeviceConfig) -> impl Iterator<Item = (u8, Medium)> {
                 let media = [$((<$type>::NUMBER, <$type>::medium(config))),*];
                 media.into_iter().filter_map(|(n, medium)| medium.map(|m| (medium_of(n), m)))
@@ -273,7 +277,7 @@ macro_rules! mechanisms {
                 Nanos::ZERO $(+ self.$name.as_mut().map_or(Nanos::ZERO, |m| m.command_delay()))*
             }
 
-            /// Returns `true` if a mechanism holds writes; stops at the first that does.
+            /// Returns `true` if a mechanism holds writes; stops at the first such mechanism.
             pub(crate) fn holds_writes<R: Recorder>(drive: &mut Ssd<R>) -> bool {
                 let mut holds = false;
                 each!(drive, [$($name),*], m => holds = holds || m.holds_writes(drive));
@@ -316,7 +320,7 @@ macro_rules! mechanisms {
                 each!(drive, [$($name),*], m => m.programmed(drive));
             }
 
-            /// Handles an event or the end of a flash read that a mechanism has scheduled.
+            /// Handles a mechanism's event, or the end of its flash read.
             #[cold]
             pub(crate) fn due<R: Recorder>(drive: &mut Ssd<R>, number: u8, token: u16) {
                 let mut admits = false;
@@ -328,7 +332,7 @@ macro_rules! mechanisms {
                 }
             }
 
-            /// Returns the time of the next work of any mechanism; `None` if it is after `until`.
+            /// Returns the time of the next work of any mechanism; `None` if that is after `until`.
             pub(crate) fn next_work<R: Recorder>(drive: &Ssd<R>, until: Nanos) -> Option<Nanos> {
                 let all = &drive.mechanisms;
                 [$(all.$name.as_ref().and_then(|m| m.next_work(drive, until))),*]

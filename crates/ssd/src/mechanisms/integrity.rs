@@ -1,19 +1,21 @@
-//! Faults on the data path, and end-to-end protection against them: section `[integrity]` of a
-//! device file.
+//! Faults on the data path, and end-to-end protection against these faults: section `[integrity]`
+//! of a device file.
 //!
-//! The state of the data is simulated, not their contents. Faults are numbered draws for each slot
-//! that the host writes or reads; relocation by garbage collection has no faults of its own.
+//! The state of the data is simulated, not their contents. Faults are numbered random draws for
+//! each slot that the host writes or reads; relocation by garbage collection introduces no faults.
 //!
-//! | fault | effect | found by |
+//! | fault | effect | detected by |
 //! |---|---|---|
-//! | a bit flips in the buffer | wrong on flash | `buffer_ecc` corrects, `guard` reports the read |
-//! | a bit flips on the bus, written | wrong on flash | `guard`: the transfer is repeated |
-//! | a bit flips on the bus, read | the host gets it wrong | `guard`: the transfer is repeated |
-//! | a write is misplaced | another slot has these data | `reference_tag` reports the read |
-//! | a write is misplaced | this slot keeps its old data | nothing: guard and tag match |
+//! | a bit flips in the buffer | wrong data on flash | `buffer_ecc` (corrects), `guard` (read) |
+//! | a bit flips on the bus during a write | wrong data on flash | `guard` (transfer is repeated) |
+//! | a bit flips on the bus during a read | wrong data to the host | `guard` (transfer is repeated) |
+//! | a write is misplaced | another slot has these data | `reference_tag` (read) |
+//! | a write is misplaced | this slot retains its old data | none: guard and tag match |
+//!
+//! `(read)` means that the check reports the read of the slot.
 //!
 //! Guard and reference tag are fields of protection information (NVM Command Set, 5.3; T10 SBC): a
-//! checksum of the data, and the address that they were written for.
+//! checksum of the data, and the address that the data were written for.
 
 use std::collections::BTreeMap;
 
@@ -30,18 +32,18 @@ use crate::{DeviceConfig, Recorder, Ssd};
 
 /// Label of the random generator for faults.
 const SEED_LABEL: u64 = 0x0046_4155_4c54;
-/// Draws for a slot: one for each kind of fault, and one for the target of a misplaced write.
+/// Random draws per slot: one for each fault type, and one for the target of a misplaced write.
 const DRAWS: u64 = 4;
 
-/// The data of a slot are damaged.
+/// The data of a slot are corrupt.
 const FLIPPED: u8 = 1;
-/// The data are those of another slot.
+/// The data belong to another slot.
 const OTHER: u8 = 2;
 /// The data are older than the host's last write.
 const STALE: u8 = 4;
 
 section! {
-    /// Rates are probabilities for each slot.
+    /// Fault rates, which are probabilities per slot.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct IntegrityConfig {
         buffer_flips: default Number(0.0..=1.0) = 0.0,
@@ -73,9 +75,9 @@ impl MechanismSection for IntegrityConfig {
 counts! {
     /// Counters of faults since the drive was new.
     pub struct IntegrityCounts {
-        /// Slots of which a bit flipped in the buffer.
+        /// Slots with a bit flip in the buffer.
         buffer_flips,
-        /// Slots of which a bit flipped on a bus of the drive.
+        /// Slots with a bit flip on a bus of the drive.
         bus_flips,
         /// Slots written to or read from a wrong address.
         misplaced_writes,
@@ -85,7 +87,7 @@ counts! {
         reported_reads,
         /// Reads that returned wrong data without an error.
         silent_reads,
-        /// Slots on flash whose data are not those written.
+        /// Slots on flash whose data differ from the written data.
         wrong_slots,
     }
 }
@@ -131,12 +133,12 @@ impl Integrity {
         IntegrityCounts { wrong_slots: self.wrong.len() as u64, ..self.counts }
     }
 
-    /// Returns draw `which` for the current slot, uniform in `[0, 1)`.
+    /// Returns random draw `which` for the current slot, uniform in `[0, 1)`.
     fn draw(&self, which: u64) -> f64 {
         (nth(self.salt, DRAWS * self.drawn + which) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Records that the host writes a slot, completely (`whole`) or in part.
+    /// Records that the host writes a slot, either fully (`whole`) or partially.
     fn written(&mut self, lpn: u32, whole: bool) {
         debug_assert!(lpn < self.user_slots, "no page of the drive");
         let mut now = 0;
@@ -179,8 +181,8 @@ impl Integrity {
     }
 
     /// Draws the faults of a command that reads slots. Returns `true` if protection detects wrong
-    /// data, so that the command fails. If `is_lost`, flash has already lost data of the command:
-    /// it fails anyway, and the drive has no data to check.
+    /// data, so that the command fails. If `is_lost`, the flash has already lost data of the
+    /// command. The command fails in any case, and the drive has no data to check.
     fn finds_fault(&mut self, first: u32, slots: u32, is_lost: bool) -> bool {
         debug_assert!(first + slots <= self.user_slots, "a read leaves the drive");
         let (mut reported, mut silent) = (false, false);
@@ -196,7 +198,7 @@ impl Integrity {
             }
             self.drawn += 1;
         }
-        // A command that fails is counted once and returns no data.
+        // A failed command is counted once and returns no data.
         reported &= !is_lost;
         self.counts.reported_reads += u64::from(reported);
         self.counts.silent_reads += u64::from(silent && !reported && !is_lost);

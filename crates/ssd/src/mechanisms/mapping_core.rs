@@ -1,16 +1,16 @@
-//! The firmware core that maps and relocates data, and the host writes that wait for it.
+//! Firmware core that maps and relocates data, and the host writes that wait for it.
 //!
-//! During garbage collection, a drive with many dies is often bound not by its flash but by the
-//! processor that looks up, relocates and maps slot after slot. It takes `mapping_update_time` per
-//! host slot, `relocation_time` per relocated slot, `lookup_time` per read and `read_slot_time` per
-//! slot of it, `suspend_time` per suspension of a program or erase for reads, `merge_time` per slot
-//! that is written in part, and the `fold_time` of an SLC cache per folded slot. Reads have
-//! priority, so writes get the rest of the core's time. If `lookup_time` is the reciprocal of the
-//! rate of reads alone, a mix of reads and writes is no faster than the two loads one after the
-//! other, and slower by the suspensions, which neither load causes alone. Writes still complete
-//! from the buffer. When the core is a buffer's worth of host slots behind, the buffer is full of
-//! unmapped data and further writes wait at the link. If all these times are zero, the core imposes
-//! no bound and the module is inactive.
+//! During garbage collection, a drive with many dies is often limited not by its flash but by the
+//! processor that looks up, relocates and maps every slot. The core takes `mapping_update_time` per
+//! host slot and `relocation_time` per relocated slot. A read takes `lookup_time`, plus
+//! `read_slot_time` per slot. The core also takes `suspend_time` per suspension of a program or
+//! erase for reads, `merge_time` per partly written slot, and the `fold_time` of an SLC cache per
+//! folded slot. Reads have priority, so writes get the remaining core time. If `lookup_time` is the
+//! reciprocal of the read rate without writes, a mix of reads and writes is no faster than the two
+//! workloads in sequence. The mix is slower because of suspensions, which neither workload causes
+//! alone. Writes still complete from the buffer. When the core is a buffer's worth of host slots
+//! behind, the buffer is full of unmapped data and further writes wait at the link. If all these
+//! times are zero, the core imposes no limit and the module is inactive.
 
 use writecliff_base::{Nanos, saved};
 use writecliff_host_interface::{Cause, Status};
@@ -18,7 +18,7 @@ use writecliff_host_interface::{Cause, Status};
 use crate::mechanisms::{Access, MappedSlots, Mechanism, MechanismSection, Numbered, Steps};
 use crate::{DeviceConfig, Lane, Recorder, Ssd};
 
-/// Number of reads, and of their slots, that may wait for the core.
+/// Maximum number of reads, and of their slots, that may wait for the core.
 const READS_LEFT_MAX: u64 = 128;
 const READ_SLOTS_LEFT_MAX: u64 = 4096;
 
@@ -34,11 +34,11 @@ pub(crate) struct MappingCore {
     per_suspension: Nanos,
     /// Core time of reads that is not yet included in `done_at`.
     read_time: Nanos,
-    /// Time at which the last write was mapped.
+    /// Time when the last write was mapped.
     placed_at: Nanos,
-    /// Maximum pending work at which another write is admitted.
+    /// Maximum pending work for admitting another write.
     allowance: Nanos,
-    /// Time at which all pending work will be done.
+    /// Time when all pending work will be done.
     done_at: Nanos,
     wake_scheduled: bool,
 }
@@ -95,7 +95,7 @@ impl Mechanism for MappingCore {
         let merging = self.per_merged_slot.0 * u64::from(mapped.merged);
         let folding = self.per_folded_slot.0 * mapped.folded;
         // Reads take precedence over pending work and delay it, but they cannot have used more time
-        // than has passed. The time of reads still in a full queue is used later.
+        // than has passed. The core time of reads that are still in a full queue is used later.
         let reads = self.read_time.min(now.saturating_sub(self.placed_at));
         let suspending = self.per_suspension.0 * mapped.suspensions;
         let mapping = Nanos(host + relocated + merging + folding + suspending);

@@ -1,4 +1,4 @@
-//! The mechanisms of a drive, a directory or file each, and the sections of the device file that
+//! Mechanisms of a drive, with a directory or file for each, and the device file sections that
 //! describe them.
 
 use writecliff_base::keys::{Section, SectionKeys};
@@ -40,30 +40,30 @@ pub mod reduction;
 pub mod slc_cache;
 pub mod thermal;
 
-/// A section, if the drive has its mechanism.
+/// A section, present if the drive has its mechanism.
 pub(crate) type Checked<T> = Answer<Option<T>>;
 
-/// The parts of a device file that are read before the sections of the mechanisms.
+/// Device file data that are read before the sections of the mechanisms.
 pub(crate) struct Described<'a> {
     pub root: &'a Table<'a>,
-    /// Flash that remains for the host's data and their spare space.
+    /// Flash that remains for host data and spare space.
     pub geometry: Geometry,
     pub controller: &'a ControllerConfig,
     pub user_capacity: Bytes,
 }
 
-/// A section of the device file that describes a mechanism. A file without it describes a drive
-/// without the mechanism.
+/// Device file section that describes a mechanism. A device file without the section describes a
+/// drive without the mechanism.
 pub(crate) trait MechanismSection {
     type Keys: Section
     where
         Self: Sized;
 
-    /// Checks the values of the section; `None` if they disable the mechanism. A mechanism that
-    /// uses flash takes it from the geometry of the drive.
+    /// Checks the values of the section; returns `None` if they disable the mechanism. A mechanism
+    /// that uses flash removes it from the drive's geometry.
     ///
     /// # Errors
-    /// Fails at the key whose value is impossible for this drive.
+    /// Returns an error at the key whose value is impossible for this drive.
     fn check(keys: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self>
     where
         Self: Sized;
@@ -73,13 +73,13 @@ pub(crate) trait MechanismSection {
         Vec::new()
     }
 
-    /// Returns the changes for a smaller drive on which time passes faster by the same factor.
+    /// Returns the changes for a smaller drive where time passes faster by the same factor.
     fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
         self.resized(drive)
     }
 
-    /// Returns `true` if two drives with these sections place equal writes identically on the
-    /// fast-forward clock, and keep no state of these writes outside the FTL and its front.
+    /// Returns `true` if two drives with these sections place equal fast-forwarded writes
+    /// identically, and store no state of these writes outside the FTL and its front.
     fn places_alike(_ours: Option<&Self>, _theirs: Option<&Self>) -> bool
     where
         Self: Sized,
@@ -87,12 +87,12 @@ pub(crate) trait MechanismSection {
         true
     }
 
-    /// Returns how many page numbers the mechanism uses after those of the main flash.
+    /// Returns the number of page numbers that the mechanism uses after those of the main flash.
     fn addresses(&self) -> u64 {
         0
     }
 
-    /// Returns the firmware time of a slot that the mechanism moves to the main flash; `None` for
+    /// Returns the firmware time per slot that the mechanism moves to the main flash; `None` for
     /// the time of a slot that the host writes.
     fn move_time(&self) -> Option<Nanos> {
         None
@@ -103,17 +103,17 @@ pub(crate) trait MechanismSection {
         0
     }
 
-    /// Returns the number of bytes of the write buffer that the mechanism needs in addition to
-    /// those of the streams.
+    /// Returns the number of write buffer bytes that the mechanism needs in addition to the
+    /// streams.
     fn buffer_bytes(&self, _: &Geometry) -> u64 {
         0
     }
 }
 
-/// Declares [`Sections`] from a line per mechanism, in the order in which the sections are read.
+/// Declares [`Sections`] from one line per mechanism, in the order in which the sections are read.
 macro_rules! sections {
     ($($name:ident: $config:ty,)*) => {
-        /// The mechanisms that a device file describes.
+        /// Mechanisms described by a device file.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Sections {
             $(
@@ -169,7 +169,7 @@ sections! {
     read_ahead: read_ahead::ReadAheadConfig,
 }
 
-// Mechanisms that own flash come first, because only the first few can have a medium.
+// Mechanisms that own flash come first because only the first few can have a medium.
 mechanisms! {
     mapping_cache: mapping_cache::MappingCache,
     mapping_core: mapping_core::MappingCore,
@@ -192,8 +192,8 @@ flash_mechanisms! { ($)
 /// Sections, each with the section that it requires.
 const NEEDED: [(&str, &str); 2] = [("cell_care", "ecc"), ("thermal", "power")];
 
-/// Combinations that are not modelled: a section or feature, with the sections that cannot be
-/// combined with it.
+/// Combinations that are not modelled: a section or feature, with the sections that it cannot be
+/// combined with.
 pub const NOT_TOGETHER: [(&str, &[&str]); 7] = [
     ("[reduction]", &["slc_cache", "data_placement"]),
     ("[bad_blocks]", &["slc_cache", "reduction"]),
@@ -211,7 +211,7 @@ fn read<T: MechanismSection>(name: &str, drive: &mut Described<'_>) -> Checked<T
     let Some(table) = drive.root.optional_table(name)? else { return Ok(None) };
     let needed = NEEDED.iter().find(|(section, other)| *section == name && !drive.root.has(other));
     if let Some((_, other)) = needed {
-        let message = format!("[{name}] needs a section [{other}], which is missing");
+        let message = format!("[{name}] requires section [{other}], which is missing");
         return Err(drive.root.error(name, message, None));
     }
     let section = T::check(T::Keys::read_keys(&table)?, &table, drive)?;

@@ -1,9 +1,9 @@
-//! Planes that read independently: planes of a die serve host reads of different pages at the same
-//! time.
+//! Planes that read independently: the planes of a die can serve host reads of different pages at
+//! the same time.
 //!
 //! A host read of a page occupies its plane from the command until its data have been transferred.
-//! Other work occupies the whole die: it starts when no plane reads, and later reads wait. For a
-//! limit on active dies, a die is active until the data of its last plane have been transferred.
+//! Other work occupies the whole die: it starts when no plane is reading, and later reads wait. For
+//! a limit on active dies, a die is active until the data of its last plane have been transferred.
 
 use writecliff_base::{Nanos, Ppa, saved};
 use writecliff_flash::Geometry;
@@ -13,15 +13,16 @@ use crate::die::{PLANE_SHIFT, SENSE_MASK, SENSE_PLANE};
 use crate::mechanisms::{FlashMechanism, PlaneData, PlaneDone};
 use crate::{Backend, DeviceConfig, FlashOperation, Lane, ReadFor, Recorder, SsdEvent};
 
-/// Maximum number of planes of a die that read independently.
+/// Maximum number of planes per die that read independently.
 pub const PLANES_MAX: usize = 1 << (u16::BITS - PLANE_SHIFT);
 
 /// Reads in progress on the planes.
 #[derive(Clone, Debug)]
 pub(crate) struct Planes {
-    /// Set of busy planes, by die.
+    /// Set of busy planes for each die.
     busy: Vec<u8>,
-    /// Read that is being sensed, by die and plane; also `None` while its data are transferred.
+    /// Read that is being sensed, by die and plane; `None` also while its data are being
+    /// transferred.
     sensing: Vec<Option<FlashOperation>>,
 }
 
@@ -59,7 +60,7 @@ impl Planes {
         backend.recorder.read_started(self.read_number(reader), channel, read);
     }
 
-    /// Returns the recorder's number for the reads of a plane, which follows the numbers of dies.
+    /// Returns the recorder's number for reads of a plane; these numbers follow the die numbers.
     fn read_number(&self, reader: u16) -> u16 {
         (self.busy.len() as u16).saturating_add(reader)
     }
@@ -86,7 +87,7 @@ impl FlashMechanism for Planes {
         SENSE_PLANE | (plane as u16) << PLANE_SHIFT
     }
 
-    /// Starts a read on one plane of a free die, and the reads that wait for its other planes.
+    /// Starts a read on one plane of a free die, and the waiting reads for the die's other planes.
     fn start_plane_read<R: Recorder>(
         &mut self,
         backend: &mut Backend<R>,
@@ -99,8 +100,8 @@ impl FlashMechanism for Planes {
         self.queued_beside_reads(backend, die);
     }
 
-    /// Starts the reads that wait for planes that are free now, unless other work has waited
-    /// long enough.
+    /// Starts the reads that wait for planes that are now free, unless other work has waited long
+    /// enough.
     fn queued_beside_reads<R: Recorder>(&mut self, backend: &mut Backend<R>, die: usize) {
         loop {
             let reads_in_a_row_max = backend.reads_in_a_row;

@@ -1,15 +1,16 @@
-//! Retention and read disturb, and the refresh of data: section `[cell_care]` of a device file,
-//! which extends `[ecc]`.
+//! Retention, read disturb and data refresh: section `[cell_care]` of a device file, which extends
+//! `[ecc]`.
 //!
-//! * Data age faster when warm: the retention of `[ecc]` counts hours at `reference_temperature`,
-//!   and the Arrhenius equation converts an hour at `temperature` to them (JESD218).
-//! * Each read of a block adds bit errors to the data in it, in proportion to wear: errors grow
+//! * Data age faster at higher temperatures. The retention in `[ecc]` is measured in hours at
+//!   `reference_temperature`, and the Arrhenius equation converts an hour at `temperature` to such
+//!   hours (JESD218).
+//! * Each read of a block adds bit errors to the block's data in proportion to wear, so errors grow
 //!   linearly with reads (Cai et al., "Read disturb errors in MLC NAND flash memory", DSN 2015).
-//! * At each `refresh_interval` the firmware relocates the reclaim unit whose data have the highest
-//!   expected error rate, if that is above `refresh_rber`. If the host pauses within a step, the
-//!   relocation happens before its next command.
+//! * At each `refresh_interval`, the firmware relocates the reclaim unit whose data have the
+//!   highest expected error rate, if that rate is above `refresh_rber`. If the host pauses within a
+//!   step, the relocation is done before the host's next command.
 //!
-//! Reads are counted per reclaim unit and die: the blocks that a multi-plane read opens.
+//! Reads are counted per reclaim unit and die, which are the blocks that a multi-plane read opens.
 
 mod refresh;
 mod section;
@@ -19,7 +20,7 @@ use writecliff_base::{Nanos, ReclaimUnitId, counters, saved};
 pub(crate) use refresh::Refreshing;
 pub use section::{CellCareConfig, Refresh};
 
-/// Expected errors of the data on flash, and number of refreshes.
+/// Expected errors of the data on flash, and the number of refreshes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CellCareCounters {
     /// Expected raw bit error rate, mean over the data on flash, in errors per bit.
@@ -48,7 +49,7 @@ counters! { |c: CellCareCounters|
 pub struct CellCare {
     pub(crate) config: CellCareConfig,
     dies: usize,
-    /// Reads since the last erase, by reclaim unit and die.
+    /// Number of reads since the last erase, by reclaim unit and die.
     reads: Vec<u32>,
     next_refresh: Nanos,
     pub(crate) refreshed_units: u64,
@@ -85,12 +86,12 @@ impl CellCare {
         self.reads[unit * self.dies..][..self.dies].fill(0);
     }
 
-    /// Returns the time of the next refresh, if not after `until`.
+    /// Returns the time of the next refresh if it is not after `until`.
     pub fn due(&self, until: Nanos) -> Option<Nanos> {
         (self.next_refresh <= until).then_some(self.next_refresh)
     }
 
-    /// Called at the start of a refresh.
+    /// Prepares a refresh; called at its start.
     pub fn begun(&mut self) {
         if let Some(refresh) = self.config.refresh {
             self.next_refresh += refresh.interval;

@@ -1,4 +1,4 @@
-//! Refreshing data before they have more errors than the code corrects.
+//! Data refresh, before the data have more errors than the code corrects.
 
 use writecliff_base::{Nanos, saved};
 use writecliff_ftl::FrontierId;
@@ -6,7 +6,8 @@ use writecliff_ftl::FrontierId;
 use crate::mechanisms::{Mechanism, Steps};
 use crate::{DeviceConfig, Front, Recorder, Ssd, Storage};
 
-/// The refresh of data, one reclaim unit per interval. Its state is in the mechanism of `[ecc]`.
+/// Refresh of data, one reclaim unit per interval. The refresh state is in the mechanism of
+/// `[ecc]`.
 pub(crate) struct Refreshing;
 
 saved! { Refreshing {} }
@@ -33,7 +34,7 @@ impl Mechanism for Refreshing {
         let now = backend.now;
         let Some(ecc) = &mut backend.mechanisms.ecc else { return };
         let Some(unit) = ecc.begin_refresh(ftl.table(), &open, now) else { return };
-        // Data in an open unit of an idle host would never be refreshed.
+        // Data in an open unit would never be refreshed while the host is idle.
         if let Some(frontier) = frontiers().find(|&f| ftl.host_unit(f) == Some(unit)) {
             ftl.abandon(frontier, backend);
         }

@@ -1,4 +1,4 @@
-//! The section `[cell_care]` of a device file.
+//! Section `[cell_care]` of a device file.
 
 use writecliff_base::keys::{Number, OfPhysical, Time};
 use writecliff_base::located::Table;
@@ -8,16 +8,17 @@ use writecliff_flash::acceleration::acceleration;
 
 use crate::mechanisms::{Checked, Described, MechanismSection};
 
-/// JESD218: retention of enterprise drives at 40 °C, activation energy of charge loss.
+/// JESD218 values: retention of enterprise drives at 40 °C, activation energy of charge loss.
 const REFERENCE_CELSIUS: f64 = 40.0;
 const ACTIVATION_ENERGY: f64 = 1.1;
 
-/// Aging and read disturb of data on flash, and their refresh.
+/// Aging and read disturb of data on flash, and data refresh.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellCareConfig {
-    /// Hours of retention at the reference temperature that correspond to one hour.
+    /// Retention time in hours at the reference temperature that corresponds to one hour at the
+    /// drive's temperature.
     pub aging: f64,
-    /// Errors per bit that a read adds to the other data of its block at the rated cycles.
+    /// Errors per bit that a read adds to the other data in its block at the rated cycles.
     pub read_disturb: f64,
     pub(crate) refresh: Option<Refresh>,
 }

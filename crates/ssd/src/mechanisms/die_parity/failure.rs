@@ -1,5 +1,5 @@
-//! Failure of a die: reads are answered from the other dies of the stripe, and the firmware
-//! relocates the die's data.
+//! Die failure: reads are served from the other dies of the stripe, and the firmware relocates the
+//! failed die's data.
 
 use writecliff_base::{Nanos, ReclaimUnitId, saved};
 
@@ -14,13 +14,14 @@ impl DieParityCounters {
     }
 }
 
-/// Returns the number of slots of parity programmed so far.
+/// Returns the number of parity slots programmed so far.
 fn parity_slots<R: Recorder>(storage: &Storage<R>) -> u64 {
     let unit = storage.backend.geometry.slots_per_program_unit;
     storage.ftl.parity_programs() * u64::from(unit)
 }
 
-/// The relocation of data from a lost die, one reclaim unit per interval. The dies hold its state.
+/// Relocation of data from a lost die, one reclaim unit per interval. The state of the relocation
+/// is in the dies.
 pub(crate) struct Relocation;
 
 saved! { Relocation {} }
@@ -37,14 +38,14 @@ impl Mechanism for Relocation {
         parity.next.map(|(_, at)| at).filter(|&at| at <= until)
     }
 
-    /// Relocates the lost die's data of the reclaim unit that is due.
+    /// Relocates the lost die's data in the reclaim unit that is due.
     #[cold]
     fn work<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let Storage { ftl, backend, .. } = &mut drive.storage;
         let Some(parity) = &mut backend.mechanisms.die_parity else { return };
         let (Some(die), Some((unit, at))) = (parity.lost, &mut parity.next) else { return };
         if backend.fills.outstanding().count() >= backend.geometry.dies as usize {
-            // Relocation is no faster than the dies program.
+            // Relocation is no faster than the dies can program.
             *at += parity.config.relocate_interval;
             return;
         }

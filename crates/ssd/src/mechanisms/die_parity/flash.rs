@@ -1,4 +1,5 @@
-//! Operations of parity across dies: programs of parity, and reads of stripes to rebuild data.
+//! Flash operations for parity across dies: programs of parity, and reads of stripes to rebuild
+//! data.
 
 use writecliff_flash::FlashLocation;
 use writecliff_ftl::ProgramUnit;
@@ -55,7 +56,7 @@ impl DieParity {
     }
 }
 
-/// Reads all other dies of the stripe of `die`; returns their number.
+/// Reads all other dies of the stripe of `die` and returns their number.
 fn read_others<R: Recorder>(backend: &mut Backend<R>, die: u32, operation: FlashOperation) -> u32 {
     let Some(stripes) = backend.geometry.stripes() else { return 0 };
     let mut reads = 0;
@@ -118,8 +119,8 @@ impl FlashMechanism for DieParity {
         Some(self.counts.unrecovered)
     }
 
-    /// Reads the stripe at the same time as a failing read, not after it: the program waits for the
-    /// last of these reads.
+    /// The stripe is read at the same time as the failing read, not after it, and the program waits
+    /// for the last of these reads.
     #[cold]
     fn fill_read<R: Recorder>(
         &mut self,
@@ -144,7 +145,7 @@ impl FlashMechanism for DieParity {
         true
     }
 
-    /// If the last retry of a host read has failed, reads its stripe.
+    /// Reads the stripe of a host read whose last retry has failed.
     #[cold]
     fn sensed<R: Recorder>(
         &mut self,
@@ -159,7 +160,7 @@ impl FlashMechanism for DieParity {
         }
     }
 
-    /// Programs the parity with a program unit, if no other data of its stripe follow.
+    /// Programs the parity together with a program unit if no other data of its stripe follow.
     #[cold]
     fn program_queued<R: Recorder>(&mut self, backend: &mut Backend<R>, unit: &ProgramUnit) {
         let geometry = &backend.geometry;

@@ -1,10 +1,10 @@
 //! Parity across dies: section `[die_parity]` of a device file.
 //!
-//! In each stripe of dies, one die in turn holds the parity of the others (`flash/die_parity.rs`).
-//! Parity takes its share of the space, and is programmed with the last of the others in the row.
-//! If no retry corrects a read, the drive reads all other dies of the stripe. Such reads also
-//! return the data of a lost die. The firmware relocates these data, one reclaim unit per interval
-//! unless the dies are still busy with the previous unit.
+//! In each stripe, the dies take turns in holding the parity of the others (`flash/die_parity.rs`).
+//! Parity takes up one die's fraction of the space, and is programmed together with the last data
+//! unit of its row. If no retry corrects a read, the drive reads all other dies of the stripe. Such
+//! reads also return the data of a lost die. The firmware relocates these data one reclaim unit per
+//! interval, unless the dies are still busy with the previous unit.
 
 mod failure;
 mod flash;
@@ -19,23 +19,23 @@ pub use section::DieParityConfig;
 counts! {
     /// Counters of parity across dies since the drive was new.
     pub struct DieParityCounts {
-        /// Parity units programmed on the timed clock.
+        /// Parity units programmed during timed simulation.
         programs,
-        /// Host reads answered from the other dies of the stripe.
+        /// Host reads served from the other dies of the stripe.
         rebuilt,
-        /// Host reads that neither retries nor the stripe could answer.
+        /// Host reads that neither retries nor the stripe could recover.
         unrecovered,
         /// Slots relocated from a lost die.
         relocated,
     }
 }
 
-/// Counters that the drive reports.
+/// Counters reported by the drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DieParityCounters {
-    /// Counts since the drive was new.
+    /// Counters since the drive was new.
     pub counts: DieParityCounts,
-    /// Slots of flash that the parity occupies.
+    /// Flash slots occupied by parity.
     pub parity_slots: u64,
 }
 
@@ -57,12 +57,13 @@ counters! { |c: DieParityCounters|
 pub(crate) struct DieParity {
     pub config: DieParityConfig,
     pub lost: Option<u32>,
-    /// Reclaim unit from which data of the lost die are relocated next, and the time of the
+    /// Reclaim unit that is next for relocation of the lost die's data, and the time of the
     /// relocation.
     pub next: Option<(u32, Nanos)>,
     pub counts: DieParityCounts,
-    /// Flash reads of a host command in addition to the reads that it started. Includes reads of
-    /// stripes, some of which start after a failed read; excludes reads of the lost die.
+    /// Number of flash reads of a host command in addition to the reads that it started. The number
+    /// includes reads of stripes, some of which start after a failed read, and excludes reads of
+    /// the lost die.
     pub more_reads: i64,
 }
 

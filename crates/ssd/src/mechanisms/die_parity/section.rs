@@ -1,4 +1,4 @@
-//! The section `[die_parity]` of a device file.
+//! Section `[die_parity]` of a device file.
 
 use writecliff_base::keys::{Count, PositiveTime};
 use writecliff_base::located::{Change, Table};
@@ -7,12 +7,12 @@ use writecliff_base::{Nanos, section};
 use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
 section! {
-    /// Parity across dies, which replaces the data of a lost die.
+    /// Parity across dies, which rebuilds the data of a lost die.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct DieParityConfig {
         stripe: required Count(1..=64),
             "dies of a stripe, one of them parity; divides the number of dies; 1: no parity";
-        // The default is a fraction of the time that a program of all dies takes.
+        // The default is a fraction of the time that a program on all dies takes.
         relocate_interval: default PositiveTime = Nanos(10_000_000),
             "interval between reclaim units from which data of a lost die are relocated";
     }
@@ -21,7 +21,7 @@ section! {
 impl MechanismSection for DieParityConfig {
     type Keys = Self;
 
-    /// Reserves the parity's share of the flash.
+    /// Reserves the flash space for parity.
     fn check(config: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
         if config.stripe > 1 {
             let geometry = drive.geometry.clone().with_parity(config.stripe);

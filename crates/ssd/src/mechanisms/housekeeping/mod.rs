@@ -1,7 +1,7 @@
-//! Background work of the firmware: section `[housekeeping]` of a device file.
+//! Background firmware work: section `[housekeeping]` of a device file.
 //!
-//! There are four optional mechanisms. Each affects a different part of a drive's latency tail, or
-//! the variation of its throughput from second to second:
+//! The section has four optional mechanisms. Each mechanism affects a different portion of a
+//! drive's latency tail, or the variation of its throughput from second to second:
 //!
 //! | mechanism | delays |
 //! |---|---|
@@ -10,9 +10,9 @@
 //! | hiccups: an internal task that delays a command | that command |
 //! | patrol reads, from time to time (`patrol.rs`) | the firmware, a little for some time |
 //!
-//! The drive's seed determines all of it. Time and die of each media operation are functions of its
-//! number, so an idle drive needs no events: when a command arrives, the drive computes which
-//! operations are still running.
+//! The drive's seed determines all random choices. The time and die of each media operation are
+//! functions of the operation's number, so an idle drive needs no events. When a command arrives,
+//! the drive computes which operations are still running.
 
 use writecliff_base::random::nth;
 use writecliff_base::{Nanos, Prng, counters, counts, saved};
@@ -32,9 +32,10 @@ const SEED_LABEL: u64 = 0x484f_5553_454b;
 counts! {
     /// Counters since the drive was new.
     pub struct HousekeepingCounters {
-        /// Media operations while commands were in flight; others are not simulated.
+        /// Media operations while commands were in flight; other media operations are not
+        /// simulated.
         media_operations,
-        /// Programs of a page of the mapping journal.
+        /// Programs of a mapping journal page.
         journal_programs,
         /// Checkpoints of the mapping.
         checkpoints,
@@ -52,13 +53,13 @@ counters! { |c: HousekeepingCounters|
 /// A media operation: its die and start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaOperation {
-    /// Die that is busy.
+    /// Die occupied by the operation.
     pub die: u32,
-    /// Start of the operation.
+    /// Start time of the operation.
     pub at: Nanos,
 }
 
-/// Bytes to program until work is due.
+/// Number of bytes to program until work is due.
 #[derive(Clone, Copy, Debug)]
 struct Countdown {
     each: PerWritten,
@@ -97,7 +98,7 @@ pub struct Housekeeping {
     patrol: Option<Patrol>,
     dies: u32,
     unit_bytes: u64,
-    /// Seeds of the numbered draws of media work and hiccups.
+    /// Seeds of the numbered random draws for media work and hiccups.
     salts: [u64; 2],
     /// Number of the next media operation.
     next_media: u64,
@@ -114,7 +115,7 @@ saved! {
 }
 
 impl Housekeeping {
-    /// Returns the state of a new drive; `None` without the section.
+    /// Returns the state of a new drive; `None` if the device file has no such section.
     pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let section = config.sections.housekeeping.as_ref()?;
         let mut random = Prng::derive(config.ftl.seed, SEED_LABEL);
@@ -143,10 +144,11 @@ impl Housekeeping {
         MediaOperation { die: share(u64::from(self.dies), draw) as u32, at }
     }
 
-    /// Returns the next media operation that has not ended at `now`; it may have started.
+    /// Returns the next media operation that has not finished at `now`; it may already have
+    /// started.
     pub fn next_media(&mut self, now: Nanos) -> Option<MediaOperation> {
         let work = self.media?;
-        // All operations up to this number have ended.
+        // All operations up to this number have finished.
         let over = now.saturating_sub(work.time).0 / work.interval.0;
         self.next_media = self.next_media.max(over);
         loop {
@@ -158,8 +160,8 @@ impl Housekeeping {
         }
     }
 
-    /// Schedules the next media operation, and starts the operations that would be running by now.
-    /// An operation that started in idle time keeps its die busy for the rest of its time.
+    /// Schedules the next media operation, and starts the operations that should already be
+    /// running. An operation that started during idle time occupies its die for its remaining time.
     #[cold]
     fn schedule_media<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let now = drive.storage.backend.now;
@@ -180,7 +182,7 @@ impl Housekeeping {
     }
 }
 
-/// Stops the firmware from processing commands for `time`, from `at` on.
+/// Stops the firmware from processing commands for `time`, starting at `at`.
 fn stall_firmware<R: Recorder>(drive: &mut Ssd<R>, at: Nanos, time: Nanos) {
     let until = drive.commands.frontend.stall(at, time);
     drive.storage.backend.recorder.firmware_stalled(until - time, until);
@@ -193,7 +195,7 @@ impl Mechanism for Housekeeping {
         Self::of(config)
     }
 
-    /// Charges the firmware for the patrol reads that have become due.
+    /// Charges firmware time for the patrol reads that have become due.
     fn before_command<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let Some(patrol) = &mut self.patrol else { return };
         let time = patrol.config.time;
@@ -204,14 +206,14 @@ impl Mechanism for Housekeeping {
         }
     }
 
-    /// Starts the schedule of media operations, unless the next is scheduled.
+    /// Starts the schedule of media operations, unless the next operation is already scheduled.
     fn command_begins<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         if !self.media_scheduled {
             self.schedule_media(drive);
         }
     }
 
-    /// Returns the delay of a command by an internal task of the controller, drawn at random.
+    /// Returns the randomly drawn delay of a command by an internal controller task.
     fn command_delay(&mut self) -> Nanos {
         let Some(hiccups) = self.hiccups else { return Nanos::ZERO };
         let draw = (nth(self.salts[1], self.commands) >> 11) as f64 / (1_u64 << 53) as f64;
@@ -241,8 +243,8 @@ impl Mechanism for Housekeeping {
         }
     }
 
-    /// Starts the media operation that is due. Operations in idle time are not simulated; the next
-    /// command computes which of them are still running.
+    /// Starts the media operation that is due. Operations during idle time are not simulated; the
+    /// next command computes which of them are still running.
     fn due<R: Recorder>(&mut self, drive: &mut Ssd<R>, _: u16) -> bool {
         self.media_scheduled = false;
         if drive.commands.in_flight() > 0 {

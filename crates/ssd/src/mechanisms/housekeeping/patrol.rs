@@ -1,14 +1,15 @@
-//! Patrol reads: at intervals the firmware reads a part of the media to find data that must be
-//! moved before they are lost. Micron's 5100 counts them as integrity scans in SMART attributes 211
-//! to 213. US patent 11,385,984 calls them read scans and discusses their cost to the host.
+//! Patrol reads: at intervals, the firmware reads a portion of the media to find data that must be
+//! moved before they are lost. Micron's 5100 counts such scans as integrity scans in SMART
+//! attributes 211 to 213. US patent 11,385,984 calls them read scans and discusses their impact on
+//! the host.
 //!
-//! Each page takes the firmware as long as a command. During a scan, a drive whose firmware is the
-//! bottleneck is therefore a little slower than before and after: some seconds have fewer I/Os than
-//! others although nothing else changes. The reads themselves are too few and too short to delay
-//! other reads on their dies, and are not simulated.
+//! Each page takes as much firmware time as a command. A drive whose firmware is the bottleneck is
+//! therefore slightly slower during a scan: some seconds have fewer I/Os than others although
+//! nothing else changes. The reads themselves are too few and too short to delay other reads on
+//! their dies, so they are not simulated.
 //!
-//! The start of a scan is a function of the number of its interval, so an idle drive needs no
-//! events: the next command computes which pages have been read in the meantime.
+//! The start of a scan is a function of its interval's number, so an idle drive needs no events.
+//! The next command computes which pages have been read in the meantime.
 
 use writecliff_base::located::{Answer, Table};
 use writecliff_base::random::nth;
@@ -19,7 +20,7 @@ use super::section::Keys;
 /// Label of the random generator for patrols.
 const SEED_LABEL: u64 = 0x5041_5452_4f4c;
 
-/// Maximum share of the firmware's time during a scan.
+/// Maximum fraction of the firmware's time that a scan may take.
 const SHARE_MAX: f64 = 0.9;
 
 /// Schedule of patrol scans: one scan per interval, at a random time, which reads a page at each
@@ -30,16 +31,16 @@ pub struct PatrolConfig {
     /// Duration of a scan.
     pub length: Nanos,
     pub(crate) step: Nanos,
-    /// Firmware time of a page.
+    /// Firmware time per page.
     pub time: Nanos,
 }
 
 impl PatrolConfig {
-    /// Returns the patrol of a section; `None` if none of its keys is present.
+    /// Returns the patrol of a section; `None` if none of the patrol keys is present.
     ///
     /// # Errors
-    /// Fails at the key if one is missing, a scan is longer than its interval or a step longer than
-    /// the scan, or the firmware would have no time for commands.
+    /// Returns an error at the key if a key is missing, a scan is longer than its interval, a step
+    /// is longer than the scan, or the firmware would have no time for commands.
     pub(super) fn of(table: &Table<'_>, keys: &Keys) -> Answer<Option<Self>> {
         let Keys { patrol_interval, patrol_length, patrol_step, patrol_time, .. } = *keys;
         let times = [
@@ -86,7 +87,7 @@ impl PatrolConfig {
 pub struct Patrol {
     pub(super) config: PatrolConfig,
     salt: u64,
-    /// Number of the interval, and of the next page in its scan.
+    /// Number of the interval, and of the next page in the interval's scan.
     next: (u64, u64),
 }
 
@@ -98,9 +99,9 @@ impl Patrol {
         Self { config, salt, next: (0, 0) }
     }
 
-    /// Returns the next page that is due by `now`. The firmware, free since `free`, has read the
-    /// earlier pages while it was idle; it may still be reading the last of them, which is
-    /// returned.
+    /// Returns the next page that is due by `now`. The firmware, which has been free since `free`,
+    /// has read the earlier pages while it was idle. It may still be reading the last of these
+    /// pages, in which case that page is returned.
     #[inline]
     pub fn due(&mut self, now: Nanos, free: Nanos) -> Option<Nanos> {
         let mut at = self.at(self.next);
@@ -129,7 +130,7 @@ impl Patrol {
         self.next = self.next.max((number, pages));
     }
 
-    /// Returns the number of pages in a scan.
+    /// Returns the number of pages per scan.
     fn pages(&self) -> u64 {
         self.config.length.0.div_ceil(self.config.step.0)
     }

@@ -1,4 +1,4 @@
-//! The section `[housekeeping]` of a device file.
+//! Section `[housekeeping]` of a device file.
 
 use writecliff_base::keys::{Choice, Flag, Number, PositiveTime, Size, Time};
 use writecliff_base::located::{Answer, Change, Table};
@@ -9,17 +9,17 @@ use super::PatrolConfig;
 use crate::device_file::scaled::{change, size};
 use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
-/// Maximum share of the time for which media work may occupy each die.
+/// Maximum fraction of the time for which media work may occupy each die.
 const MEDIA_SHARE_MAX: f64 = 0.9;
 
-/// A program-like operation once per interval, on a random die at a random time within the
-/// interval.
+/// Media work: a program-like operation once per interval, on a random die at a random time within
+/// the interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaWork {
     pub(crate) interval: Nanos,
     /// Die time of the operation, including its transfer.
     pub time: Nanos,
-    /// `true` if host reads may suspend it like a program.
+    /// `true` if host reads may suspend the operation like a program.
     pub suspendable: bool,
 }
 
@@ -30,8 +30,8 @@ pub struct PerWritten {
     pub(crate) time: Nanos,
 }
 
-/// Probability and length of additional controller latency of a command, which does not delay other
-/// commands.
+/// Probability and duration of additional controller latency of a command, which does not delay
+/// other commands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hiccups {
     pub(crate) probability: f64,
@@ -42,11 +42,11 @@ pub struct Hiccups {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HousekeepingConfig {
     pub(crate) media: Option<MediaWork>,
-    /// Programs of a page of the mapping journal, on the dies in turn.
+    /// Programs of a mapping journal page, on each die in turn.
     pub journal: Option<PerWritten>,
-    /// Writes of a checkpoint of the mapping, during which the firmware accepts no commands.
+    /// Writes of a mapping checkpoint, during which the firmware accepts no commands.
     pub checkpoint: Option<PerWritten>,
-    /// `true` if a checkpoint only keeps the mapping core from mapping writes.
+    /// `true` if a checkpoint only prevents the mapping core from mapping writes.
     pub checkpoint_stops_writes: bool,
     pub(crate) hiccups: Option<Hiccups>,
     pub(crate) patrol: Option<PatrolConfig>,
@@ -140,7 +140,7 @@ fn media(table: &Table<'_>, keys: &Keys, geometry: &Geometry) -> Answer<Option<M
     if share > MEDIA_SHARE_MAX {
         let message = format!(
             "media work of {time} every {interval} takes {:.0} % of the time of {} dies; it must \
-             leave them {:.0} %",
+             leave at least {:.0} %",
             100.0 * share,
             geometry.dies,
             100.0 * (1.0 - MEDIA_SHARE_MAX)
@@ -153,7 +153,7 @@ fn media(table: &Table<'_>, keys: &Keys, geometry: &Geometry) -> Answer<Option<M
 fn stops_writes(table: &Table<'_>, keys: &Keys, drive: &Described<'_>) -> Answer<bool> {
     const KEY: &str = "checkpoint_stops";
     if keys.checkpoint_stops && !drive.controller.has_mapping_core() {
-        let message = "it stops the mapping core, which needs controller.mapping_update_time";
+        let message = "it stops the mapping core, so it requires controller.mapping_update_time";
         return Err(table.error(KEY, message, None));
     }
     if keys.checkpoint_interval.is_none() {
@@ -162,7 +162,7 @@ fn stops_writes(table: &Table<'_>, keys: &Keys, drive: &Described<'_>) -> Answer
     Ok(keys.checkpoint_stops)
 }
 
-/// Rejects `key`, which has no effect without `other`.
+/// Rejects `key` because it has no effect without `other`.
 fn together(table: &Table<'_>, key: &str, other: &str) -> Answer<()> {
     if table.has(key) {
         return Err(table.error(key, format!("it has no effect without {other}"), None));
@@ -170,7 +170,7 @@ fn together(table: &Table<'_>, key: &str, other: &str) -> Answer<()> {
     Ok(())
 }
 
-/// Returns a value with the duration that is required with it, above zero and possible for a die
+/// Returns a value with its required duration, which must be above zero and possible for a die
 /// operation.
 fn timed<T>(
     table: &Table<'_>,
@@ -182,7 +182,7 @@ fn timed<T>(
     let refusal = format!("it has no effect without {key}");
     let time = table.needed_if(value.is_some(), time_key, time, refusal)?;
     if let Some(time) = time.filter(|time| time.0 == 0 || u32::try_from(time.0).is_err()) {
-        let message = format!("{time} is not above zero and below 4.29 s");
+        let message = format!("{time} is out of range; it must be above zero and below 4.29 s");
         return Err(table.error(time_key, message, None));
     }
     Ok(value.zip(time))

@@ -1,14 +1,15 @@
-//! Indirection units: logical pages that share an entry of the map. If a command writes a part of a
-//! unit above 4 KiB, the drive reads the rest and writes the whole unit.
+//! Indirection units: logical pages that share a map entry. If a command writes only a portion of a
+//! unit above 4 KiB, the drive reads the remaining data and writes the whole unit.
 //!
-//! With `merged_units`, a partly written unit first waits in the protected buffer for the rest of
-//! its data. If more units than `merged_units` wait, the unit that was written least recently is
-//! passed to the FTL. Sequential small writes therefore cost as much as large writes, and each
-//! random small write costs a unit.
+//! With `merged_units`, a partly written unit first waits in the protected buffer for its remaining
+//! data. If more than `merged_units` units wait, the least recently written unit is passed to the
+//! FTL. Sequential small writes therefore cost the same as large writes, and each random small
+//! write costs a whole unit.
 //!
-//! On a busy drive, only other writes end the wait, so both clocks place data identically. Once the
-//! drive has been idle for `idle_delay`, it passes all waiting units to the FTL, the least recently
-//! written first. `idle_delay` is therefore the hold time of an idle drive.
+//! On a busy drive, only other writes end the wait, so timed and fast-forwarded writes place data
+//! identically. Once the drive has been idle for `idle_delay`, it passes all waiting units to the
+//! FTL, starting with the least recently written unit. `idle_delay` is therefore the hold time of
+//! an idle drive.
 
 mod section;
 
@@ -26,24 +27,24 @@ use crate::{DeviceConfig, Front};
 
 pub(crate) use section::{MERGED_MAX, MERGED_SHARE, slots};
 
-/// Sectors of a slot that the host has written in full.
+/// Sectors of a slot that the host has fully written.
 const ALL_SECTORS: u8 = u8::MAX;
 
-/// A unit of which the host has written a part.
+/// A unit that the host has partly written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct PartialUnit {
     unit: u32,
     stream: StreamId,
-    /// Bit set of the sectors that the host has written, for each slot of the unit.
+    /// Bit set of the sectors written by the host, for each slot of the unit.
     sectors: Vec<u8>,
-    /// Bytes that the host has written, including rewritten bytes.
+    /// Bytes written by the host, including rewritten bytes.
     bytes: u64,
     /// `true` if a power cut has already programmed these data.
     is_saved: bool,
 }
 
 impl PartialUnit {
-    /// Adds the bytes `offset..end`, counted from the start of the unit.
+    /// Adds the bytes `offset..end`, relative to the start of the unit.
     fn add(&mut self, offset: u64, end: u64) {
         debug_assert!(offset <= end && end <= self.sectors.len() as u64 * u64::from(SLOT_BYTES));
         let slot = u64::from(SLOT_BYTES);
@@ -56,7 +57,7 @@ impl PartialUnit {
         self.bytes += end - offset;
     }
 
-    /// Returns the number of slots to which the host has written.
+    /// Returns the number of slots that the host has written to.
     fn filled(&self) -> u32 {
         self.sectors.iter().map(|&sectors| u32::from(sectors > 0)).sum()
     }
@@ -69,17 +70,17 @@ impl PartialUnit {
 /// Front that completes units before it passes them to the FTL.
 #[derive(Clone, Debug)]
 pub(crate) struct LargeUnits {
-    /// Slots per unit.
+    /// Number of slots per unit.
     slots: u32,
     user_slots: u32,
     streams: u16,
     /// Maximum number of waiting units.
     waiting_max: usize,
-    /// Waiting units, in the order of their last write.
+    /// Waiting units, ordered by their last write.
     waiting: VecDeque<PartialUnit>,
-    /// Number of slots of the waiting units to which the host has written.
+    /// Number of slots in the waiting units that the host has written to.
     filled: u32,
-    /// Bytes that the host wrote to units that it deallocated while they waited.
+    /// Bytes that the host wrote to units that it deallocated while they were waiting.
     deallocated_bytes: u64,
 }
 
@@ -102,7 +103,7 @@ impl LargeUnits {
         first..(first + self.slots).min(self.user_slots)
     }
 
-    /// Returns the index of the waiting unit of a slot, and the slot's index in it.
+    /// Returns the index of the slot's waiting unit, and the slot's index in the unit.
     fn waiting(&self, lpn: Lpn) -> Option<(usize, usize)> {
         let unit = lpn.0 / self.slots;
         let index = self.waiting.iter().position(|waiting| waiting.unit == unit)?;
@@ -116,7 +117,8 @@ impl LargeUnits {
         Some(removed)
     }
 
-    /// Removes `unit` from the waiting units and returns it, without data if it did not wait.
+    /// Removes and returns `unit` from the waiting units; the returned unit is empty if it was not
+    /// waiting.
     fn take(&mut self, unit: u32, stream: StreamId) -> PartialUnit {
         let index = self.waiting.iter().position(|waiting| waiting.unit == unit);
         if let Some(waiting) = index.and_then(|index| self.remove(index)) {
@@ -126,8 +128,9 @@ impl LargeUnits {
         PartialUnit { unit, stream, sectors, bytes: 0, is_saved: false }
     }
 
-    /// Writes the bytes `range` of a unit, counted from its start. The unit then waits, or is
-    /// passed to the FTL if it is complete. If too many units wait, also passes the oldest one.
+    /// Writes the bytes `range` of a unit, relative to the start of the unit. The unit then waits,
+    /// or is passed to the FTL if it is complete. If too many units wait, also passes the oldest
+    /// unit.
     fn write<S: FlashSink>(
         &mut self,
         (unit, stream): (u32, StreamId),
@@ -160,14 +163,14 @@ impl LargeUnits {
         ftl.write_unit(slots, partial.stream, partial.is_complete(), partial.bytes, sink);
     }
 
-    /// Passes the unit that was written least recently to the FTL.
+    /// Passes the least recently written unit to the FTL.
     fn pass_oldest<S: FlashSink>(&mut self, ftl: &mut Ftl, sink: &mut S) {
         if let Some(oldest) = self.remove(0) {
             self.pass(&oldest, ftl, sink);
         }
     }
 
-    /// Returns the number of slots that have passed through the buffer or wait in it.
+    /// Returns the number of slots that have passed through the buffer or are waiting in it.
     fn buffered_slots(&self, ftl: &Ftl) -> i64 {
         ftl.counters().host_slots.cast_signed() + i64::from(self.filled)
     }
@@ -194,8 +197,8 @@ impl LargeUnits {
 }
 
 impl Front for LargeUnits {
-    /// Writes all units that the command completes, and the units that it displaces. The rest of
-    /// each unit also passes through the buffer.
+    /// Writes all units that the command completes, and the units that it displaces. The remaining
+    /// data of each unit also pass through the buffer.
     fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
         let (slot, command) = (u64::from(SLOT_BYTES), write.command);
         let end = command.offset + u64::from(command.length);
@@ -212,14 +215,14 @@ impl Front for LargeUnits {
         Placed { extra_slots, ..Placed::default() }
     }
 
-    /// Finds slots of which all sectors wait; the number of the unit has no meaning. A read of a
-    /// slot of which only some sectors wait needs flash for the others.
+    /// Finds slots whose sectors are all waiting; the unit number has no meaning. A read of a slot
+    /// with only some waiting sectors needs flash for the others.
     fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
         let (index, slot) = self.waiting(lpn)?;
         (self.waiting[index].sectors[slot] == ALL_SECTORS).then_some((0, true))
     }
 
-    /// Discards the data of a slot, and its unit if no other data of the unit wait.
+    /// Discards the data of a slot, and its unit if no other data of the unit are waiting.
     fn trim(&mut self, lpn: Lpn) -> u32 {
         let Some((index, slot)) = self.waiting(lpn) else { return 0 };
         let partial = &mut self.waiting[index];
@@ -243,13 +246,13 @@ impl Front for LargeUnits {
         of_ftl + waiting + self.deallocated_bytes
     }
 
-    /// Returns the number of written slots of the waiting units.
+    /// Returns the number of written slots in the waiting units.
     fn filled(&self) -> u32 {
         self.filled
     }
 
-    /// Counts the slots that this power cut programs. The units continue to wait, and the next
-    /// power cut programs only the units to which the host has written since.
+    /// Returns the number of slots that this power cut programs. The units continue to wait, and
+    /// the next power cut programs only the units that the host has written to since.
     fn take_unsaved(&mut self) -> u32 {
         let unsaved = self.waiting.iter_mut().filter(|partial| !partial.is_saved);
         let slots = |partial: &mut PartialUnit| {
@@ -263,7 +266,7 @@ impl Front for LargeUnits {
         !self.waiting.is_empty()
     }
 
-    /// Passes units to the FTL while the rest of their data fits into `burst` slots.
+    /// Passes units to the FTL while their remaining data fit into `burst` slots.
     fn idle_work<S: LogSink>(&mut self, burst: i64, ftl: &mut Ftl, sink: &mut S) -> Option<i64> {
         let mut extra_slots = None;
         while let Some(oldest) = self.waiting.front() {
@@ -283,7 +286,7 @@ impl Front for LargeUnits {
         if self.is_possible() && filled == self.filled {
             return Ok(());
         }
-        Err("the waiting indirection units contradict each other".to_owned())
+        Err("the waiting indirection units are inconsistent".to_owned())
     }
 }
 

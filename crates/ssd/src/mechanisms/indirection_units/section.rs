@@ -1,4 +1,4 @@
-//! The keys `indirection_unit` and `merged_units` of the section `[ftl]`.
+//! Keys `indirection_unit` and `merged_units` of section `[ftl]`.
 
 use writecliff_base::located::{Answer, Table};
 use writecliff_base::{Bytes, reject};
@@ -10,15 +10,15 @@ const KEY: &str = "indirection_unit";
 const MERGED_KEY: &str = "merged_units";
 /// Maximum of `merged_units`.
 pub(crate) const MERGED_MAX: u32 = 256;
-/// Maximum number of slots of a waiting unit.
+/// Maximum number of slots in a waiting unit.
 const MERGED_SLOTS_MAX: u32 = 128;
 /// Minimum ratio of the write buffer to the space of all units that may wait.
 pub(crate) const MERGED_SHARE: u64 = 2;
 
-/// Returns the slots of a unit of `size`, read from the section `[ftl]`.
+/// Returns the number of slots in a unit of size `size`, which is read from section `[ftl]`.
 ///
 /// # Errors
-/// Fails at the key if units cannot have this size on this flash, if the drive does not have
+/// Returns an error at the key if units cannot have this size on this flash, if the drive has no
 /// power-loss protection, or if `merged` units of this size cannot wait in the buffer.
 pub(crate) fn slots(
     table: &Table<'_>,

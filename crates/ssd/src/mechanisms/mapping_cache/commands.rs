@@ -38,8 +38,8 @@ impl MappingCache {
         load.and_then(|load| self.load(load))
     }
 
-    /// Reads a translation page from flash: with the priority of a host read for a read, after the
-    /// other work of the die for a write.
+    /// Reads a translation page from flash: for a read, with the priority of a host read; for a
+    /// write, after the other work of the die.
     fn read_page<R: Recorder>(&self, drive: &mut Ssd<R>, die: u16, load: LoadId, for_write: bool) {
         let operation = FlashOperation::Read {
             sense: sense_medium(medium_of(Self::NUMBER)),
@@ -124,8 +124,8 @@ impl Mechanism for MappingCache {
         waits > 0
     }
 
-    /// Changes the entries of a write. Its data stay in the buffer until the controller has the
-    /// translation pages that map them.
+    /// Changes the map entries of a write. The write data stay in the buffer until the controller
+    /// has the translation pages that map them.
     fn before_write<R: Recorder>(&mut self, drive: &mut Ssd<R>, write: &Access<'_>) {
         let pages = self.pages_of(write.first, write.slots);
         if !write.is_timed {
@@ -167,7 +167,7 @@ impl Mechanism for MappingCache {
         self.pages.purged();
     }
 
-    /// Empties the cache after a power cut; the table on flash is complete again.
+    /// Empties the cache after a power cut; the table on flash is then complete again.
     fn powered_up(&mut self, _: &DeviceConfig) {
         self.loads.clear();
         self.leaving.clear();

@@ -1,12 +1,12 @@
-//! A mapping table that does not fit into the controller: section `[mapping_cache]`.
+//! Mapping table that does not fit into the controller: section `[mapping_cache]`.
 //!
-//! The table is on flash, in translation pages, and the controller caches the most recently used
+//! The table is on flash in translation pages, and the controller caches the most recently used
 //! pages, as in DFTL (Gupta, Kim, Urgaonkar, ASPLOS 2009). A command that needs another page reads
-//! it first. A changed page is written back when it leaves the cache. A host memory buffer (NVMe)
-//! holds further recently used pages, which are read over the link.
+//! that page first. A changed page is written back when it leaves the cache. A host memory buffer
+//! (NVMe) holds further recently used pages, which are read over the link.
 //!
-//! The cache decides nothing about the mapping itself, which is in the FTL. Its pages have their
-//! own flash, like the SLC cache.
+//! The cache does not affect the mapping itself, which is in the FTL. The translation pages have
+//! separate flash, like the SLC cache.
 
 mod commands;
 mod pages;
@@ -21,7 +21,7 @@ use pages::{Pages, Tier};
 
 pub use section::MappingCacheConfig;
 
-/// Number of a load; numbers are reused.
+/// Load number; numbers are reused.
 pub(crate) type LoadId = u16;
 
 counts! {
@@ -31,9 +31,9 @@ counts! {
         hits,
         /// Look-ups of pages that were in the host memory buffer.
         host_hits,
-        /// Pages that were read from flash.
+        /// Pages read from flash.
         misses,
-        /// Slots programmed to write changed pages back.
+        /// Slots programmed to write back changed pages.
         written_slots,
     }
 }
@@ -52,7 +52,7 @@ counters! { |c: MappingCacheCounts|
 /// Location of a page when a command needed it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Found {
-    /// In the controller, or absent because its addresses were never written.
+    /// In the controller, or absent because the page's addresses were never written.
     Here,
     /// Being loaded into the controller.
     Loading(LoadId),
@@ -65,15 +65,16 @@ pub(crate) enum Found {
 /// Transfers that a look-up causes in addition to the page itself.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Traffic {
-    /// Pages copied to the host memory buffer.
+    /// Number of pages copied to the host memory buffer.
     pub to_host: u32,
-    /// Pages fetched from there to be written back.
+    /// Number of pages fetched from the host memory buffer for write-back.
     pub from_host: u32,
-    /// The die of a program with pages that are written back.
+    /// Die that programs the pages being written back.
     pub program: Option<u16>,
 }
 
-/// A page that is being loaded into the controller, and the commands and fills that wait for it.
+/// A page that is being loaded into the controller, and the commands and fills that wait for the
+/// page.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PageLoad {
     page: u32,
@@ -87,14 +88,14 @@ pub(crate) struct PageLoad {
 pub(crate) struct MappingCache {
     pub config: MappingCacheConfig,
     pages: Pages,
-    /// Logical pages that one translation page maps.
+    /// Number of logical pages mapped by one translation page.
     lpns_per_page: u32,
     /// Changed pages that have left the cache and wait until a program unit is full.
     leaving: Vec<u32>,
-    /// Pages written by one program, and the slots of flash that it occupies.
+    /// Number of pages written by one program, and the flash slots that it occupies.
     per_program: usize,
     program_slots: u32,
-    /// The die that holds each page.
+    /// Die that holds each page.
     die_of: Vec<u16>,
     dies: u16,
     next_die: u16,
@@ -113,13 +114,13 @@ impl MappingCache {
             && self.loads.iter().flatten().all(|load| is_page(load.page))
     }
 
-    /// Returns the translation pages of the `slots` logical pages from `first` on.
+    /// Returns the translation pages for `slots` logical pages, starting at `first`.
     fn pages_of(&self, first: Lpn, slots: u32) -> std::ops::Range<u32> {
         first.0 / self.lpns_per_page..(first.0 + slots).div_ceil(self.lpns_per_page)
     }
 
-    /// Looks a page up for a command, which may change it; makes it the most recently used page
-    /// and makes room for it.
+    /// Looks up a page for a command that may change it, makes it the most recently used page and
+    /// makes room for it.
     pub(crate) fn touch(&mut self, page: u32, changes: bool) -> (Found, Traffic) {
         let mut traffic = Traffic::default();
         let location = match self.pages.tier(page) {
@@ -149,7 +150,7 @@ impl MappingCache {
         (location, traffic)
     }
 
-    /// Counts a look-up; returns the load of a page that is being loaded.
+    /// Counts a look-up and returns the load if the page is being loaded.
     fn counted(&mut self, page: u32, access: Found) -> Found {
         if self.pages.is_loading(page) {
             self.counts.hits += 1;
@@ -190,7 +191,7 @@ impl MappingCache {
         self.next_die = (self.next_die + 1) % self.dies;
     }
 
-    /// Starts the load of a page to the controller; `None` if all load numbers are in use.
+    /// Starts loading a page into the controller; returns `None` if all load numbers are in use.
     fn begin_load(&mut self, page: u32) -> Option<LoadId> {
         debug_assert!(!self.pages.is_loading(page), "a page is loaded once at a time");
         let free = self.loads.iter().position(Option::is_none);
@@ -208,7 +209,7 @@ impl MappingCache {
         self.loads.get_mut(usize::from(load))?.as_mut()
     }
 
-    /// Ends a load when its page has arrived, and returns it.
+    /// Ends a load when its page has arrived, and returns the load.
     fn end_load(&mut self, load: LoadId) -> Option<PageLoad> {
         let ended = self.loads.get_mut(usize::from(load))?.take()?;
         self.pages.set_loading(ended.page, false);

@@ -1,11 +1,12 @@
-//! The translation pages of a drive in the order of their last use.
+//! Translation pages of a drive, in the order of their last use.
 //!
-//! The most recently used pages are in the controller, the next ones in the host memory buffer.
-//! The buffer also holds the pages of the controller, so both together are one list in two parts.
+//! The most recently used pages are in the controller, and the next pages in the host memory
+//! buffer. The buffer also holds the controller's pages, so the two tiers together form one list in
+//! two segments.
 
 use writecliff_base::saved;
 
-/// Location of a copy of a page that is not on flash.
+/// Location of a page copy that is not on flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tier {
     Controller = 0,
@@ -43,7 +44,7 @@ impl Part {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Pages {
-    /// The pages used after and before each page in a part of the list.
+    /// Neighbours of each page in its segment of the list: the pages used after and before it.
     links: Vec<[u32; 2]>,
     flags: Vec<u8>,
     parts: [Part; 2],
@@ -52,7 +53,7 @@ pub(crate) struct Pages {
 saved! { Pages { [links], [flags], [parts] } check is_possible }
 
 impl Pages {
-    /// Returns `true` if the list of each tier contains exactly the pages that the tier holds.
+    /// Returns `true` if the list of each tier contains exactly the pages in that tier.
     fn is_possible(&mut self) -> bool {
         let is_page = |link: u32| link == NONE || (link as usize) < self.flags.len();
         let mut links = self.links.iter().flatten().chain(self.parts.iter().map(|p| &p.first));
@@ -76,8 +77,8 @@ impl Pages {
             && self.flags.iter().all(|flags| flags & HELD != HELD)
     }
 
-    /// Creates the list of `count` pages on flash. `held` is the number of pages that the
-    /// controller holds, and the number of further pages in the host memory buffer.
+    /// Creates the list of `count` pages on flash. `held` contains the number of pages in the
+    /// controller, and the number of further pages in the host memory buffer.
     pub(crate) fn new(count: u32, held: [u32; 2]) -> Self {
         Self {
             links: vec![[NONE; 2]; count as usize],
@@ -124,13 +125,14 @@ impl Pages {
         self.flags[page as usize] |= EXISTS | DIRTY | CHANGED;
     }
 
-    /// Records that the copy of a page on flash is up to date.
+    /// Records that a page's copy on flash is up to date.
     pub(crate) fn written_back(&mut self, page: u32) {
         self.flags[page as usize] &= !(DIRTY | CHANGED);
     }
 
-    /// Makes a page the most recently used; returns the page that leaves the list for it.
-    /// `demoted` receives `true` if a page that leaves the controller has changed in the meantime.
+    /// Makes a page the most recently used page, and returns the page that leaves the list to make
+    /// room. `demoted` receives `true` if a page that leaves the controller has changed in the
+    /// meantime.
     pub(crate) fn use_now(&mut self, page: u32, demoted: impl FnOnce(bool)) -> Option<u32> {
         if let Some(tier) = self.tier(page) {
             self.unlink(page, tier);
@@ -177,7 +179,7 @@ impl Pages {
         self.flags[page as usize] &= !HELD;
     }
 
-    /// Takes the least recently used page from a part that has one page too many.
+    /// Removes and returns the least recently used page of a segment that has one page too many.
     fn overflow(&mut self, tier: Tier) -> Option<u32> {
         let part = self.parts[tier as usize];
         if part.len <= part.most {
@@ -191,14 +193,14 @@ impl Pages {
         *self = Self::new(self.flags.len() as u32, self.parts.map(|part| part.most));
     }
 
-    /// Empties the list; all pages that exist are on flash.
+    /// Empties the list; all existing pages are then on flash.
     pub(crate) fn power_up(&mut self) {
         let flags: Vec<u8> = self.flags.iter().map(|flags| flags & EXISTS).collect();
         self.purged();
         self.flags = flags;
     }
 
-    /// Returns the pages of a part, most recently used first.
+    /// Returns the pages of a segment, most recently used first.
     fn in_order(&self, tier: Tier) -> impl Iterator<Item = u32> + '_ {
         let page_at = |link: u32| (link != NONE).then_some(link);
         let first = page_at(self.parts[tier as usize].first);
@@ -213,7 +215,7 @@ mod tests {
     use writecliff_base::fields::{from_bytes, to_bytes};
 
     proptest! {
-        /// Compares the held pages with those of a plain list ordered by last use.
+        /// Compares the stored pages with a plain list ordered by last use.
         #[test]
         fn holds_what_was_used_last(
             uses in prop::collection::vec(0..40_u32, 0..300),

@@ -1,4 +1,4 @@
-//! The section `[mapping_cache]` of a device file.
+//! Section `[mapping_cache]` of a device file.
 
 use writecliff_base::keys::{PositiveTime, Size, Time};
 use writecliff_base::located::{Change, Table};
@@ -8,11 +8,11 @@ use writecliff_flash::SLOT_BYTES;
 use crate::device_file::scaled::size;
 use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
-/// Bytes of an entry: an address of 32 bits.
+/// Entry size in bytes: a 32-bit address.
 const ENTRY_BYTES: u32 = 4;
 
 section! {
-    /// Mapping table on flash, of which the controller caches a part.
+    /// Mapping table on flash, partly cached by the controller.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct MappingCacheConfig {
         page: default Size = Bytes(u64::from(SLOT_BYTES)),
@@ -39,8 +39,8 @@ impl MappingCacheConfig {
         self.page.0 as u32 / SLOT_BYTES
     }
 
-    /// Returns the pages that the controller holds, and further pages that the host memory buffer
-    /// holds.
+    /// Returns the number of pages in the controller, and the number of further pages in the host
+    /// memory buffer.
     pub(crate) fn pages_held(&self) -> [u32; 2] {
         let pages = |size: Bytes| (size.0 / self.page.0) as u32;
         let controller = pages(self.size);
@@ -75,7 +75,7 @@ impl MechanismSection for MappingCacheConfig {
         Ok(Some(config))
     }
 
-    /// Keeps the cached share of the table constant, but holds at least one translation page.
+    /// Keeps the cached fraction of the table constant, but holds at least one translation page.
     fn resized(&self, drive: &Resizing<'_>) -> Vec<Change> {
         let pages =
             |held: Bytes| (held.0 as f64 * drive.factor / self.page.0 as f64).round_ties_even();

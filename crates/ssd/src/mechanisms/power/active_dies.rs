@@ -1,6 +1,6 @@
-//! A limit on the number of dies that read, program or erase at the same time.
+//! Limit on the number of dies that read, program or erase at the same time.
 //!
-//! A die is active from the command to the end of its operation, or of sensing: transfers to the
+//! A die is active from the command to the end of its operation or sensing; transfers to the
 //! controller do not count. A suspended operation keeps the die active, so that the read that
 //! suspended it does not wait. Dies become active in the order of their requests.
 
@@ -12,7 +12,7 @@ use crate::DeviceConfig;
 use crate::die::Die;
 use crate::mechanisms::FlashMechanism;
 
-/// The active dies, and the dies that wait to become active.
+/// Active dies, and the dies that wait to become active.
 #[derive(Clone, Debug)]
 pub(crate) struct ActiveDies {
     most: u32,

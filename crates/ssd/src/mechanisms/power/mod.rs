@@ -1,8 +1,8 @@
 //! Power consumption: section `[power]` of a device file.
 //!
-//! Energy is computed from busy times that are counted anyway: of dies by kind of operation, of
-//! channels, of the link, and of commands in flight. It is therefore exact at any time, except that
-//! operations count in full when they start.
+//! Energy is computed from busy times that are counted in any case: of dies by operation type, of
+//! channels, of the link, and of commands in flight. Energy is therefore exact at any time, except
+//! that operations count in full when they start.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, counters};
@@ -14,7 +14,7 @@ mod section;
 
 pub use section::PowerConfig;
 
-/// Busy times of dies and channels, summed over all of them, in nanoseconds.
+/// Busy times of dies and channels in nanoseconds, summed over all dies and channels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BusyTimes {
     /// Array times of reads.
@@ -28,7 +28,7 @@ pub struct BusyTimes {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ActiveTime {
     past: Nanos,
-    /// Start of the current busy period; `Nanos::MAX` while idle.
+    /// Start of the current busy period; `Nanos::MAX` while the drive is idle.
     since: Nanos,
 }
 
@@ -53,11 +53,11 @@ impl ActiveTime {
 /// Energy in joules since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy {
-    /// Controller and other constant consumers.
+    /// Energy of the controller and other constant consumers.
     pub controller: f64,
     /// Flash operations.
     pub flash: f64,
-    /// Channels and link.
+    /// Energy of channels and link.
     pub transfer: f64,
 }
 
@@ -69,8 +69,9 @@ impl Energy {
         self.controller + self.flash + self.transfer
     }
 
-    /// Returns the energy that a drive has consumed until `time`, which must be close to now.
-    /// Operations in progress count in full. `None` if the device file has no power section.
+    /// Returns the energy that a drive has consumed until `time`, which must be close to the
+    /// current time. Operations in progress count in full. The result is `None` if the device file
+    /// has no power section.
     pub(crate) fn taken<R: Recorder>(drive: &Ssd<R>, time: Nanos) -> Option<Self> {
         let config = drive.config.sections.power.as_ref()?;
         let (active, link) = (drive.active.until(time), drive.commands.frontend.link_busy());

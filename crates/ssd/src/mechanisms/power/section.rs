@@ -1,4 +1,4 @@
-//! The section `[power]` of a device file.
+//! Section `[power]` of a device file.
 
 use writecliff_base::keys::{Kind, NumberOrList, OfPhysical};
 use writecliff_base::located::{Answer, Table};
@@ -7,13 +7,13 @@ use writecliff_base::units::Physical;
 
 use crate::mechanisms::{Checked, Described, MechanismSection};
 
-/// Maximum number of dies of a drive.
+/// Maximum number of dies in a drive.
 const DIES_MAX: f64 = 4096.0;
 /// Maximum number of power states of an NVMe drive.
 const STATES_MAX: usize = 32;
 
 section! {
-    /// Power in watts; all contributions add up.
+    /// Power in watts; all contributions are added.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PowerConfig {
         idle: required OfPhysical(Physical::Power),
@@ -34,7 +34,7 @@ section! {
 }
 
 impl PowerConfig {
-    /// Returns the maximum power of a drive with this many active dies: the sum of all
+    /// Returns the maximum power of a drive with this many active dies, which is the sum of all
     /// contributions.
     pub fn most(&self, dies: u32, channels: u32, directions: u32) -> f64 {
         let die = self.read.max(self.program).max(self.erase);
@@ -55,7 +55,7 @@ impl MechanismSection for PowerConfig {
     }
 }
 
-/// Limits of the power states: one number, or a descending list with a number per state.
+/// Limits of the power states: one number, or a descending list with one number per state.
 struct ActiveDies;
 
 impl Kind for ActiveDies {

@@ -20,10 +20,10 @@ impl<R: Recorder> Storage<R> {
 }
 
 impl PowerCut {
-    /// Cuts the power now. Outstanding commands do not complete. With power-loss protection, all
-    /// data that have arrived in the buffer are programmed. Otherwise they are lost, and the
-    /// mapping is that of the newest data on flash; deallocations since the last flush are undone
-    /// if the journal does not have them.
+    /// Cuts the power immediately. Outstanding commands do not complete. With power-loss
+    /// protection, all data that have arrived in the buffer are programmed. Without it, these data
+    /// are lost, and the mapping refers to the newest data on flash. Deallocations since the last
+    /// flush are undone if the journal does not contain them.
     ///
     /// # Panics
     /// Panics if [`Storage::refuses_power_cut`] returns a reason.
@@ -52,8 +52,8 @@ impl PowerCut {
     }
 
     /// Powers the drive up again. Time passes until the drive accepts commands, and the host's
-    /// streams are released. If the cut has used up the reserve of garbage collection, the drive
-    /// restores it first.
+    /// streams are released. If the power cut has used up the garbage collection reserve, the drive
+    /// restores the reserve first.
     pub fn power_up<R: Recorder>(&self, drive: &mut Ssd<R>) {
         let storage = &mut drive.storage;
         assert!(storage.backend.is_quiet(), "the power was not cut");
