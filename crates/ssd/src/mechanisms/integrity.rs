@@ -7,8 +7,8 @@
 //! | fault | effect | detected by |
 //! |---|---|---|
 //! | a bit flips in the buffer | wrong data on flash | `buffer_ecc` (corrects), `guard` (read) |
-//! | a bit flips on the bus during a write | wrong data on flash | `guard` (transfer is repeated) |
-//! | a bit flips on the bus during a read | wrong data to the host | `guard` (transfer is repeated) |
+//! | a bit flips on the bus during a write | wrong data on flash | `guard` (repeated transfer) |
+//! | a bit flips on the bus during a read | wrong data at the host | `guard` (repeated transfer) |
 //! | a write is misplaced | another slot has these data | `reference_tag` (read) |
 //! | a write is misplaced | this slot retains its old data | none: guard and tag match |
 //!
