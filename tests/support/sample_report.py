@@ -7,7 +7,15 @@ from dataclasses import replace
 from tests.support.figure_gallery import GALLERY
 from writecliff.report import kinds
 from writecliff.report.csvs import csv_text, with_data
-from writecliff.report.model import Header, HeaderColumn, KeyFigure, ReportModel, Section, Verdict
+from writecliff.report.model import (
+    Header,
+    HeaderColumn,
+    KeyFigure,
+    ReportModel,
+    Section,
+    Verdict,
+    with_lead,
+)
 from writecliff.report.table import Column, DataFile, table
 
 STAMP = "NOT PTS-CONFORMANT"
@@ -81,8 +89,12 @@ def sample_report(*, stamp: str = STAMP, figures: tuple[str, ...] = tuple(GALLER
         ),
         (data,),
     )
+    lead, sections = with_lead(sections)
     return ReportModel(
         title="IOPS Test: Example Data Centre Series 9000, 960 GB",
+        question="How many random I/Os per second does the drive sustain?",
+        finding="It sustains 31,000 IOPS of random 4 KiB writes.",
+        lead=lead,
         header=header(),
         disclosures=("Cells of 1 s instead of 60 s.",),
         verdict=Verdict("good", "Steady state in rounds 1 to 5", ("All three are steady.",)),

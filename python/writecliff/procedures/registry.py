@@ -29,6 +29,7 @@ class Entry:
 
     title: str
     summary: str  # completes "TITLE: ..."
+    question: str  # that the test answers
     procedure: str  # "iops:Iops" is `procedures.iops.Iops`, reported by `report.iops.IopsReport`
     editions: tuple[str, ...] = PTS
     required: bool = True  # by the standard; otherwise optional
@@ -71,26 +72,31 @@ PROCEDURES: Mapping[str, Entry] = {
         Entry(
             "IOPS Test",
             "random I/O at 8 block sizes and 7 read/write mixes until steady state",
+            "How many random I/Os per second does the drive sustain, by block size and mix?",
             "iops:Iops",
         ),
         Entry(
             "Throughput Test",
             "sequential reads and writes of 1024 and 128 KiB until steady state",
+            "How much sequential throughput does the drive sustain?",
             "tp:Tp",
         ),
         Entry(
             "Latency Test",
             "response times of single random I/Os of 8, 4 and 0.5 KiB until steady state",
+            "How long does a single random I/O take in steady state?",
             "lat:Lat",
         ),
         Entry(
             "Write Saturation Test",
             "random 4 KiB writes to a purged drive until it is saturated",
+            "How fast are sustained writes once the drive is no longer new?",
             "wsat:Wsat",
         ),
         Entry(
             "Host Idle Recovery Test",
             "bursts of random 4 KiB writes with increasingly long pauses, starting in steady state",
+            "How much does the drive recover while the host is idle?",
             "hir:Hir",
             ENTERPRISE,
             required=False,
@@ -98,6 +104,7 @@ PROCEDURES: Mapping[str, Entry] = {
         Entry(
             "Cross Stimulus Recovery Test",
             "22 hours of writes: first sequential, then random, then sequential again",
+            "How does the drive recover when the load switches between sequential and random?",
             "xsr:Xsr",
             ENTERPRISE,
             required=False,
@@ -105,6 +112,7 @@ PROCEDURES: Mapping[str, Entry] = {
         Entry(
             "Enterprise Composite Workload Test",
             "a mix of block sizes over address zones (CBW), at each thread count and queue depth",
+            "How do IOPS and response times of a composite load grow with its intensity?",
             "ecw:Ecw",
             ENTERPRISE,
             required=False,
@@ -112,6 +120,7 @@ PROCEDURES: Mapping[str, Entry] = {
         Entry(
             "Demand Intensity / Response Time Histogram Test",
             "response times and IOPS of one load at each thread count and queue depth",
+            "How do IOPS and response times grow with the intensity of the load?",
             "dirth:Dirth",
             ENTERPRISE,
             required=False,
@@ -120,6 +129,7 @@ PROCEDURES: Mapping[str, Entry] = {
             "Data-centre White Paper Tests",
             "basic performance, read/write mixes, consistency, messenger and server loads, in"
             " sustained state",
+            "How does the drive perform under data-centre loads in sustained state?",
             "campaigns.datacentre:Datacentre",
             (),
             campaign="PM863 white paper (2015)",
@@ -127,6 +137,7 @@ PROCEDURES: Mapping[str, Entry] = {
         Entry(
             "Performance Consistency Test",
             "random 4 KiB writes to the whole drive and to part of it, measured every second",
+            "How consistent are sustained random writes from second to second?",
             "campaigns.consistency:Consistency",
             (),
             campaign="AnandTech (2012-2014)",
@@ -134,6 +145,7 @@ PROCEDURES: Mapping[str, Entry] = {
         Entry(
             "Aerospike Certification Test",
             "fixed-rate reads during large-block reads and writes; pass or fail for each hour",
+            "Are small reads fast enough beside large-block reads and writes?",
             "campaigns.act:Act",
             (),
             campaign="Aerospike ACT",
@@ -141,6 +153,7 @@ PROCEDURES: Mapping[str, Entry] = {
         Entry(
             "Block Size Comparison",
             "steady-state IOPS, latency and power by block size and read/write mix",
+            "How do IOPS, latency and power depend on block size and mix?",
             "campaigns.blocksizes:BlockSizes",
             campaign="Samsung 840 v 850 (2014)",
         ),
@@ -148,6 +161,7 @@ PROCEDURES: Mapping[str, Entry] = {
             "Endurance Test",
             "steady-state write amplification of a workload, and the resulting TBW, DWPD and"
             " lifetime",
+            "How much can be written to the drive, and how long will it last?",
             "campaigns.endurance:Endurance",
             (),
             campaign="JESD218 and JESD219",
@@ -156,6 +170,7 @@ PROCEDURES: Mapping[str, Entry] = {
             "Skew and Open-Loop Test",
             "Zipfian, static and zoned writes compared with uniform writes; tail latency of"
             " open loops",
+            "How do skewed and static data, and open-loop loads, change rates and tails?",
             "campaigns.ssd_iq:SsdIq",
             (),
             campaign="SSD-iq (2025)",
@@ -164,6 +179,7 @@ PROCEDURES: Mapping[str, Entry] = {
         Entry(
             "Replay-Native Test",
             "replay of the time steps of an I/O capture, each with its own streams and queue depth",
+            "How does the drive perform under the captured load, step by step?",
             "rwsw.replay_native:ReplayNative",
             (),
             campaign=REAL_WORLD,
@@ -172,6 +188,7 @@ PROCEDURES: Mapping[str, Entry] = {
         Entry(
             "Multi-WSAT Test",
             "all streams of an I/O capture's applied workload together, starting on a purged drive",
+            "How fast is the captured load once the drive is no longer new?",
             "rwsw.multi_wsat:MultiWsat",
             (),
             campaign=REAL_WORLD,
@@ -180,6 +197,7 @@ PROCEDURES: Mapping[str, Entry] = {
         Entry(
             "Individual Streams-WSAT Test",
             "each stream of the applied workload alone, starting on a preconditioned drive",
+            "How fast is each stream of the captured load alone?",
             "rwsw.is_wsat:IsWsat",
             (),
             campaign=REAL_WORLD,
@@ -188,6 +206,7 @@ PROCEDURES: Mapping[str, Entry] = {
         Entry(
             "Thread Count / Queue Depth Sweep Test",
             "the applied workload of an I/O capture at each thread count and queue depth",
+            "How do IOPS and response times of the captured load grow with its intensity?",
             "rwsw.tcqd:Tcqd",
             (),
             campaign=REAL_WORLD,
@@ -199,10 +218,34 @@ PROCEDURES: Mapping[str, Entry] = {
 USER_LOADS: Mapping[str, Entry] = {
     entry.name: entry
     for entry in (
-        Entry("Workload", "the steps of a workload or job file", "workload:WorkloadRun", ()),
-        Entry("Twin", "the measurements for a drive model", "twin:Twin", ()),
-        Entry("Replay", "a trace on a simulated drive", "trace_replay:TraceReplay", ()),
-        Entry("Served drive", "the accesses of other programs", "served:Served", ()),
+        Entry(
+            "Workload",
+            "the steps of a workload or job file",
+            "How fast is this load on the drive, and how slow are its slowest I/Os?",
+            "workload:WorkloadRun",
+            (),
+        ),
+        Entry(
+            "Twin",
+            "the measurements for a drive model",
+            "How does the drive behave under the loads that a model of it is fitted to?",
+            "twin:Twin",
+            (),
+        ),
+        Entry(
+            "Replay",
+            "a trace on a simulated drive",
+            "How do the writes of this trace wear the drive, and how fast is it?",
+            "trace_replay:TraceReplay",
+            (),
+        ),
+        Entry(
+            "Served drive",
+            "the accesses of other programs",
+            "How did the drive perform for the programs that used it?",
+            "served:Served",
+            (),
+        ),
     )
 }
 

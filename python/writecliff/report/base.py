@@ -10,9 +10,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units, version
+from writecliff.procedures.registry import entry_of
 from writecliff.report import steady_stages
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import with_data
@@ -31,7 +33,7 @@ from writecliff.report.expectations import expectations_disclosure, expectations
 from writecliff.report.header import NOT_APPLICABLE, Rows, header
 from writecliff.report.latency import latency_figures
 from writecliff.report.latency_causes import Groups, bands_mapping, bands_of, causes_sections
-from writecliff.report.model import KeyFigure, ReportModel, Section, Verdict
+from writecliff.report.model import KeyFigure, ReportModel, Section, Verdict, with_lead
 from writecliff.report.table import DataFile
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from writecliff.report.steady import SteadyView
     from writecliff.report.testdata import TestData
 
+_FINDINGS = 2  # key figures at the top of a page without a sentence of its own
 RUN_FILES = {
     "manifest": "manifest.json",
     "rounds": "rounds.parquet",
@@ -54,6 +57,9 @@ class TestReport:
     """The report of one run. Subclasses override the parts that are specific to their test."""
 
     __test__ = False  # not a test class of pytest
+    lead = ""  # name or switch of the figure at the top; "": the first figure
+    # The answer at the top, with the numbers of key figures in braces: "It sustains {0}."
+    sentence = ""
 
     def __init__(self, data: TestData) -> None:
         """Make a report of `data`."""
@@ -188,6 +194,22 @@ class TestReport:
         figures = "; ".join(f"{item.label} {item.full_text}" for item in self.quoted[:3])
         return ". ".join(filter(None, (self.verdict().headline, figures)))
 
+    def finding(self) -> str:
+        """Return the answer to the question of the test, in at most 20 words."""
+        verdict, figures = self.verdict(), list(self.key_figures())
+        if verdict.level == "bad" or not figures:
+            return f"{verdict.headline}."
+        texts = [f"{figure.value} {figure.unit}".strip() for figure in figures]
+        if self.sentence and len(texts) > self.sentence_figures and units.UNKNOWN not in texts:
+            return self.sentence.format(*texts)
+        first = zip(figures[:_FINDINGS], texts, strict=False)
+        return f"{'; '.join(f'{figure.label}: {text}' for figure, text in first)}."
+
+    @property
+    def sentence_figures(self) -> int:
+        """Highest number of a key figure in `sentence`."""
+        return max(int(field) for _, field, _, _ in Formatter().parse(self.sentence) if field)
+
     # -- common to all reports ---------------------------------------------------------------
 
     def began(self) -> str:
@@ -303,8 +325,12 @@ class TestReport:
             ],
             (data.steps_file, *self.files()),
         )
+        lead, sections = with_lead(sections, self.lead)
         return ReportModel(
             title=f"{self.title}{steady_stages.flag(self.views)}: {_drive_text(data)}",
+            question=entry_of(data.manifest.procedure).question,
+            finding=self.finding(),
+            lead=lead,
             header=header(data, self.title, self.set_up_rounds, self.test_parameters()),
             disclosures=(
                 *expectations_disclosure(data.manifest),

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 class DemandIntensityReport(TestReport):
     """The report of a run of ECW/CBW or DIRTH."""
 
+    lead = "demand-intensity"
+    sentence = "It serves up to {1} IOPS within the limit on the average response time."
+
     procedure: DemandProcedure[Any]
 
     @cached_property

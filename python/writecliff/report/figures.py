@@ -20,7 +20,7 @@ from writecliff.report.axes import Axis, Line, round_axis
 from writecliff.report.csvs import histogram_csv, histograms_csv
 from writecliff.report.interaction import Label
 from writecliff.report.latency import NINES, latency_unit
-from writecliff.report.model import Figure
+from writecliff.report.model import Figure, views
 from writecliff.report.plots import lines
 from writecliff.report.style import house_style
 from writecliff.report.table import Data, DataFile
@@ -152,9 +152,12 @@ def histogram_figures(
     title, second = f"response-time histogram (maximum {longest})", "confidence level plot"
     if not what:
         title, second = title.capitalize(), second.capitalize()
-    return (
-        response_time_histogram(f"histogram{name}", what + title, file, histogram),
-        confidence(f"confidence{name}", what + second, file, histogram),
+    return views(
+        f"response-times{name}",
+        {
+            "histogram": response_time_histogram(f"histogram{name}", what + title, file, histogram),
+            "confidence level": confidence(f"confidence{name}", what + second, file, histogram),
+        },
     )
 
 

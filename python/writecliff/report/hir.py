@@ -83,6 +83,8 @@ class WaitState:
 class HirReport(TestReport):
     """The report of a run of HIR."""
 
+    lead = "iops-time"
+
     procedure: Hir
 
     @cached_property
@@ -145,6 +147,17 @@ class HirReport(TestReport):
                 iops.append(_burst_iops(ios[here], width[here], burst_ns))
         writing = (np.arange(len(iops), dtype=np.float64) + 0.5) * burst_ns
         return Points(np.array(time, dtype=np.float64), writing, np.array(iops, dtype=np.float64))
+
+    def finding(self) -> str:
+        """Return the gain of the bursts after the longest pauses."""
+        last = self.waits[-1] if self.waits else None
+        ratio = None if last is None else self.ratio(last.burst_iops)
+        if last is None or ratio is None or not self.precondition.reached:
+            return super().finding()
+        return (
+            f"After pauses of {last.wait_s:g} s, bursts reach {units.number(last.burst_iops)} "
+            f"IOPS, {ratio:.2f} times the rate without pauses."
+        )
 
     def test_parameters(self) -> Rows:
         """Return the load, the wait states and the return to the baseline."""

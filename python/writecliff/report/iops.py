@@ -31,6 +31,9 @@ LOG_IOPS = Axis("IOPS", log=True)
 class IopsReport(CellReport):
     """The report of a run of the IOPS test."""
 
+    lead = "iops-2d"
+    sentence = "It sustains {0} of random 4 KiB writes and {2} of random 4 KiB reads."
+
     @classmethod
     def figure_units(cls, procedure: Any) -> Mapping[str, str]:
         """Return the units of the tracked cells."""

@@ -47,6 +47,8 @@ _QUOTED: tuple[Cell, ...] = (TRACKED, (TRACKED[0], 100.0))
 class LatReport(CellReport):
     """The report of a run of the latency test."""
 
+    sentence = "A random 4 KiB write takes {0} on average, a read {2}."
+
     @classmethod
     def figure_units(cls, procedure: Any) -> Mapping[str, str]:
         """Return the unit of latency of the main cells."""

@@ -6,7 +6,8 @@ figure and table carries the CSV file with its numbers, so a page offers every n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from writecliff.report.table import Data, DataFile, Table
@@ -24,6 +25,9 @@ class Figure:
     description: str  # alternative text
     data: Data
     wide: bool = False  # spans the whole width of the page (3-D columns, two panels)
+    # Figures with the same name of a switch are views of one curve: the page shows one at a time.
+    switch: str = ""
+    view: str = ""  # label of the view: "time, log"
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,17 @@ class Section:
     choices: tuple[str, ...] = ()  # series that a reader can show alone
 
 
+def views(switch: str, figures: Mapping[str, Figure | None]) -> tuple[Figure, ...]:
+    """Return figures as views of one figure, by label; None stands for an empty figure.
+
+    A single figure needs no switch.
+    """
+    drawn = {label: figure for label, figure in figures.items() if figure is not None}
+    if len(drawn) == 1:
+        return tuple(drawn.values())
+    return tuple(replace(figure, switch=switch, view=label) for label, figure in drawn.items())
+
+
 def section(title: str, intro: str, *parts: Figure | Table | None) -> Section:
     """Return a section of `parts`; None stands for an empty figure, which is omitted."""
     return Section(
@@ -45,6 +60,30 @@ def section(title: str, intro: str, *parts: Figure | Table | None) -> Section:
         tuple(part for part in parts if isinstance(part, Figure)),
         tuple(part for part in parts if isinstance(part, Table)),
     )
+
+
+def with_lead(sections: Sequence[Section], name: str = "") -> tuple[Section, tuple[Section, ...]]:
+    """Return a section of one figure or of the views of a switch, and the other sections.
+
+    The lead has the introduction of its section if nothing else is in that section.
+
+    Args:
+        sections: Sections of the page.
+        name: Name of the figure or of the switch; the first figure if no figure has it.
+    """
+    figures = [figure for part in sections for figure in part.figures]
+    if not figures:
+        return Section("", ""), tuple(sections)
+    lead = next((f for f in figures if name in (f.name, f.switch) and name), figures[0])
+    moved = tuple(f for f in figures if f is lead or (lead.switch and f.switch == lead.switch))
+    rest, intro = [], ""
+    for part in sections:
+        left = replace(part, figures=tuple(f for f in part.figures if f not in moved))
+        if left.figures or left.tables:
+            rest.append(left)
+        else:
+            intro = part.intro
+    return Section("", intro, moved), tuple(rest)
 
 
 @dataclass(frozen=True)
@@ -94,7 +133,10 @@ class Header:
 class ReportModel:
     """The report of one run."""
 
-    title: str  # includes NOT STEADY STATE if it was not reached
+    title: str  # includes "not steady" if steady state was not reached
+    question: str  # that the test answers
+    finding: str  # the answer, in at most 20 words
+    lead: Section  # the figure at the top, or its views; not repeated in `sections`
     header: Header
     disclosures: tuple[str, ...]
     verdict: Verdict
@@ -106,4 +148,9 @@ class ReportModel:
     footer: tuple[tuple[str, str], ...]
     data: tuple[DataFile, ...]  # all files, including those of figures and tables
     summary: dict[str, Any]  # the result of `summarise`, embedded in the page as JSON
-    stamp: str = ""  # across every page: "NOT PTS-CONFORMANT"
+    stamp: str = ""  # badge of the page: "NOT PTS-CONFORMANT"
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All figures, in the order of the page."""
+        return (*self.lead.figures, *(figure for part in self.sections for figure in part.figures))

@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from writecliff.errors import ConfigError, encoded
 from writecliff.report.csvs import with_data, write_files
-from writecliff.report.model import ReportModel, Section
+from writecliff.report.model import Figure, ReportModel, Section
 from writecliff.report.table import DataFile
 from writecliff.store.files import write_atomically
 
@@ -61,9 +61,8 @@ def render_html(model: ReportModel, *, paper: str = "") -> str:
         model: Report of the run.
         paper: Style sheet in addition to that of the page, for renderers of paper.
     """
-    figures = [figure.name for part in model.sections for figure in part.figures]
     # Figures are numbered through the page, like the standard's "Plot A.n".
-    numbered = {name: number for number, name in enumerate(figures, 1)}
+    numbered = {figure.name: number for number, figure in enumerate(model.figures, 1)}
     return rendered("report.html.j2", model=model, paper=Markup(paper), numbered=numbered)
 
 
@@ -144,6 +143,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["zipped"] = lambda parts: zip(*parts, strict=True)
+    environment.filters["switched"] = _switched
     style = environment.get_template("report.css").render()
     script = environment.get_template("figures.js").render()
 
@@ -162,6 +162,14 @@ def _environment() -> Environment:
         json=json_in_html,
     )
     return environment
+
+
+def _switched(figures: Iterable[Figure]) -> list[list[Figure]]:
+    """Return figures in groups: the views of one switch, or a single figure."""
+    groups: dict[str, list[Figure]] = {}
+    for figure in figures:
+        groups.setdefault(figure.switch or f"figure {figure.name}", []).append(figure)
+    return list(groups.values())
 
 
 def page_policy(script: str, sheets: Iterable[str]) -> str:

@@ -40,7 +40,7 @@ State = Literal[
     "not steady",
     "not achieved",
 ]
-UNSTEADY, UNKNOWN = "NOT STEADY STATE", "STEADY STATE NOT KNOWN"
+UNSTEADY, UNKNOWN = "not in steady state", "steady state not known"
 OTHER_ENDS = ("capacity", "time")  # the standard's other ends of WSAT, without steady state
 DRIFT_R, DRIFT_PCT = 0.9, 2.0
 _QUANTITIES = {"MB/s": "Throughput", "µs": "Average latency"}
@@ -192,7 +192,7 @@ class SteadyView:
                 end = f"; ended by {self.end}" if self.end else ""
                 return f"drive still fresh in {rounds}{end}"
             case "not achieved":
-                return "NOT ACHIEVED"
+                return f"not reached in {len(self.rounds)} rounds"
             case "not known":
                 return f"not known ({len(self.rounds)} short rounds)"
             case "not steady":
@@ -399,6 +399,16 @@ def drifting(state: SteadyState) -> Literal["falling", "rising"] | None:
     if state.r is None or abs(state.r) < DRIFT_R or (state.slope_excursion_pct or 0) < DRIFT_PCT:
         return None
     return "falling" if state.slope < 0 else "rising"
+
+
+def drift_text(variable: TrackingVariable, state: SteadyState) -> str:
+    """Return how the samples of a steady window still move; empty if they do not."""
+    drift = drifting(state)
+    if drift is None:
+        return ""
+    share = 100 * abs(state.slope) / state.average
+    quantity = _QUANTITIES.get(variable.unit, variable.unit)
+    return f"{quantity} still {drift} by {share:.2g} % a round"
 
 
 def determination_table(variable: TrackingVariable, state: SteadyState, flag: str) -> Table:

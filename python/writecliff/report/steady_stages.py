@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from writecliff.procedures.steady import WINDOW_ROUNDS
 from writecliff.report.model import Verdict
-from writecliff.report.steady import UNKNOWN, UNSTEADY, State, SteadyView, drifting
+from writecliff.report.steady import UNKNOWN, UNSTEADY, State, SteadyView, drift_text
 
 _WORST_FIRST: Sequence[State] = (
     "not achieved", "not steady", "undecided", "not reached", "ended", "fresh", "not known",
@@ -68,21 +69,20 @@ def verdict(views: Sequence[SteadyView], opening: Sequence[str]) -> Verdict:
     where = f" ({deciding.label})" if deciding.label else ""
     if state == "steady":
         headline = f"Steady state reached, {_windows(views)}"
-        determination = deciding.determination if len(views) == 1 else None
-        drift = drifting(determination) if determination else None
-        headline += f", still {drift}" if drift else ""
+        drift = drift_text(*deciding.judged[0]) if len(views) == 1 and deciding.judged else ""
+        headline += f", with {drift}" if drift else ""
         if not deciding.short:
             return Verdict("good", headline, tuple(meaning))
         meaning.append(_SHORT)
         return Verdict("warning", f"{headline}, of a shortened test", tuple(meaning))
     if state == "left":
         rounds = f"rounds {deciding.window[0]} to {deciding.window[-1]}"
-        headline = f"{UNSTEADY} at the end: reached in {rounds}, then left again{where}"
+        headline = f"Steady state reached in {rounds}, then left again{where}"
         return Verdict("warning", headline, tuple(meaning))
     if state == "not known":
         meaning.append(_SHORT)
         rounds = f"{len(deciding.rounds)} short rounds are not enough"
-        return Verdict("warning", f"{UNKNOWN}: {rounds}{where}", tuple(meaning))
+        return Verdict("warning", f"{_sentence(UNKNOWN)}: {rounds}{where}", tuple(meaning))
     if state == "fresh":
         rounds = f"rounds {deciding.window[0]} to {deciding.window[-1]}"
         by = f"Ended by {deciding.end}: level" if deciding.end else "Rule met"
@@ -97,13 +97,17 @@ def verdict(views: Sequence[SteadyView], opening: Sequence[str]) -> Verdict:
         reached = f", steady state not reached in {made} rounds" if made else ""
         headline = f"Ended by {deciding.end}{reached or ' before a round was complete'}"
         return Verdict("warning", f"{headline}{where}", tuple(meaning))
-    reason = {
-        "not achieved": f"NOT ACHIEVED in {len(deciding.rounds)} rounds",
-        "not steady": f"not reached so far, after {len(deciding.rounds)} rounds",
-        "undecided": "too early to tell",
-        "not reached": "the run did not get there",
+    headline = {
+        "not achieved": f"Steady state not reached in {len(deciding.rounds)} rounds",
+        "not steady": f"Steady state not reached so far, after {len(deciding.rounds)} rounds",
+        "undecided": f"Too few rounds for steady state: {len(deciding.rounds)} of {WINDOW_ROUNDS}",
+        "not reached": "The run ended before the rounds of the steady-state rule",
     }[state]
-    return Verdict("bad", f"{UNSTEADY}: {reason}{where}", tuple(meaning))
+    return Verdict("bad", f"{headline}{where}", tuple(meaning))
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _windows(views: Sequence[SteadyView]) -> str:

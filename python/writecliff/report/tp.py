@@ -34,6 +34,8 @@ def _rate(row: StepRow) -> float:
 class TpReport(TestReport):
     """The report of a run of the throughput test."""
 
+    sentence = "It sustains {1} of sequential reads and {0} of sequential writes."
+
     @classmethod
     def figure_units(cls, procedure: Tp) -> Mapping[str, str]:
         """Return MB/s for each block size and direction."""

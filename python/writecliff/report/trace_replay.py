@@ -36,6 +36,8 @@ FROM_WAF = ("waf", "years", "endurance_tb")  # headlines that depend on write am
 class TraceReplayReport(TestReport):
     """The report of a run of `writecliff replay`."""
 
+    sentence = "It lasts {1} at the assumed rate, with a write amplification of {0}."
+
     procedure: TraceReplay
 
     @property

@@ -174,11 +174,19 @@ class WorkloadRunReport(TestReport):
             sentences.insert(0, self.verdict().headline)
         return "; ".join(sentences) or "nothing was measured"
 
-    def _load_text(self, load: Load) -> str:
+    def finding(self) -> str:
+        """Return the rates and tails of reads and writes of the first load."""
+        if self.not_sustained or not self.loads:
+            return super().finding()
+        more = len(self.loads) - 1
+        others = f" ({more} more load{'s' if more > 1 else ''} below)" if more else ""
+        return f"{self._load_text(self.loads[0], flushes=False)}{others}."
+
+    def _load_text(self, load: Load, *, flushes: bool = True) -> str:
         """Return the rates and the p99.99 of a load."""
         histograms = load.histograms()
         parts = []
-        for operation in load.operations:
+        for operation in (name for name in load.operations if flushes or name != FLUSH):
             iops, _ = load.rates(operation)
             measured = operation in histograms and not load.not_sustained
             slow = histograms[operation].quantile(0.9999).value_ns if measured else None

@@ -28,7 +28,7 @@ from writecliff.report.headline import (
 )
 from writecliff.report.interaction import Label
 from writecliff.report.latency import latency_mapping, latency_table, service_note
-from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
+from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section, views
 from writecliff.report.plots import lines
 from writecliff.report.steady import SteadyView, drifting
 from writecliff.report.style import house_style
@@ -90,6 +90,21 @@ class WsatReport(TestReport):
             *waf,
             *headline("fob_iops", "Fresh out of box", wsat.fob_iops, "IOPS"),
         ]
+
+    lead = "saturation"
+
+    def finding(self) -> str:
+        """Return the sustained rate, its ratio to the rate of the new drive, and the p99.99."""
+        wsat = self.wsat
+        if not wsat.view.steady or wsat.fresh:
+            return super().finding()
+        text = f"It sustains {units.number(wsat.saturated_iops)} IOPS"
+        if not wsat.unsaturated:
+            text += f", {units.percent(wsat.fob_ratio, 0)} of its rate when new"
+        slow = self.histogram.quantile(0.9999).value_ns if self.histogram is not None else None
+        if slow is None or not self.tails_are_real:
+            return f"{text}."
+        return f"{text}, with a p99.99 of {units.latency(slow, digits=3)}."
 
     @property
     def _level(self) -> str:
@@ -267,26 +282,40 @@ class WsatReport(TestReport):
             section(
                 "Saturation",
                 f"One point per step of {seconds:.3g} s." + (f" {shaded}" if view.judged else ""),
-                *(
-                    draw(wsat, steps, log=log)
-                    for draw in (iops_over_time, iops_over_volume)
-                    for log in (False, True)
+                *views(
+                    "saturation",
+                    {
+                        "time": iops_over_time(wsat, steps, log=False),
+                        "time, log": iops_over_time(wsat, steps, log=True),
+                        "volume": iops_over_volume(wsat, steps, log=False),
+                        "volume, log": iops_over_volume(wsat, steps, log=True),
+                    },
                 ),
             ),
             section(
                 "Steady state",
                 f"Tracking variable: IOPS of {self.load} in the sample step of each round "
                 f"({sample}).",
-                *view.window_figures(data="samples.csv"),
-                view.convergence(data="samples.csv"),
+                *views(
+                    "steady-state",
+                    {
+                        "window": next(iter(view.window_figures(data="samples.csv")), None),
+                        "all rounds": view.convergence(data="samples.csv"),
+                    },
+                ),
                 *view.tables(),
             ),
             section(
                 "Write amplification and latency over the run",
                 "",
                 write_amplification(wsat, steps),
-                latency_over_time(wsat, steps),
-                latency_over_fills(wsat),
+                *views(
+                    "latency",
+                    {
+                        "time": latency_over_time(wsat, steps),
+                        "drive fills": latency_over_fills(wsat),
+                    },
+                ),
             ),
             section(
                 "Response times",

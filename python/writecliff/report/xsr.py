@@ -176,6 +176,10 @@ class XsrReport(TestReport):
             headline = f"Within 1 % after {nearly:g} minutes, but never back at the mean of AG1"
         return Verdict("warning", headline, tuple(meaning))
 
+    def finding(self) -> str:
+        """Return whether and when the drive recovered."""
+        return f"{self.verdict().headline}."
+
     def key_figures(self) -> Iterator[KeyFigure]:
         """Yield throughput of each group and the recovery times."""
         for group in self.groups:

@@ -91,7 +91,7 @@ def test_every_figure_and_table_has_its_file() -> None:
     numbers, of_table = model.data
     assert (numbers.name, of_table.name) == ("numbers.csv", "table-tabular-data.csv")
     assert [t.data for s in model.sections for t in s.tables] == [of_table]
-    assert [f.data for s in model.sections for f in s.figures] == [numbers]
+    assert [f.data for f in model.figures] == [numbers]
     assert len(rows(of_table.text)) == 60
 
 

@@ -270,21 +270,23 @@ def test_only_what_the_standard_requires_is_stamped(make: Make) -> None:
 def test_not_achieved_cannot_be_overlooked(test: str, make: Make) -> None:
     path = make(test, noise=0.95, max_rounds=5)
     page = model(path)
-    assert "NOT STEADY STATE" in page.title
+    assert "not in steady state" in page.title
     assert page.verdict.level == "bad"
-    assert "NOT ACHIEVED in 5 rounds" in page.verdict.headline
+    assert "not reached in 5 rounds" in page.verdict.headline
     assert "rounds 1 to 5: NOT steady" in " ".join(page.verdict.meaning)
-    assert all("NOT STEADY STATE" in figure.note for figure in page.key_figures[:2])
+    assert all("not in steady state" in figure.note for figure in page.key_figures[:2])
     tables = [t for part in page.sections for t in part.tables if "determ" in t.title]
     assert tables
     assert any("NOT met" in row for table in tables for row in table.rows)
-    windows = [f for part in page.sections for f in part.figures if "window" in f.name]
-    assert any("NOT STEADY STATE" in figure.title for figure in windows)
+    windows = [f for f in page.figures if "window" in f.name]
+    assert any("not in steady state" in figure.title for figure in windows)
     parts = [part for part in page.sections if part.title not in LAST]
     results = [t for part in parts for t in part.tables if "determ" not in t.title]
-    assert all("NOT STEADY" in t.title for t in results if not t.title.startswith("Response"))
+    assert all(
+        "not in steady state" in t.title for t in results if not t.title.startswith("Response")
+    )
     set_up = dict(page.header.columns[2].rows)
-    assert "NOT ACHIEVED" in set_up["SS Rounds"]
+    assert "not reached in 5 rounds" in set_up["SS Rounds"]
     steady = summarise(path)["steady_state"]
     assert (steady["state"], steady["reached"]) == ("not_achieved", False)
     assert steady["loops"][0]["tracking"][0]["window"]["steady"] is False
@@ -294,7 +296,7 @@ def test_not_achieved_cannot_be_overlooked(test: str, make: Make) -> None:
 def test_a_run_cut_short_is_reported_as_far_as_it_went(test: str, at: int, make: Make) -> None:
     path = make(test, stop_at=at)
     page = model(path)
-    assert page.verdict.headline.startswith("NOT STEADY STATE: too early to tell")
+    assert page.verdict.headline.startswith("Too few rounds for steady state: ")
     assert page.disclosures[0].startswith("The run was interrupted")
     complete = summarise(path)["steady_state"]["loops"][0]["rounds_done"]
     assert bool([part for part in page.sections if part.title not in LAST]) is bool(complete)
@@ -304,7 +306,7 @@ def test_a_run_cut_short_is_reported_as_far_as_it_went(test: str, at: int, make:
 
 def test_a_run_between_five_and_25_rounds_is_not_yet_a_failure(make: Make) -> None:
     page = model(make("lat", noise=0.95, stop_at=1 + 9 * 6 + 3))
-    assert page.verdict.headline == "NOT STEADY STATE: not reached so far, after 6 rounds"
+    assert page.verdict.headline == "Steady state not reached so far, after 6 rounds"
     assert dict(page.header.columns[2].rows)["SS Rounds"] == "not steady in 6 rounds so far"
 
 

@@ -38,7 +38,7 @@ def test_a_drive_that_still_falls_sustains_nothing(tmp_path: Path) -> None:
     falling = Drive(noise=0.001, settling_fills=0.2, drift_per_fill=0.015)
     model = report(tmp_path / "run", falling, rounds=7, **FEW_STEPS)
     assert model.verdict.level == "good"
-    assert model.verdict.headline.endswith(", still falling")
+    assert model.verdict.headline.endswith(", with IOPS still falling by 1 % a round")
     assert "a longer run would end lower" in model.verdict.meaning[1]
     assert model.key_figures[1].note == "average of 5 samples, still falling"
 

@@ -74,7 +74,7 @@ def models(runs: dict[str, Path]) -> dict[str, ReportModel]:
 
 
 def titles(model: ReportModel) -> list[str]:
-    return [figure.title for section in model.sections for figure in section.figures]
+    return [figure.title for figure in model.figures]
 
 
 def rows_of(model: ReportModel, name: str) -> list[dict[str, str]]:
@@ -100,7 +100,7 @@ def test_a_shortened_run_is_stamped(
 @pytest.mark.parametrize("name", list(OPTIONS))
 def test_every_figure_has_its_numbers(name: str, models: dict[str, ReportModel]) -> None:
     model = models[name]
-    figures = [figure for section in model.sections for figure in section.figures]
+    figures = list(model.figures)
     assert figures
     assert {figure.data for figure in figures} <= set(model.data)
     assert len({figure.name for figure in figures}) == len(figures)
@@ -150,18 +150,18 @@ def test_every_key_of_a_summary_is_documented(name: str, models: dict[str, Repor
     assert f'"writecliff/{name}/1"' in text
 
 
-def test_the_plots_of_dirth_come_in_the_order_of_the_standard(
+def test_the_plots_of_dirth_follow_the_standard_after_the_first(
     models: dict[str, ReportModel],
 ) -> None:
     plots = [re.sub(r" \(.*|, RND .*", "", title) for title in titles(models["dirth"])]
     assert plots == [
+        "Demand Intensity",
         "Pre Conditioning IOPS",
         "Pre Conditioning steady-state check",
         "Between-round pre-writes",
         "DV IOPS, TC=16, all QD",
         "DV steady-state check TC16-QD32",
         "Demand Variation",
-        "Demand Intensity",
         *(
             f"{point} IOPS: {what}"
             for point in ("Max", "Mid", "Min")
@@ -266,11 +266,11 @@ def test_unsteady_runs_are_called_so(
     views = (precondition, replace(rounds, stage=worse))
     monkeypatch.setattr(DirthReport, "views", property(lambda report: views))
     model = build_report(RunDirectory.open(runs["dirth"]))
-    assert "NOT STEADY STATE" in model.title
+    assert "not in steady state" in model.title
     assert model.verdict.level == "bad"
-    assert model.verdict.headline == "NOT STEADY STATE: NOT ACHIEVED in 5 rounds (Demand variation)"
+    assert model.verdict.headline == "Steady state not reached in 5 rounds (Demand variation)"
     assert any("(allowed: 20 %)" in text for text in model.verdict.meaning)
-    assert "NOT ACHIEVED" in dict(model.header.columns[3].rows)["Steady State"]
+    assert "not reached in 5 rounds" in dict(model.header.columns[3].rows)["Steady State"]
     tables = [table for section in model.sections for table in section.tables]
     assert any(row[-1] == "NOT met" for table in tables for row in table.rows)
 
@@ -292,10 +292,8 @@ def test_hir_counts_the_time_of_its_bursts_only(
     assert [round(wait.number, 6) for wait in report.waits] == [1, 3]
     states = models["hir"].summary["wait_states"]
     assert [state["baseline_steps"] for state in states] == [6, 6]
-    assert titles(models["hir"])[-2:] == [
-        "IOPS v time, all wait states",
-        "IOPS v time spent writing, by wait state",
-    ]
+    assert titles(models["hir"])[0] == "IOPS v time, all wait states"
+    assert titles(models["hir"])[-1] == "IOPS v time spent writing, by wait state"
 
 
 def test_xsr_samples_hold_every_byte_and_recovery_follows_from_them(
@@ -321,11 +319,7 @@ def test_xsr_samples_hold_every_byte_and_recovery_follows_from_them(
     expected = recovery_sample(rates["AG1"], rates["AG3"])
     minutes = models["xsr"].summary["recovery_minutes"]
     assert minutes == (None if expected is None else pytest.approx(expected / 60))
-    assert titles(models["xsr"])[:3] == [
-        "TP v time, all access groups",
-        "TP v time, AG1 to AG2",
-        "TP v time, AG2 to AG3",
-    ]
+    assert {"TP v time, AG1 to AG2", "TP v time, AG2 to AG3"} <= set(titles(models["xsr"]))
 
 
 def test_samples_are_means_over_time_and_maxima_of_maxima() -> None:

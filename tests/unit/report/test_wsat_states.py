@@ -106,7 +106,7 @@ def test_compare_draws_the_shapes_over_time_with_the_states_marked(
 
 def test_response_times_are_drawn_over_drive_fills(runs: list[Path]) -> None:
     report = build_report(RunDirectory.open(runs[0]))
-    (figure,) = (f for s in report.sections for f in s.figures if f.name == "latency-fills")
+    (figure,) = (f for f in report.figures if f.name == "latency-fills")
     for text in ("ART", "99.999 %", "MRT", "Drive fills since the purge"):
         assert text in figure.svg
     (file,) = (file for file in report.data if file.name == "latency-fills.csv")

@@ -179,6 +179,10 @@ class ActReport(CampaignReport):
             return Verdict("bad", f"{load} failed", tuple(meaning))
         return Verdict("good", f"{load} passed", tuple(meaning))
 
+    def finding(self) -> str:
+        """Return PASS or FAIL with the load factor."""
+        return f"{self.answer().partition(':')[0].partition(',')[0]}."
+
     def key_figures(self) -> Iterator[KeyFigure]:
         """Yield the load and the share of reads over each threshold."""
         if self.trial is None:

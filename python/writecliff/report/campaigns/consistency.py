@@ -15,7 +15,7 @@ from writecliff.report.campaigns.results import CampaignReport, Result, known_re
 from writecliff.report.campaigns.seconds import SECOND_NS, Seconds, seconds_of
 from writecliff.report.compared import Curve
 from writecliff.report.csvs import data_file
-from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
+from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section, views
 from writecliff.report.table import Column, DataFile, Head, Table, table
 
 AVERAGE, WORST = "average", "worst case"
@@ -55,6 +55,8 @@ class Range:
 
 class ConsistencyReport(CampaignReport):
     """The report of a run of the consistency test."""
+
+    sentence = "It sustains {0} IOPS on average, with a worst case of {1} IOPS."
 
     @cached_property
     def ranges(self) -> Sequence[Range]:
@@ -249,13 +251,28 @@ class ConsistencyReport(CampaignReport):
             f"Random 4 KiB writes to {item.name} of the addresses",
             "One point per second: its average, its worst case, and the standard deviation of the "
             "response times of its I/Os.",
-            *(
-                self._plot(f"range-{item.stem}-{name}", title, part, data, log=log)
-                for name, part, log, title in (
-                    ("whole-log", item.whole, True, "Whole run (logarithmic)"),
-                    ("steady-log", item.steady, True, f"From {begin_s:g} s on (logarithmic)"),
-                    ("steady-linear", item.steady, False, f"From {begin_s:g} s on (linear)"),
-                )
+            *views(
+                f"range-{item.stem}",
+                {
+                    view: self._plot(f"range-{item.stem}-{name}", title, part, data, log=log)
+                    for view, name, part, log, title in (
+                        ("all, log", "whole-log", item.whole, True, "Whole run (logarithmic)"),
+                        (
+                            "steady, log",
+                            "steady-log",
+                            item.steady,
+                            True,
+                            f"From {begin_s:g} s on (logarithmic)",
+                        ),
+                        (
+                            "steady",
+                            "steady-linear",
+                            item.steady,
+                            False,
+                            f"From {begin_s:g} s on (linear)",
+                        ),
+                    )
+                },
             ),
             self._deviation_plot(f"range-{item.stem}-deviation", item.whole, data),
         )

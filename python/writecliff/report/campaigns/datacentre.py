@@ -34,6 +34,8 @@ Value = Callable[[StepRow], float | None]
 class DatacentreReport(CampaignReport):
     """The report of a run of the data-centre tests."""
 
+    sentence = "It sustains {2} of random reads and {3} of random writes."
+
     @cached_property
     def steps(self) -> Steps:
         """Steps of the run, also by operation."""

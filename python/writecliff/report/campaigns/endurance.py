@@ -45,6 +45,8 @@ class Lifetime:
 class EnduranceReport(CampaignReport):
     """The report of a run of the endurance test."""
 
+    sentence = "{1} can be written to it, which takes {3} at the assumed rate."
+
     @cached_property
     def views(self) -> Sequence[SteadyView]:
         """The rounds of the load."""

@@ -372,12 +372,12 @@ for (const section of document.querySelectorAll("section[data-choices]")) {
       for (const name of choices) figure.switches.get(name)?.(select.value !== "" && select.value !== name);
   });
 }
-const first = document.querySelector("section.plots figure")?.closest(".grid");
+const first = document.querySelector("section.plots figure, section.lead figure")?.closest(".grid, .lead");
 if (first) {
   const hint = document.createElement("p");
   hint.className = "intro hint";
   hint.textContent = "Point at a plot for its values, drag to zoom, double-click to zoom out, "
     + "click a name in a legend to hide its series.";
-  first.before(hint);
+  first.after(hint);
 }
 })();
