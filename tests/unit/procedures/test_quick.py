@@ -130,8 +130,8 @@ def test_a_short_test_of_a_real_drive_says_what_it_cannot_know(tmp_path: Path) -
     unsteady = report_of(RunDirectory.open(tmp_path / "r"))
     verdict = unsteady.verdict()
     assert verdict.level == "warning"
-    assert verdict.headline.startswith("STEADY STATE NOT KNOWN: 5 short rounds")
-    assert flag(unsteady.views) == " - STEADY STATE NOT KNOWN"
+    assert verdict.headline.startswith("Steady state not known: 5 short rounds")
+    assert flag(unsteady.views) == " - steady state not known"
     assert unsteady.summary()["steady_state"]["state"] == "not_known"
     procedure = procedure_from_mapping("tp", {**QUICK, "block_sizes_kib": [128.0]})
     run_procedure(procedure, FakeEngine(kind="fio"), tmp_path / "s")
