@@ -1,7 +1,7 @@
 //! Saves, restores and copies the complete state of a drive.
 //!
-//! A drive is saved between two host commands. Work in progress (programs, GC, transfers) is part
-//! of the state, so saving does not change the run. The file contains the canonical device
+//! A drive is saved between two host commands. Work in progress (programs, GC, transfers) belongs
+//! to the state, so saving does not change the run. The file contains the canonical device
 //! description, and a state cannot be restored into a different device.
 
 use writecliff_base::fields::{from_bytes, to_bytes};
@@ -35,7 +35,7 @@ impl<R: Recorder> Ssd<R> {
     /// drive must not be used.
     ///
     /// A new drive also accepts the state of a different device with the same flash and FTL, if
-    /// that drive was only fast-forwarded: fast-forward depends neither on times nor on link or
+    /// that drive was only fast-forwarded. Fast-forwarding depends neither on times nor on link or
     /// buffer.
     pub fn copy_from<S: Recorder>(&mut self, other: &Ssd<S>) -> Result<(), RestoreError> {
         let (ours, theirs) = (&self.config, &other.config);

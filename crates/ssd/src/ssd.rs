@@ -1,4 +1,5 @@
-//! The drive: decodes commands, places their data and completes them, on two clocks.
+//! Drive model that decodes commands, places their data and completes them, with timing or in
+//! fast-forward.
 
 use std::io::{Read, Write};
 
@@ -30,24 +31,24 @@ use crate::storage::Storage;
 use crate::write_buffer::WriteBuffer;
 
 /// A simulated SSD. Commands must be submitted in time order; `step` advances to the next
-/// completion. The recorder `R` determines whether causes of latency are recorded.
+/// completion. The recorder `R` determines whether latency causes are recorded.
 pub struct Ssd<R = Unrecorded> {
     pub(crate) config: DeviceConfig,
     pub(crate) commands: Commands,
     pub(crate) buffer: WriteBuffer,
     pub(crate) storage: Storage<R>,
     pub(crate) mechanisms: Mechanisms,
-    /// Steps in which mechanisms, or other optional parts of the drive, take part.
+    /// Steps in which mechanisms, or other optional components of the drive, take part.
     pub(crate) steps: Steps,
     pub(crate) idle: IdleTime,
     pub(crate) active: ActiveTime,
     pub(crate) host_read_bytes: u64,
-    /// `true` if the recorded causes of latency are reported.
+    /// `true` if the recorded latency causes are reported.
     pub reports_causes: bool,
 }
 
 impl Ssd {
-    /// Returns a new drive that does not record causes of latency.
+    /// Returns a new drive that does not record latency causes.
     pub fn new(config: DeviceConfig) -> Result<Self, ConfigError> {
         Self::recording(config)
     }
@@ -58,7 +59,7 @@ impl<R: Recorder> Ssd<R> {
     pub fn recording(mut config: DeviceConfig) -> Result<Self, ConfigError> {
         if config.max_active_dies().is_some() && !R::LIMITS_DIES {
             let message =
-                "a limit on active dies in power state 0 is modelled by tests and loads only"
+                "a limit on active dies in power state 0 is modelled only by tests and workloads"
                     .to_owned();
             return Err(ConfigError { key: "max_active_dies", message });
         }
@@ -87,7 +88,7 @@ impl<R: Recorder> Ssd<R> {
         })
     }
 
-    /// Returns the configuration of the drive.
+    /// Returns the drive configuration.
     pub fn config(&self) -> &DeviceConfig {
         &self.config
     }
@@ -97,12 +98,12 @@ impl<R: Recorder> Ssd<R> {
         &self.storage.ftl
     }
 
-    /// Returns the storage: FTL, front and flash.
+    /// Returns the storage: FTL, front and flash
     pub fn storage(&self) -> &Storage<R> {
         &self.storage
     }
 
-    /// Returns the recorder, mutably.
+    /// Returns a mutable reference to the recorder.
     pub fn recorder_mut(&mut self) -> &mut R {
         &mut self.storage.backend.recorder
     }
@@ -117,7 +118,7 @@ impl<R: Recorder> Ssd<R> {
         DriveCounters::of(self)
     }
 
-    /// Cuts the power now and powers the drive up again.
+    /// Cuts the power immediately and powers the drive up again.
     ///
     /// # Panics
     /// Panics if [`Storage::refuses_power_cut`] returns a reason.
@@ -159,8 +160,8 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Called when a write is accepted, and when any other command has completed, on a drive with a
-    /// barrier.
+    /// Starts the next waiting commands; called on a drive with a barrier when a write is accepted,
+    /// or when any other command has completed.
     #[cold]
     #[inline(never)]
     fn pass_barrier(&mut self) {
@@ -177,7 +178,7 @@ impl<R: Recorder> Ssd<R> {
         self.begin_decoded(command, arrival, delay);
     }
 
-    /// Starts a decoded command. `hiccup` is additional latency; writes incur it later.
+    /// Starts a decoded command. `hiccup` is additional latency, which writes incur later.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn begin_decoded(&mut self, command: Command, arrival: Arrival, hiccup: Nanos) {
@@ -187,7 +188,7 @@ impl<R: Recorder> Ssd<R> {
         let first = command.offset / slot;
         let slots = (command.offset % slot + u64::from(command.length)).div_ceil(slot) as u32;
         let number = self.commands.begin(command, slots);
-        // The host submitted it long ago if many commands are outstanding.
+        // The host may have submitted the command long ago if many commands are outstanding.
         self.storage.ftl.prefetch_now(Lpn(first as u32));
         let backend = &mut self.storage.backend;
         backend.recorder.begun(number, arrival, now);
@@ -198,7 +199,7 @@ impl<R: Recorder> Ssd<R> {
                 backend.queue.push(Lane::Ready, ready, SsdEvent::ReadReady { command: number });
             }
             Operation::Write => {
-                // If other writes already wait, this one has to wait as well.
+                // If other writes are already waiting, this write must also wait.
                 if self.buffer.first_waiting().is_none() && self.admits_write(slots) {
                     self.admit(number, slots, command.length, arrival.decoded);
                 } else {
@@ -250,7 +251,7 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Returns `true` if the next write may be transferred now; otherwise records that it waits.
+    /// Returns `true` if the next write may be transferred now; otherwise, records that it waits.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn admits_write(&mut self, slots: u32) -> bool {
@@ -265,7 +266,7 @@ impl<R: Recorder> Ssd<R> {
         has_room
     }
 
-    /// Starts the data transfer of a write that firmware has processed at `ready`.
+    /// Starts the data transfer of a write that firmware finished processing at `ready`.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn admit(&mut self, number: u16, slots: u32, length: u32, ready: Nanos) {
@@ -282,8 +283,8 @@ impl<R: Recorder> Ssd<R> {
         backend.queue.push(Lane::Arrived, at, SsdEvent::WriteArrived { command: number });
     }
 
-    /// Handles the arrival of the data of a write, or of another command. Returns `true` if the
-    /// command may complete.
+    /// Handles the arrival of a write's data, or of another command. Returns `true` if the command
+    /// may complete.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn arrived(&mut self, number: u16) -> bool {
@@ -314,7 +315,7 @@ impl<R: Recorder> Ssd<R> {
                 true
             }
             Operation::Flush => {
-                // The mapping is journaled too, so that deallocations survive.
+                // The mapping is also journaled, so that deallocations survive.
                 self.storage.backend.recorder.journaled();
                 let is_volatile = self.buffer.is_volatile();
                 let units = if is_volatile { self.storage.await_all_units(number) } else { 0 };
@@ -327,8 +328,8 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Places the data of a write if mechanisms take part, or if the command completes
-    /// only when its data are on flash. Returns `true` if the command may complete.
+    /// Places the data of a write if mechanisms take part, or if the command completes only when
+    /// its data are on flash. Returns `true` if the command may complete.
     #[cold]
     fn write_otherwise(&mut self, number: u16) -> bool {
         let in_flight = *self.commands.get(number);
@@ -373,7 +374,7 @@ impl<R: Recorder> Ssd<R> {
         self.commands.get(number).pending == 0
     }
 
-    /// Starts the flash reads of a command unless a mechanism holds it.
+    /// Starts the flash reads of a command unless a mechanism holds the command.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn read(&mut self, number: u16) {
@@ -390,7 +391,7 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Reads several slots, or reads on a drive whose mechanisms take part.
+    /// Reads several slots, or reads on a drive with mechanisms that take part.
     #[inline(never)]
     fn read_otherwise(&mut self, number: u16) {
         if !Mechanisms::holds_read(self, number) {
@@ -458,8 +459,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         }
     }
 
-    // Always inlined, with everything it calls for an event: idle time contains a second copy, and
-    // the compiler would otherwise outline the shared code.
+    // This function is always inlined, including all calls for an event: idle time contains a
+    // second copy, and the compiler would otherwise outline the shared code.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn step(&mut self, limit: Nanos) -> Option<Completion> {
@@ -498,11 +499,11 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.storage.backend.queue.next_time()
     }
 
-    /// Leaves the drive idle until `time`; it may collect garbage in the background meanwhile. The
-    /// host must have no outstanding commands.
+    /// Leaves the drive idle until `time`; the drive may collect garbage in the background
+    /// meanwhile. The host must have no outstanding commands.
     ///
-    /// If the drive has not completed a command since it was opened, filled on the fast-forward
-    /// clock or quiesced, its idle delay counts from then.
+    /// If the drive has not completed a command since it was opened, fast-forwarded or quiesced,
+    /// its idle delay starts at that time.
     fn idle_until(&mut self, time: Nanos) {
         self.idle.wait(&mut self.storage);
         while let Some(at) = Mechanisms::next_work(self, time) {
@@ -527,8 +528,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         }
     }
 
-    /// Applies the effect of a write or TRIM without its timing (the fast-forward clock). Reads and
-    /// flushes change nothing. The drive must be idle; call `end_fast_forward` after the last
+    /// Applies the effect of a write or TRIM without its timing (fast-forward). Reads and flushes
+    /// change nothing. The drive must be idle; `end_fast_forward` must be called after the last
     /// command.
     #[inline]
     fn fast_forward(&mut self, command: &Command) {
@@ -570,7 +571,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.reports_causes.then(|| self.storage.backend.recorder.last()).flatten()
     }
 
-    /// Returns the number of streams that the interface permits, or of the FTL's streams.
+    /// Returns the number of streams that the interface permits; without an interface, the number
+    /// of FTL streams.
     fn streams(&self) -> u16 {
         match self.config.data_placement {
             Some(_) => u16::MAX,
@@ -590,8 +592,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.buffer.is_cache
     }
 
-    /// Enables or disables the write cache. With the cache disabled and without power-loss
-    /// protection, a write completes once it is on flash.
+    /// Enables or disables the write cache. If the cache is disabled and the drive has no
+    /// power-loss protection, a write completes once it is on flash.
     fn set_write_cache(&mut self, enabled: bool) {
         self.buffer.is_cache = enabled;
     }
@@ -600,8 +602,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.buffer.is_volatile()
     }
 
-    /// Erases every block, which returns the drive to its fresh state. Takes the time to erase all
-    /// blocks of a die one after the other, on all dies in parallel.
+    /// Erases every block, which returns the drive to its initial state. The operation takes the
+    /// time to erase all blocks of a die in sequence, with all dies working in parallel.
     fn purge(&mut self) {
         self.quiesce();
         self.storage.ftl.purge();
@@ -627,11 +629,12 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.quiesce();
     }
 
-    /// Fails a die, which answers no further reads. Its current operation still ends.
+    /// Makes a die fail, so that it serves no further reads. The die's current operation still
+    /// finishes.
     ///
     /// # Errors
-    /// Fails without a section `[die_parity]`, if the drive does not have the die or has already
-    /// lost a die, and if the other dies cannot hold the user capacity.
+    /// Returns an error if the drive has no section `[die_parity]`, does not have the die, or has
+    /// already lost a die, and if the other dies cannot hold the user capacity.
     fn lose_die(&mut self, die: u32) -> Result<(), String> {
         let now = self.storage.backend.now;
         let Some(parity) = &mut self.storage.backend.mechanisms.die_parity else {

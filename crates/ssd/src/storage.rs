@@ -16,34 +16,34 @@ use crate::fill::FillId;
 use crate::front::{AnyFront, Direct, Front, FrontFlash, Placed, SlcCache, Write};
 use crate::mechanisms::{Access, FlashMechanisms, PageRead};
 
-/// Program units per die in one burst of the front's work: enough to keep the die busy until the
-/// next check, but few enough that a command does not wait long.
+/// Program units per die in one burst of front work: enough to keep the die busy until the next
+/// check, but few enough that a command does not wait long.
 const BURST_UNITS: u32 = 4;
 
-/// Location of slots that one flash read fetches.
+/// Location of slots fetched by one flash read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
-    /// Location in the FTL's flash, and its plane.
+    /// Location in the FTL's flash, and the plane.
     Ftl(FlashLocation, u32),
     /// A unit of the front's own flash.
     Front(u32),
 }
 
-/// The FTL, its front, the data placement interface, and the flash.
+/// FTL, its front, the data placement interface, and the flash.
 pub struct Storage<R> {
     pub(crate) ftl: Ftl,
     pub(crate) front: AnyFront,
     pub(crate) backend: Backend<R>,
     pub(crate) data_placement: DataPlacement,
-    /// Number of slots that were read and held no data.
+    /// Number of read slots that held no data.
     pub(crate) unmapped_read_slots: u64,
     /// `true` if a read of a slot occupies its whole die, and the address alone determines the die.
     pub(crate) reads_slots_alone: bool,
 }
 
 impl<R: Recorder> Storage<R> {
-    /// Creates the storage of a new drive. Replaces the geometry of `config` by the geometry to
-    /// which the addresses of the FTL refer.
+    /// Creates the storage of a new drive. Replaces the geometry in `config` with the geometry that
+    /// the FTL's addresses refer to.
     pub(crate) fn new(config: &mut DeviceConfig) -> Result<Self, ConfigError> {
         let mut ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
         config.geometry = ftl.geometry().clone();
@@ -57,7 +57,7 @@ impl<R: Recorder> Storage<R> {
         Ok(Self { ftl, front, backend, data_placement, unmapped_read_slots: 0, reads_slots_alone })
     }
 
-    /// Returns the SLC cache, if the front has one.
+    /// Returns the SLC cache; `None` if the front has none.
     pub fn log(&self) -> Option<&SlcCache> {
         self.front.log()
     }
@@ -67,43 +67,43 @@ impl<R: Recorder> Storage<R> {
         &self.backend.recorder
     }
 
-    /// Returns the FTL stream to which a write with stream number `number` would go now; `None` if
-    /// the number is invalid for the interface.
+    /// Returns the FTL stream that a write with stream number `number` would use now; `None` if the
+    /// number is invalid for the interface.
     pub fn routed(&self, number: u16) -> Option<StreamId> {
         let stream = self.data_placement.route.get(usize::from(number)).copied();
         stream.filter(|&stream| stream < self.ftl.config().streams).map(StreamId)
     }
 
-    /// Returns the address that stores, or will store, the newest data of a logical page. Addresses
-    /// of an SLC cache follow the addresses of the FTL's flash.
+    /// Returns the address that stores, or will store, a logical page's newest data. SLC cache
+    /// addresses follow the addresses of the FTL's flash.
     pub fn location(&self, lpn: Lpn) -> Ppa {
         let in_front = self.front.location(lpn);
         if in_front.is_none() { self.ftl.lookup(lpn) } else { in_front }
     }
 
-    /// Returns the erases of reclaim units and of blocks of an SLC cache since the drive was new.
+    /// Returns the number of erases of reclaim units and SLC cache blocks since the drive was new.
     pub fn erases(&self) -> u64 {
         self.ftl.wear().total() + self.front.erases()
     }
 
-    /// Returns `true` if some data of a lost die are not relocated yet.
+    /// Returns `true` if some data of a lost die have not been relocated yet.
     pub fn is_relocating(&self) -> bool {
         self.backend.mechanisms.die_parity.as_ref().is_some_and(|parity| parity.next.is_some())
     }
 
-    /// Returns the number of bytes that the FTL has allocated so far, for any reason.
+    /// Returns the number of bytes allocated by the FTL so far, for any reason.
     #[inline]
     pub(crate) fn main_write_bytes(&self) -> u64 {
         self.ftl.allocated().total().0
     }
 
-    /// Returns the number of slots in partly filled units, which the write buffer holds.
+    /// Returns the number of slots in partly filled units, which occupy the write buffer.
     pub(crate) fn filled(&self) -> u32 {
         let streams = 0..self.ftl.config().streams;
         streams.map(|s| self.ftl.filled(FrontierId(s))).sum::<u32>() + self.front.filled()
     }
 
-    /// Routes a write to a stream of the FTL.
+    /// Routes a write to an FTL stream.
     #[inline]
     pub(crate) fn route<'a>(&mut self, command: &'a Command) -> Write<'a> {
         let now = self.backend.now;
@@ -122,8 +122,9 @@ impl<R: Recorder> Storage<R> {
         Direct.place(write, &mut self.ftl, &mut self.backend);
     }
 
-    /// Places any write. `awaiting` is the number of the command if it completes only
-    /// when its data are on flash; the caller must then call [`Self::await_placed`].
+    /// Places any write, including writes that mechanisms affect. `awaiting` is the command number
+    /// if the command completes only when its data are on flash; the caller must then call
+    /// [`Self::await_placed`].
     pub(crate) fn place(&mut self, command: &Command, awaiting: Option<u16>) -> Placed {
         debug_assert!(self.backend.awaiting.is_none() && self.backend.awaited == 0);
         let is_limited = self.data_placement.is_limited;
@@ -146,15 +147,15 @@ impl<R: Recorder> Storage<R> {
         placed
     }
 
-    /// Places any write on the fast-forward clock.
+    /// Places any fast-forwarded write.
     pub(crate) fn place_untimed(&mut self, command: &Command) {
         let write = self.route(command);
         let placed = self.front.place(write, &mut self.ftl, &mut FastForward);
         self.data_placement.note_elsewhere(command, placed);
     }
 
-    /// Returns the number of units that the command just placed waits for. Closes them, unless
-    /// `more` writes that may fill them are being transferred.
+    /// Returns the number of units that the newly placed command waits for. Closes these units,
+    /// unless `more` writes that may fill them are being transferred.
     pub(crate) fn await_placed(&mut self, number: u16, placed: Placed, more: bool) -> u32 {
         let units = std::mem::take(&mut self.backend.awaited);
         if placed.repeats_buffered {
@@ -166,8 +167,8 @@ impl<R: Recorder> Storage<R> {
         units
     }
 
-    /// Makes a command wait for all units with host data that are not on flash; returns their
-    /// number.
+    /// Makes a command wait for all units with host data that are not on flash; returns the number
+    /// of units.
     pub(crate) fn await_all_units(&mut self, number: u16) -> u32 {
         self.close_units(false);
         let outstanding: Vec<FillId> = self.backend.fills.outstanding().collect();
@@ -185,7 +186,7 @@ impl<R: Recorder> Storage<R> {
     }
 
     /// Pads and programs the open units of the host's frontiers; if `waited_for`, only the units
-    /// for which a command waits.
+    /// that a command waits for.
     fn close_units(&mut self, waited_for: bool) {
         for stream in 0..self.ftl.config().streams {
             let frontier = FrontierId(stream);
@@ -219,8 +220,8 @@ impl<R: Recorder> Storage<R> {
         is_refused
     }
 
-    /// Returns `true` if an erase waits for programs. Writes wait until it starts: the mapping must
-    /// not run so far ahead of the flash that a power loss leaves no free unit.
+    /// Returns `true` if an erase waits for programs. Writes wait until the erase starts: the
+    /// mapping must not run so far ahead of the flash that a power loss leaves no free unit.
     pub(crate) fn holds_writes(&mut self) -> bool {
         let is_held = !self.backend.held_erases.is_empty();
         if is_held {
@@ -229,7 +230,7 @@ impl<R: Recorder> Storage<R> {
         is_held
     }
 
-    /// Returns the number of slots that a write covers in part and that hold data.
+    /// Returns the number of slots that a write covers partially and that hold data.
     pub(crate) fn slots_to_merge(&self, write: &Access<'_>) -> u32 {
         let Access { command, first, slots, .. } = *write;
         let slot = u64::from(SLOT_BYTES);
@@ -242,16 +243,16 @@ impl<R: Recorder> Storage<R> {
         head + tail
     }
 
-    /// Returns the number of host slots in full units that are not yet on flash, which the write
-    /// buffer holds.
+    /// Returns the number of host slots in full units that are not yet on flash, which occupy the
+    /// write buffer.
     pub(crate) fn unprogrammed(&self) -> u64 {
         let fills = &self.backend.fills;
         let of_host = fills.full_units().filter(|(frontier, _)| self.is_of_host(*frontier));
         of_host.map(|(_, unit)| u64::from(unit.data_slots - unit.moved_slots)).sum()
     }
 
-    /// Deallocates the slots that a command covers completely, and calls `trimmed` for each of
-    /// them. Returns the number of buffer slots that this frees.
+    /// Deallocates the slots that a command fully covers, and calls `trimmed` for each of them.
+    /// Returns the number of buffer slots that this frees.
     pub(crate) fn trim(&mut self, command: &Command, mut trimmed: impl FnMut(Lpn)) -> u32 {
         let slot = u64::from(SLOT_BYTES);
         let first = command.offset.div_ceil(slot);
@@ -278,8 +279,8 @@ impl<R: Recorder> Storage<R> {
         (first..end).map(|lpn| self.front.trim(Lpn(lpn as u32))).sum()
     }
 
-    /// Starts the flash reads of any host read; returns their number and the status of the host
-    /// read.
+    /// Starts the flash reads of any host read; returns the number of flash reads and the status of
+    /// the host read.
     pub(crate) fn read(&mut self, number: u16, first: Lpn, slots: u32) -> (u32, Status) {
         let lost_before = self.backend.mechanisms.lost_reads();
         let reads = if slots == 1 && self.reads_slots_alone {
@@ -293,8 +294,8 @@ impl<R: Recorder> Storage<R> {
         (self.backend.mechanisms.awaited_reads(reads), outcome)
     }
 
-    /// Starts the read of one slot, which can need retries only if `retries`. Returns the number of
-    /// flash reads, 0 if the slot is not on flash.
+    /// Starts the read of one slot, which can need retries only if `retries` is `true`. Returns the
+    /// number of flash reads; 0 if the slot is not on flash.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn read_slot(&mut self, number: u16, lpn: Lpn, retries: bool) -> u32 {
@@ -316,9 +317,10 @@ impl<R: Recorder> Storage<R> {
         1
     }
 
-    /// Starts the flash reads of slots, one per run in a read group; returns their number.
+    /// Starts the flash reads of slots, one read per run in a read group; returns the number of
+    /// reads.
     fn read_slots(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
-        // Reads are counted in allocation units: slots, unless data are reduced.
+        // Reads are counted in allocation units, which are slots unless data are reduced.
         let per_group = self.backend.geometry.slots_per_read_group;
         let per_group = self.ftl.config().alloc_units(per_group);
         let mut run: Option<(Source, u32)> = None;
@@ -361,7 +363,7 @@ impl<R: Recorder> Storage<R> {
         1
     }
 
-    /// Returns the location from which a slot must be read; `None` if it is not on flash.
+    /// Returns the location that a slot must be read from; `None` if the slot is not on flash.
     fn source(&mut self, lpn: Lpn) -> Option<Source> {
         if let Some((unit, filling)) = self.front.find(lpn) {
             let buffered = filling || self.backend.front.is_in_flight(&self.backend.fills, unit);
@@ -396,8 +398,8 @@ impl<R: Recorder> Storage<R> {
         self.ftl.needs_background_gc() || self.front.wants_idle_time()
     }
 
-    /// Folds or garbage-collects in idle time, about one read group of each die. Uses up to `free`
-    /// slots of the write buffer and returns their number; `None` if no work was left.
+    /// Folds or garbage-collects in idle time, about one read group per die. Uses up to `free`
+    /// slots of the write buffer and returns the number used; `None` if no work remained.
     pub(crate) fn work_when_idle(&mut self, free: i64) -> Option<i64> {
         let geometry = &self.backend.geometry;
         let (dies, unit) = (geometry.dies, geometry.slots_per_program_unit);
@@ -415,14 +417,14 @@ impl<R: Recorder> Storage<R> {
         Some(0)
     }
 
-    /// Derives the state of the cells from the restored wear.
+    /// Derives the cell state from the restored wear.
     pub(crate) fn take_wear(&mut self) {
         if let Some(ecc) = &mut self.backend.mechanisms.ecc {
             ecc.take_wear(self.ftl.wear());
         }
     }
 
-    /// Derives the state of the cells from the commands on the fast-forward clock.
+    /// Derives the cell state from the fast-forwarded commands.
     pub(crate) fn after_untimed(&mut self) {
         if let Some(ecc) = &mut self.backend.mechanisms.ecc {
             ecc.after_untimed(self.ftl.wear(), self.ftl.table(), self.backend.now);

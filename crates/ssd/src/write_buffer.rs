@@ -1,4 +1,4 @@
-//! The write buffer: its free slots, and the writes that wait for them.
+//! Write buffer: its free slots, and the writes that wait for free slots.
 
 use writecliff_base::Nanos;
 use writecliff_flash::SLOT_BYTES;
@@ -6,15 +6,16 @@ use writecliff_flash::SLOT_BYTES;
 use crate::DeviceConfig;
 use crate::die::Queue;
 
-/// The write buffer. Data are in it from the start of their transfer until their program unit is
-/// on flash.
+/// Write buffer of a drive. Data occupy the buffer from the start of their transfer until their
+/// program unit is on flash.
 pub(crate) struct WriteBuffer {
     slots: i64,
-    /// Free slots; negative while the buffer contains a command larger than the buffer.
+    /// Number of free slots; negative while the buffer contains a command larger than the buffer.
     pub(crate) free: i64,
-    /// Slots that are free whenever no program is outstanding.
+    /// Number of slots that are free whenever no program is outstanding.
     assured: i64,
-    /// Writes that wait for space, and the time at which the firmware had processed each of them.
+    /// Writes that wait for space, with the time when the firmware finished processing each of
+    /// them.
     waiting: Queue<(u16, Nanos)>,
     /// Writes whose data are being transferred over the link.
     in_transfer: u32,
@@ -45,13 +46,13 @@ impl WriteBuffer {
     }
 
     /// Returns `true` if at least `held` slots are in use. In addition, the buffer may contain one
-    /// command that is larger than itself.
+    /// command larger than the buffer.
     pub(crate) fn can_hold(&self, held: u64) -> bool {
         let used = self.slots.checked_sub(self.free).and_then(|used| u64::try_from(used).ok());
         used.is_some_and(|used| (held..=u64::from(u32::MAX)).contains(&used))
     }
 
-    /// Sets the contents of the buffer to exactly the `held` slots of partly filled units.
+    /// Sets the buffer contents to exactly the `held` slots of partly filled units.
     pub(crate) fn resynchronise(&mut self, held: u32) {
         assert!(self.is_settled(), "resynchronised while writes were on their way");
         self.free = self.slots - i64::from(held);
@@ -68,13 +69,13 @@ impl WriteBuffer {
         self.is_cache && !self.is_protected
     }
 
-    /// Returns `true` if no write is being transferred or waits.
+    /// Returns `true` if no write is being transferred or waiting.
     pub(crate) fn is_settled(&self) -> bool {
         self.in_transfer == 0 && self.waiting.is_empty()
     }
 
-    /// Returns `true` if there is space for a write of `slots` slots. A write that is larger than
-    /// the assured space waits only for that space.
+    /// Returns `true` if there is space for a write of `slots` slots. A write larger than the
+    /// assured space waits only for that space.
     #[inline]
     pub(crate) fn has_room(&self, slots: u32) -> bool {
         self.free >= i64::from(slots).min(self.assured)
@@ -88,7 +89,7 @@ impl WriteBuffer {
         self.in_transfer += 1;
     }
 
-    /// Ends the transfer of a write, whose data have arrived.
+    /// Ends the transfer of a write whose data have arrived.
     #[inline]
     pub(crate) fn arrived(&mut self) {
         debug_assert!(self.in_transfer > 0, "arrived without having been admitted");
@@ -99,20 +100,21 @@ impl WriteBuffer {
         self.in_transfer > 0
     }
 
-    /// Frees slots that have left the buffer; negative if the drive has added slots.
+    /// Frees slots that have left the buffer; the number is negative if the drive has added slots.
     #[inline]
     pub(crate) fn release(&mut self, slots: i64) {
         self.free += slots;
         debug_assert!(self.free <= self.slots, "released more than was reserved");
     }
 
-    /// Queues a write that firmware has processed at `ready`.
+    /// Queues a write that firmware finished processing at `ready`.
     #[inline]
     pub(crate) fn wait(&mut self, number: u16, ready: Nanos) {
         self.waiting.push((number, ready));
     }
 
-    /// Returns the write that has waited longest, and the time when firmware had processed it.
+    /// Returns the write that has waited longest, and the time when firmware finished processing
+    /// it.
     #[inline]
     pub(crate) fn first_waiting(&self) -> Option<(u16, Nanos)> {
         self.waiting.front()
@@ -123,7 +125,7 @@ impl WriteBuffer {
         self.waiting.remove_front();
     }
 
-    /// Drops the writes after a power loss.
+    /// Drops all writes after a power loss.
     pub(crate) fn power_up(&mut self, config: &DeviceConfig) {
         self.waiting.clear();
         self.in_transfer = 0;

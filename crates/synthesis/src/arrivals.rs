@@ -1,4 +1,4 @@
-//! Order and times of the I/Os: a random walk through the states of a model.
+//! Order and times of the I/Os, from a random walk through the states of a model.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use writecliff_base::Prng;
 
 use crate::{GAP_VALUES, IoModel};
 
-/// Maximum factor by which idle gaps are stretched.
+/// Maximum factor by which idle gaps are lengthened.
 const STRETCH_MAX: f64 = 4.0;
-/// Maximum factor by which an idle gap is shortened.
+/// Maximum factor by which idle gaps are shortened.
 const SHRINK_MAX: f64 = 4.0;
 const STRETCHES: usize = 4;
 
@@ -65,7 +65,7 @@ impl Phase {
     }
 }
 
-/// Values of a class of gaps, each drawn once in eight draws.
+/// Values of a gap class, each selected once in eight draws.
 #[derive(Clone, Debug)]
 struct Values {
     of: [u64; GAP_VALUES],
@@ -116,7 +116,7 @@ impl<'a> Arrivals<'a> {
         }
     }
 
-    /// Returns the times and states of the I/Os of a period. The first I/O of a pass is at 0.
+    /// Returns the times and states of the I/Os of a period. The first I/O of a pass is at time 0.
     pub(super) fn period(&mut self, number: usize) -> Vec<(u64, usize)> {
         let periods = &self.model.periods;
         let key = periods.phase[number];
@@ -143,10 +143,10 @@ impl<'a> Arrivals<'a> {
     }
 }
 
-/// Adjusts the gaps of a period to a total of `length_ns`. The longest gap is as long as in the
-/// trace; idle gaps are stretched up to that length, or shortened. If much time is still missing,
-/// the longest gap is extended; if the total is still too long, bursts get shorter, too. Later
-/// periods compensate the remaining difference.
+/// Adjusts the gaps of a period to a total length of `length_ns`. The longest gap is as long as in
+/// the trace; idle gaps are lengthened up to that length, or shortened. If much time is still
+/// missing, the longest gap is extended; if the total is still too long, bursts are also shortened.
+/// Later periods compensate for the remaining difference.
 fn fit(drawn: &mut [(u64, usize)], length_ns: u64, longest_ns: u64, idle_ns: u64) {
     let Some(longest) = (0..drawn.len()).max_by_key(|n| drawn[*n].0) else { return };
     for gap in &mut *drawn {
@@ -155,7 +155,7 @@ fn fit(drawn: &mut [(u64, usize)], length_ns: u64, longest_ns: u64, idle_ns: u64
     drawn[longest].0 = longest_ns;
     let total = |drawn: &[(u64, usize)]| drawn.iter().map(|gap| gap.0).sum::<u64>();
     let is_idle = |n: usize, gap: u64| n != longest && gap >= idle_ns;
-    // Gaps that reach the longest gap leave their share to the others.
+    // Gaps that reach the longest gap leave their excess to the others.
     for _ in 0..STRETCHES {
         let idle: u64 =
             drawn.iter().enumerate().filter(|gap| is_idle(gap.0, gap.1.0)).map(|gap| gap.1.0).sum();
@@ -172,7 +172,7 @@ fn fit(drawn: &mut [(u64, usize)], length_ns: u64, longest_ns: u64, idle_ns: u64
     if missing >= idle_ns {
         drawn[longest].0 += missing;
     }
-    // Gaps of bursts are shortened last, because their classes are shared by all periods.
+    // Gaps within bursts are shortened last because their classes are shared by all periods.
     let others = total(drawn) - drawn[longest].0;
     let room = length_ns.saturating_sub(drawn[longest].0);
     if others > room {

@@ -1,11 +1,11 @@
 //! Unused positions of a pass, in a tree of counts (Fenwick, 1994) that finds the n-th free
 //! position in logarithmic time.
 
-/// The free positions among 0 to n - 1.
+/// Free positions among 0 to n - 1.
 #[derive(Clone, Debug)]
 pub(super) struct FreePlaces {
     /// At index n: number of free positions in the range that ends before n + 1 and whose length is
-    /// the lowest bit of n + 1.
+    /// the lowest set bit of n + 1.
     tree: Vec<u32>,
     left: usize,
 }
@@ -26,7 +26,7 @@ impl FreePlaces {
         sum
     }
 
-    /// Returns the free position with `before` free positions below it, which must exist.
+    /// Returns the free position with `before` free positions below it; this position must exist.
     pub(super) fn nth(&self, before: usize) -> usize {
         assert!(before < self.left, "{before} of {} free places", self.left);
         let (mut at, mut left) = (0, before);

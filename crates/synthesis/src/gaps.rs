@@ -1,23 +1,23 @@
 //! Pages that a sweep skips within its span.
 //!
-//! A checkpoint writes the changed pages, most of which change again before the next checkpoint.
-//! Sweeps over the same addresses therefore use and skip largely the same pages. Each page is drawn
-//! by a weight that is equal in all sweeps.
+//! A checkpoint writes the changed pages, and most of these change again before the next
+//! checkpoint. Sweeps over the same addresses therefore mostly use and skip the same pages. Each
+//! page is selected with a weight that is equal in all sweeps.
 
 use std::ops::Range;
 
 use writecliff_base::{Prng, SECTOR_BYTES, SLOT_BYTES, random};
 
 const WEIGHTS_LABEL: u64 = 0x10d_0005;
-/// Maximum number of skipped pages per gap, above which few pages are used twice anyway, and in
-/// total, because they are kept in memory.
+/// Maximum number of skipped pages, both per gap and in total. Above the limit per gap, few pages
+/// would be used twice in any case; the total is limited because the pages are stored in memory.
 const PAGES_OF_GAP_MAX: u64 = 256;
 const PAGES_MAX: u64 = 1 << 22;
 
-/// Probabilities of the pages, by weight.
+/// Selection probabilities of the pages, by weight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Popularity<'a> {
-    /// Weights of the pages; empty if all pages are equally likely.
+    /// Page weights; empty if all pages are equally likely.
     pub(super) weights: &'a [u32],
     pub(super) seed: u64,
 }
@@ -28,8 +28,8 @@ impl Popularity<'_> {
         f64::from(self.weights[((drawn * self.weights.len() as u128) >> 64) as usize])
     }
 
-    /// Returns the gaps between groups of I/Os, from `begin` on, `left_out` bytes in total.
-    /// `groups` contains the bytes of each group.
+    /// Returns the gaps between groups of I/Os, starting at `begin`, with `left_out` bytes in
+    /// total. `groups` contains the size of each group in bytes.
     pub(super) fn gaps(
         &self,
         begin: u64,
@@ -53,8 +53,8 @@ impl Popularity<'_> {
         }
     }
 
-    /// Returns the first page of each group: the first and last groups are at the ends of the span,
-    /// the others at drawn pages, or next to them if two groups would touch.
+    /// Returns the first page of each group. The first and last groups are at the ends of the span.
+    /// The others are at randomly selected pages, or next to these pages if two groups would touch.
     fn begins(&self, begin: u64, groups: &[u64], left_out: u64, random: &mut Prng) -> Vec<u64> {
         debug_assert!(groups.len() >= 2, "no gap between {} groups", groups.len());
         let end = begin + groups.iter().sum::<u64>() + left_out;
@@ -73,9 +73,9 @@ impl Popularity<'_> {
         begins
     }
 
-    /// Draws `count` of the pages `among` by their weights; returns them in ascending order.
-    /// Selects the pages with the shortest exponential times whose rates are the weights
-    /// (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006).
+    /// Selects `count` of the pages `among` at random by their weights; returns them in ascending
+    /// order. The method selects the pages with the shortest exponential times whose rates are the
+    /// weights (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006).
     fn drawn(&self, among: Range<u64>, count: usize, random: &mut Prng) -> Vec<u64> {
         let mut timed: Vec<(f64, u64)> =
             among.map(|page| (-(1.0 - random.unit()).ln() / self.of(page), page)).collect();
@@ -89,7 +89,7 @@ impl Popularity<'_> {
     }
 }
 
-/// Divides the bytes into parts at random positions; no part is empty if there are enough bytes.
+/// Divides the bytes into pieces at random positions; no piece is empty if there are enough bytes.
 fn at_random(parts: u64, bytes: u64, random: &mut Prng) -> Vec<u64> {
     debug_assert!(parts > 0 && bytes.is_multiple_of(SECTOR_BYTES), "{bytes} B in {parts} parts");
     let unit = if bytes.is_multiple_of(SLOT_BYTES) { SLOT_BYTES } else { SECTOR_BYTES };
@@ -145,8 +145,9 @@ mod tests {
         assert_eq!(popular.gaps(0, &[SLOT_BYTES], 0, &mut random(1)), [0; 0]);
     }
 
-    /// A sweep uses about 100 of 1000 pages. A second sweep uses a tenth of these if all weights
-    /// are equal, and more than half of them if every tenth page has a hundred times the weight.
+    /// A sweep uses about 100 of 1000 pages. A second sweep uses a tenth of these pages if all
+    /// weights are equal, and more than half of them if every tenth page has a weight of one
+    /// hundred.
     #[test]
     fn sweeps_use_the_same_pages_as_far_as_weights_differ() {
         let same = |weights: &[u32]| {

@@ -1,23 +1,24 @@
-//! A model of the I/Os of a trace, from which a job generates similar I/Os (`writecliff trace
+//! Model of a trace's I/Os, from which a job generates similar I/Os (`writecliff trace
 //! synthesise`).
 //!
-//! The I/Os of one [`Pass`], with their times, follow from the model and its seed; a job repeats
-//! them as an open loop. Three parts, one file each:
+//! The model and its seed determine the I/Os of one [`Pass`] and their times; a job repeats them as
+//! an open loop. The model has three components, with one file each:
 //!
-//! * `arrivals`: a Markov chain over states (stream, whether it continues a run, time since the I/O
-//!   before), by phases and periods of demand;
-//! * `places`: addresses of I/Os that continue no run: groups of addresses with similar use;
+//! * `arrivals`: a Markov chain over states (stream, whether the I/O continues a run, time since
+//!   the previous I/O), by phases and periods of demand;
+//! * `places`: addresses of I/Os that do not continue a run, as groups of addresses with similar
+//!   use;
 //! * `runs`: sequential I/Os, which continue a run.
 //!
-//! Or, in place of these, `sweeps`: sequences of I/Os with their begins and ends, and demand over
-//! time in intervals; `mixes`: the kinds of I/Os that sweeps consist of; `gaps`: which pages they
-//! leave out.
+//! Alternatively, `sweeps` models sequences of I/Os with their starts and ends, and demand over
+//! time in intervals; `mixes` models the types of I/Os in sweeps; and `gaps` models the pages that
+//! sweeps skip.
 //!
-//! Transitions, sizes of gaps and uses of places are drawn from bags, without replacement, so that
-//! a pass has exactly as many of each as the model. Periods with a histogram each follow Tarasov et
-//! al., "Extracting flexible, replayable models from large block traces" (FAST '12); the shuffle
-//! that keeps the counts of transitions is that of Altschul and Erickson (1985), with a jump where
-//! a state has no successors left in place of their choice of a last one.
+//! Transitions, gap sizes and uses of addresses are drawn from bags without replacement, so a pass
+//! has exactly as many of each as the model. Periods with one histogram each follow Tarasov et al.,
+//! "Extracting flexible, replayable models from large block traces" (FAST '12). The shuffle that
+//! preserves transition counts is from Altschul and Erickson (1985). Where a state has no
+//! successors left, it jumps instead of choosing a last successor in advance.
 
 #[macro_use]
 mod toml;
@@ -39,13 +40,13 @@ use sweeps::{Demand, Sweeps};
 pub use toml::read;
 use writecliff_base::{Bytes, Prng, SECTOR_BYTES};
 
-/// Maximum number of I/Os of a pass, which are kept in memory.
+/// Maximum number of I/Os per pass, which are stored in memory.
 const IOS_MAX: u64 = 100_000_000;
-/// Maximum length of an I/O.
+/// Maximum I/O length in bytes.
 const LENGTH_MAX: u32 = 1 << 30;
-/// Number of representative values of each class of gaps.
+/// Number of representative values per gap class.
 pub(crate) const GAP_VALUES: usize = 8;
-/// Resolution of times within a pass.
+/// Time resolution within a pass.
 pub(crate) const PASS: u64 = 1 << 24;
 /// Valid Weibull shapes of the times between uses, in hundredths.
 const SHAPES: std::ops::RangeInclusive<u32> = 10..=1000;
@@ -73,20 +74,20 @@ fn check_columns(table: &str, part: &impl toml::Part) -> Check {
     })
 }
 
-/// The I/Os of one pass, as columns of equal length.
+/// I/Os of one pass, as columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
-    /// One letter per entry: `r` read, `w` write, `t` trim, `f` flush.
+    /// One letter per I/O: `r` read, `w` write, `t` trim, `f` flush.
     pub operations: String,
-    /// First bytes, relative to the start of the device; 0 for flushes.
+    /// Offsets of the first byte, relative to the start of the device; 0 for flushes.
     pub offsets: Vec<u64>,
     /// Lengths in bytes; 0 for flushes.
     pub lengths: Vec<u64>,
-    /// Arrivals since the start of the pass, ascending.
+    /// Arrival times since the start of the pass, ascending.
     pub times_ns: Vec<u64>,
 }
 
-/// A model; all columns of a table have the same length.
+/// Model of a trace; all columns of a table have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IoModel {
@@ -100,8 +101,8 @@ pub struct IoModel {
     pub(crate) transitions: Transitions,
     pub(crate) periods: Periods,
     pub(crate) places: Places,
-    /// Number of continuations of the most recently used run, the second most recently used, and so
-    /// on.
+    /// Number of continuations of the most recently used run, the second most recently used run,
+    /// and so on.
     pub(crate) read_ranks: Vec<u64>,
     pub(crate) write_ranks: Vec<u64>,
     /// Sweeps, mixes and demand replace the tables from `gaps` on, which are then empty.
@@ -116,11 +117,11 @@ pub struct IoModel {
 model_table! {
     /// I/O streams: operation and length.
     Streams {
-        /// One letter per entry: `r` read, `w` write, `t` trim, `f` flush.
+        /// One letter per I/O: `r` read, `w` write, `t` trim, `f` flush.
         operations: String,
         /// 0 for flushes.
         lengths: Vec<u32>,
-        /// 1 for I/Os of several sizes, with the length as their mean.
+        /// 1 for a stream with I/Os of several sizes, whose length is their mean.
         several: Vec<u8>,
     }
 }
@@ -128,18 +129,18 @@ model_table! {
 model_table! {
     /// Times since the previous I/O, in classes.
     Gaps {
-        /// Eight values for each class: the means of its octiles.
+        /// Eight values per class: the means of its octiles.
         values_ns: Vec<u64>,
-        /// Minimum length of gaps that are stretched to give each period its length.
+        /// Minimum length of gaps that are lengthened to give each period its length.
         idle_ns: u64,
     }
 }
 
 model_table! {
-    /// States of the chain of arrivals.
+    /// States of the Markov chain of arrivals.
     States {
         stream: Vec<u32>,
-        /// 1 if the I/O continues a run, 0 if it starts one.
+        /// 1 if the I/O continues a run, 0 if it starts a run.
         continues: Vec<u8>,
         /// Distance in bytes by which a continuing I/O starts before the end of its run.
         back: Vec<u32>,
@@ -149,7 +150,7 @@ model_table! {
 }
 
 model_table! {
-    /// Number of times that a state follows another in each phase.
+    /// Number of times that one state follows another in each phase.
     Transitions {
         phase: Vec<u32>,
         before: Vec<u32>,
@@ -174,20 +175,21 @@ model_table! {
     /// Groups of addresses with similar use.
     Places {
         stream: Vec<u32>,
-        /// Start and duration of the time in which addresses of the group are first used, in 2^-24
-        /// of the stream's I/Os that start runs.
+        /// Start and duration of the time window in which addresses of the group are first used, in
+        /// 2^-24 of the stream's run-starting I/Os.
         begin: Vec<u64>,
         within: Vec<u64>,
         /// Time from the first to the last use of an address.
         life: Vec<u64>,
         /// Shape of the Weibull distribution of the times between uses of an address, in
-        /// hundredths: 100 is random, more is evenly spread, less is clustered.
+        /// hundredths: 100 is random, higher values are more evenly spread, and lower values are
+        /// clustered.
         shape: Vec<u32>,
         /// Number of addresses in the group.
         count: Vec<u64>,
         /// Number of uses of all these addresses.
         uses: Vec<u64>,
-        /// Bytes of the run that starts with a use.
+        /// Number of bytes in the run that starts with a use.
         run_bytes: Vec<u64>,
         /// First address, and the distance between neighbouring addresses.
         offset: Vec<u64>,
@@ -196,7 +198,7 @@ model_table! {
 }
 
 impl IoModel {
-    /// Returns the number of I/Os of a pass, flushes included.
+    /// Returns the number of I/Os of a pass, including flushes.
     pub fn ios(&self) -> u64 {
         if let Some(sweeps) = &self.sweeps {
             return sweeps.total();
@@ -213,7 +215,7 @@ impl IoModel {
         self.streams.operations.contains('t')
     }
 
-    /// Returns the I/Os of one pass, at addresses from `offset` on.
+    /// Returns the I/Os of one pass, at addresses starting at `offset`.
     pub fn expand(&self, offset: u64) -> Pass {
         let random = |label| Prng::derive(self.seed, label);
         if let (Some(sweeps), Some(mixes), Some(demand)) = (&self.sweeps, &self.mixes, &self.demand)
@@ -251,7 +253,7 @@ impl IoModel {
         log
     }
 
-    /// Checks the model; the error is a message for the user.
+    /// Validates the model; the error is a message for the user.
     pub fn check(&self) -> Check {
         whole_sectors(self.range_bytes)?;
         if self.sweeps.is_some() || self.mixes.is_some() || self.demand.is_some() {

@@ -1,4 +1,5 @@
-//! Selection of the next I/O of a sweep: its size, and the distance by which it goes back.
+//! Selection of the next I/O of a sweep: its size, and how many bytes it starts before the previous
+//! end.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Check, IOS_MAX, IoModel, ensure, whole_sectors};
 
-/// Number of positions between two I/Os, for I/Os of other kinds.
+/// Number of positions between two I/Os, which are available for other types of I/Os.
 const BETWEEN_BITS: u32 = 16;
 /// Difference in bytes above which a sweep exchanges I/Os with later I/Os of its mix.
 const OFF_BYTES: u64 = 64 << 10;
@@ -18,20 +19,20 @@ const LOOKED_AT: usize = 1000;
 model_table! {
     /// Mixes of I/O streams, shared by similar sweeps.
     Mixes {
-        /// Number of rows of each mix in the other columns, which contain mix after mix.
+        /// Number of rows of each mix in the other columns, which list the mixes one after another.
         sizes: Vec<u32>,
-        /// I/O stream, bytes by which an I/O starts before the end of the previous I/O, and number
-        /// of such I/Os in all sweeps of the mix.
+        /// I/O stream, number of bytes by which an I/O starts before the end of the previous I/O,
+        /// and number of such I/Os in all sweeps of the mix.
         stream: Vec<u32>,
         back: Vec<u32>,
         count: Vec<u64>,
         /// Number of these I/Os that start a sweep.
         begins: Vec<u64>,
-        /// Only for rows with I/Os that do not start a sweep: index of the first of these among all
-        /// such I/Os of the mix.
+        /// Index of the row's first I/O that does not start a sweep, among all such I/Os of the
+        /// mix; present only for rows with such I/Os.
         first: Vec<u64>,
-        /// Only for rows with several such I/Os: index of the last of these, and number of groups
-        /// of consecutive I/Os. Groups are evenly spaced.
+        /// Index of the row's last such I/O, and number of groups of consecutive I/Os; present only
+        /// for rows with several such I/Os. Groups are evenly spaced.
         last: Vec<u64>,
         groups: Vec<u64>,
     }
@@ -60,7 +61,7 @@ impl Spread {
     }
 }
 
-/// The I/Os of a mix that are not assigned to a sweep yet, by row, in order.
+/// I/Os of a mix that have not been assigned to a sweep, by row, in order.
 pub(super) struct Left {
     begins: std::vec::IntoIter<usize>,
     others: Vec<usize>,
@@ -92,7 +93,7 @@ impl Mixes {
             .collect()
     }
 
-    /// Returns for each mix the rows of the I/Os that do not begin a sweep, in order.
+    /// Returns, for each mix, the rows of the I/Os that do not start a sweep, in order.
     pub(super) fn others(&self) -> Vec<Vec<usize>> {
         let spreads = self.spreads();
         let places = |row: usize| spreads[row].places().map(move |place| (place, row));
@@ -117,8 +118,9 @@ impl Mixes {
         self.count.iter().zip(&self.begins).map(|(count, begins)| count.saturating_sub(*begins))
     }
 
-    /// Returns the rows of the next `ios` I/Os of a sweep of `wanted_bytes`. If the next I/Os of
-    /// the mix have a different size, up to `EXCHANGES_MAX` of them are exchanged for later I/Os.
+    /// Returns the rows of the next `ios` I/Os of a sweep with `wanted_bytes` bytes. If the next
+    /// I/Os of the mix have a different size, up to `EXCHANGES_MAX` of them are exchanged for later
+    /// I/Os.
     pub(super) fn take(
         &self,
         left: &mut Left,
@@ -202,21 +204,21 @@ impl Mixes {
         whole_sectors(u64::from(self.back[row]))
     }
 
-    /// Returns the number of I/Os of each mix, and of I/Os that start a sweep.
+    /// Returns the number of I/Os of each mix, and the number of I/Os that start a sweep.
     pub(super) fn totals(&self) -> Vec<(u64, u64)> {
         let sum = |of: &[u64]| of.iter().sum::<u64>();
         self.rows().map(|rows| (sum(&self.count[rows.clone()]), sum(&self.begins[rows]))).collect()
     }
 }
 
-/// Returns the rows in order of their positions.
+/// Returns the rows in the order of their positions.
 fn in_order(places: impl Iterator<Item = (u64, usize)>) -> Vec<usize> {
     let mut sorted: Vec<(u64, usize)> = places.collect();
     sorted.sort_unstable();
     sorted.into_iter().map(|entry| entry.1).collect()
 }
 
-/// Returns the first position of each row for which `wanted` is true.
+/// Returns the first position of each row where `wanted` is `true`.
 fn first_of_each(rows: &[usize], wanted: impl Fn(usize) -> bool) -> BTreeMap<usize, usize> {
     let mut places = BTreeMap::new();
     for (place, row) in rows.iter().enumerate().filter(|entry| wanted(*entry.1)) {

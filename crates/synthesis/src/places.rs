@@ -1,17 +1,18 @@
-//! Addresses of I/Os that continue no run.
+//! Addresses of I/Os that do not continue a run.
 //!
-//! A stream's uses of addresses are sorted by their times within the pass. The uses of an address
-//! are within its life, whose start is drawn from the group. The i-th I/O of the stream that starts
-//! a run takes the i-th use, so each address has its number of uses within its life.
+//! The address uses of a stream are sorted by their times within the pass. The uses of an address
+//! lie within its lifetime, whose start is drawn at random from the group. The i-th run-starting
+//! I/O of the stream takes the i-th use, so each address has its number of uses within its
+//! lifetime.
 
 use writecliff_base::{Permutation, Prng};
 
 use crate::{IoModel, PASS};
 
-/// Number of later uses that may come first, so that no use continues a run by chance.
+/// Number of later uses that may be moved forward, so that no use continues a run by chance.
 const AHEAD: usize = 64;
 
-/// A use of an address, and the bytes of the run that starts there.
+/// A use of an address, and the number of bytes in the run that starts there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Use {
     pub(super) offset: u64,
@@ -40,13 +41,13 @@ impl Starts {
         Self { uses: timed.into_iter().map(ordered).collect(), next: vec![0; streams] }
     }
 
-    /// Returns `true` if the next use of a stream, which must have uses left, starts a run.
+    /// Returns `true` if the next use of a stream starts a run; the stream must have uses left.
     pub(super) fn begins_run(&self, stream: usize, length: u64) -> bool {
         self.uses[stream].get(self.next[stream]).is_some_and(|usage| usage.run_bytes > length)
     }
 
-    /// Returns the next use of a stream. If `continues` is `true` for its address, so that it would
-    /// continue a run, a later use that would not comes first, if one exists.
+    /// Returns the next use of a stream. If `continues` is `true` for the use's address, the use
+    /// would continue a run. A later use that would not is then moved forward, if one exists.
     pub(super) fn next(&mut self, stream: usize, continues: impl Fn(u64) -> bool) -> Use {
         let (uses, next) = (&mut self.uses[stream], &mut self.next[stream]);
         debug_assert!(!uses.is_empty(), "the check rejects streams without places");
@@ -73,14 +74,14 @@ fn add(model: &IoModel, group: usize, length: u64, random: &mut Prng, to: &mut V
         let of_place = uses / count + u64::from(place < uses % count);
         let offset = places.offset[group] + order.apply(place) * places.stride[group];
         let usage = Use { offset, run_bytes: places.run_bytes[group].max(length) };
-        // The first and the last use are the ends of the life.
+        // The first and last uses are at the ends of the lifetime.
         let shape = f64::from(places.shape[group]) / 100.0;
         to.extend(spread(of_place, life, shape, random).map(|within| (begin + within, usage)));
     }
 }
 
 /// Returns the times of the uses of an address, from 0 to `life`. The times between uses have a
-/// Weibull distribution, scaled to the life.
+/// Weibull distribution, scaled to the lifetime.
 pub(super) fn spread(
     uses: u64,
     life: u64,

@@ -6,7 +6,7 @@ use writecliff_base::cursors::{Cursors, RUNS};
 use crate::IoModel;
 use crate::places::Starts;
 
-/// A run: the address at which it continues, and the bytes until its end.
+/// A run: the address where it continues, and the number of bytes until its end.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     end: u64,
@@ -15,12 +15,12 @@ struct Run {
 
 /// Runs of one operation.
 struct OfOperation {
-    /// Runs that are not at their end, the most recently used last.
+    /// Runs that have not reached their end, with the most recently used last.
     active: Vec<Run>,
-    /// Ends of runs, as the measures of a trace see them.
+    /// Ends of runs, as detected by the trace metrics.
     cursors: Cursors,
     last_end: Option<u64>,
-    /// Weights of the ranks, and the weights that are not drawn yet.
+    /// Weights of the ranks, and the weights that have not been drawn yet.
     ranks: Vec<u64>,
     left: Vec<u64>,
 }
@@ -56,7 +56,7 @@ impl OfOperation {
         0
     }
 
-    /// Stores a run after an I/O from `begin` on, unless the run is at its end.
+    /// Stores a run after an I/O that starts at `begin`, unless the run has reached its end.
     fn used(&mut self, begin: u64, run: Run) {
         debug_assert!(begin < run.end && self.active.len() <= RUNS, "an I/O without data");
         self.cursors.take(begin, run.end);
@@ -101,14 +101,14 @@ impl Runs {
             _ => 2,
         };
         let (of, range) = (&mut self.of[number], self.range);
-        // Runs that the measures no longer track would not count as sequential.
+        // Runs that the metrics no longer track would not count as sequential.
         let cursors = &of.cursors;
         of.active.retain(|run| cursors.has(run.end));
         let owed = &mut self.owed[stream];
         let back = u64::from(continues.unwrap_or(0)).min(length);
         let continues = match (continues.is_some(), of.active.is_empty()) {
-            // All runs are at their ends, and the stream can start its next run: start it, and let
-            // a later I/O that would start a run continue one instead.
+            // All runs have reached their ends, and the stream can start its next run. Start this
+            // run, and let a later I/O that would start a run continue one instead.
             (true, true) if starts.begins_run(stream, length) => {
                 *owed += 1;
                 false
@@ -130,7 +130,7 @@ impl Runs {
     }
 }
 
-/// Continues a run from `back` bytes before its end on; without a run, continues the last I/O.
+/// Continues a run `back` bytes before its end; without a run, continues the last I/O.
 fn continued(
     of: &mut OfOperation,
     (length, back): (u64, u64),
@@ -154,8 +154,8 @@ fn continued(
     Some(begin)
 }
 
-/// Returns the run that an I/O completes exactly; otherwise the least recently used run that is
-/// longer; otherwise the run with the most bytes left.
+/// Returns the run that an I/O completes exactly. If there is none, returns the least recently used
+/// run that is longer, otherwise the run with the most bytes left.
 fn best(active: &[Run], length: u64) -> usize {
     let at = active.iter().position(|run| run.left == length);
     let at = at.or_else(|| active.iter().position(|run| run.left > length));

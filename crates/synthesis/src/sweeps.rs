@@ -1,10 +1,10 @@
-//! A trace as sweeps: I/Os with ascending addresses, from one point of a pass to another.
+//! Trace represented as sweeps: sequences of I/Os with ascending addresses, each from one time of a
+//! pass to another.
 //!
 //! On a page-mapped drive, write amplification depends on addresses only through the order in which
-//! data are written and overwritten. Data that are written and overwritten sequentially, such as
-//! files and tables, form sweeps, and sweeps with the original starts, ends and addresses preserve
-//! that order by construction. Within a sweep, I/Os are evenly spaced; `mixes` determines their
-//! kinds.
+//! data are written and overwritten. Sequentially written and overwritten data, such as files and
+//! tables, form sweeps. Sweeps with the original starts, ends and addresses preserve that order by
+//! construction. Within a sweep, I/Os are evenly spaced; `mixes` determines their types.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Prng, SECTOR_BYTES, SLOT_BYTES};
@@ -15,12 +15,12 @@ use crate::mixes::Mixes;
 use crate::places::spread;
 use crate::{Check, IOS_MAX, IoModel, LENGTH_MAX, Pass, SHAPES, ensure, whole_sectors};
 
-/// Maximum distance at which a sweep without skips continues the previous sweep of the table: it
-/// then keeps its distance from the actual end of that sweep's I/Os.
+/// Maximum distance for a sweep without skips to continue the previous sweep of the table. Such a
+/// sweep retains its distance from the actual end of that sweep's I/Os.
 const NEAR_BYTES: u64 = 64 << 10;
 
 model_table! {
-    /// Sweeps, one row each.
+    /// Sweeps, one row per sweep.
     Sweeps {
         /// Numbers of the first and the last I/O within the pass.
         begin: Vec<u64>,

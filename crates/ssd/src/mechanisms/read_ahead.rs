@@ -1,10 +1,10 @@
-//! Read-ahead of the controller: section `[read_ahead]` of a device file.
+//! Controller read-ahead: section `[read_ahead]` of a device file.
 //!
-//! A read that starts where an earlier read ended continues its stream. Once enough reads have
-//! continued a stream, the controller holds up to `window` of the following addresses in its
-//! memory, and reads them from flash, in whole pages if possible. A host read of slots that are all
-//! in this memory needs no flash read; it waits for slots whose flash reads are in progress. When
-//! the host moves on in a stream, the slots before its position are freed.
+//! A read that starts where an earlier read ended continues the stream of that read. Once enough
+//! reads have continued a stream, the controller holds up to `window` of the next addresses in its
+//! memory. It reads them from flash in whole pages if possible. A host read whose slots are all in
+//! this memory needs no flash read, but it waits for slots whose flash reads are in progress. When
+//! the host advances in a stream, the slots before its position are freed.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::{DeviceConfig, FlashOperation, Recorder, Ssd};
 const WINDOW_MAX: Bytes = Bytes(16 << 20);
 
 section! {
-    /// Detection of sequential reads, and the window that is read ahead of them.
+    /// Detection of sequential reads, and the window that is read ahead.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct ReadAheadConfig {
         window: required SizeWithin(Bytes(SLOT_BYTES as u64)..=WINDOW_MAX),
@@ -48,7 +48,7 @@ counts! {
         hits,
         /// Slots read from flash ahead of the host.
         fetched,
-        /// Slots dropped before the host had read them.
+        /// Slots dropped before the host read them.
         unused,
     }
 }
@@ -62,16 +62,16 @@ counters! { |c: ReadAheadCounts|
         "read ahead and dropped before the host read them (`[read_ahead]`)";
 }
 
-/// A sequence of reads.
+/// Stream of sequential reads.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stream {
     /// Byte address of the read that would continue the stream.
     next: u64,
     /// Number of consecutive reads so far.
     reads: u32,
-    /// The slot after those read ahead, or after the host's last slot if none are.
+    /// Slot after the slots read ahead, or after the host's last slot if none were read ahead.
     end: u32,
-    /// Value of `ReadAhead::reads` at the last use.
+    /// Value of `ReadAhead::reads` when the stream was last used.
     used: u64,
 }
 
@@ -82,10 +82,11 @@ impl Stream {
     }
 }
 
-/// A slot in the controller's memory; the token of its fetch while it is being read.
+/// A slot in the controller's memory, with the token of its fetch while it is being read.
 type Slot = Option<u16>;
 
-/// A flash read in progress, of `slots` slots from `first` on, and the commands that wait for it.
+/// A flash read in progress, of `slots` slots starting at `first`, and the commands that wait for
+/// it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Fetch {
     first: u32,
@@ -94,7 +95,7 @@ struct Fetch {
     commands: Vec<u16>,
 }
 
-/// Slots of one page on flash.
+/// Slots of one flash page.
 #[derive(Clone, Copy)]
 struct Run {
     first: u32,
@@ -178,7 +179,7 @@ impl ReadAhead {
         index
     }
 
-    /// Reads the missing part of a stream's window, up to the last whole page.
+    /// Reads the missing data of a stream's window, up to the last whole page.
     fn extend<R: Recorder>(&mut self, drive: &mut Ssd<R>, index: usize) {
         let stream = self.streams[index];
         if stream.reads < self.config.after {
@@ -209,14 +210,14 @@ impl ReadAhead {
         let continues =
             until < self.user_slots && self.location_to_read(drive, until) == Some(run.location);
         if continues && run.first > behind {
-            // The rest of the page is read with it later.
+            // The remaining data of the page are read with it later.
             self.streams[index].end = run.first;
         } else {
             self.fetch(drive, run);
         }
     }
 
-    /// Returns the location of a slot on flash; `None` if it need not be read.
+    /// Returns the flash location of a slot; `None` if the slot need not be read.
     fn location_to_read<R: Recorder>(&self, drive: &Ssd<R>, lpn: u32) -> Option<FlashLocation> {
         let ppa = drive.storage.ftl.lookup(Lpn(lpn));
         if ppa.is_none() || self.held.contains_key(&lpn) {
@@ -226,7 +227,7 @@ impl ReadAhead {
         (!drive.storage.is_buffered(ppa, &location)).then_some(location)
     }
 
-    /// Reads slots of one page from flash, as early as a host read would be.
+    /// Reads slots of one page from flash, with the timing of a host read.
     fn fetch<R: Recorder>(&mut self, drive: &mut Ssd<R>, run: Run) {
         let Run { first, slots, location } = run;
         debug_assert!((1..=u32::from(u8::MAX)).contains(&slots), "a run is of one page");
@@ -250,7 +251,7 @@ impl ReadAhead {
         drive.storage.backend.queue_read(location.die as usize, operation);
     }
 
-    /// Serves a read if all of its slots are held; returns `true` if they are.
+    /// Serves a read if all its slots are held; returns `true` if they are.
     fn serve<R: Recorder>(&mut self, drive: &mut Ssd<R>, number: u16, read: &Access<'_>) -> bool {
         let slots = read.first.0..read.first.0 + read.slots;
         if self.held.is_empty() || !slots.clone().all(|lpn| self.held.contains_key(&lpn)) {
@@ -275,7 +276,7 @@ impl ReadAhead {
     }
 }
 
-/// Sends the data of a read once it waits for nothing.
+/// Sends the data of a read once no fetch is outstanding for it.
 fn send<R: Recorder>(drive: &mut Ssd<R>, number: u16) {
     let (length, backend) = (drive.commands.get(number).command.length, &mut drive.storage.backend);
     drive.commands.send_last(number, length, backend.now, backend);
@@ -297,7 +298,7 @@ impl Mechanism for ReadAhead {
         }))
     }
 
-    /// Serves a read if all of its data were read ahead, and reads further ahead.
+    /// Serves a read if all its data were read ahead, and reads further ahead.
     fn holds_read<R: Recorder>(
         &mut self,
         drive: &mut Ssd<R>,
@@ -307,7 +308,7 @@ impl Mechanism for ReadAhead {
         let is_served = self.serve(drive, number, read);
         let (offset, length) = (read.command.offset, read.command.length);
         if is_served && self.streams.iter().any(|stream| stream.next == offset) {
-            // These slots do not count as unused: the stream moves past them.
+            // These slots do not count as unused because the stream moves past them.
             let passed = ((offset + u64::from(length)) / u64::from(SLOT_BYTES)) as u32;
             (read.first.0..passed).for_each(|lpn| {
                 self.held.remove(&lpn);

@@ -1,11 +1,12 @@
 //! Temperature and thermal throttling: section `[thermal]` of a device file.
 //!
-//! The drive is one body with a heat capacity and a thermal resistance to its surroundings, heated
-//! by the power of section `[power]`. Its temperature is exact if power is constant between two
-//! updates. It is updated in each period while commands are in flight, and when they resume after
-//! idle time. From `throttle_at` until it has fallen to `recover_at`, the controller blocks its
-//! channels for a part of each period, so that all work takes `throttle_factor` times as long and
-//! consumes less power. Several stages, at rising temperatures, throttle progressively.
+//! The drive is modelled as one body with a heat capacity and a thermal resistance to its
+//! surroundings, heated by the power of section `[power]`. The computed temperature is exact if
+//! power is constant between two updates. The temperature is updated in each period while commands
+//! are in flight, and when commands resume after idle time. From `throttle_at` until the
+//! temperature has fallen to `recover_at`, the controller blocks its channels for a fraction of
+//! each period. All work then takes `throttle_factor` times as long and consumes less power.
+//! Several stages at rising temperatures throttle progressively.
 
 use writecliff_base::keys::{NumberOrList, OfPhysical, OfPhysicals, PositivePhysical, Time};
 use writecliff_base::located::{Answer, Change, Table};
@@ -24,22 +25,22 @@ const PERIOD: Nanos = Nanos(100_000_000);
 /// Thermal model and throttling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThermalConfig {
-    /// Ambient temperature in degrees Celsius; also the initial temperature of the drive.
+    /// Ambient temperature in degrees Celsius, which is also the initial drive temperature.
     pub ambient: f64,
     /// Thermal resistance in degrees Celsius per watt.
     pub resistance: f64,
     /// Heat capacity in joules per degree Celsius.
     pub capacity: f64,
-    /// Stages of throttling, by ascending temperature.
+    /// Throttling stages, by ascending temperature.
     pub stages: Vec<Throttle>,
     /// Interval between temperature measurements.
     pub period: Nanos,
 }
 
-/// A stage of throttling.
+/// Throttling stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Throttle {
-    /// Temperature in degrees Celsius at which the stage begins.
+    /// Temperature in degrees Celsius at which the stage starts.
     pub at: f64,
     /// Temperature in degrees Celsius below which the stage ends.
     pub recover_at: f64,
@@ -52,9 +53,9 @@ pub struct Throttle {
 pub struct ThermalCounters {
     /// Temperature in degrees Celsius.
     pub celsius: f64,
-    /// Time throttled since the drive was new.
+    /// Throttled time since the drive was new.
     pub throttled: Nanos,
-    /// Time in the last of several stages.
+    /// Time spent in the last of several stages.
     pub throttled_most: Nanos,
 }
 
@@ -101,9 +102,9 @@ impl MechanismSection for ThermalConfig {
     }
 }
 
-/// Reads the stages of throttling: each key is a value, or a list with a value per stage.
+/// Reads the throttling stages; each key is a value, or a list with one value per stage.
 fn stages(table: &Table<'_>, keys: Keys) -> Answer<Vec<Throttle>> {
-    let refusal = "it has no effect without throttle_at";
+    let refusal = "it has no effect without throttle_at; set throttle_at or remove this key";
     let is_on = keys.throttle_at.is_some();
     let recover_at = table.needed_if(is_on, "recover_at", keys.recover_at, refusal)?;
     let factors = table.needed_if(is_on, "throttle_factor", keys.throttle_factor, refusal)?;
@@ -140,10 +141,10 @@ fn stages(table: &Table<'_>, keys: Keys) -> Answer<Vec<Throttle>> {
 pub struct Thermal {
     config: ThermalConfig,
     celsius: f64,
-    /// Time of the last temperature update. `joules` is the energy consumed until then.
+    /// Time of the last temperature update. `joules` is the energy consumed until the update.
     at: Nanos,
     joules: f64,
-    /// Number of active stages, counted from the first.
+    /// Number of active stages, counting from the first stage.
     stage: usize,
     throttled: Nanos,
     throttled_most: Nanos,
@@ -174,7 +175,8 @@ impl Thermal {
         }
     }
 
-    /// Returns the temperature at `now` if `joules` have been consumed since the drive was new.
+    /// Returns the temperature at `now`, given that `joules` have been consumed since the drive was
+    /// new.
     pub fn celsius(&self, now: Nanos, joules: f64) -> f64 {
         let seconds = now.saturating_sub(self.at).as_secs_f64();
         if seconds <= 0.0 {
@@ -186,14 +188,14 @@ impl Thermal {
         settles_at + (self.celsius - settles_at) * left
     }
 
-    /// Returns temperature and throttled time at `now`, if `joules` have been consumed.
+    /// Returns the temperature and throttled time at `now`, given that `joules` have been consumed.
     pub fn counters(&self, now: Nanos, joules: f64) -> ThermalCounters {
         let celsius = self.celsius(now, joules);
         let (throttled, throttled_most) = (self.throttled, self.throttled_most);
         ThermalCounters { celsius, throttled, throttled_most }
     }
 
-    /// Updates the temperature and selects the stage of throttling.
+    /// Updates the temperature and selects the throttling stage.
     pub fn look(&mut self, now: Nanos, joules: f64) {
         self.celsius = self.celsius(now, joules);
         (self.at, self.joules) = (now, joules);
@@ -206,8 +208,8 @@ impl Thermal {
         }
     }
 
-    /// Returns the time for which channels are blocked between `now` and `until`. Counts the whole
-    /// period as throttled.
+    /// Returns the time for which channels are blocked between `now` and `until`. The whole period
+    /// counts as throttled.
     pub fn stop_for(&mut self, now: Nanos, until: Nanos) -> Nanos {
         let Some(throttle) = self.stage.checked_sub(1).map(|last| self.config.stages[last]) else {
             return Nanos::ZERO;
@@ -222,7 +224,7 @@ impl Thermal {
         Nanos((period.0 as f64 * (1.0 - 1.0 / throttle.factor)) as u64)
     }
 
-    /// Updates the temperature, and blocks channels for a part of the new period.
+    /// Updates the temperature, and blocks channels for a fraction of the new period.
     fn begin_period<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let now = drive.storage.backend.now;
         let joules = Energy::taken(drive, now).map_or(0.0, |energy| energy.total());
@@ -243,15 +245,15 @@ impl Mechanism for Thermal {
         config.sections.thermal.clone().map(|section| Box::new(Self::new(section)))
     }
 
-    /// Starts the periodic temperature updates, unless they are scheduled.
+    /// Starts the periodic temperature updates, unless they are already scheduled.
     fn command_begins<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         if !self.scheduled {
             self.begin_period(drive);
         }
     }
 
-    /// Starts the next period, unless the host is idle: then there is no work to throttle, and the
-    /// temperature at the next command follows from the energy consumed until then.
+    /// Starts the next period, unless the host is idle. In that case, there is no work to throttle,
+    /// and the temperature at the next command follows from the energy consumed until then.
     fn due<R: Recorder>(&mut self, drive: &mut Ssd<R>, _: u16) -> bool {
         self.scheduled = false;
         if drive.commands.in_flight() > 0 {

@@ -1,4 +1,5 @@
-//! A limit on active dies: performance and power fall with it, and nothing else changes.
+//! Tests a limit on active dies: performance and power decrease with the limit, and nothing else
+//! changes.
 
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::attribution::Recorder;
@@ -14,7 +15,8 @@ const SUSPENDS: (&str, &str) = (
     "rated_cycles = 1000\nprogram_suspend = \"20 us\"\nerase_suspend = \"20 us\"",
 );
 
-/// Returns the round drive with a power section, these limits and this power state.
+/// Returns the drive with round numbers plus a power section with these limits and this power
+/// state.
 fn config(limits: &str, state: usize) -> DeviceConfig {
     let section = format!(
         "[power]\nidle = \"1 W\"\nread = \"500 mW\"\nprogram = \"1 W\"\nerase = \"1 W\"\n{limits}\n\
@@ -64,7 +66,7 @@ fn any(random: &mut Prng) -> Command {
     if random.below(2) == 0 { read(slot, 1) } else { write(slot, 1) }
 }
 
-/// Runs a load; returns its duration in seconds and its mean power in watts.
+/// Runs a workload; returns its duration in seconds and its mean power in watts.
 fn measured<R: Recorder>(ssd: &mut Ssd<R>, next: impl FnMut(&mut Prng) -> Command) -> (f64, f64) {
     let joules = |ssd: &Ssd<R>| ssd.meters(ssd.now()).joules.unwrap();
     let (from, before) = (ssd.now(), joules(ssd));
@@ -76,8 +78,8 @@ fn measured<R: Recorder>(ssd: &mut Ssd<R>, next: impl FnMut(&mut Prng) -> Comman
 #[test]
 fn one_active_die_serves_one_read_after_the_other() {
     let (seconds, watts) = measured(&mut limited(1), |random| read(random.below(8_000), 1));
-    // Command and a mean tR of 60 us. The next die is one of the other three; the die on the same
-    // channel waits until the data are transferred.
+    // Command time and a mean tR of 60 us. The next die is one of the other three; the die on the
+    // same channel waits until the data have been transferred.
     let each = 61e-6 + BUS_SLOT as f64 / 3.0 * 1e-9;
     let expected = 6_000.0 * each;
     assert!((seconds / expected - 1.0).abs() < 0.02, "{seconds} s, expected {expected}");
@@ -115,13 +117,13 @@ fn a_power_state_chooses_the_limit_and_is_no_part_of_the_device() {
     assert_eq!(config(limits, 0).canonical, config(limits, 2).canonical);
     let mut chosen = settled(Ssd::<Attribution>::recording(config(limits, 1)).unwrap());
     assert_eq!(run(&mut chosen, 2_000, any), run(&mut limited(2), 2_000, any));
-    // The first state has no limit, so only this state is available to a drive without limits.
+    // The first state has no limit, so a drive without limits has only this state.
     assert!(Ssd::new(config(limits, 0)).is_ok());
     let refused = Ssd::new(config(limits, 1)).err().unwrap();
     assert_eq!(refused.key, "max_active_dies");
 }
 
-/// Returns a drive on which some dies program and others wait to program.
+/// Returns a drive where some dies are programming and others wait to program.
 fn working(limits: &str, state: usize) -> Ssd<Attribution> {
     let mut ssd = settled(Ssd::recording(config(limits, state)).unwrap());
     run(&mut ssd, 300, |random| write(random.below(8_000), 1));
@@ -143,7 +145,7 @@ fn a_saved_drive_goes_on_as_if_it_had_not_been_saved() {
     let expected = run(&mut working(limits, 2), 3_000, any);
     assert_eq!(run(&mut restored(2), 3_000, any), expected);
     assert_eq!(run(&mut copy, 3_000, any), expected);
-    // In a state with a higher limit or without a limit, waiting operations start at once.
+    // In a state with a higher limit or no limit, waiting operations start immediately.
     assert!(run(&mut restored(1), 3_000, any).last().unwrap().at < expected.last().unwrap().at);
     let mut free = Ssd::new(config(limits, 0)).unwrap();
     free.restore_from(&mut &*saved).unwrap();

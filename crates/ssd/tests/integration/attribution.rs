@@ -1,5 +1,5 @@
-//! Tests the attribution of latency: it is complete to the nanosecond for any drive and load, has
-//! no effect on the drive, and is correct for loads whose causes are known.
+//! Tests latency attribution: it is complete to the nanosecond for any drive and workload, has no
+//! effect on the drive, and is correct for workloads with known causes.
 
 use crate::common::{self, BUS_SLOT, LINK_SLOT, PLACING, REDUCTION, SLC, command, config};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use writecliff_ssd::{Attribution, Command, Completion, Drive, Operation, Ssd};
 
 type Attributed = Ssd<Attribution>;
 
-/// Returns a drive on which every slot is on flash, in order.
+/// Returns a drive with every slot on flash, in order.
 fn attributed(changes: &[(&str, &str)]) -> Attributed {
     let mut ssd = Ssd::recording(config(changes)).unwrap();
     fill(&mut ssd, 0);
@@ -29,7 +29,7 @@ fn fill<R: Recorder>(ssd: &mut Ssd<R>, times: u64) {
     ssd.quiesce();
 }
 
-/// Completes all outstanding commands; returns the tag and the times by cause of each.
+/// Completes all outstanding commands; returns each command's tag and times by cause.
 fn finish(ssd: &mut Attributed) -> Vec<(u32, TimeByCause)> {
     let mut all = Vec::new();
     while let Some(done) = ssd.step(Nanos::MAX) {
@@ -66,9 +66,10 @@ fn a_read_alone_is_firmware_flash_and_link() {
 
 #[test]
 fn a_read_behind_another_waits_for_other_reads_or_the_channel() {
-    // Slots 0 and 1 are on the same die, slots 0 and 8 on dies of the same channel.
+    // Slots 0 and 1 are on the same die; slots 0 and 8 are on different dies of the same channel.
     let same_die = last_of(&mut attributed(&[]), &[common::read(0, 1), common::read(1, 1)]);
-    // The flash time of the first read, minus the 2 us by which the second is decoded later.
+    // This is the flash time of the first read, minus the 2 us by which the second read is decoded
+    // later.
     assert_eq!(same_die.of(Cause::OtherReads), us(49) + Nanos(BUS_SLOT));
     assert_eq!(same_die.of(Cause::Channel), Nanos::ZERO);
     let both = [common::read(0, 1), common::read(8, 1)];
@@ -80,8 +81,8 @@ fn a_read_behind_another_waits_for_other_reads_or_the_channel() {
 #[test]
 fn a_read_waits_for_the_program_of_its_die() {
     let mut ssd = attributed(&[]);
-    // The host's four slots fill a program unit. Whichever die programs it, one of the reads waits
-    // there.
+    // The host's four slots fill a program unit. Whichever die programs the unit, one of the reads
+    // waits there.
     let dies = [0, 4, 8, 12].map(|slot| common::read(slot, 1));
     let at = ssd.now();
     ssd.submit(at, common::write(64, 4));
@@ -94,7 +95,8 @@ fn a_read_waits_for_the_program_of_its_die() {
         all.iter().fold(Nanos::ZERO, |sum, (_, spent)| sum + spent.of(Cause::Program))
     };
     let busy = waits(&mut ssd);
-    // 40.96 us transfer and 400 us or 1.2 ms program, from before the reads are decoded.
+    // The transfer takes 40.96 us and the program 400 us or 1.2 ms, starting before the reads are
+    // decoded.
     assert!(us(300) < busy && busy < us(1_300), "{busy}");
     assert_eq!(waits(&mut ssd), Nanos::ZERO, "the program has ended");
 }
@@ -172,7 +174,7 @@ fn writes_wait_for_what_bounds_them() {
     assert!(flash > 0.6, "programs and collection: {flash}");
 }
 
-/// Mechanisms that delay commands, one of each kind and some together.
+/// Mechanisms that delay commands: one of each type, and some in combination.
 const DRIVES: [&[(&str, &str)]; 9] = [
     &[],
     &[("latency = \"5 us\"", "latency = \"5 us\"\nservice_order = \"barrier\"")],
@@ -198,7 +200,8 @@ const DRIVES: [&[(&str, &str)]; 9] = [
     )],
 ];
 
-/// A load with up to `depth` commands outstanding: issue, completion and times by cause of each.
+/// Runs a workload with up to `depth` outstanding commands; returns the issue time, completion time
+/// and times by cause of each command.
 struct Load {
     random: Prng,
     depth: usize,
@@ -220,7 +223,7 @@ impl Load {
         command(operation, slot, slots as u32, tag)
     }
 
-    /// Runs `count` commands; returns the completion time of each.
+    /// Runs `count` commands and returns the completion time of each.
     fn run<R: Recorder>(
         mut self,
         ssd: &mut Ssd<R>,
@@ -250,8 +253,8 @@ impl Load {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// For any drive and load, the causes of each command add up to its latency, and attribution
-    /// does not change the drive's behaviour.
+    /// Tests that, for any drive and workload, the causes of each command add up to its latency,
+    /// and that attribution does not change the drive's behaviour.
     #[test]
     fn causes_add_up_and_change_nothing(
         drive in prop::sample::select(&DRIVES[..]),

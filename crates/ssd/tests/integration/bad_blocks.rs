@@ -1,4 +1,5 @@
-//! Bad blocks: behaviour on both clocks, rejected writes, and the time that replacing blocks takes.
+//! Tests bad blocks: behaviour with timing and in fast-forward, rejected writes, and the time that
+//! block replacement takes.
 
 use crate::common::{self, assert_section_refused, closed_loop, precondition, user_slots, write};
 use writecliff_base::Prng;

@@ -1,5 +1,5 @@
-//! Drives with more flash than 32-bit page numbers can address: they can be described, and
-//! simulated scaled down.
+//! Tests drives with more flash than 32-bit page numbers can address: such drives can be described,
+//! and simulated scaled down.
 
 use writecliff_base::located::LocatedToml;
 use writecliff_base::{Bytes, Nanos};
@@ -7,7 +7,8 @@ use writecliff_ssd::{DeviceConfig, Ssd, device_file};
 
 use crate::common::{DRIVE, assert_refused};
 
-/// Returns the round drive with other capacities and numbers of blocks, of 65,536 pages each.
+/// Returns the drive with round numbers, but with other capacities and numbers of blocks with
+/// 65,536 pages each.
 fn large(user: &str, blocks: u32) -> String {
     DRIVE
         .replace("40 MiB", user)
@@ -51,7 +52,7 @@ fn a_smaller_drive_erases_for_as_long_where_reads_wait_for_steps() {
     let timing = scaled(&text, 64.0).timing;
     assert_eq!((timing.erase, timing.erase_portions), (Nanos(3_000_000), 64));
     assert_eq!(timing.erase_suspend_step, Nanos(1_000_000));
-    // The erase time compensates for the rounding of the portions, 3 instead of 2.67.
+    // The erase time compensates for rounding the portions to 3 instead of 2.67.
     let timing = scaled(&text, 128.0 / 48.0).timing;
     assert_eq!((timing.erase, timing.erase_portions), (Nanos(3_375_000), 3));
 }

@@ -1,4 +1,4 @@
-//! Retention at a temperature, read disturb and refresh, against closed forms.
+//! Tests retention at a temperature, read disturb and refresh against closed forms.
 
 use crate::common::{self, assert_section_refused, closed_loop, precondition, read, user_slots};
 use writecliff_base::{Nanos, Prng};
@@ -57,7 +57,7 @@ fn reads_disturb_in_proportion_and_only_their_own_blocks() {
     let count = 500;
     closed_loop(&mut ssd, 1, count, |_| read(7, 1));
     let after = ssd.counters().cell_care.unwrap();
-    // Aging adds a little.
+    // Aging adds a few errors.
     close(after.rber_max - before.rber_max, f64::from(count) * 1e-6, 1e-2);
     assert!(after.rber_mean - before.rber_mean < 0.2 * f64::from(count) * 1e-6);
 }
@@ -75,7 +75,7 @@ fn refresh_keeps_error_rates_below_its_limit() {
     let (left, none) = aged("");
     let (cared, moved) = aged("refresh_rber = 3.5e-3\nrefresh_interval = \"1 h\"");
     assert!(left.rber_max > 4e-3 && left.refreshed_units == 0, "{left:?}");
-    // The unit that the host left open is refreshed, too.
+    // The unit that the host left open is also refreshed.
     assert!(cared.rber_max <= 3.6e-3, "{cared:?}");
     assert!(cared.refreshed_units > 0 && moved > none);
     assert!(left.uber > 3.0 * cared.uber, "{:e} {:e}", left.uber, cared.uber);

@@ -1,4 +1,4 @@
-//! A small drive on which every time is a round number, and loads for it.
+//! A small drive whose times are all round numbers, and workloads for it.
 
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_host_interface::Content;
@@ -51,7 +51,7 @@ queues = 1
 queue_depth = 32
 "#;
 
-/// Slot transfer on the bus (4096 B at 400 MB/s) and on the link (at 500 MB/s).
+/// Slot transfer times on the bus (4096 B at 400 MB/s) and on the link (at 500 MB/s).
 pub(crate) const BUS_SLOT: u64 = 10_240;
 pub(crate) const LINK_SLOT: u64 = 8_192;
 
@@ -61,13 +61,13 @@ pub(crate) const PLACING: [(&str, &str); 1] = [(
     "latency = \"5 us\"\nmapping_update_time = \"50 us\"\nrelocation_time = \"30 us\"",
 )];
 
-/// A controller that compresses data, down to a sector, and deduplicates them.
+/// A controller that compresses data, down to one sector, and deduplicates them.
 pub(crate) const REDUCTION: [(&str, &str); 1] = [(
     "[link]",
     "[reduction]\ncompression = true\nmin_stored_size = \"512 B\"\nduplicates = true\n[link]",
 )];
 
-/// An SLC cache of 4 MiB: 1024 slots, in units of a page (4 slots).
+/// An SLC cache of 4 MiB, which has 1024 slots in units of one page (4 slots).
 pub(crate) const SLC: [(&str, &str); 1] =
     [("[link]", "[slc_cache]\nsize = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n[link]")];
 
@@ -91,7 +91,7 @@ pub(crate) fn assert_refused(text: &str, location: &str, what: &str) {
     );
 }
 
-/// Asserts that a section which the round drive does not have is rejected.
+/// Asserts that a section that the drive with round numbers does not have is rejected.
 pub(crate) fn assert_section_refused(name: &str, keys: &str, location: &str, what: &str) {
     let text = DRIVE.replace("[link]", &format!("[{name}]\n{keys}\n[link]"));
     assert_refused(&text, location, what);
@@ -124,7 +124,7 @@ pub(crate) fn alone(ssd: &mut Ssd, command: Command) -> u64 {
     (done.at - at).0
 }
 
-/// Keeps `depth` commands outstanding until `count` have completed; returns all completions.
+/// Keeps `depth` commands outstanding until `count` have completed, and returns all completions.
 pub(crate) fn closed_loop(
     ssd: &mut Ssd,
     depth: u32,
@@ -153,7 +153,7 @@ pub(crate) fn user_slots(ssd: &Ssd) -> u64 {
     u64::from(ssd.ftl().user_slots())
 }
 
-/// Fills the drive in order, then overwrites it at random `times` times, on the fast-forward clock.
+/// Fast-forwards the drive: fills it in order, then overwrites it at random `times` times.
 pub(crate) fn precondition(ssd: &mut Ssd, times: u64) {
     let user = user_slots(ssd);
     let mut random = Prng::new(3);

@@ -1,4 +1,5 @@
-//! Errors in device files are one line with file, line and the nearest key.
+//! Tests that an error in a device file is one line with the file, the line and the most similar
+//! key.
 
 use crate::common;
 use writecliff_ftl::GcPacing;
@@ -114,7 +115,7 @@ fn shipped_presets_are_valid_and_every_number_has_its_source() {
         }
         let text = std::fs::read_to_string(&path).unwrap();
         if text.contains("\n[disk]\n") {
-            continue; // device files of hard disks
+            continue; // keys of hard disk device files
         }
         let name = path.file_name().unwrap().to_str().unwrap();
         let config = device_file::read(&text, name, 1).unwrap();

@@ -1,4 +1,5 @@
-//! Parity across dies: its costs, the latency of reads from the stripe, and the loss of a die.
+//! Tests parity across dies: its costs, the latency of reads from the stripe, and the loss of a
+//! die.
 
 use crate::common::{BUS_SLOT, alone, assert_section_refused, drive, read, user_slots, write};
 use writecliff_base::{Lpn, Nanos};
@@ -6,7 +7,7 @@ use writecliff_ssd::mechanisms::die_parity::DieParityCounters;
 use writecliff_ssd::{Drive, Ssd};
 
 const SMALL: (&str, &str) = ("\"40 MiB\"", "\"24 MiB\"");
-/// The lost die, one of four.
+/// Lost die, one of four.
 const LOST: u32 = 0;
 
 fn striped(stripe: u32, more: &str) -> Vec<(String, String)> {
@@ -19,7 +20,7 @@ fn drive_of(changes: &[(String, String)]) -> Ssd {
     drive(&changes)
 }
 
-/// Returns a drive with dies in stripes of `stripe`, filled in order.
+/// Returns a drive with stripes of `stripe` dies, filled in order.
 fn filled(stripe: u32, more: &str) -> Ssd {
     let mut ssd = drive_of(&striped(stripe, more));
     let user = user_slots(&ssd);
@@ -67,8 +68,8 @@ fn parity_takes_one_die_s_share_of_space_and_programs() {
     }
 }
 
-/// The three other dies sense in parallel. Two of them share a channel and transfer one after the
-/// other, so a read takes longer by one transfer of the slot.
+/// The three other dies sense in parallel. Two of these dies share a channel and transfer one at a
+/// time, so a read takes longer by one slot transfer.
 #[test]
 fn a_rebuilt_read_takes_as_long_as_reads_of_the_other_dies() {
     let mut ssd = filled(4, "");
@@ -89,7 +90,7 @@ fn what_a_lost_die_held_is_relocated_and_nothing_is_written_there() {
     assert_eq!(held, user / 4, "parity rotates");
     ssd.lose_die(LOST).unwrap();
     assert!(ssd.storage().is_relocating());
-    // More than 64 intervals, because the dies are still busy at some of them.
+    // The relocation takes more than 64 intervals because the dies are still busy at some of them.
     let until = ssd.now() + Nanos::from_micros(2_000_000);
     ssd.idle_until(until);
     assert!(!ssd.storage().is_relocating());
@@ -143,7 +144,7 @@ fn without_parity_what_a_lost_die_held_is_gone() {
     assert_eq!(parity(&ssd).counts.unrecovered, 16, "new data are elsewhere");
 }
 
-/// With an error rate at which every read fails, all reads of a stripe fail. With a rate at which
+/// At an error rate where every read fails, all reads of a stripe also fail. At an error rate where
 /// few reads fail, the stripe can nearly always rebuild the data.
 #[test]
 fn reads_that_no_retry_corrects_are_rebuilt() {
@@ -167,8 +168,8 @@ fn reads_that_no_retry_corrects_are_rebuilt() {
     };
     let (rebuilt, unrecovered) = outcomes("0.1");
     assert_eq!((rebuilt, unrecovered), (0.0, reads as f64));
-    // A codeword of 32,768 bits has 90 errors on average, and more than 100 in about one case of
-    // eight.
+    // A codeword of 32,768 bits has 90 errors on average, and more than 100 errors in about one of
+    // eight cases.
     let (rebuilt, unrecovered) = outcomes("2.75e-3");
     let failed = (rebuilt + unrecovered) / reads as f64;
     let expected = 1.0 - (1.0 - failed).powi(3);

@@ -17,7 +17,7 @@ fn drive(keys: &str) -> Ssd {
     common::drive(&[("[link]", &section)])
 }
 
-/// Returns a drive with these keys, every page on flash and nothing in the buffer.
+/// Returns a drive with these keys, every page on flash and an empty buffer.
 fn settled(keys: &str) -> Ssd {
     let mut ssd = drive(keys);
     for slot in 0..user_slots(&ssd) {
@@ -29,12 +29,13 @@ fn settled(keys: &str) -> Ssd {
     ssd
 }
 
-/// Returns the probability that a read of one slot with this error rate is retried.
+/// Returns the probability that a read of one slot is retried at this error rate.
 fn chance(rate: f64) -> f64 {
     1.0 - (1.0 - CODE.failure(rate)).powi(4)
 }
 
-/// Reads fast pages one by one; returns the number of reads that took longer than without a retry.
+/// Reads fast pages one at a time and returns the number of reads that took longer than without a
+/// retry.
 fn retried(ssd: &mut Ssd, count: u32) -> u32 {
     let (rows, mut random) = (user_slots(ssd) / 32, Prng::new(6));
     let slow = |ssd: &mut Ssd, slot| alone(ssd, read(slot, 1)) != READ;
@@ -43,11 +44,11 @@ fn retried(ssd: &mut Ssd, count: u32) -> u32 {
 
 #[test]
 fn each_retry_takes_its_time_until_the_data_are_correct() {
-    // 164 wrong bits on average, and a twentieth of that after a retry.
+    // A codeword has 164 bit errors on average, and a twentieth of that after a retry.
     let rates = "rber = 0.02\nrber_at_rated = 0.02";
     let mut once = settled(&format!("{rates}\nretry_gain = 0.05\nretries_max = 5"));
     assert_eq!(alone(&mut once, read(0, 1)), READ + 60_000);
-    // Wrong bits on average: 164, 82 and 41.
+    // The average numbers of bit errors are 164, 82 and 41.
     let mut twice = settled(&format!("{rates}\nretries_max = 5"));
     assert_eq!(alone(&mut twice, read(0, 1)), READ + 2 * 60_000);
     assert_eq!(twice.counters().ecc.unwrap().uncorrectable_reads, 0);
@@ -66,7 +67,7 @@ fn a_die_serves_no_other_read_during_retries() {
     let from = ssd.now();
     let done = closed_loop(&mut ssd, 2, 2, |_| read(0, 1));
     assert_eq!((done[0].at - from).0, READ + 60_000);
-    // The second read starts when the data of the first have left the die.
+    // The second read starts when the data of the first read have left the die.
     assert_eq!((done[1].at - done[0].at).0, 1_000 + 50_000 + 60_000 + BUS_SLOT);
 }
 

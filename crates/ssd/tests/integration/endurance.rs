@@ -40,7 +40,7 @@ fn the_gate_opens_when_the_plan_has_caught_up() {
     let plan = Endurance::of(&plan).unwrap();
     let reserve = (RATED / 10.0) as u64;
     assert_eq!(plan.opens_at(Nanos::ZERO, reserve), None);
-    // A thousandth of the rated writes corresponds to a second of the plan.
+    // A thousandth of the rated writes corresponds to one second of the plan.
     let ahead = reserve + (RATED / 1000.0) as u64;
     let opens = plan.opens_at(Nanos::ZERO, ahead).unwrap();
     assert!(opens.0.abs_diff(1_000_000_000) < 100, "{opens}");

@@ -1,4 +1,4 @@
-//! Flexible data placement: one test for each rule of the standard.
+//! Tests Flexible Data Placement, with one test for each rule of the standard.
 
 use crate::common::{alone, drive, precondition, user_slots, write};
 use writecliff_base::{Bytes, Nanos, Prng, SECTOR_BYTES, StreamId};
@@ -6,7 +6,7 @@ use writecliff_host_interface::placement::{DataPlacement, FdpEventType, Isolatio
 use writecliff_ssd::data_placement::events::LOG_EVENTS;
 use writecliff_ssd::{Command, Drive, Ssd};
 
-/// Logical blocks of a reclaim unit: 16 pages of 16 KiB on 4 dies.
+/// Logical blocks per reclaim unit: 16 pages of 16 KiB on 4 dies.
 const UNIT_BLOCKS: u64 = 16 * 4 * 32;
 
 fn with(section: &str, more: &[(&str, &str)]) -> Ssd {
@@ -101,7 +101,7 @@ fn an_update_abandons_the_unit_and_logs_one_event() {
     assert_eq!(status.abandoned_bytes, 2 * (256 - 12) * 4096, "10 slots fill 3 pages of 4");
     ssd.quiesce();
     ssd.ftl().check_invariants().unwrap();
-    // The old data can still be read; new data go elsewhere.
+    // The old data are still readable; new data go to other locations.
     let unit = |ssd: &Ssd, slot| {
         let ppa = ssd.ftl().lookup(writecliff_base::Lpn(slot));
         ssd.ftl().geometry().reclaim_unit_of(ppa)
@@ -217,7 +217,7 @@ fn media_are_reallocated_for_initially_isolated_handles_only() {
     assert_eq!(events.len(), LOG_EVENTS);
     assert!(events.iter().all(|e| e.kind.code() == 0x80 && e.moved.unwrap() >= Bytes(4096)));
     assert!(events.iter().any(|e| e.placement_id != events[0].placement_id));
-    // Each event is reported once: reading the log again returns no new events.
+    // Each event is reported once, so reading the log again returns no new events.
     assert_eq!(ssd.administration().fdp_events(false).unwrap(), events);
     assert_eq!(happened(&mut ssd, FdpEventType::MediaReallocated), counted);
 }
@@ -284,7 +284,8 @@ fn a_unit_that_is_open_for_too_long_is_ended_at_the_limit() {
         ssd.administration().fdp_enable_events(id, &FdpEventType::ALL, true).unwrap();
     });
     write_to(&mut ssd, 1, 0, 1);
-    // The data arrived a little before the write completed; the unit has been open since then.
+    // The data arrived slightly before the write completed, and the unit has been open since their
+    // arrival.
     let end = ssd.now() + LIMIT;
     write_at(&mut ssd, Nanos::from_secs(4), 2, 100);
     write_at(&mut ssd, end - Nanos(1_000_000), 1, 1);
@@ -323,7 +324,8 @@ fn status_shows_the_remaining_time_and_units_closed_meanwhile() {
     ssd.idle_until(Nanos::from_secs(60));
     assert_eq!(left(&mut ssd), [10; 4]);
     assert_eq!(happened(&mut ssd, FdpEventType::TimeLimitExceeded), 2);
-    // The event is not enabled for handle 3. The event of handle 0 has the time of the limit.
+    // The event is not enabled for handle 3. The event of handle 0 has the time when the limit was
+    // reached.
     let events = ssd.administration().fdp_events(true).unwrap();
     assert_eq!((events.len(), events[0].handle), (1, Some(0)));
     assert!(events[0].time > Nanos::from_secs(16) && events[0].time < Nanos::from_secs(17));

@@ -1,5 +1,5 @@
-//! Fixed loads on a drive with each mechanism: completions, counters and the saved state do not
-//! change unless the model does. Run with `WRITECLIFF_RECORD=1` to record new digests.
+//! Fixed workloads on drives with each mechanism: completions, counters and the saved state change
+//! only if the model changes. Run with `WRITECLIFF_RECORD=1` to record new digests.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -15,8 +15,9 @@ use crate::common;
 
 const SLOTS: u64 = 10_240;
 
-/// A drive for each mechanism and for combinations that share code: a name, changes to the round
-/// drive (`with OLD -> NEW`, lines separated by ` ; `), and keys of `[ftl]` and of sections.
+/// Drives with each mechanism and with combinations that share code: a name, changes to the drive
+/// with round numbers (`with OLD -> NEW`, lines separated by ` ; `), and keys of `[ftl]` and of
+/// sections.
 const DRIVES: &str = include_str!("golden_drives.txt");
 
 /// Returns the drives by name.
@@ -44,7 +45,7 @@ fn drives() -> Vec<(String, DeviceConfig)> {
     blocks.collect()
 }
 
-/// FNV-1a hash, which does not depend on a library or on the version of Rust.
+/// FNV-1a hash, which depends neither on a library nor on the Rust version.
 struct Digest(u64);
 
 impl Digest {
@@ -155,7 +156,7 @@ fn digests<R: Recorder>(config: DeviceConfig, cuts: bool) -> String {
     format!("{:016x} {:016x} {:016x}", host.completions.0, counters.0, state.0)
 }
 
-/// Serialized fields, to build a state with damaged fields and valid checksums.
+/// Serialized fields, used to build a state with damaged fields and valid checksums.
 struct Fields(Vec<u8>);
 
 impl Saved for Fields {
@@ -168,7 +169,8 @@ impl Saved for Fields {
     }
 }
 
-/// Runs commands on a restored drive for up to ten seconds. A damaged drive may be busy for longer.
+/// Runs commands on a restored drive for up to ten seconds. A drive restored from a damaged state
+/// may be busy for longer.
 fn use_restored(ssd: &mut Ssd<Attribution>) {
     let (slots, streams) = (ssd.config().user_capacity.0 / 4096, ssd.config().ftl.streams);
     let completions = Digest::new();
@@ -186,8 +188,8 @@ fn use_restored(ssd: &mut Ssd<Attribution>) {
     }
 }
 
-/// A state with a flipped bit and valid checksums is rejected, or is another possible state from
-/// which the drive can continue.
+/// Tests that a state with a flipped bit and valid checksums is either rejected, or a valid state
+/// from which the drive can continue.
 #[test]
 fn no_damaged_field_causes_a_panic() {
     let mut random = Prng::new(3);

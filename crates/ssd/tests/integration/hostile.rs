@@ -1,4 +1,5 @@
-//! Untrusted device files and saved states: they are read or rejected, and never cause a panic.
+//! Tests untrusted device files and saved states: they are read or rejected, and never cause a
+//! panic.
 
 use proptest::prelude::*;
 use writecliff_ssd::{Drive, device_file};
@@ -6,7 +7,7 @@ use writecliff_ssd::{Drive, device_file};
 use crate::common::{self, SLC, drive};
 use crate::mutate::{changes, corpus, mutated};
 
-/// Returns the device files to mutate: the drive of these tests and the shipped ones.
+/// Returns the device files to mutate: the drive of these tests and the presets.
 fn texts() -> Vec<String> {
     let mut texts = corpus("python/writecliff/devices", "tlc-120.toml");
     texts.extend(corpus("python/writecliff/devices", "tlc-960.toml"));
@@ -17,8 +18,8 @@ fn texts() -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// An error has one line and names the file. Valid files can also be scaled down, as quick
-    /// tests require.
+    /// Checks that an error has one line and names the file. Checks that valid files can also be
+    /// scaled down, as quick tests require.
     #[test]
     fn no_device_file_does_harm(which in any::<prop::sample::Index>(), changes in changes()) {
         let texts = texts();
@@ -34,7 +35,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A state that was changed in any way is rejected, and the drive stays intact.
+    /// Tests that a state that was changed in any way is rejected, and that the drive stays intact.
     #[test]
     fn no_state_does_harm(
         flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255_u8), 0..4),

@@ -1,5 +1,4 @@
-//! Tests background work of the firmware against closed-form results, and at the limits of its
-//! parameters.
+//! Tests background firmware work against closed-form results, and at the limits of its parameters.
 
 use crate::common::{
     self, BUS_SLOT, LINK_SLOT, alone, closed_loop, command, read, user_slots, write,
@@ -17,7 +16,7 @@ fn section(keys: &str) -> Vec<(&'static str, String)> {
     vec![("[link]", format!("[housekeeping]\n{keys}\n[link]"))]
 }
 
-/// Returns a drive with these keys in the section, every page on flash and nothing in the buffer.
+/// Returns a drive with these keys in the section, every page on flash and an empty buffer.
 fn settled(keys: &str) -> Ssd {
     settled_with(&section(keys))
 }
@@ -34,7 +33,7 @@ fn settled_with(changes: &[(&'static str, String)]) -> Ssd {
     ssd
 }
 
-/// Returns the latency of a read of one slot (of a fast page) on `die`, submitted at `at`.
+/// Returns the latency of a read of one slot (of a fast page) on `die`, submitted at time `at`.
 fn read_at(ssd: &mut Ssd, die: u32, at: Nanos) -> u64 {
     ssd.idle_until(at);
     alone(ssd, read(u64::from(die) * 4, 1))
@@ -76,7 +75,8 @@ fn media_work_is_suspended_only_where_that_is_allowed() {
 
 #[test]
 fn media_work_under_load_delays_reads_as_a_queue_of_its_own_would() {
-    // 200 us on one of 4 dies every 1 ms: each die is busy for 5 % of the time.
+    // Each operation takes 200 us on one of 4 dies every 1 ms, so each die is busy for 5 % of the
+    // time.
     let mut ssd =
         settled("media_interval = \"1 ms\"\nmedia_time = \"200 us\"\nmedia_suspendable = false");
     let (user, mut random) = (user_slots(&ssd), Prng::new(8));
@@ -132,20 +132,20 @@ fn a_page_of_the_journal_follows_what_is_written() {
     };
     let (free, _) = rate("hiccup_probability = 0\nhiccup_time = \"1 us\"");
     let (bound, mut ssd) = rate("journal_interval = \"256 KiB\"\njournal_time = \"4 ms\"");
-    // 256 KiB take as long as before, plus 4 ms on one of four dies.
+    // 256 KiB take the same time as before, plus 4 ms on one of four dies.
     let interval = 262_144.0;
     let expected = interval / (interval / free + 4e-3 / 4.0);
     assert!((bound / expected - 1.0).abs() < 0.03, "{bound:.0} B/s, expected {expected:.0}");
     ssd.quiesce();
     let programmed = ssd.ftl().counters().programmed_slots * 4096;
-    let filled = user_slots(&ssd) * 4096; // written before on the fast-forward clock
+    let filled = user_slots(&ssd) * 4096; // written before in fast-forward
     let journal = ssd.counters().housekeeping.unwrap().journal_programs;
     assert_eq!(journal, (programmed - filled) / 262_144);
 }
 
 #[test]
 fn a_checkpoint_stops_the_firmware_for_all_commands_after_it() {
-    // A page of 16 KiB is a program unit here: each ends with a checkpoint.
+    // A page of 16 KiB is a program unit here, and each program ends with a checkpoint.
     let latency = |after_program: i64| {
         let mut ssd = settled("checkpoint_interval = \"16 KiB\"\ncheckpoint_time = \"5 ms\"");
         ssd.idle_until(ssd.now() + Nanos::from_secs(1));
@@ -175,7 +175,7 @@ fn a_checkpoint_that_stops_writes_lets_reads_pass() {
     ssd.idle_until(begun + Nanos(5_000_000));
     assert_eq!(ssd.counters().housekeeping.unwrap().checkpoints, 1);
     assert!(alone(&mut ssd, read(1, 1)) < 200_000);
-    // The core has 50 ms more work than the 12.8 ms that fit into the buffer.
+    // The core has 50 ms of work in addition to the 12.8 ms that fit into the buffer.
     let opens = begun.0 + 50_000_000 - 12_800_000;
     let waited = alone(&mut ssd, write(9, 1));
     assert!(waited > opens - begun.0 - 6_000_000, "{waited} ns");
@@ -205,8 +205,8 @@ fn hiccups_have_their_probability_and_do_not_delay_other_commands() {
         u64::from(long) + hiccups_of_the_flush()
     );
 
-    // All commands are submitted at once, each with a hiccup. The last completes later by one
-    // hiccup, not by the sum.
+    // All commands are submitted together, and each has a hiccup. The last command completes later
+    // by one hiccup, not by the sum of all hiccups.
     let last = |probability: &str| {
         let keys = format!("hiccup_probability = {probability}\nhiccup_time = \"400 us\"");
         let mut ssd = settled(&keys);

@@ -1,4 +1,4 @@
-//! Indirection units above 4 KiB: whole units are written, parts are merged.
+//! Tests indirection units above 4 KiB: whole units are written, and partial writes are merged.
 
 use crate::common::{
     BUS_SLOT, DRIVE, alone, assert_refused, command, drive, read, user_slots, write,
@@ -32,7 +32,7 @@ fn a_part_of_a_unit_costs_all_of_it() {
     ssd.fast_forward(&write(0, 16));
     ssd.fast_forward(&write(5, 1));
     assert_eq!(bytes(&ssd), (65_536 + 4096, 65_536 + 4 * 4096));
-    // 48 KiB from the middle of one unit to the middle of another: four units.
+    // 48 KiB from the middle of one unit to the middle of another cover four units.
     ssd.fast_forward(&write(2, 12));
     assert_eq!(bytes(&ssd), (65_536 + 4096 + 49_152, 65_536 + 20 * 4096));
     ssd.ftl().check_invariants().unwrap();
@@ -75,8 +75,7 @@ fn both_clocks_write_the_same_and_the_timed_one_reads_first() {
     assert!(flash > host);
 }
 
-/// Returns a drive in which up to `units` units of 16 KiB wait in the buffer for the rest of their
-/// data.
+/// Returns a drive where up to `units` units of 16 KiB wait in the buffer for their remaining data.
 fn merging(units: u32) -> Ssd {
     let keys = format!("streams = 4\nindirection_unit = \"16 KiB\"\nmerged_units = {units}");
     drive(&[UNITS[0], ("streams = 4", keys.as_str())])
@@ -84,20 +83,21 @@ fn merging(units: u32) -> Ssd {
 
 #[test]
 fn sequential_small_writes_are_merged_and_random_writes_cost_a_unit() {
-    // Four interleaved sequences of 4 KiB writes: every unit is complete when it reaches the FTL.
+    // With four interleaved sequences of 4 KiB writes, every unit is complete when it reaches the
+    // FTL.
     let mut ssd = merging(4);
     for n in 0..256 {
         (0..4).for_each(|sequence| ssd.fast_forward(&write(sequence * 2048 + n, 1)));
     }
     assert_eq!(bytes(&ssd), (4 << 20, 4 << 20));
-    // Five sequences and four waiting units: each write displaces the unit of the next write.
+    // With five sequences and four waiting units, each write displaces the unit of the next write.
     let mut ssd = merging(4);
     for n in 0..256 {
         (0..5).for_each(|sequence| ssd.fast_forward(&write(sequence * 1024 + n, 1)));
     }
     let (host, flash) = bytes(&ssd);
     assert_eq!((host, flash), (5 << 20, 4 * ((5 << 20) - 4 * 4096)), "four slots wait");
-    // Random writes over 8 MiB, which is 512 units: few of them find their unit waiting.
+    // The random writes cover 8 MiB, which is 512 units, so few of them find their unit waiting.
     let mut ssd = merging(4);
     let mut random = Prng::new(3);
     (0..20_000).for_each(|_| ssd.fast_forward(&write(random.below(2048), 1)));
@@ -125,7 +125,7 @@ fn units_that_wait_are_read_from_the_buffer_and_counted_in_it() {
     for lpn in 0..user as u32 {
         assert_eq!(timed.ftl().lookup(Lpn(lpn)), fast.ftl().lookup(Lpn(lpn)));
     }
-    // A read of a half-written unit comes from the buffer, as fast as a read of unmapped data.
+    // A read of a half-written unit is served from the buffer, as fast as a read of unmapped data.
     let mut ssd = merging(8);
     let unmapped = alone(&mut ssd, read(0, 2));
     alone(&mut ssd, write(0, 2));
@@ -213,7 +213,7 @@ fn a_power_cut_programs_waiting_units_once() {
         alone(&mut ssd, write(4 * n, 1 + n as u32));
     }
     let cut = ssd.cut_power();
-    // Six slots fill two program units of a page each, on two dies.
+    // Six slots fill two program units of one page each, on two dies.
     assert_eq!((cut.saved_slots, cut.hold_up), (6, Nanos(800_000)));
     let again = ssd.cut_power();
     assert_eq!((again.saved_slots, again.hold_up), (0, Nanos::ZERO));
@@ -225,7 +225,7 @@ fn a_power_cut_programs_waiting_units_once() {
 fn merged_units_need_space_in_the_buffer_at_any_scale() {
     let keys = "streams = 4\nindirection_unit = \"16 KiB\"\nmerged_units = 32";
     let text = DRIVE.replace(UNITS[0].0, UNITS[0].1).replace("streams = 4", keys);
-    // Four open program units, a fifth and four units that wait.
+    // The buffer holds four open program units, a fifth unit and four waiting units.
     let small = text.replace("merged_units = 32", "merged_units = 4");
     let buffer = |kib: u32| small.replace("\"1 MiB\"", &format!("\"{kib} KiB\""));
     assert_refused(&buffer(143), "write_buffer", "need 144 KiB");
@@ -236,7 +236,7 @@ fn merged_units_need_space_in_the_buffer_at_any_scale() {
     }
     alone(&mut ssd, write(0, 36));
     assert_eq!(smallest_buffer(&text), Bytes(1 << 20));
-    // Two word lines of each of 256 dies.
+    // The size is two word lines on each of 256 dies.
     let shipped = include_str!("../../../../python/writecliff/devices/families/d5-p5336.toml");
     let (shipped, _) = shipped.split_once("[variants]").expect("variants");
     assert_eq!(smallest_buffer(shipped), Bytes(128 << 20));
@@ -256,7 +256,8 @@ fn smallest_buffer(text: &str) -> Bytes {
 
 #[test]
 fn impossible_units_are_not_restored() {
-    // A unit is `unit`, `stream`, the number of slots, the sectors of each, `bytes`, `is_saved`.
+    // A unit consists of `unit`, `stream`, the number of slots, the sectors of each slot, `bytes`
+    // and `is_saved`.
     let unit = |number: u8, sectors: [u8; 4]| {
         let written: u32 = sectors.iter().map(|slot| slot.count_ones()).sum();
         let mut bytes = vec![number, 0, 4];
@@ -311,7 +312,7 @@ fn a_merge_delays_the_program_by_its_read() {
         (ssd.now() - at).0
     };
     let (merged, new) = (time(true), time(false));
-    // A command on the bus, tR of a lower page, and four slots on the bus.
+    // The time consists of a command on the bus, tR of a lower page, and four slots on the bus.
     assert_eq!(merged - new, 1_000 + 50_000 + 4 * BUS_SLOT);
 }
 

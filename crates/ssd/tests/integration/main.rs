@@ -1,6 +1,7 @@
-//! Tests of a drive through its host interface: timing, states, interfaces and device files.
+//! Tests a drive through its host interface: timing, states, interfaces and device files.
 //!
-//! All tests are one program, because each further program would link the whole simulator again.
+//! All tests are in one program because each additional program would link the whole simulator
+//! again.
 
 mod active_dies;
 mod attribution;

@@ -1,5 +1,5 @@
-//! A mapping table that does not fit into the controller: hit rates and throughput against theory,
-//! and latencies that add up.
+//! Tests a mapping table that does not fit into the controller: hit rates and throughput against
+//! theory, and latencies that add up.
 
 use proptest::prelude::*;
 use writecliff_base::{Nanos, Prng};
@@ -12,8 +12,8 @@ use crate::common::{
     command, config, precondition, read, user_slots, write,
 };
 
-/// 40 translation pages of 16 KiB, one program each: 640 MiB in slots of 4 KiB with entries of 4
-/// bytes.
+/// The table has 40 translation pages of 16 KiB with one program each: 640 MiB in 4 KiB slots with
+/// 4-byte entries.
 const LARGE: [(&str, &str); 2] = [
     ("user_capacity = \"40 MiB\"", "user_capacity = \"640 MiB\""),
     ("pages_per_block = 16", "pages_per_block = 256"),
@@ -32,7 +32,7 @@ const FROM_FLASH: u64 = 1_000 + 30_000 + 4 * BUS_SLOT;
 /// Time of a page from the host: a command and four slots on the link, and the latency.
 const FROM_HOST: u64 = 3_000 + 4 * LINK_SLOT + 2_000;
 
-/// Returns a drive with all slots on flash in order, and with `section` before its link.
+/// Returns a drive with all slots on flash in order, and with `section` before its link section.
 fn filled(section: &str, more: &[(&str, &str)]) -> Ssd {
     let with = format!("{section}[link]");
     let mut changes = LARGE.to_vec();
@@ -45,7 +45,7 @@ fn filled(section: &str, more: &[(&str, &str)]) -> Ssd {
     ssd
 }
 
-/// Returns a drive whose cache reads have filled with clean pages.
+/// Returns a drive whose cache has been filled with clean pages by reads.
 fn clean(section: &str, more: &[(&str, &str)]) -> Ssd {
     let mut ssd = filled(section, more);
     for page in (0..PAGES).chain(0..PAGES) {
@@ -59,7 +59,7 @@ fn counts(ssd: &Ssd) -> MappingCacheCounts {
     ssd.counters().mapping_cache.unwrap()
 }
 
-/// Returns the differences of the counts of hits, host hits and misses.
+/// Returns the differences in the counts of hits, host hits and misses.
 fn since(before: MappingCacheCounts, after: MappingCacheCounts) -> [u64; 3] {
     [after.hits - before.hits, after.host_hits - before.host_hits, after.misses - before.misses]
 }
@@ -81,9 +81,9 @@ fn reads_hit_as_often_as_theory_says_and_latencies_add_up() {
             let cost = [0, FROM_HOST, FROM_FLASH].iter().position(|&cost| cost == more);
             costs[cost.unwrap_or_else(|| panic!("a read takes {more} ns longer"))] += 1;
         }
-        // Each read takes the time of its counted look-ups, and no more.
+        // Each read takes exactly the time of its counted look-ups.
         assert_eq!(costs, since(before, counts(&ssd)));
-        // Uniform reads hit with a probability equal to the share of held pages.
+        // The hit probability of uniform reads equals the fraction of cached pages.
         let missed = PAGES - held[0] - held[1];
         for (cost, pages) in costs.into_iter().zip([held[0], held[1], missed]) {
             let share = pages as f64 / PAGES as f64;
@@ -112,7 +112,7 @@ fn a_small_range_is_read_at_full_speed() {
     assert_eq!(since(before, counts(&ssd)), [2000, 0, 0]);
 }
 
-/// Returns the rate of random reads per second at a queue depth of 32.
+/// Returns the random read rate per second at a queue depth of 32.
 fn read_rate(ssd: &mut Ssd) -> f64 {
     let (user, mut random) = (user_slots(ssd), Prng::new(8));
     let done = closed_loop(ssd, 32, 20_000, |_| read(random.below(user), 1));
@@ -134,7 +134,7 @@ fn dies_that_read_the_table_read_fewer_data() {
     let all = read_rate(&mut filled("", &fast));
     let part = read_rate(&mut clean(SECTION, &fast));
     let helped = read_rate(&mut clean(&format!("{SECTION}{memory}"), &fast));
-    // A read senses its data in 60 us, and on a miss a translation page in 30 us.
+    // A read senses its data in 60 us and, on a miss, a translation page in 30 us.
     let missed = 1.0 - IN_CONTROLLER as f64 / PAGES as f64;
     let expected = 60.0 / (60.0 + missed * 30.0);
     assert!((part / all / expected - 1.0).abs() < 0.05, "{part} of {all}, expected {expected}");
@@ -144,7 +144,7 @@ fn dies_that_read_the_table_read_fewer_data() {
 #[test]
 fn random_writes_write_a_page_back_for_each_that_they_load() {
     const COUNT: u32 = 4000;
-    // Each write waits for its page, so that no write finds a page being loaded.
+    // Each write waits for its page, so no write finds a page being loaded.
     let mut ssd = filled(SECTION, &[("write_cache = true", "write_cache = false")]);
     let (user, mut random) = (user_slots(&ssd), Prng::new(9));
     closed_loop(&mut ssd, 1, 1000, |_| write(random.below(user), 1));
@@ -162,7 +162,7 @@ fn random_writes_write_a_page_back_for_each_that_they_load() {
     // one page.
     let written = after.written_slots - before.0.written_slots;
     assert_eq!(written, misses * 4);
-    // The mapping writes are part of all flash writes, and of no other counter.
+    // The mapping writes are included in the count of all flash writes, and in no other counter.
     let of = |counters: &DriveCounters| {
         counters.host_write_bytes + counters.gc_moved_bytes + counters.padding_bytes
     };
@@ -199,7 +199,7 @@ fn both_clocks_hold_the_same_pages() {
     fast.end_fast_forward();
     timed.quiesce();
     assert_eq!(counts(&timed).written_slots, counts(&fast).written_slots);
-    // Reads show which pages are cached.
+    // Reads reveal which pages are cached.
     let before = [counts(&timed), counts(&fast)];
     let counts = [&mut timed, &mut fast].map(|ssd| {
         let mut random = Prng::new(12);
@@ -224,7 +224,7 @@ fn commands_on_one_page_wait_for_one_read_of_it() {
         done += 1;
     }
     assert_eq!((done, since(before, counts(&ssd))), (8, [7, 0, 1]));
-    // A read across two pages waits for both.
+    // A read across two pages waits for both pages.
     let before = counts(&ssd);
     alone(&mut ssd, read(31 * SLOTS_PER_PAGE - 2, 4));
     assert_eq!(since(before, counts(&ssd)), [0, 0, 2]);
@@ -275,7 +275,7 @@ fn the_wait_for_the_table_has_a_cause_of_its_own() {
     let mut ssd: Ssd<Attribution> = Ssd::recording(config(&changes)).unwrap();
     (0..PAGES).for_each(|page| ssd.fast_forward(&write(page * SLOTS_PER_PAGE, 16)));
     ssd.end_fast_forward();
-    // Meanwhile changed pages are written back; the last ones stay in the controller.
+    // Meanwhile, changed pages are written back; the last pages stay in the controller.
     let all = (0..PAGES).chain(0..PAGES).map(|page| (page, None));
     let then = [(0, Some(FROM_FLASH)), (0, Some(0)), (PAGES - 1, Some(0))];
     for (page, waited) in all.chain(then) {
@@ -330,8 +330,8 @@ fn what_cannot_be_held_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// For any load, every command completes, and a drive that is saved and restored between two
-    /// commands continues unchanged.
+    /// Tests that, for any workload, every command completes, and that a drive that is saved and
+    /// restored between two commands continues unchanged.
     #[test]
     fn a_saved_drive_continues(
         seed in any::<u64>(),

@@ -8,7 +8,7 @@ const COMMAND_TIME: u64 = 50_000;
 /// Scans that cover half of each interval, and take a fifth of the firmware's time during a scan.
 const PATROL: &str = "patrol_interval = \"200 ms\"\npatrol_length = \"100 ms\"\n\
                       patrol_step = \"500 us\"\npatrol_time = \"100 us\"";
-/// Latency of a read alone.
+/// Latency of a single read on an idle drive.
 const READ: u64 = COMMAND_TIME + 5_000 + 1_000 + 50_000 + BUS_SLOT + 3_000 + LINK_SLOT;
 
 /// Returns a drive whose firmware limits it to 20,000 reads per second.
@@ -25,7 +25,7 @@ fn drive(keys: &str) -> Ssd {
     ssd
 }
 
-/// Returns the number of reads that complete in each bin of 10 ms.
+/// Returns the number of reads that complete in each 10 ms bin.
 fn reads_by_time(ssd: &mut Ssd, count: u32) -> Vec<u32> {
     let (user, mut random) = (user_slots(ssd), Prng::new(8));
     let start = ssd.now();
@@ -48,7 +48,7 @@ fn a_scan_takes_its_share_of_the_firmware_for_its_length() {
     assert!(fast.iter().all(|&reads| reads <= 202), "{fast:?}");
     let mean = f64::from(bins.iter().sum::<u32>()) / bins.len() as f64;
     assert!((mean / 180.0 - 1.0).abs() < 0.02, "{mean} in 10 ms instead of 180");
-    // Scans take half of the time, ten bins each, and start at random times.
+    // Scans take half of the time, which is ten bins each, and start at random times.
     let share = slow.len() as f64 / bins.len() as f64;
     assert!((share - 0.5).abs() < 0.05, "{share}");
 }
@@ -64,7 +64,8 @@ fn without_load_a_page_delays_a_read_by_its_own_time_at_most() {
         delays.push(alone(&mut ssd, read(0, 1)) - READ);
     }
     assert!(delays.iter().all(|&delay| delay <= 100_000));
-    // The firmware is busy with a page for a tenth of the time; on average, half a page remains.
+    // The firmware is busy with a page for a tenth of the time; on average, half of the page time
+    // remains.
     let mean = delays.iter().sum::<u64>() as f64 / delays.len() as f64;
     assert!((mean / 5_000.0 - 1.0).abs() < 0.15, "{mean} ns");
 }

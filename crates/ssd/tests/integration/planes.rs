@@ -1,4 +1,5 @@
-//! Planes that read independently: as fast as separate dies, as long as the host does not write.
+//! Tests planes that read independently: they are as fast as separate dies while the host does not
+//! write.
 
 use proptest::prelude::*;
 use writecliff_base::{Nanos, Prng};
@@ -12,13 +13,13 @@ use crate::common::{
 const ONE_CHANNEL: (&str, &str) = ("channels = 2", "channels = 1");
 const INDEPENDENT: (&str, &str) =
     ("rated_cycles = 1000", "rated_cycles = 1000\nindependent_plane_reads = true");
-/// One die of four planes.
+/// A drive with one die of four planes.
 const PLANES: [(&str, &str); 3] = [
     ONE_CHANNEL,
     ("dies_per_channel = 2", "dies_per_channel = 1"),
     ("planes_per_die = 1", "planes_per_die = 4"),
 ];
-/// Four dies of one plane, on the same channel.
+/// A drive with four dies of one plane, on the same channel.
 const DIES: [(&str, &str); 2] = [ONE_CHANNEL, ("dies_per_channel = 2", "dies_per_channel = 4")];
 
 fn filled(changes: &[(&str, &str)]) -> Ssd {
@@ -41,11 +42,11 @@ fn time_between(changes: &[(&str, &str)], slots: [u64; 2]) -> u64 {
 
 #[test]
 fn reads_on_other_planes_do_not_wait_for_each_other() {
-    // A page has four slots: slot 4 is on the plane after that of slot 0.
+    // A page has four slots, so slot 4 is on the plane after the plane of slot 0.
     let (serial, link) = (1_000 + 50_000 + BUS_SLOT, 3_000 + LINK_SLOT);
     assert_eq!(time_between(&PLANES, [0, 4]), serial);
     assert_eq!(time_between(&independent(), [0, 1]), serial);
-    // Both are sensed in parallel and sent one after the other on the link, which is slower than
+    // Both pages are sensed in parallel and sent one at a time on the link, which is slower than
     // the bus.
     assert_eq!(time_between(&independent(), [0, 4]), link);
 }
@@ -65,11 +66,11 @@ fn planes_are_as_fast_as_dies() {
     };
     let (planes, dies, together) = (seconds(&independent()), seconds(&DIES), seconds(&PLANES));
     assert!((planes / dies - 1.0).abs() < 0.01, "{planes} s, dies {dies} s");
-    // Without independent planes, a die serves one read at a time.
+    // If planes do not read independently, a die serves one read at a time.
     assert!(together > 2.5 * planes, "{planes} s, together {together} s");
 }
 
-/// Returns the reads per second of random slots on one die of `planes` planes, with a long queue.
+/// Returns the random slot reads per second on one die of `planes` planes, with a long queue.
 fn reads_a_second(planes: u32, changes: &[(&str, &str)]) -> f64 {
     let (of_die, blocks) =
         (format!("planes_per_die = {planes}"), format!("blocks_per_plane = {}", 256 / planes));
@@ -83,14 +84,14 @@ fn reads_a_second(planes: u32, changes: &[(&str, &str)]) -> f64 {
     let if_several: &[(&str, &str)] = if planes > 1 { &[INDEPENDENT] } else { &[] };
     let mut ssd = filled(&[&one_die[..], if_several, changes].concat());
     let (user, mut random, begun) = (user_slots(&ssd), Prng::new(5), ssd.now());
-    // The last reads are not counted, so that the queue is long until the end.
+    // The last reads are not counted, so the queue is long throughout the measurement.
     let done = closed_loop(&mut ssd, 512, 8_000, |_| read(random.below(user), 1));
     7_400.0 / (done[7_399].at - begun).as_secs_f64()
 }
 
-/// Returns the rate of `planes` planes that always have work. The channel serves in order of
-/// arrival, so the commands of a round wait for the transfers of the round before, and sensing for
-/// its command.
+/// Returns the read rate of `planes` planes that always have work. The channel serves in arrival
+/// order, so the commands of a round wait for the transfers of the previous round, and sensing
+/// waits for its command.
 fn theory(planes: u32, sense: f64, transfer: f64) -> f64 {
     let planes = f64::from(planes);
     planes / (planes * (COMMAND + transfer) + sense)
@@ -148,7 +149,7 @@ fn a_program_waits_for_all_planes_and_reads_behind_it_for_the_program() {
     let changes = [&independent()[..], &[("reads_in_a_row = 8", "reads_in_a_row = 1")]].concat();
     let mut ssd = filled(&changes);
     let at = ssd.now();
-    // Two planes are read while a unit of 16 slots is written, then a third plane.
+    // Two planes are read while a unit of 16 slots is written, then a third plane is read.
     ssd.submit(at, Command { tag: 1, ..read(0, 1) });
     ssd.submit(at, Command { tag: 2, ..write(1_000, 16) });
     let first = ssd.step(Nanos::MAX).unwrap();
@@ -163,11 +164,13 @@ fn a_program_waits_for_all_planes_and_reads_behind_it_for_the_program() {
 #[test]
 fn a_read_of_several_pages_takes_their_planes() {
     let mut ssd = filled(&independent());
-    // 16 slots are a page of each plane; all are sensed in parallel and transferred over one bus.
+    // 16 slots are one page of each plane; all pages are sensed in parallel and transferred over
+    // one bus.
     let at = ssd.now();
     ssd.submit(at, read(0, 16));
     let done = ssd.step(Nanos::MAX).unwrap();
-    // Commands of four planes begin one after the other; the bus is free when the first is read.
+    // The commands of four planes start one after another; the bus is free when the first page has
+    // been read.
     let first_page = 2_000 + 5_000 + 1_000 + 50_000 + 4 * BUS_SLOT;
     assert_eq!((done.at - at).0, first_page + 12 * BUS_SLOT + 3_000 + 4 * LINK_SLOT);
 }
@@ -186,8 +189,8 @@ fn planes_that_cannot_read_alone_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Under any mix of reads and writes, every command completes and its latency is attributed to
-    /// the nanosecond.
+    /// Tests that, under any mix of reads and writes, every command completes and its latency is
+    /// attributed to the nanosecond.
     #[test]
     fn no_command_is_lost(
         seed in any::<u64>(),

@@ -1,5 +1,5 @@
-//! Every combination of policies under loads that some policy handles badly: no operation is lost,
-//! no data are lost, and both clocks reach the same state.
+//! Tests every combination of policies under workloads that some policies handle badly: no
+//! operation is lost, no data are lost, and timed and fast-forwarded drives reach the same state.
 
 use crate::common::{closed_loop, command, drive, read, user_slots, write};
 use writecliff_base::{Lpn, Nanos, Prng, StreamId};
@@ -15,7 +15,7 @@ const GC: [&str; 6] = [
 ];
 const PACING: [&str; 4] =
     ["\"incremental\"", "\"quanta\"\ngc_quantum = \"128 KiB\"", "\"per-victim\"", "\"on-demand\""];
-/// Destinations of relocated data with the spare policies that they allow.
+/// Destinations of relocated data, with the spare policies that they permit.
 const STREAMS: [&str; 5] = [
     "\"per-stream\"",
     "\"per-stream\"\nspare = \"self-tuned\"",
@@ -25,7 +25,7 @@ const STREAMS: [&str; 5] = [
 ];
 const WEAR: [&str; 3] = ["\"none\"", "\"dynamic\"", "\"static\"\nwear_threshold = 3"];
 
-/// Loads on a full drive.
+/// Workloads on a full drive.
 #[derive(Clone, Copy, Debug)]
 enum Load {
     /// Four fifths of the data are never overwritten.
@@ -34,7 +34,7 @@ enum Load {
     Skewed,
     /// Every fifth request is a TRIM.
     Trimmed,
-    /// Streams of different temperatures, one for each quarter of the drive.
+    /// Streams with data of different temperatures, one for each quarter of the drive.
     Streams,
 }
 
@@ -116,8 +116,8 @@ fn every_combination_of_policies_keeps_the_data_on_both_clocks() {
                     ("gc_destination = \"per-stream\"", &streams),
                     ("wear_leveling = \"none\"", &wear),
                 ];
-                // Two loads for each combination; combinations that differ in one policy get the
-                // other two.
+                // Each combination runs two workloads; combinations that differ in one policy run
+                // the other two.
                 for load in [LOADS[case % 4], LOADS[(case + 1 + case / 4) % 4]] {
                     both_clocks_keep_the_data(&changes, load);
                 }
@@ -130,7 +130,8 @@ fn every_combination_of_policies_keeps_the_data_on_both_clocks() {
 const PROGRAM_NS: u64 = 400_000;
 const DIES: u64 = 4;
 
-/// FIFO relocates all static data at once: more program units than 16 bits can number.
+/// Tests that FIFO relocates all static data at once, which requires more program units than 16
+/// bits can number.
 #[test]
 fn static_data_may_be_relocated_between_two_slots_of_the_host() {
     for loss_protection in ["true", "false"] {

@@ -1,4 +1,5 @@
-//! Energy of single operations, exactly, and of loads against closed-form results.
+//! Tests the exact energy of single operations, and the energy of workloads against closed-form
+//! results.
 
 use crate::common::{
     self, BUS_SLOT, LINK_SLOT, alone, closed_loop, command, drive, read, user_slots, write,
@@ -67,7 +68,7 @@ fn a_program_counts_once_however_often_it_is_suspended() {
         let mut ssd = settled(changes);
         let before = energy(&ssd);
         alone(&mut ssd, write(0, 4));
-        // Reads of the programming die, one after the other.
+        // Reads of the programming die, one at a time.
         for _ in 0..3 {
             alone(&mut ssd, read(128, 1));
         }
@@ -97,7 +98,7 @@ fn sustained_writes_take_what_the_work_of_the_dies_takes() {
     ssd.quiesce();
     let after = energy(&ssd);
     let programs = ssd.ftl().counters().programs - counted.programs;
-    // Half of the pages are slow, so programs take 0.8 ms on average. Every erase occupies four
+    // Half of the pages are slow, so a program takes 0.8 ms on average. Every erase occupies four
     // dies.
     let by_dies = joules(0.06, programs * 800_000)
         + joules(0.08, (ssd.ftl().wear().total() - erases) * 4 * 3_000_000);

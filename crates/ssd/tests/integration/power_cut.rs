@@ -1,4 +1,5 @@
-//! Power cuts: surviving data, data saved by the capacitors, and the time to rebuild the mapping.
+//! Tests power cuts: surviving data, data saved by the capacitors, and the time to rebuild the
+//! mapping.
 
 use crate::common::{REDUCTION, SLC, alone, assert_section_refused, command, config, drive, write};
 use writecliff_base::{Lpn, Nanos};
@@ -17,7 +18,7 @@ fn done(ssd: &mut Ssd<Volatile>, command: Command) {
     ssd.step(Nanos::MAX).expect("the command completes");
 }
 
-/// Fills the drive in order, then overwrites a part of it, on the fast-forward clock.
+/// Fast-forwards the drive: fills it in order, then overwrites a portion of it.
 fn fill(ssd: &mut Ssd<Volatile>, times: u64) {
     let user = u64::from(ssd.ftl().user_slots());
     (0..user).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
@@ -44,8 +45,8 @@ fn a_write_that_was_not_flushed_gives_way_to_the_flushed_one_before_it() {
     ssd.ftl().check_invariants().unwrap();
 }
 
-/// After a power cut, folded data that are not yet on the main flash are in the cache again, even
-/// if they were the last data of a block that the cache was about to erase.
+/// Tests that, after a power cut, folded data that are not yet on the main flash are in the cache
+/// again, even if they were the last data of a block that the cache was about to erase.
 #[test]
 fn data_that_were_being_folded_are_in_the_cache() {
     let mut ssd = volatile(&SLC);
@@ -66,7 +67,7 @@ fn data_that_were_being_folded_are_in_the_cache() {
         assert!(held(&ssd) > before && folded > 0, "the first programs are under way");
         assert!((0..1024).all(|slot| !ssd.storage().location(Lpn(slot)).is_none()));
         ssd.storage().log().unwrap().check_invariants(ssd.ftl()).unwrap();
-        // Folded data stay folded.
+        // Folded data remain folded.
         let until = ssd.now() + idle_delay + Nanos::from_micros(5_000 * (cuts + 1));
         ssd.idle_until(until);
         cuts += 1;
@@ -96,7 +97,7 @@ fn capacitors_save_the_buffer() {
     let (before, placed) = (ssd.now(), ssd.ftl().lookup(Lpn(7)));
     let cut = ssd.cut_power();
     assert_eq!((cut.lost_slots, cut.saved_slots), (0, 3));
-    // One program unit of a page of each plane, at the mean tPROG.
+    // One program unit of one page per plane takes the mean tPROG.
     assert_eq!(cut.hold_up, Nanos::from_micros(800));
     assert_eq!(ssd.now(), before + cut.hold_up + cut.rebuild.total());
     assert_eq!(ssd.ftl().lookup(Lpn(7)), placed);
@@ -133,8 +134,8 @@ fn drives_of_which_cuts_are_not_modelled_say_why() {
     assert!(refusal.contains("does not record"));
 }
 
-/// The round drive has 2 channels of 2 dies and pages of 16 KiB (50 and 70 us). A page takes 40.96
-/// us on the bus and a flash command 1 us.
+/// The drive with round numbers has 2 channels of 2 dies and pages of 16 KiB (50 and 70 us). A page
+/// takes 40.96 us on the bus and a flash command 1 us.
 #[test]
 fn the_mapping_is_found_by_checkpoint_journal_and_scan() {
     let fields = "start_time = \"3 ms\"\ncheckpoint_interval = \"1 MiB\"\njournal_entry = \"64 B\"";
@@ -156,7 +157,7 @@ fn the_mapping_is_found_by_checkpoint_journal_and_scan() {
     let us = |nanos: Nanos| nanos.0 as f64 / 1000.0;
     let rebuild = times(&journal, &[]);
     assert_eq!(rebuild.start, Nanos::from_micros(3000));
-    // 10,240 entries of 4 bytes fill 3 pages on 4 dies, two of them on one channel.
+    // 10,240 entries of 4 bytes fill 3 pages on 4 dies, two of which share a channel.
     assert!((us(rebuild.checkpoint) - (60.0 + 2.0 * page)).abs() < 0.1, "{rebuild:?}");
     // 128 entries of 64 bytes fill half a page.
     assert!((us(rebuild.journal) - (60.0 + page)).abs() < 0.1, "{rebuild:?}");
@@ -170,8 +171,8 @@ fn the_mapping_is_found_by_checkpoint_journal_and_scan() {
     assert_eq!(protected.checkpoint, rebuild.checkpoint);
 }
 
-/// The times are computed from the device file alone: 960 GB are 234,421,248 slots of 4 KiB, their
-/// entries of 4 bytes fill 57,232 pages of 16 KiB, and a journal for 60 GB has 8 bytes per slot.
+/// The times are computed from the device file alone. 960 GB are 234,421,248 slots of 4 KiB, whose
+/// 4-byte entries fill 57,232 pages of 16 KiB. A journal for 60 GB has 8 bytes per slot.
 #[test]
 fn a_large_drive_reads_its_map_in_the_time_that_its_flash_takes() {
     let text = include_str!("../../../../python/writecliff/devices/nvme-tlc-960.toml");
@@ -205,13 +206,13 @@ fn a_large_drive_reads_its_map_in_the_time_that_its_flash_takes() {
         }
         longest.total()
     });
-    // The checkpoint takes 177 ms. Without capacitors, the journal and all open units are read in
-    // addition.
+    // The checkpoint takes 177 ms. Without capacitors, the journal and all open units are also
+    // read.
     assert!((170_000_000..185_000_000).contains(&shortest.0), "{shortest:?}");
     assert!(longest.0 > 2 * shortest.0, "{longest:?}");
 }
 
-/// No power cut of a drive takes longer or shorter than the bounds.
+/// Tests that no power cut of a drive takes longer or shorter than the bounds.
 #[test]
 fn cuts_take_as_long_as_the_bounds_say() {
     for changes in [&[][..], &[PROTECTED]] {

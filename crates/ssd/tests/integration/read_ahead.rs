@@ -1,4 +1,5 @@
-//! Read-ahead: sequential reads as fast as the link, random ones unchanged, and no stale data.
+//! Tests read-ahead: sequential reads are as fast as the link, random reads are unchanged, and no
+//! data are stale.
 
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::mechanisms::read_ahead::ReadAheadCounts;
@@ -10,19 +11,19 @@ use crate::common::{
 };
 
 const SECTION: &str = "[read_ahead]\nwindow = \"256 KiB\"\n[link]";
-/// Slots of the window.
+/// Number of slots in the window.
 const WINDOW: u64 = 64;
-/// Time of the firmware, its latency, and a command on the link.
+/// Firmware time, firmware latency, and a command on the link.
 const FIXED: u64 = 2_000 + 5_000 + 3_000;
 
-/// Two planes of half the page size that read independently.
+/// A die with two planes of half the page size that read independently.
 const PLANES: [(&str, &str); 3] = [
     ("planes_per_die = 1", "planes_per_die = 2"),
     ("page = \"16 KiB\"", "page = \"8 KiB\""),
     ("rated_cycles = 1000", "rated_cycles = 1000\nindependent_plane_reads = true"),
 ];
 
-/// Returns a drive whose slots are all on flash in order.
+/// Returns a drive with all slots on flash in order.
 fn filled(more: &[(&str, &str)]) -> Ssd {
     let mut ssd = Ssd::new(config(more)).unwrap();
     precondition(&mut ssd, 0);
@@ -41,7 +42,7 @@ fn counts(ssd: &Ssd) -> ReadAheadCounts {
     ssd.counters().read_ahead.unwrap()
 }
 
-/// Returns the mean latency of sequential 16 KiB reads, one at a time.
+/// Returns the mean latency of sequential 16 KiB reads, issued one at a time.
 fn sequential(ssd: &mut Ssd) -> f64 {
     let first = ssd.now();
     let done = closed_loop(ssd, 1, 2000, |n| read(u64::from(n) * 4, 4));
@@ -61,7 +62,7 @@ fn sequential_reads_take_the_time_of_the_link() {
         let expected = (FIXED + 4 * LINK_SLOT / 2) as f64;
         assert!((mean / expected - 1.0).abs() < 0.03, "{mean} ns, expected {expected} ns");
         assert!(alone >= 3.0 * mean, "{alone} ns without, {mean} ns with");
-        // All but the first two reads hit, and each page is read once.
+        // All reads except the first two hit, and each page is read once.
         assert_eq!(counts(&with).hits, 4 * 1998);
         assert_eq!((counts(&with).fetched, counts(&with).unused), (4 * 1998 + WINDOW, 0));
     }
@@ -73,7 +74,7 @@ fn random_reads_do_not_change() {
     let half = user_slots(&with) / 2;
     let run = |ssd: &mut Ssd| {
         let mut random = Prng::new(4);
-        // No read starts where another one ended.
+        // No read starts where another read ended.
         closed_loop(ssd, 8, 3000, |_| read(random.below(half) * 2, 1))
     };
     assert_eq!(run(&mut with), run(&mut without));
@@ -99,7 +100,7 @@ fn what_is_written_or_deallocated_after_it_was_read_ahead_is_dropped() {
                 ssd.end_fast_forward();
             }
             assert_eq!(counts(&ssd).unused, 1);
-            // The first read of it is no hit; the next read is.
+            // The first read of the stream is not a hit; the next read is.
             alone(&mut ssd, read(16, 4));
             assert_eq!(counts(&ssd).hits, before.hits);
             alone(&mut ssd, read(20, 4));
@@ -142,11 +143,11 @@ fn the_least_recently_used_stream_is_replaced() {
     };
     assert_eq!(hits(&mut ssd, &[0, 4, 1000, 1004]), 0);
     assert_eq!(hits(&mut ssd, &[8, 1008]), 8);
-    // A third stream replaces the first one.
+    // A third stream replaces the first stream.
     assert_eq!(hits(&mut ssd, &[2000, 1012, 12]), 4);
 }
 
-/// Runs sequential reads among random reads and writes, from `from` on.
+/// Runs sequential reads among random reads and writes, starting at `from`.
 fn mixed(ssd: &mut Ssd, from: u32) -> Vec<Completion> {
     let mut random = Prng::new(u64::from(from) + 1);
     let half = user_slots(ssd) / 2;
@@ -170,7 +171,7 @@ fn a_restored_drive_goes_on_alike() {
         let mut ssd = ahead(more);
         for round in 0..6 {
             mixed(&mut ssd, round * 200);
-            // Start a window, so that reads wait on the dies.
+            // Start a window, so that reads wait at the dies.
             for n in 0..2 {
                 alone(&mut ssd, read(8000 + u64::from(round) * 200 + n * 4, 4));
             }

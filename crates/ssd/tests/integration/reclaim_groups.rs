@@ -1,4 +1,4 @@
-//! Reclaim groups: tenants that do not wait for each other's programs, erases and relocations.
+//! Tests reclaim groups: tenants do not wait for each other's programs, erases and relocations.
 
 use writecliff_base::{Lpn, Nanos, Prng, SECTOR_BYTES, StreamId};
 use writecliff_host_interface::Cause;
@@ -9,16 +9,17 @@ use crate::common::{
     DRIVE, alone, assert_refused, closed_loop, config, drive, read, user_slots, write,
 };
 
-/// Two groups, each with a die on both channels.
+/// Two groups, each with one die on both channels.
 const GROUPS: [(&str, &str); 4] = [
     ("user_capacity = \"40 MiB\"", "user_capacity = \"36 MiB\""),
     ("streams = 4", "streams = 2"),
     ("power_loss_protection = false", "power_loss_protection = true"),
     ("[link]", "[data_placement]\ninterface = \"nvme-fdp\"\nreclaim_groups = 2\n[link]"),
 ];
-/// Slots of the tenant in the first group; the second tenant has the same number after them.
+/// Number of slots of the tenant in the first group; the second tenant has the same number of slots
+/// after them.
 const TENANT: u64 = 4_600;
-/// The identifier of a placement handle in the second group.
+/// Identifier of a placement handle in the second group.
 const SECOND: u16 = 0x8000;
 
 fn to(id: u16, command: Command) -> Command {
@@ -43,11 +44,11 @@ fn settled() -> Ssd {
     ssd
 }
 
-/// Tag of the reads.
+/// Tag of the read commands.
 const READ: u32 = 1000;
 
 /// Returns the latencies of 2000 consecutive reads of the first tenant, and the time that they
-/// waited at the dies for other operations. Meanwhile eight writes of the tenant `noise` are
+/// waited at the dies for other operations. Meanwhile, eight writes of the tenant `noise` are
 /// outstanding.
 fn reads_beside(noise: Option<u64>) -> (Vec<u64>, Nanos) {
     let mut ssd: Ssd<Attribution> = Ssd::recording(config(&GROUPS)).unwrap();
@@ -91,7 +92,7 @@ fn a_noisy_tenant_delays_reads_of_its_own_group_only() {
     let (quiet, _) = reads_beside(None);
     let (beside, waited) = reads_beside(Some(1));
     assert_eq!(waited, Nanos::ZERO, "reads wait for dies of another group");
-    // The channels and the link are shared, so some transfers of units and slots may come first.
+    // The channels and the link are shared, so transfers of some units and slots may come first.
     let p99 = |times: &[u64]| times[times.len() * 99 / 100];
     assert!(p99(&beside) < p99(&quiet) + 400_000, "{} beside, {} alone", p99(&beside), p99(&quiet));
     let (same_group, waited) = reads_beside(Some(0));
@@ -107,7 +108,7 @@ fn the_configuration_has_the_groups_and_identifiers_name_them() {
         (c.rgif, c.reclaim_groups, c.handles.len(), c.placement_handles.len()),
         (1, 2, 2, 2)
     );
-    // A block of 16 pages of 16 KiB on two of four dies.
+    // One block of 16 pages of 16 KiB on two of four dies.
     assert_eq!(c.reclaim_unit.0, 2 * 16 * 16_384);
     let status = ssd.administration().fdp_handle_status().unwrap();
     let ids: Vec<(u16, u16)> = status.iter().map(|s| (s.placement_id, s.handle)).collect();

@@ -1,4 +1,4 @@
-//! Service with a barrier between reads and writes, against times computed by hand.
+//! Tests service with a barrier between reads and writes against times computed by hand.
 
 use crate::common::{self, closed_loop, drive, read, write};
 use writecliff_base::Nanos;
@@ -16,7 +16,7 @@ fn filled(changes: &[(&str, &str)]) -> Ssd {
     ssd
 }
 
-/// Returns the mean time of an I/O at queue depth 16, half of them reads, in runs of `run`.
+/// Returns the mean I/O time at queue depth 16 with 50 % reads, in runs of `run`.
 fn mix(changes: &[(&str, &str)], run: u32) -> f64 {
     let mut ssd = filled(changes);
     let begun = ssd.now();
@@ -33,7 +33,7 @@ fn a_change_of_direction_costs_a_latency_that_nothing_covers() {
     let quick = [("\"400 us\", \"1200 us\"", "\"9 us\", \"9 us\""), ("3 ms", "100 us")];
     let barrier = [BARRIER, quick[0], quick[1]];
     let (alternating, runs_of_four) = (mix(&barrier, 1), mix(&barrier, 4));
-    // A read alone takes 81 or 101 us; a buffered write is decoded meanwhile.
+    // A single read takes 81 or 101 us; a buffered write is decoded meanwhile.
     assert!((41e-6..55e-6).contains(&alternating), "{alternating}");
     assert!(runs_of_four < 0.5 * alternating, "{runs_of_four} in runs of four, {alternating}");
     assert!(mix(&quick, 1) < 0.5 * alternating, "without a barrier they overlap");

@@ -1,4 +1,4 @@
-//! The SLC cache: its speed, its write cliff, recovery in idle time, and double writes.
+//! Tests the SLC cache: its speed, its write cliff, recovery in idle time, and double writes.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const CACHED: u64 = CONTROLLER + LINK_COMMAND + LINK_SLOT;
 const SLC_PROGRAM: u64 = FLASH_COMMAND + 4 * BUS_SLOT + 200_000;
 const CAPACITY: u64 = 1024;
 
-/// A cache without bypass.
+/// A cache that is never bypassed.
 const IN_FRONT: [(&str, &str); 1] = [(
     "[link]",
     "[slc_cache]\nsize = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\nbypass = false\n[link]",
@@ -33,19 +33,19 @@ fn idle(ssd: &mut Ssd, millis: u64) {
     ssd.idle_until(until);
 }
 
-/// Writes `count` times 64 KiB sequentially from `from` on, at queue depth 32.
+/// Writes `count` sequential blocks of 64 KiB, starting at `from`, at queue depth 32.
 fn stream_in(ssd: &mut Ssd, from: u64, count: u32) -> Vec<Completion> {
     let user = user_slots(ssd);
     closed_loop(ssd, 32, count, |n| write((from + u64::from(n) * 16) % (user - 16), 16))
 }
 
-/// Returns the MB/s of 64 KiB commands between two completions.
+/// Returns the throughput in MB/s of 64 KiB commands between two completions.
 fn rate(done: &[Completion], from: usize, to: usize) -> f64 {
     (to - from) as f64 * 65_536.0 / (done[to].at - done[from].at).as_secs_f64() / 1e6
 }
 
-/// Returns the MB/s of four dies that each load 16 KiB over the bus and program them in
-/// `program_us`.
+/// Returns the throughput in MB/s of four dies that each receive 16 KiB over the bus and program
+/// them in `program_us`.
 fn program_rate(program_us: f64) -> f64 {
     let load_us = 16_384.0 / 400.0 + 1.0;
     4.0 * 16_384.0 / (program_us + load_us)
@@ -59,7 +59,8 @@ fn assert_near(got: f64, want: f64, what: &str) {
 fn writes_have_the_speed_of_slc_until_it_is_full_and_again_after_idle_time() {
     let mut ssd = drive(&SLC);
     for round in 0..3 {
-        // 64 commands fill the cache; the buffer is full after about 35 (link against flash).
+        // 64 commands fill the cache; the buffer is full after about 35 commands (link speed
+        // against flash speed).
         let done = stream_in(&mut ssd, 0, 260);
         assert_near(rate(&done, 40, 62), program_rate(200.0), "in the cache");
         assert_near(rate(&done, 100, 250), program_rate(800.0), "past it");
@@ -86,8 +87,8 @@ fn the_cliff_is_at_the_size_to_the_slot() {
     ssd.fast_forward(&write(CAPACITY, 1));
     assert_eq!((slc(&ssd).held, slc(&ssd).bypassed), (CAPACITY, 1));
     assert_eq!(ssd.ftl().mapped_slots(), 1);
-    // An overwrite that bypasses the cache invalidates its oldest data, so that the next write has
-    // room.
+    // An overwrite that bypasses the cache invalidates the oldest data in the cache, so the next
+    // write has room.
     ssd.fast_forward(&write(0, 1));
     ssd.fast_forward(&write(2000, 1));
     let count = slc(&ssd);
@@ -164,7 +165,7 @@ fn reads_find_cached_data_at_the_speed_of_slc() {
     // The four slots of a page take one read.
     let page = alone(&mut ssd, read(0, 4));
     assert_eq!(page, CONTROLLER + flash + 3 * BUS_SLOT + 25_000 + link + 3 * LINK_SLOT);
-    // Once the data are folded, reads take the times of the main flash.
+    // Once the data are folded, reads have the timing of the main flash.
     idle(&mut ssd, 100);
     assert_eq!(slc(&ssd).held, 0);
     alone(&mut ssd, write(100, 4));
@@ -184,7 +185,8 @@ fn data_in_the_cache_are_durable_when_they_are_on_flash() {
     let count = slc(&ssd);
     assert_eq!((count.writes, count.padding), (1, 3));
     assert_eq!(ssd.counters().padding_bytes, 3 * 4096);
-    // Folded data stay in the cache's flash until it is erased: no need to close main units.
+    // Folded data stay in the cache's flash until it is erased, so units of the main flash need not
+    // be closed.
     idle(&mut ssd, 100);
     assert_eq!(slc(&ssd).folds, 1);
     assert_eq!(alone(&mut ssd, flush), CONTROLLER + LINK_COMMAND);
@@ -298,7 +300,7 @@ fn mixed(ssd: &mut Ssd, seed: u64, written: &mut BTreeSet<u64>) -> Vec<Completio
                 }
             }
         }));
-        // Deallocations run alone, because otherwise they would overtake writes that wait for the
+        // Deallocations run alone because they would otherwise overtake writes that wait for the
         // buffer.
         for _ in 0..10 {
             let slot = random.below(user - 8);
@@ -395,8 +397,8 @@ fn a_dynamic_cache_takes_all_free_flash_and_gives_it_back() {
     assert_eq!(user, 10_240);
     let full = fill(&mut ssd, 0..user / 2);
     assert_eq!((full.held, full.bypassed, full.folds), (user / 2, 0, 0), "half, at one bit of two");
-    // Each further slot needs a slot of the main flash. The cache returns it by folding, a program
-    // unit of four slots at a time.
+    // Each additional slot requires a slot of the main flash. The cache returns the main flash by
+    // folding, one program unit of four slots at a time.
     let end = fill(&mut ssd, user / 2..user);
     assert_eq!(end.bypassed, user / 2);
     assert!(end.folds.abs_diff(user / 2) < 4, "{}", end.folds);

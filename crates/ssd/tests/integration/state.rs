@@ -1,4 +1,4 @@
-//! Determinism, the two clocks, and saved states.
+//! Tests determinism, timed and fast-forwarded states, and saved states.
 
 use crate::common::{
     self, SLC, closed_loop, command, drive, precondition, read, user_slots, write,
@@ -39,7 +39,7 @@ fn same_device_load_and_seed_give_the_same_run() {
     assert_ne!(run(1).1, run(2).1);
 }
 
-/// Stream and GC policies, as changes of the device file.
+/// Stream and GC policies, as changes to the device file.
 const STREAM_POLICIES: [&[(&str, &str)]; 7] = [
     &[],
     &[(
@@ -65,7 +65,7 @@ const STREAM_POLICIES: [&[(&str, &str)]; 7] = [
     )],
 ];
 
-/// Mechanisms that a drive may have, as changes of the device file.
+/// Mechanisms that a drive may have, as changes to the device file.
 const MECHANISMS: [&[(&str, &str)]; 10] = [
     &common::PLACING,
     &SHARED_CORE,
@@ -79,7 +79,7 @@ const MECHANISMS: [&[(&str, &str)]; 10] = [
     &PLANES,
 ];
 
-/// Pages of the same total size on two planes, which read independently.
+/// Pages of the same total size on two planes that read independently.
 const PLANES: [(&str, &str); 3] = [
     ("planes_per_die = 1", "planes_per_die = 2"),
     ("page = \"16 KiB\"", "page = \"8 KiB\""),
@@ -104,7 +104,7 @@ const SLC_IN_FRONT: [(&str, &str); 1] = [(
      correctable = 72\nretry_time = \"60 us\"\nretries_max = 3\n[link]",
 )];
 
-/// All background work of the firmware, on flash that can suspend it.
+/// All background firmware work, on flash that can suspend operations for reads.
 const HOUSEKEEPING: [(&str, &str); 2] = [
     ("rated_cycles = 1000", "rated_cycles = 1000\nprogram_suspend = \"20 us\""),
     (
@@ -122,7 +122,7 @@ const HOUSEKEEPING: [(&str, &str); 2] = [
 const PLANNED: [(&str, &str); 1] =
     [("[link]", "[endurance]\nlife = \"2 min\"\nreserve = \"1 %\"\n[link]")];
 
-/// A drive with so small a heat capacity that it alternates between throttling and recovery.
+/// A drive whose heat capacity is so small that it alternates between throttling and recovery.
 const WARM: [(&str, &str); 1] = [(
     "[link]",
     "[power]\nidle = \"1 W\"\nactive = \"1 W\"\nread = \"1 W\"\nprogram = \"2 W\"\n\
@@ -188,7 +188,8 @@ fn restore_then_continue_equals_run_through() {
         for seed in 0..5 {
             mixed(&mut through, seed, 4_000);
             let saved = through.save(Vec::new()).unwrap();
-            // Restored into a drive that has since been used, which must leave no trace.
+            // The state is restored into a drive that has since been used, which must leave no
+            // trace.
             let mut restored = drive(changes);
             mixed(&mut restored, 77, 20_000);
             restored.restore_from(&mut &saved[..]).unwrap();
@@ -240,7 +241,8 @@ fn a_state_is_not_restored_into_another_drive() {
     assert!(drive(&[]).restore_from(&mut &saved[..saved.len() / 2]).is_err());
 }
 
-/// A drive that differs only in its timing can be restored from the same preconditioned state.
+/// Tests that a drive that differs only in its timing can be restored from the same preconditioned
+/// state.
 #[test]
 fn a_fast_forwarded_state_is_that_of_every_device_with_the_same_ftl() {
     let slow = [("erase = \"3 ms\"", "erase = \"4 ms\"")];
@@ -258,7 +260,7 @@ fn a_fast_forwarded_state_is_that_of_every_device_with_the_same_ftl() {
         assert_eq!(mixed(&mut copied, 5, 6_000), mixed(&mut slow, 5, 6_000));
         assert_eq!(copied.counters(), slow.counters());
 
-        // A drive that has executed timed commands accepts no such state and provides none.
+        // A drive that has executed timed commands neither accepts nor provides such a state.
         mixed(&mut base, 6, 10);
         assert!(drive(&slower).copy_from(&base).is_err());
         assert!(slow.copy_from(&drive(changes)).is_err());

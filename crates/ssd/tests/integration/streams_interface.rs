@@ -1,11 +1,12 @@
-//! NVMe and SCSI streams: one test for each rule of the standards.
+//! Tests NVMe and SCSI streams, with one test for each rule of the standards.
 
 use crate::common::{alone, command, config, drive, write};
 use writecliff_base::StreamId;
 use writecliff_host_interface::placement::{DataPlacement, Directives, Refusal};
 use writecliff_ssd::{Command, Drive, Operation, Ssd};
 
-/// Returns the round drive with this section. It has 4 streams, including the default stream.
+/// Returns the drive with round numbers, with this section added. The drive has 4 streams,
+/// including the default stream.
 fn with(section: &str) -> Ssd {
     drive(&[("[controller]", &format!("[data_placement]\n{section}\n[controller]"))])
 }

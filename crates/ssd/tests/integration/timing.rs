@@ -1,5 +1,5 @@
-//! Measured times against closed formulas, and thresholds that must be exact: blocked at t − 1,
-//! open at t.
+//! Tests measured times against closed formulas, and thresholds that must be exact: blocked at t −
+//! 1, open at t.
 
 use crate::common::{
     self, BUS_SLOT, LINK_SLOT, PLACING, alone, closed_loop, command, drive, precondition, read,
@@ -12,7 +12,7 @@ const CONTROLLER: u64 = 2_000 + 5_000;
 const LINK_COMMAND: u64 = 3_000;
 const FLASH_COMMAND: u64 = 1_000;
 
-/// Returns a drive with every page on flash and nothing in the buffer.
+/// Returns a drive with every page on flash and an empty buffer.
 fn settled(changes: &[(&str, &str)]) -> Ssd {
     let mut ssd = drive(changes);
     for slot in 0..common::user_slots(&ssd) {
@@ -27,11 +27,11 @@ fn settled(changes: &[(&str, &str)]) -> Ssd {
 #[test]
 fn an_unloaded_read_costs_command_sense_and_transfers() {
     let mut ssd = settled(&[]);
-    // Slot 0 is on page 0 (fast, 50 us); the 16 slots of row 0 are on four dies, row 1 is slow.
+    // Slot 0 is on page 0 (fast, 50 us). The 16 slots of row 0 are on four dies; row 1 is slow.
     let fixed = CONTROLLER + FLASH_COMMAND + BUS_SLOT + LINK_COMMAND + LINK_SLOT;
     assert_eq!(alone(&mut ssd, read(0, 1)), fixed + 50_000);
     assert_eq!(alone(&mut ssd, read(16, 1)), fixed + 70_000);
-    // A read of a sector transfers a slot on the bus and a sector on the link.
+    // A read of one sector transfers a slot on the bus and a sector on the link.
     let sector = writecliff_ssd::Command { length: 512, ..read(0, 1) };
     assert_eq!(alone(&mut ssd, sector), fixed + 50_000 - LINK_SLOT + 1_024);
 }
@@ -39,9 +39,9 @@ fn an_unloaded_read_costs_command_sense_and_transfers() {
 #[test]
 fn a_large_read_uses_all_dies_and_is_bound_by_the_link() {
     let mut ssd = settled(&[]);
-    // 16 slots are one page of each die, with two dies per channel. Each channel sends 2
-    // consecutive pages while the link, at half of their combined rate, drains them from the first
-    // page on.
+    // 16 slots are one page on each die, with two dies per channel. Each channel sends 2
+    // consecutive pages. The link, at half of their combined rate, drains them from the first page
+    // on.
     let first_page = CONTROLLER + FLASH_COMMAND + 50_000 + 4 * BUS_SLOT;
     let expected = first_page + 16 * LINK_SLOT + LINK_COMMAND;
     assert_eq!(alone(&mut ssd, read(0, 16)), expected);
@@ -62,9 +62,9 @@ fn a_write_without_cache_waits_for_the_flash() {
     let cached = CONTROLLER + LINK_COMMAND + LINK_SLOT;
     let program = FLASH_COMMAND + 4 * BUS_SLOT + 400_000;
     assert_eq!(alone(&mut ssd, write(0, 1)), cached + program);
-    // The rest of the page was padded: one host slot takes 4 slots of flash.
+    // The remaining slots of the page were padded, so one host slot takes 4 slots of flash.
     assert_eq!(ssd.counters().padding_bytes, 3 * 4096);
-    // With power-loss protection the buffer is durable, even with the cache disabled.
+    // With power-loss protection, the buffer is durable, even if the cache is disabled.
     let mut safe = drive(&[
         ("write_cache = true", "write_cache = false"),
         ("protection = false", "protection = true"),
@@ -83,7 +83,8 @@ fn a_flush_waits_for_what_was_written() {
     assert_eq!(again, CONTROLLER + LINK_COMMAND, "nothing was left to flush");
 }
 
-/// Returns the MB/s of `count` writes of 64 KiB at queue depth 32, after the buffer has filled.
+/// Returns the throughput in MB/s of `count` writes of 64 KiB at queue depth 32, after the buffer
+/// has filled.
 fn write_rate(changes: &[(&str, &str)], count: u32) -> f64 {
     let mut ssd = drive(changes);
     let user = common::user_slots(&ssd);
@@ -108,7 +109,7 @@ fn peak_writes_are_bound_by_the_slowest_of_link_channels_and_dies() {
     let slow_bus = ("bus = \"400 MB/s\"", "bus = \"40 MB/s\"");
     let channels = 2.0 * 16_384.0 / (16_384.0 / 40e6 + 1e-6) / 1e6;
     close(write_rate(&[fast[0], slow_bus], 400), channels, "channels");
-    // The link is the bottleneck: each command takes 64 KiB and 3 us.
+    // The link is the bottleneck: each command takes the time of 64 KiB plus 3 us.
     let link = 65_536.0 / (65_536.0 / 500e6 + 3e-6) / 1e6;
     close(write_rate(&fast, 400), link, "link");
 }
@@ -126,12 +127,13 @@ fn firmware_bounds_small_reads() {
 /// Returns the latency of a read that arrives `after` the start of a program on its die.
 fn read_behind_a_program(after: u64, changes: &[(&str, &str)]) -> u64 {
     let mut ssd = settled(changes);
-    // Fill the page of die 0's next unit: user slots are a multiple of 16, so row starts on die 0.
+    // Fill the page of die 0's next unit; the user slots are a multiple of 16, so a row starts on
+    // die 0.
     assert_eq!(ssd.ftl().filled(writecliff_ftl::frontier::FrontierId(0)), 0);
     let start = ssd.now();
     ssd.submit(start, write(0, 4));
     let arrived = ssd.step(Nanos::MAX).unwrap().at;
-    let program_begins = arrived; // the page is full: its program is queued at once
+    let program_begins = arrived; // the page is full, so its program is queued immediately
     let at = program_begins + Nanos(after);
     assert_eq!(ssd.step(at), None);
     ssd.submit(at, read(4 * 4 * 8, 1));
@@ -140,7 +142,7 @@ fn read_behind_a_program(after: u64, changes: &[(&str, &str)]) -> u64 {
 
 #[test]
 fn reads_wait_for_programs_or_suspend_them() {
-    // The die of a slot follows from the write order: 4 slots per page, 4 dies in turn.
+    // The write order determines the die of a slot: 4 slots per page, 4 dies in turn.
     let unloaded = CONTROLLER + FLASH_COMMAND + 50_000 + BUS_SLOT + LINK_COMMAND + LINK_SLOT;
     let program_ends = FLASH_COMMAND + 4 * BUS_SLOT + 400_000;
     let waiting = read_behind_a_program(100_000, &[]);
@@ -173,9 +175,9 @@ fn programs_are_suspended_only_between_their_steps() {
     assert_eq!(latency(at(149_999)), unloaded + 1 + 20_000);
     assert_eq!(latency(at(150_000)), unloaded + 20_000);
     assert_eq!(latency(at(150_001)), unloaded + 149_999 + 20_000);
-    // After the last step, at 300 us, the read waits for the end of the program, at 400 us.
+    // After the last step, at 300 us, the read waits until the program ends at 400 us.
     assert_eq!(latency(at(300_001)), unloaded + 99_999);
-    // During the transfer of the page to the die, the read waits for the start of the program.
+    // During the transfer of the page to the die, the read waits until the program starts.
     assert_eq!(latency(at(0) - 10_000), unloaded + 10_000 + 20_000);
     // The program is not suspended if only the suspend latency remains after the step.
     assert_eq!(steps("380 us")(at(1)), unloaded + 399_999);
@@ -183,7 +185,7 @@ fn programs_are_suspended_only_between_their_steps() {
 
 #[test]
 fn suspensions_take_time_of_the_mapping_core() {
-    // The core takes 50 us per write, and `time` per suspension of a program.
+    // The core takes 50 us per write, and `time` per program suspension.
     let mixed_load = |time: &str| {
         let core = format!(
             "latency = \"5 us\"\nmapping_update_time = \"50 us\"\nsuspend_time = \"{time}\""
@@ -201,7 +203,7 @@ fn suspensions_take_time_of_the_mapping_core() {
     };
     let (free, slow) = (mixed_load("0 us"), mixed_load("500 us"));
     assert!(slow > 1.2 * free, "{slow} s with `suspend_time`, {free} s without");
-    // A load without reads has no suspensions.
+    // A workload without reads has no suspensions.
     let write_load = |time: &str| {
         let core = format!(
             "latency = \"5 us\"\nmapping_update_time = \"50 us\"\nsuspend_time = \"{time}\""
@@ -260,7 +262,7 @@ fn an_idle_drive_runs_gc_in_the_background() {
 fn victims_moved_at_once_lengthen_the_tail_of_writes_not_their_sum() {
     let run = |pacing: &str| {
         let gc = format!("gc = \"greedy\"\ngc_pacing = \"{pacing}\"");
-        // A buffer smaller than a victim.
+        // The buffer is smaller than a victim.
         let small = ("write_buffer = \"1 MiB\"", "write_buffer = \"320 KiB\"");
         let mut ssd = drive(&[("gc = \"greedy\"", &gc), small]);
         precondition(&mut ssd, 2);
@@ -306,7 +308,7 @@ fn a_drive_filled_in_no_time_or_restored_is_idle_too() {
     ssd.ftl().check_invariants().unwrap();
 }
 
-/// Changes for flash so fast that the firmware core is the bottleneck.
+/// Changes that make the flash so fast that the firmware core is the bottleneck.
 fn core_bound() -> [(&'static str, &'static str); 3] {
     [PLACING[0], ("\"400 us\", \"1200 us\"", "\"9 us\", \"9 us\""), ("3 ms", "100 us")]
 }
@@ -315,11 +317,11 @@ fn core_bound() -> [(&'static str, &'static str); 3] {
 fn mapping_delays_writes_when_the_buffer_is_full_of_unmapped_data() {
     let mut ssd = drive(&core_bound());
     let arrives = CONTROLLER + LINK_COMMAND + LINK_SLOT;
-    // Mapping a buffer of 256 slots takes 12.8 ms. Until then writes complete from the buffer.
+    // Mapping a buffer of 256 slots takes 12.8 ms. Before that, writes complete from the buffer.
     let done = closed_loop(&mut ssd, 1, 2000, |n| write(u64::from(n), 1));
     let times: Vec<u64> = done.windows(2).map(|w| (w[1].at - w[0].at).0).collect();
     let free = times.iter().take_while(|&&time| time == arrives).count();
-    // Each write adds 50 us, minus its own duration, to the pending work of the core.
+    // Each write adds 50 us, minus its own duration, to the core's pending work.
     let expected = 12_800_000_u64.div_ceil(50_000 - arrives) as usize;
     assert!(free.abs_diff(expected) <= 2, "{free} writes, expected {expected}");
     assert!(times[free + 2..].iter().all(|&time| time == 50_000), "then one every 50 us");
@@ -341,7 +343,7 @@ fn relocation_time_is_charged_to_the_writes_that_need_it() {
     closed_loop(&mut ssd, 32, count, |_| write(random.below(user), 1));
     let moved = ssd.ftl().counters().moved_slots() - before.1.moved_slots();
     assert!(moved > u64::from(count) / 10, "GC had too little work");
-    // At the end the core still has a buffer's worth of pending work.
+    // At the end, the core still has a buffer's worth of pending work.
     let expected = f64::from(count) * 50e-6 + moved as f64 * 30e-6 - 256.0 * 50e-6;
     let took = (ssd.now() - before.0).as_secs_f64();
     assert!((took / expected - 1.0).abs() < 0.002, "{took:.3} s, expected {expected:.3} s");
@@ -355,14 +357,15 @@ fn reads_take_time_of_the_mapping_core_but_do_not_wait_for_it() {
         ("relocation_time = \"30 us\"", "relocation_time = \"30 us\"\nlookup_time = \"40 us\"");
     let changes: Vec<_> = core_bound().into_iter().chain([lookup]).collect();
     let mut ssd = drive(&changes);
-    // Half reads of unmapped data, which need no flash, and half writes: 90 us per pair.
+    // Half of the commands are reads of unmapped data, which need no flash, and half are writes: 90
+    // us per pair.
     let done = closed_loop(&mut ssd, 8, 8000, |n| match n % 2 {
         0 => read(9000, 1),
         _ => write(u64::from(n) % 4000, 1),
     });
     let pairs = (done[7999].at - done[4000].at).as_secs_f64() / 2000.0;
     assert!((pairs / 90e-6 - 1.0).abs() < 0.01, "{pairs} s a pair");
-    // Reads alone are as fast as before, and leave no further backlog.
+    // Reads without writes are as fast as before, and leave no further backlog.
     let fast = drive(&core_bound());
     for mut ssd in [ssd, fast] {
         let done = closed_loop(&mut ssd, 8, 1000, |_| read(9000, 1));
@@ -420,7 +423,7 @@ fn reads_may_take_more_of_the_firmware_than_writes() {
         ("command_time = \"2 us\"", "command_time = \"2 us\"\nread_command_time = \"99 us\"");
     let mut ssd = settled(&[longer]);
     let done = closed_loop(&mut ssd, 16, 200, |n| read(u64::from(n) * 4, 1));
-    // The tolerance covers the page types of the first and the last read.
+    // The tolerance covers the page types of the first and last read.
     assert!((done[199].at - done[99].at).0.abs_diff(100 * 99_000) <= 20_000);
     assert_eq!(alone(&mut ssd, write(0, 1)), CONTROLLER + LINK_COMMAND + LINK_SLOT);
 }

@@ -76,7 +76,7 @@ impl PowerCut {
         }
     }
 
-    /// Lets the dies finish their work and program the buffer on the power of the capacitors.
+    /// Lets the dies finish their work and program the buffer with capacitor power.
     fn save_buffer<R: Recorder>(
         &mut self,
         storage: &mut Storage<R>,
@@ -90,7 +90,7 @@ impl PowerCut {
         for id in 0..2 * storage.ftl.config().streams {
             let frontier = FrontierId(id);
             self.saved_slots += u64::from(storage.ftl.filled(frontier));
-            // A piece that crosses into the next unit also occupies a part of that unit.
+            // A piece that crosses into the next unit also occupies a portion of that unit.
             while storage.ftl.pad(frontier, &mut FastForward) {}
         }
         let mut units = storage.ftl.counters().programs - begun;
@@ -131,8 +131,8 @@ impl PowerCut {
 }
 
 impl Unfinished {
-    /// Undoes the changes that the flash does not hold, newest first. Changes that newer data on
-    /// flash have replaced are not undone.
+    /// Undoes the changes that are not recorded on flash, newest first. Changes that newer data on
+    /// flash have superseded are not undone.
     fn undo<R: Recorder>(&self, storage: &mut Storage<R>, unwritten: &[Unwritten]) -> Undone {
         storage.ftl.power_off();
         storage.front.unerase(self.held_log_erases);
@@ -154,7 +154,8 @@ impl Unfinished {
     }
 }
 
-/// Returns the program units of an open reclaim unit, from the first to the last that was started.
+/// Returns the program units of an open reclaim unit, from the first to the last whose programming
+/// was started.
 fn begun(unit: ReclaimUnitId, full: u32, unfinished: &Unfinished) -> u32 {
     let waits =
         |index: u32| unfinished.waiting.iter().any(|w| w.reclaim_unit == unit && w.unit == index);

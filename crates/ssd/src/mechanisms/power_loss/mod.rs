@@ -1,8 +1,8 @@
-//! Power losses: changes of the mapping that are not on flash, and the state after a cut.
+//! Power losses: mapping changes that are not on flash, and the state after a power cut.
 //!
-//! A drive that can lose power is an `Ssd<Volatile>`: it records which changes of the mapping the
-//! flash does not hold yet, at most a buffer's worth. With power-loss protection the capacitors
-//! provide the power to program the buffer, and no record is needed.
+//! A drive that can lose power is an `Ssd<Volatile>`: it records which mapping changes are not yet
+//! on flash, at most a buffer's worth. With power-loss protection, the capacitors provide the power
+//! to program the buffer, and no record is needed.
 
 mod cut;
 pub mod recovery;
@@ -16,11 +16,12 @@ use writecliff_ftl::Unwritten;
 use crate::Recorder;
 
 /// Data that are not yet programmed, by address. A reclaim unit that is opened while programs are
-/// due may reuse an address before the previous data are programmed.
+/// pending may reuse an address before the previous data are programmed.
 #[derive(Clone, Debug)]
 pub struct OnTheWay<T> {
     all: BTreeMap<(u32, u64), T>,
-    /// Reclaim units whose erase waits, and the number of the first data written after the erase.
+    /// Reclaim units with a waiting erase, and the number of the first data written after the
+    /// erase.
     held: Vec<(Range<u32>, u64)>,
 }
 
@@ -31,14 +32,14 @@ impl<T> Default for OnTheWay<T> {
 }
 
 impl<T> OnTheWay<T> {
-    /// Adds data with a number, which must be higher than all before.
+    /// Adds data with a number, which must be higher than all previous numbers.
     pub fn add(&mut self, at: Ppa, number: u64, data: T) {
         debug_assert!(!at.is_none(), "data are written without an address");
         self.all.insert((at.0, number), data);
     }
 
-    /// Records that the erase of a reclaim unit waits; data to be programmed after it have numbers
-    /// from `next` on.
+    /// Records that the erase of a reclaim unit waits; data to be programmed after the erase have
+    /// numbers of at least `next`.
     pub fn held(&mut self, ppas: Range<u32>, next: u64) {
         debug_assert!(ppas.start < ppas.end, "a held erase covers no addresses");
         self.held.push((ppas, next));
@@ -51,7 +52,7 @@ impl<T> OnTheWay<T> {
         }
     }
 
-    /// Takes the data that are programmed with the program unit of this address.
+    /// Removes and returns the data that are programmed with the program unit of this address.
     pub fn take(&mut self, ppa: u32) -> Option<T> {
         let held = self.held.iter().find(|(held, _)| held.contains(&ppa));
         let end = held.map_or(u64::MAX, |&(_, next)| next);
@@ -64,7 +65,7 @@ impl<T> OnTheWay<T> {
         self.all.range((at.0, 0)..=(at.0, u64::MAX)).next_back().map(|(_, data)| data)
     }
 
-    /// Takes all data, with their numbers.
+    /// Removes and returns all data, with their numbers.
     pub fn take_all(&mut self) -> impl Iterator<Item = (u32, u64, T)> + use<T> {
         let taken = std::mem::take(self);
         taken.all.into_iter().map(|((ppa, number), data)| (ppa, number, data))
@@ -73,21 +74,21 @@ impl<T> OnTheWay<T> {
 
 /// Maximum number of deallocations that the journal holds back before it is written.
 const TRIMS_MAX: usize = 1 << 16;
-/// A deallocation of more slots than this is journaled at once.
+/// A deallocation of more slots is journaled immediately.
 const TRIM_SLOTS_MAX: u32 = 1 << 13;
 
-/// Slots whose changes by the host are on flash.
+/// Range of slots whose host changes are on flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Durable {
     /// First slot.
     pub first: Lpn,
     /// Number of consecutive slots.
     pub slots: u32,
-    /// Changes with numbers below this are on flash; see [`Volatile::numbered`].
+    /// Changes with lower numbers are on flash; see [`Volatile::numbered`].
     pub below: u64,
 }
 
-/// A change of the mapping. Once it is on flash, host writes with numbers below `below` are
+/// A change of the mapping. Once the change is on flash, host writes with numbers below `below` are
 /// durable.
 #[derive(Clone, Copy, Debug)]
 struct Recorded {
@@ -99,23 +100,23 @@ struct Recorded {
 #[derive(Clone, Debug, Default)]
 pub struct Volatile {
     placed: OnTheWay<Recorded>,
-    /// Deallocations since the journal was written.
+    /// Deallocations since the journal was last written.
     trimmed: Vec<(u64, Recorded)>,
     /// Number of the last change.
     last: u64,
-    /// Upper bound of the numbers of the host's changes up to the command that is being placed.
+    /// Upper bound of the numbers of the host's changes up to the command being placed.
     below: u64,
-    /// The bound for the next command of each tag.
+    /// Upper bound for the next command of each tag.
     numbers: Vec<u64>,
-    /// Changes that have become durable since [`Self::take_durable`].
+    /// Changes that have become durable since the last call to [`Self::take_durable`].
     durable: Vec<Durable>,
-    /// Changes on the fast-forward clock that the next cut undoes.
+    /// Fast-forwarded changes that the next power cut undoes.
     untimed: Vec<Unwritten>,
 }
 
 impl Volatile {
-    /// Sets the bound of the numbers of the host's changes up to the next command with this tag.
-    /// [`Self::take_durable`] must be called from then on.
+    /// Sets the upper bound of the numbers of the host's changes up to the next command with this
+    /// tag. From then on, [`Self::take_durable`] must be called.
     pub fn numbered(&mut self, tag: u32, below: u64) {
         let index = tag as usize;
         if index >= self.numbers.len() {
@@ -129,8 +130,8 @@ impl Volatile {
         self.durable.drain(..)
     }
 
-    /// Lets the next cut undo changes that were made on the fast-forward clock, newest first.
-    /// Precondition: the previous copies have not been erased.
+    /// Makes the next power cut undo changes that were fast-forwarded, newest first. Precondition:
+    /// the previous copies have not been erased.
     pub fn lose_untimed(&mut self, changes: Vec<Unwritten>) {
         self.untimed = changes;
     }
@@ -174,7 +175,7 @@ impl Recorder for Volatile {
     }
 
     fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
-        // Data that were not yet programmed reach flash with this copy.
+        // Data that were not yet programmed reach the flash with this copy.
         let below = self.placed.newest(before).map_or(0, |data| data.below);
         self.add(Unwritten { lpn, at, before, is_relocation: true }, below);
     }
@@ -246,38 +247,38 @@ pub struct PowerCut {
     pub undone_relocations: u64,
     /// Deallocations that were undone.
     pub undone_trims: u64,
-    /// Slots programmed on the power of the capacitors.
+    /// Slots programmed with capacitor power.
     pub saved_slots: u64,
-    /// Time for which the capacitors powered the drive.
+    /// Duration for which the capacitors powered the drive.
     pub hold_up: Nanos,
-    /// Program units whose programs were interrupted, and which cannot be read.
+    /// Program units whose programming was interrupted, and which are unreadable.
     pub torn: Vec<(ReclaimUnitId, u32)>,
-    /// Erases of a block on all planes of a die that did not end.
+    /// Erases of a block on all planes of a die that did not finish.
     pub interrupted_erases: u32,
-    /// Erases of a reclaim unit's blocks on a die that ended on the power of the capacitors, or
-    /// that the drive repeats at power-up because it continues to write there.
+    /// Erases of a reclaim unit's blocks on a die that finished with capacitor power, or that the
+    /// drive repeats at power-up because it continues to write there.
     pub repeated_erases: Vec<(ReclaimUnitId, u32)>,
     /// Time from power-up until the drive accepts commands.
     pub rebuild: Rebuild,
 }
 
-/// The time that a drive takes to rebuild its mapping, by part.
+/// Time that a drive takes to rebuild its mapping, by phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rebuild {
-    /// Start of the firmware.
+    /// Firmware start.
     pub start: Nanos,
-    /// Reads of the checkpoint of the mapping.
+    /// Reads of the mapping checkpoint.
     pub checkpoint: Nanos,
     /// Reads of the journal since the checkpoint.
     pub journal: Nanos,
-    /// Reads of page numbers stored with data that are not in a journal.
+    /// Reads of the page numbers stored with data that are not in a journal.
     pub scan: Nanos,
     /// Repetition of interrupted erases.
     pub erase: Nanos,
 }
 
 impl Rebuild {
-    /// Returns the sum of all parts.
+    /// Returns the total over all phases.
     pub fn total(&self) -> Nanos {
         self.start + self.checkpoint + self.journal + self.scan + self.erase
     }

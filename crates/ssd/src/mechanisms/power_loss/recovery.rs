@@ -1,10 +1,10 @@
-//! Rebuild of the mapping at power-up: section `[recovery]` of a device file.
+//! Mapping rebuild at power-up: section `[recovery]` of a device file.
 //!
-//! The firmware reads the last checkpoint of the mapping with all dies. A journal, whose pages are
-//! read in the same way, lists the programs since then. Only open reclaim units are scanned for the
-//! page numbers stored with the data. Without a journal, the firmware scans all data programmed
-//! since the checkpoint. After a power loss that the capacitors bridged, the checkpoint is
-//! complete, and the firmware reads nothing else.
+//! The firmware reads the last mapping checkpoint with all dies. A journal, whose pages are read in
+//! the same way, lists the programs since that checkpoint. Only open reclaim units are scanned for
+//! the page numbers stored with the data. Without a journal, the firmware scans all data programmed
+//! since the checkpoint. After a power loss bridged by the capacitors, the checkpoint is complete,
+//! and the firmware reads no other data.
 
 use writecliff_base::keys::{Choice, Size, Time};
 use writecliff_base::located::{Change, Table};
@@ -16,18 +16,18 @@ use crate::device_file::scaled::size;
 use crate::mechanisms::power_loss::Rebuild;
 use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
-/// Bytes of a logical page's address in a checkpoint.
+/// Size of a logical page's address in a checkpoint, in bytes.
 const MAP_ENTRY_BYTES: u64 = 4;
-/// Default number of checkpoints while the user capacity is programmed once: a compromise between
-/// their wear and the time until the drive is ready.
+/// Default number of checkpoints per programming of the user capacity, which is a compromise
+/// between the wear that they cause and the time until the drive is ready.
 const CHECKPOINTS_PER_CAPACITY: u64 = 16;
 /// Default size of a journal entry: a logical and a physical page number.
 const JOURNAL_ENTRY: Bytes = Bytes(8);
 
-/// Journal and checkpoints, from which the mapping is rebuilt after a power loss.
+/// Journal and checkpoints, which the mapping is rebuilt from after a power loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryConfig {
-    /// Time until the firmware runs.
+    /// Time until the firmware is running.
     pub start_time: Nanos,
     /// Bytes programmed between two checkpoints.
     pub checkpoint_interval: Bytes,
@@ -36,7 +36,7 @@ pub struct RecoveryConfig {
 }
 
 impl RecoveryConfig {
-    /// Returns the values of a drive without the section.
+    /// Returns the values for a drive without the section.
     pub fn standard(user: Bytes) -> Self {
         let checkpoint_interval = Bytes((user.0 / CHECKPOINTS_PER_CAPACITY).max(1));
         let journal_entry = Some(JOURNAL_ENTRY);
@@ -80,7 +80,7 @@ impl MechanismSection for RecoveryConfig {
         }))
     }
 
-    /// Changes nothing: the default interval follows from the capacity.
+    /// No change is needed because the default interval follows from the capacity.
     fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
         let interval = self.checkpoint_interval;
         if interval == Self::standard(drive.config.user_capacity).checkpoint_interval {
@@ -104,14 +104,17 @@ impl DeviceConfig {
             return None;
         }
         if self.ftl.reduction.is_some() {
-            return Some("power cuts of drives that reduce data need power-loss protection");
+            return Some("power cuts of drives with data reduction require power-loss protection");
         }
         let has_bad_blocks = self.ftl.bad_blocks.is_some();
-        has_bad_blocks.then_some("power cuts of drives with bad blocks need power-loss protection")
+        has_bad_blocks.then_some(
+            "power cuts of drives with bad blocks require power-loss \
+            protection",
+        )
     }
 }
 
-/// State that a rebuild starts from.
+/// State at the start of a rebuild.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lost {
     /// Slots programmed since the drive was new.
@@ -121,13 +124,13 @@ pub(crate) struct Lost {
     /// Units written in the open block of the SLC cache.
     pub open_log_units: u64,
     pub interrupted_erases: u32,
-    /// `true` if the drive wrote the complete mapping on the power of its capacitors.
+    /// `true` if the drive wrote the complete mapping with capacitor power.
     pub is_protected: bool,
 }
 
-/// Returns the shortest and the longest time until a drive that has lost power is ready. Without
-/// capacitors, it is shortest after a checkpoint with no reclaim unit open. It is longest before a
-/// checkpoint with nearly full units of all streams and an erase that did not end. With
+/// Returns the shortest and longest times until a drive is ready after a power loss. Without
+/// capacitors, the time is shortest after a checkpoint when no reclaim unit is open. The time is
+/// longest before a checkpoint, with nearly full units of all streams and an unfinished erase. With
 /// capacitors, only the checkpoint is read.
 pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
     let is_protected = config.controller.power_loss_protection;
@@ -136,7 +139,7 @@ pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
     let units = geometry.slots_per_reclaim_unit / geometry.slots_per_program_unit;
     let most = Lost {
         programmed_slots: (config.recovery().checkpoint_interval.0 - 1) / u64::from(SLOT_BYTES),
-        // The host and garbage collection each have a unit of every stream.
+        // The host and garbage collection each have a unit for every stream.
         open_units: 2 * u64::from(config.ftl.streams) * u64::from(units),
         open_log_units: config.sections.present().map(|s| s.open_units(geometry)).sum(),
         interrupted_erases: 1,
@@ -145,7 +148,7 @@ pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
     [rebuild(config, &nothing), rebuild(config, &most)]
 }
 
-/// Returns the time until a drive that has lost power is ready.
+/// Returns the time until a drive is ready after a power loss.
 pub(crate) fn rebuild(config: &DeviceConfig, lost: &Lost) -> Rebuild {
     let recovery = config.recovery();
     let geometry = &config.geometry;
@@ -174,7 +177,7 @@ pub(crate) fn rebuild(config: &DeviceConfig, lost: &Lost) -> Rebuild {
     rebuild
 }
 
-/// Returns the time in which all dies read `groups` read groups and transfer `bytes` of each. The
+/// Returns the time for all dies to read `groups` read groups and transfer `bytes` from each. The
 /// dies of a channel sense at the same time and transfer in turn.
 fn read_time(config: &DeviceConfig, groups: u64, bytes: u64) -> Nanos {
     if groups == 0 {

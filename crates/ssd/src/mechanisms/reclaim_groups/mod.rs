@@ -1,5 +1,5 @@
-//! Reclaim groups, which divide the dies. A placement identifier names the group that stores its
-//! data.
+//! Reclaim groups, which divide the dies. The placement identifier selects the group that stores
+//! the data.
 
 mod section;
 
@@ -10,8 +10,8 @@ use crate::front::{Placed, PlacementSink, Write};
 
 pub(crate) use section::{check, divided};
 
-/// Front that passes data to the FTL stream of their reclaim group, or of another group if theirs
-/// is full.
+/// Front that passes data to the FTL stream of their reclaim group, or of another group if that
+/// group is full.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grouped;
 

@@ -1,4 +1,4 @@
-//! The key `reclaim_groups` of the section `[data_placement]`.
+//! Key `reclaim_groups` of section `[data_placement]`.
 
 use writecliff_base::located::{Answer, Table};
 use writecliff_flash::Geometry;
@@ -10,11 +10,12 @@ use crate::data_placement::config::DataPlacementConfig;
 
 const KEY: &str = "reclaim_groups";
 
-/// Returns the geometry with the reclaim groups of the drive. The FTL has a stream for each reclaim
-/// unit handle of each group.
+/// Returns the geometry with the drive's reclaim groups. The FTL has a stream for each reclaim unit
+/// handle of each group.
 ///
 /// # Errors
-/// Fails if the groups do not divide the dies, or if the division of spare space is self-tuned.
+/// Returns an error if the groups do not divide the dies, or if the division of spare space is
+/// self-tuned.
 pub(crate) fn divided(
     table: Option<&Table<'_>>,
     placement: Option<&DataPlacementConfig>,
@@ -24,17 +25,17 @@ pub(crate) fn divided(
     let groups = placement.map_or(1, |placement| placement.reclaim_groups);
     let Some(table) = table.filter(|_| groups > 1) else { return Ok(geometry) };
     if ftl.spare == SparePolicy::SelfTuned {
-        let message = "several reclaim_groups need ftl.spare = 'global'";
+        let message = "several reclaim_groups require ftl.spare = 'global'";
         return Err(table.error(KEY, message, None));
     }
     ftl.streams *= groups;
     geometry.with_reclaim_groups(groups.into()).map_err(|e| table.error(e.key, e.message, None))
 }
 
-/// Checks the requirements of several groups on the controller.
+/// Checks the controller requirements of several groups.
 ///
 /// # Errors
-/// Fails at the number of groups.
+/// Returns an error at the number of groups.
 pub(crate) fn check(table: Option<&Table<'_>>, config: &DeviceConfig) -> Answer<()> {
     let Some(table) = table.filter(|_| config.geometry.reclaim_groups > 1) else {
         return Ok(());

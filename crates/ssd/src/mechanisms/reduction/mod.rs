@@ -18,7 +18,7 @@ pub(crate) use section::{Keys, read};
 pub(crate) struct Reduced;
 
 impl Front for Reduced {
-    /// Duplicates leave the buffer at once and are as durable as the data that they duplicate.
+    /// Duplicates leave the buffer immediately and are as durable as the data that they duplicate.
     fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
         let (mut placed, stream) = (Placed::default(), write.stream);
         for ((lpn, bytes), n) in write.slots().zip(0..) {

@@ -1,4 +1,4 @@
-//! The section `[reduction]` of a device file.
+//! Section `[reduction]` of a device file.
 
 use writecliff_base::keys::{Flag, Section, Size};
 use writecliff_base::located::{Answer, Table};
@@ -21,14 +21,14 @@ section! {
 /// flash may hold.
 ///
 /// # Errors
-/// Returns an error at the key that is missing or invalid for this flash.
+/// Returns an error at a key that is missing or invalid for this flash.
 pub(crate) fn read(table: &Table<'_>, geometry: Geometry) -> Answer<(ReductionConfig, Geometry)> {
     let Keys { compression, duplicates, min_stored_size } = Keys::read_keys(table)?;
     reject! { table,
         "compression" if !compression && !duplicates =>
             "neither compression nor duplicates is enabled; remove the section";
     }
-    let refusal = "min_stored_size needs compression = true";
+    let refusal = "min_stored_size requires compression = true";
     let least = table.needed_if(compression, "min_stored_size", min_stored_size, refusal)?;
     let sectors = least.map(|size| min_stored_sectors(table, size)).transpose()?;
     let min_stored_sectors = sectors.unwrap_or(SECTORS_PER_SLOT);
@@ -38,13 +38,13 @@ pub(crate) fn read(table: &Table<'_>, geometry: Geometry) -> Answer<(ReductionCo
         table.error(
             e.key,
             e.message,
-            Some("a larger min_stored_size needs fewer addresses".to_owned()),
+            Some("a larger min_stored_size requires fewer addresses".to_owned()),
         )
     })?;
     Ok((config, geometry))
 }
 
-/// Returns the number of sectors of the smallest piece.
+/// Returns the size of the smallest piece in sectors.
 fn min_stored_sectors(table: &Table<'_>, bytes: Bytes) -> Answer<u32> {
     let sectors = bytes.0 / SECTOR_BYTES;
     reject! { table,

@@ -1,22 +1,22 @@
-//! A dynamic SLC cache, which uses free flash of the drive with one bit per cell and returns it as
-//! the drive fills.
+//! Dynamic SLC cache, which uses free flash of the drive with one bit per cell and returns this
+//! flash as the drive fills.
 
 use writecliff_ftl::Ftl;
 
 use super::{LogSink, SlcCache};
 
-/// Limits of the size of a dynamic cache.
+/// Size limits of a dynamic cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Borrowed {
-    /// Bits per cell of the main flash, which is also the number of its slots that one slot of the
-    /// cache occupies.
+    /// Bits per cell of the main flash, which is also the number of main flash slots that one cache
+    /// slot occupies.
     pub bits: u64,
-    /// Slots that the cache may always hold, in its own flash.
+    /// Number of slots that the cache may always hold, in its own flash.
     pub least: usize,
 }
 
 impl Borrowed {
-    /// Returns the number of slots that the cache may hold now, at most `most`.
+    /// Returns the number of slots that the cache may currently hold, at most `most`.
     pub(crate) fn limit(self, ftl: &Ftl, most: usize) -> usize {
         let user = u64::from(ftl.user_slots());
         let free = user.saturating_sub(ftl.mapped_slots());
@@ -25,12 +25,12 @@ impl Borrowed {
 }
 
 impl SlcCache {
-    /// `SlcCache::admit` for a dynamic cache. It returns flash as the main flash needs it: writes
-    /// that bypass a full cache also take space from it.
+    /// Implements `SlcCache::admit` for a dynamic cache. The cache returns flash as the main flash
+    /// needs it: writes that bypass a full cache also take space from the cache.
     ///
-    /// A bypassed cache folds a program unit at a time. Slot by slot, folded data would alternate
-    /// with the host's data in every page, and each page of a sequential read would hold only some
-    /// of the requested data.
+    /// A bypassed cache folds one program unit at a time. If data were folded slot by slot, they
+    /// would alternate with the host's data in every page, and each page of a sequential read would
+    /// hold only some of the requested data.
     #[cold]
     pub(crate) fn admit_borrowing<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         let Some(borrowed) = self.borrowed else { return true };

@@ -13,14 +13,14 @@ use crate::{DeviceConfig, FlashOperation, ReadFor, front};
 /// Numbers that represent the front's own flash in flash operations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrontFlash {
-    /// The front's frontier, numbered after the FTL's frontiers.
+    /// Frontier of the front, numbered after the FTL's frontiers.
     pub frontier: FrontierId,
-    /// The front's reclaim unit, numbered after the FTL's reclaim units. In erases, this unit plus
+    /// Reclaim unit of the front, numbered after the FTL's reclaim units. In erases, this unit plus
     /// n represents block n of the front.
     pub unit: ReclaimUnitId,
-    /// Number of slots of a block, on all dies together.
+    /// Number of slots per block, over all dies.
     block_slots: u32,
-    /// Upper bound of the number of blocks.
+    /// Upper bound on the number of blocks.
     blocks: u32,
 }
 
@@ -69,7 +69,7 @@ impl FrontFlash {
             && unit.moved_slots <= unit.data_slots
     }
 
-    /// Returns the die of a unit, and the read of `slots` of its slots.
+    /// Returns the die of a unit, and the read operation for `slots` of its slots.
     pub(crate) fn read(
         geometry: &Geometry,
         unit: u32,
@@ -82,7 +82,7 @@ impl FrontFlash {
         (geometry.die_of_unit(unit) as usize, operation)
     }
 
-    /// Returns the addresses of a reclaim unit or of a block of the front, which an erase clears.
+    /// Returns the addresses that an erase of a reclaim unit, or of a block of the front, clears.
     pub(crate) fn ppas_of_erase(&self, geometry: &Geometry, unit: ReclaimUnitId) -> Range<u32> {
         if !self.has_block(unit) {
             return geometry.ppas(unit);

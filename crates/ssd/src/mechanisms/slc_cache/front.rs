@@ -1,4 +1,4 @@
-//! The SLC cache as the front of the FTL.
+//! SLC cache as the front of the FTL.
 
 use writecliff_base::{Lpn, Ppa};
 use writecliff_ftl::{FrontierId, Ftl, Unwritten};
@@ -8,7 +8,7 @@ use crate::Front;
 use crate::front::{Placed, PlacementSink, Write};
 
 impl Front for SlcCache {
-    /// Writes to the log while it has space, and bypasses it otherwise.
+    /// Writes to the log while the log has space, and bypasses it otherwise.
     fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
         let folds = self.counters.folds;
         for (lpn, bytes) in write.slots() {
@@ -49,7 +49,7 @@ impl Front for SlcCache {
         0
     }
 
-    /// Discards all data, but keeps the counters.
+    /// Discards all data but preserves the counters.
     fn purge(&mut self) -> u64 {
         (self.tail, self.fetched, self.owed, self.direct, self.since) = (0, 0, 0, 0, 0);
         self.erased_to = self.ring();
@@ -111,7 +111,7 @@ impl Front for SlcCache {
         !self.newest.is_empty() || self.wants_erase()
     }
 
-    /// Folds data, and erases a block ahead when all data are folded.
+    /// Folds data, and erases a block in advance when all data are folded.
     fn idle_work<S: LogSink>(&mut self, burst: i64, ftl: &mut Ftl, sink: &mut S) -> Option<i64> {
         let mut folded = 0;
         while folded < burst && self.fold(ftl, sink) {
@@ -140,7 +140,7 @@ impl Front for SlcCache {
         if !was_in_log {
             return ftl.return_to(lpn, before);
         }
-        // Folded data belong to the stream to which they were folded.
+        // Folded data belong to the stream that they were folded to.
         let unit = (!is_in_log && !at.is_none()).then(|| ftl.geometry().reclaim_unit_of(at));
         let passed_on = unit.map(|unit| ftl.table().owner[unit.index()].stream);
         ftl.return_to(lpn, Ppa::NONE);
@@ -153,7 +153,7 @@ impl Front for SlcCache {
 }
 
 impl SlcCache {
-    /// Erases a block of the empty cache, so that the next writes do not wait for an erase. The
+    /// Erases a block of the empty cache, so that the next writes need not wait for an erase. The
     /// folded data must already be on the main flash.
     fn erase_ahead<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         if !self.wants_erase() {

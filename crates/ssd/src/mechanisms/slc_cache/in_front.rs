@@ -1,4 +1,4 @@
-//! The sink of an FTL with an SLC cache in front.
+//! Sink of an FTL with an SLC cache in front.
 
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 use writecliff_ftl::{FlashSink, FrontierId, ProgramUnit};
@@ -9,17 +9,17 @@ use crate::Front;
 /// Origin of the data that the FTL receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The FTL or the host; the data do not replace data in the log.
+    /// The data come from the FTL or the host, and do not replace data in the log.
     Main,
-    /// The host; the data replace data in the log.
+    /// The data come from the host, and replace data in the log.
     Replaced(Ppa),
     /// The log.
     Folded(Ppa),
 }
 
-/// Forwards the operations of the FTL, with the previous addresses of data from the log. If a
-/// reclaim unit may hold data that the log has replaced, the log closes the unit that is being
-/// filled before the erase, as the FTL does with its own program units.
+/// Forwards the FTL's operations, with the previous addresses of data from the log. If a reclaim
+/// unit may hold data that the log has replaced, the log closes the unit being filled before the
+/// erase, as the FTL does with its own program units.
 pub struct InFront<'a, S> {
     log: Option<&'a mut SlcCache>,
     sink: &'a mut S,
@@ -36,14 +36,14 @@ impl<'a, S> InFront<'a, S> {
         Self { log: None, sink, origin: Origin::Main }
     }
 
-    /// Returns the sink for the FTL's own work, such as garbage collection.
+    /// Returns the sink for the FTL's own work, for example garbage collection.
     pub fn new(log: &'a mut SlcCache, sink: &'a mut S) -> Self {
         Self::of(log, sink, Origin::Main)
     }
 }
 
 impl<S: LogSink> InFront<'_, S> {
-    /// Closes the unit of the log if it may replace data of a reclaim unit freed at `freed_at`.
+    /// Closes the log's unit if it may replace data of a reclaim unit freed at `freed_at`.
     fn pad_filled_since(&mut self, freed_at: u64) {
         if let Some(log) = &mut self.log
             && log.is_volatile

@@ -1,16 +1,16 @@
-//! The SLC cache, flash with one bit per cell that receives host writes first: section
+//! SLC cache, which is flash with one bit per cell that receives host writes first: section
 //! `[slc_cache]` of a device file.
 //!
 //! The cache is a log in front of the FTL, in flash that the FTL does not manage. Host data are
-//! appended at its head at the speed of SLC. While the host is idle, the oldest data are folded:
-//! read, and written to the main flash by the FTL; when all are folded, their blocks are erased.
-//! Data that are overwritten or trimmed before that become invalid in the log and are never folded.
-//! The log is full when the distance between tail and head is `size`, including invalid data, which
-//! occupy pages until the tail has passed them.
+//! appended at the head of the log at SLC speed. While the host is idle, the oldest data are
+//! folded, which means that they are read and the FTL writes them to the main flash. When all data
+//! are folded, their blocks are erased. Data that are overwritten or trimmed before folding become
+//! invalid in the log and are never folded. The log is full when the distance between tail and head
+//! is `size`. This includes invalid data, which occupy pages until the tail has passed them.
 //!
 //! The FTL's copy of a page becomes invalid as soon as the log has newer data, so GC does not
-//! relocate it. All decisions here depend on the writes and not on time, so both clocks pass
-//! through the same states, except for folding in idle time.
+//! relocate the old copy. All decisions here depend on the writes and not on time, so timed and
+//! fast-forwarded drives pass through the same states, except for folding in idle time.
 
 mod dynamic;
 mod flash;
@@ -50,7 +50,7 @@ counts! {
         padding,
         /// Slots that the host wrote to the main flash because the cache was full.
         bypassed,
-        /// Slots in the cache that are not folded yet.
+        /// Slots in the cache that are not yet folded.
         held,
     }
 }
@@ -68,15 +68,14 @@ counters! { |c: SlcCounters|
 
 const SLOT: u64 = SLOT_BYTES as u64;
 
-/// Flash operations of the cache in addition to those of the FTL.
+/// Flash operations of the cache in addition to the FTL's operations.
 pub trait LogSink: FlashSink {
-    /// Reads `slots` slots of a unit of the cache, whose data go to the unit that `frontier` fills.
+    /// Reads `slots` slots of a cache unit, whose data go to the unit that `frontier` is filling.
     fn read_slc_for(&mut self, frontier: FrontierId, unit: u32, slots: u32);
-    /// Programs a unit of the cache that contains `data_slots` slots of data; `since` has the
-    /// meaning of `ProgramUnit::since`.
+    /// Programs a cache unit that contains `data_slots` slots of data; `since` has the same meaning
+    /// as `ProgramUnit::since`.
     fn program_slc(&mut self, unit: u32, data_slots: u32, since: u64);
-    /// Erases a block of the cache on all dies, once the data that replace the block's data are on
-    /// flash.
+    /// Erases a cache block on all dies once the data that replace the block's data are on flash.
     fn erase_slc(&mut self, block: u32);
 }
 
@@ -86,7 +85,7 @@ impl LogSink for FastForward {
     fn erase_slc(&mut self, _: u32) {}
 }
 
-/// A slot of the log; invalid data and padding have no logical page.
+/// Log slot; invalid data and padding have no logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
     lpn: Lpn,
@@ -95,7 +94,7 @@ struct Entry {
 
 const EMPTY: Entry = Entry { lpn: Lpn::NONE, stream: StreamId::DEFAULT };
 
-/// Returns the number of slots of a block of each plane of all dies, with one bit per cell.
+/// Returns the number of slots in one block of each plane of all dies, with one bit per cell.
 pub(crate) fn block_slots(geometry: &Geometry) -> u64 {
     let shape = &geometry.shape;
     let pages = (shape.pages_per_block / shape.cell.page_types()).max(1);
@@ -107,28 +106,28 @@ pub(crate) fn block_slots(geometry: &Geometry) -> u64 {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlcCache {
     frontier: FrontierId,
-    /// Address of the first slot of the cache, which follows the last address of the FTL.
+    /// Address of the first cache slot, which follows the last address of the FTL.
     base: u32,
-    /// `true` if a power loss loses the data that are not on flash.
+    /// `true` if a power loss discards the data that are not on flash.
     is_volatile: bool,
     capacity: usize,
     bypass: bool,
-    /// Limits of a dynamic cache.
+    /// Size limits of a dynamic cache.
     borrowed: Option<Borrowed>,
-    /// Fill level of the log in slots from which writes fold data.
+    /// Fill level of the log, in slots, from which writes fold data.
     fold_from: usize,
     unit_slots: u64,
-    /// Slots of a block of each plane of all dies, which are erased together.
+    /// Slots in one block of each plane of all dies, which are erased together.
     block_slots: u64,
     blocks: u64,
     /// Position up to which blocks are erased.
     erased_to: u64,
-    /// Position of the oldest entry; positions increase without bound.
+    /// Position of the oldest entry; positions increase without limit.
     tail: u64,
     entries: VecDeque<Entry>,
-    /// Position of the newest data of a logical page.
+    /// Position of a logical page's newest data.
     newest: BTreeMap<u32, u64>,
-    /// Bitmap of the logical pages in `newest`, because most look-ups are of other pages.
+    /// Bitmap of the logical pages in `newest`; most look-ups are of other pages.
     cached: Vec<u64>,
     /// Number of the unit whose data were last read for folding, plus one.
     fetched: u64,
@@ -137,7 +136,7 @@ pub struct SlcCache {
     /// Streams that have bypassed the cache since a flush closed their units.
     direct: u128,
     host_bytes: u64,
-    /// Reclaim units freed before the unit that is being filled held data. See
+    /// Number of reclaim units freed before the unit being filled held data. See
     /// `ProgramUnit::since`.
     since: u64,
     counters: SlcCounters,
@@ -149,7 +148,7 @@ saved! {
 }
 
 impl SlcCache {
-    /// Finds the newest data in the restored log. Returns `false` if the log is impossible.
+    /// Finds the newest data in the restored log. Returns `false` if the log is invalid.
     fn find_newest(&mut self) -> bool {
         let live = (self.tail..).zip(&self.entries).filter(|(_, entry)| entry.lpn != Lpn::NONE);
         self.newest = live.map(|(position, entry)| (entry.lpn.0, position)).collect();
@@ -171,8 +170,8 @@ impl SlcCache {
         let capacity = (section.size.0 / u64::from(SLOT_BYTES)) as usize;
         let unit_slots = u64::from(geometry.slots_per_read_group);
         let block_units = block_slots(geometry) / unit_slots;
-        // One block more than the capacity, so that the block being erased never holds waiting
-        // data.
+        // The log has one block more than the capacity, so the block being erased never holds
+        // waiting data.
         let blocks = (capacity as u64 + unit_slots).div_ceil(block_units * unit_slots) + 1;
         let fold_from =
             section.fold_at.map_or(capacity, |pct| (pct / 100.0 * capacity as f64) as usize);
@@ -215,7 +214,7 @@ impl SlcCache {
         self.tail + self.entries.len() as u64
     }
 
-    /// Returns the number of slots of all flash blocks of the cache.
+    /// Returns the number of slots in all flash blocks of the cache.
     fn ring(&self) -> u64 {
         self.block_slots * self.blocks
     }
@@ -228,7 +227,7 @@ impl SlcCache {
         self.filled() > 0 && position / self.unit_slots == self.head() / self.unit_slots
     }
 
-    /// Returns the position of the newest data of a logical page, if they are in the log.
+    /// Returns the position of a logical page's newest data if they are in the log.
     fn position_of(&self, lpn: Lpn) -> Option<u64> {
         if self.cached[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 0 {
             return None;
@@ -236,12 +235,12 @@ impl SlcCache {
         self.newest.get(&lpn.0).copied()
     }
 
-    /// Returns the address of a position of the log.
+    /// Returns the address of a log position.
     fn address(&self, position: u64) -> Ppa {
         Ppa(self.base + (position % self.ring()) as u32)
     }
 
-    /// Returns `true` if the next slot goes to the log; folds data to make room for it.
+    /// Returns `true` if the next slot goes to the log; folds data to make room for the slot.
     pub fn admit<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         self.drop_dead();
         if self.borrowed.is_some() {
@@ -265,8 +264,8 @@ impl SlcCache {
         true
     }
 
-    /// Appends `bytes` bytes of a slot at the head. The rest of the slot is read from its current
-    /// location.
+    /// Appends `bytes` bytes of a slot at the head. The remaining data of the slot are read from
+    /// their current location.
     pub fn write<S: LogSink>(
         &mut self,
         lpn: Lpn,
@@ -284,7 +283,7 @@ impl SlcCache {
         }
         let head = self.head();
         if head == self.erased_to {
-            // Data folded from that block may wait in a unit of the main flash.
+            // Data folded from that block may be waiting in a unit of the main flash.
             self.direct = u128::MAX;
             self.erase_next(ftl, sink);
         }
@@ -321,8 +320,8 @@ impl SlcCache {
         ftl.write(lpn, stream, bytes, &mut InFront::of(self, sink, origin));
     }
 
-    /// Invalidates the data of a page in the log, if any; reads the rest of a partly overwritten
-    /// slot for `frontier` first.
+    /// Invalidates the data of a page in the log, if any; for a partly overwritten slot, first
+    /// reads the remaining data for `frontier`.
     fn replace<S: LogSink>(
         &mut self,
         lpn: Lpn,
@@ -371,7 +370,8 @@ impl SlcCache {
         let Some(&Entry { lpn, stream }) = self.entries.front() else { return false };
         let unit = self.tail / self.unit_slots;
         if !self.is_filling(self.tail) && self.fetched != unit + 1 {
-            // Read all valid data of a page at once; the rest waits in the controller.
+            // Read all valid data of a page at once; the data that are not folded now wait in the
+            // controller.
             self.fetched = unit + 1;
             let rest = (self.unit_slots - self.tail % self.unit_slots) as usize;
             let live = self.entries.iter().take(rest).filter(|entry| entry.lpn != Lpn::NONE);
@@ -394,8 +394,8 @@ impl SlcCache {
         self.newest.is_empty() && self.erased_to + self.block_slots <= self.head() + self.ring()
     }
 
-    /// Erases the next block, whose data are all invalid. Units of the main flash that are not full
-    /// may hold the replacing data; they are closed first.
+    /// Erases the next block, whose data are all invalid. Main flash units that are not full may
+    /// hold the replacing data, so they are closed first.
     pub fn erase_next<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) {
         self.drop_dead();
         if self.is_volatile {

@@ -1,5 +1,6 @@
-//! The log after a power loss: it drops lost entries, and restores entries whose folded data did
-//! not reach the main flash. Their blocks are not erased before the folded data are programmed.
+//! Log after a power loss: it drops lost entries, and restores entries whose folded data did not
+//! reach the main flash. The blocks of restored entries are not erased before the folded data are
+//! programmed.
 
 use std::ops::Range;
 
@@ -10,12 +11,12 @@ use super::{EMPTY, Entry, SlcCache};
 use crate::Front;
 
 impl SlcCache {
-    /// Returns the addresses of the cache's flash.
+    /// Returns the addresses of the cache flash.
     pub fn addresses(&self) -> Range<u32> {
         self.base..self.base + self.ring() as u32
     }
 
-    /// Returns the slots of a unit, and the units of a block of all dies.
+    /// Returns the number of slots in a unit, and the number of units in a block over all dies.
     pub fn shape(&self) -> (u32, u32) {
         (self.unit_slots as u32, (self.block_slots / self.unit_slots) as u32)
     }
@@ -25,7 +26,7 @@ impl SlcCache {
         (self.head()..self.erased_to).map(|position| self.address(position))
     }
 
-    /// Drops the lost data of a page from the log; returns their stream.
+    /// Drops the lost data of a page from the log and returns their stream.
     pub(crate) fn lose(&mut self, lpn: Lpn) -> Option<StreamId> {
         let position = self.forget(lpn)?;
         let entry = &mut self.entries[(position - self.tail) as usize];
@@ -33,8 +34,8 @@ impl SlcCache {
         Some(entry.stream)
     }
 
-    /// Maps a page to an address of the log again; `stream` is the stream of the data that had
-    /// replaced them, if known.
+    /// Maps a page to a log address again; `stream` is the stream of the data that had replaced the
+    /// log's data, if known.
     pub(crate) fn revive(&mut self, lpn: Lpn, at: Ppa, stream: Option<StreamId>) {
         debug_assert!(self.addresses().contains(&at.0), "no address of the log");
         let ring = self.ring();
@@ -51,13 +52,14 @@ impl SlcCache {
         self.cached[lpn.index() / 64] |= 1 << (lpn.0 % 64);
     }
 
-    /// Continues after the last unit whose program was started; `waiting` are the full units that
-    /// were not started. It lists a unit twice if data from before a waiting erase also wait.
+    /// Continues after the last unit whose programming was started; `waiting` are the full units
+    /// that were not started. `waiting` contains a unit twice if data from before a waiting erase
+    /// are also waiting.
     pub(super) fn continue_behind(&mut self, mut waiting: Vec<u32>) {
         let filled = self.filled();
         let start = self.head() - u64::from(filled);
         let from = (start.max(self.tail) - self.tail) as usize;
-        // On the fast-forward clock, data are on flash before their unit is full.
+        // In fast-forward, data are on flash before their unit is full.
         let is_filled = self.entries.iter().skip(from).any(|entry| entry.lpn != Lpn::NONE);
         let mut head = if is_filled { start + self.unit_slots } else { start };
         while head >= self.unit_slots {
@@ -72,7 +74,7 @@ impl SlcCache {
         (self.fetched, self.direct) = (0, 0);
     }
 
-    /// Checks that the log is consistent with itself and with the FTL.
+    /// Checks that the log is consistent, both internally and with the FTL.
     ///
     /// # Errors
     /// Returns the first inconsistency.
@@ -92,7 +94,10 @@ impl SlcCache {
         }
         if self.head() > self.erased_to || self.erased_to > self.tail + self.ring() {
             let (tail, head, erased_to) = (self.tail, self.head(), self.erased_to);
-            return Err(format!("the log is {tail} to {head}, but erased up to {erased_to}"));
+            return Err(format!(
+                "the log is at {tail} to {head}, but blocks are erased up to \
+                {erased_to}"
+            ));
         }
         Ok(())
     }

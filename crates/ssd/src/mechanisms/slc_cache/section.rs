@@ -1,4 +1,4 @@
-//! The section `[slc_cache]` of a device file.
+//! Section `[slc_cache]` of a device file.
 
 use writecliff_base::keys::{Flag, Percent, PositiveTime, Size, Time};
 use writecliff_base::located::{Change, Table};
@@ -9,7 +9,7 @@ use crate::device_file::scaled::{size, slot_bytes, slots};
 use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
 section! {
-    /// Cache of flash that stores one bit per cell.
+    /// Cache in flash that stores one bit per cell.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct SlcCacheConfig {
         size: required Size,
@@ -51,7 +51,7 @@ impl MechanismSection for SlcCacheConfig {
         Ok(Some(config))
     }
 
-    /// Scales the cache with the capacity, to at least a page of every die.
+    /// Scales the cache with the capacity, but not below one page of every die.
     fn resized(&self, drive: &Resizing<'_>) -> Vec<Change> {
         let least = u64::from(drive.dies) * self.buffer_bytes(&drive.config.geometry);
         let scaled = |size: Bytes| slots(size.0 as f64 * drive.factor) * slot_bytes();
@@ -81,7 +81,7 @@ impl MechanismSection for SlcCacheConfig {
         super::block_slots(geometry) / u64::from(geometry.slots_per_read_group)
     }
 
-    /// Returns the size of a program of one die.
+    /// Returns the size of one program operation on a die.
     fn buffer_bytes(&self, geometry: &Geometry) -> u64 {
         u64::from(geometry.slots_per_read_group * SLOT_BYTES)
     }
