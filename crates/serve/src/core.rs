@@ -10,15 +10,15 @@ use writecliff_runner::{AnyDrive, MovedByStream};
 
 use crate::clock::Clock;
 use crate::journal::{Journal, Record};
-use crate::life::Life;
-use crate::power::{Durable, Planned};
 use crate::request::{Done, Failure, Refusal, Replies, Request, Tag};
 use crate::served::Timing;
-use crate::statistics::{Operations, Streams};
+use crate::served::power::{Durable, Planned};
+use crate::statistics::{Life, Operations, Streams};
 use crate::trace::Trace;
-use crate::volatile::Durability;
 
 mod durability;
+
+use durability::Durability;
 
 /// Maximum number of commands in the drive; further commands wait outside. A drive supports at most
 /// 65,536 commands.
@@ -82,8 +82,6 @@ pub(crate) struct Core {
     /// Number of the next change of the contents.
     changes: Arc<AtomicU64>,
     capacity: u64,
-    streams: u16,
-    refuses_trim: Option<&'static str>,
     has_fast_forwarded: bool,
 }
 
@@ -101,8 +99,7 @@ impl Core {
         if quiesces {
             drive.quiesce();
         }
-        let (at, capacity, streams) = (drive.now(), drive.capacity().0, drive.streams());
-        let refuses_trim = drive.refuses_trim();
+        let (at, capacity) = (drive.now(), drive.capacity().0);
         let slow_down = match timing {
             Timing::Real { slow_down } => slow_down,
             Timing::Fast => 1.0,
@@ -131,20 +128,9 @@ impl Core {
             writes: 0,
             changes,
             capacity,
-            streams,
-            refuses_trim,
             has_fast_forwarded: false,
             drive,
         }
-    }
-
-    pub(crate) fn refuses_trim(&self) -> Option<&'static str> {
-        self.refuses_trim
-    }
-
-    /// Returns `true` if the drive rejects changes to its data.
-    pub(crate) fn is_read_only(&self) -> bool {
-        self.drive.is_read_only()
     }
 
     pub(crate) fn outstanding(&self) -> usize {
@@ -157,19 +143,17 @@ impl Core {
         if self.stopped {
             return Some(Refusal::Stopped);
         }
-        if offset % SECTOR_BYTES != 0 || length % SECTOR_BYTES != 0 {
+        if !(offset | length).is_multiple_of(SECTOR_BYTES) {
             return Some(Refusal::Unaligned);
         }
         if offset.checked_add(length).is_none_or(|end| end > self.capacity) {
             return Some(Refusal::OutOfRange);
         }
-        if request.stream.0 >= self.streams {
-            return Some(Refusal::NoStream(request.stream.0));
+        if request.stream.0 >= self.drive.streams() {
+            return Some(Refusal::NoStream);
         }
-        match request.operation {
-            Operation::Trim => self.refuses_trim.map(Refusal::NoTrim),
-            _ => None,
-        }
+        let is_trim = request.operation == Operation::Trim;
+        (is_trim && self.drive.refuses_trim().is_some()).then_some(Refusal::NoTrim)
     }
 
     /// Simulates the drive until `to`; does nothing if `to` is in the past.
@@ -316,10 +300,8 @@ impl Core {
     }
 
     fn fast_forward(&mut self, request: &Request, change: u64) -> Option<Failure> {
-        let (mut given, mut failure) = (0, None);
-        while given < request.length {
-            let command = request.command(given, 0, 0);
-            given += u64::from(command.length);
+        let mut failure = None;
+        for command in request.commands() {
             if request.operation == Operation::Read {
                 failure = failure.or(failure_of(self.drive.fast_forward_read(&command)));
                 continue;

@@ -27,8 +27,8 @@ use writecliff_base::{Bytes, Nanos, StreamId};
 use writecliff_host_interface::Operation;
 use writecliff_nvme::ErrorEntry;
 
-use crate::life::Life;
 use crate::request::Request;
+use crate::statistics::Life;
 
 const MAGIC: &[u8; 8] = b"WCJRNL2\n";
 /// Maximum record length in bytes.
@@ -114,7 +114,7 @@ pub(crate) struct Journal {
 }
 
 /// Returns the path of a file next to a state file, with `suffix` appended.
-fn beside(state: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn beside(state: &Path, suffix: &str) -> PathBuf {
     let mut name = state.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)

@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
 use crate::request::Failure;
 use crate::served::{Served, locked};
@@ -38,20 +38,12 @@ struct Queue {
     is_broken: bool,
 }
 
-/// State of the buffer after sending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
-    /// The buffer is empty.
-    All,
-    /// The client currently accepts no more bytes.
-    Part,
-}
-
 /// Replies to a client, collected and sent by the threads that complete requests.
 pub struct Outbox {
     served: Served,
-    socket: Socket,
-    bell: Bell,
+    pub(crate) socket: Socket,
+    /// Rings when the connection's thread has work.
+    pub(crate) bell: Bell,
     queue: Mutex<Queue>,
     /// Requests in the drive, until their replies or failures have been queued.
     pub(crate) outstanding: AtomicUsize,
@@ -77,22 +69,9 @@ impl Outbox {
         self.outstanding.load(Ordering::SeqCst) == 0
     }
 
-    pub(crate) fn socket(&self) -> &Socket {
-        &self.socket
-    }
-
-    /// Returns the bell, which rings when the connection's thread has work.
-    pub fn bell(&self) -> &Bell {
-        &self.bell
-    }
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        locked(&self.queue)
-    }
-
     /// Appends a reply to the bytes to be sent, atomically with respect to other threads.
     pub fn push(&self, reply: impl FnOnce(&mut Reply<'_>)) {
-        let mut queue = self.queue();
+        let mut queue = locked(&self.queue);
         if !queue.is_broken {
             reply(&mut Reply { queue: &mut queue, served: &self.served });
         }
@@ -100,47 +79,40 @@ impl Outbox {
 
     /// Returns `true` if data are waiting to be sent.
     pub fn is_waiting(&self) -> bool {
-        let queue = self.queue();
+        let queue = locked(&self.queue);
         queue.sent < queue.buffer.len() || !queue.parts.is_empty()
     }
 
-    /// Sends one buffer, as far as the client immediately accepts it. Rings the bell if bytes
-    /// remain. Any thread may call this method.
-    pub fn send(&self) -> io::Result<Sent> {
-        let sent = self.queue().send(self, false);
-        if let Ok(Sent::Part) = sent {
-            self.bell.ring();
-        }
-        sent
-    }
-
-    /// Sends replies after requests have completed, and wakes the connection's thread if it waits
-    /// for a completion. Any thread may call this method.
+    /// Sends one buffer of replies after requests have completed, as far as the client accepts it
+    /// at once. Wakes the connection's thread if bytes are left or it waits for a completion. Any
+    /// thread may call this.
     pub(crate) fn deliver(&self) {
-        if self.send().is_err() {
+        let sent = locked(&self.queue).send(self, false);
+        if sent.is_err() {
             self.socket.shut_down(); // the connection's thread detects the end of the stream
         }
-        if self.wants_bell.swap(false, Ordering::SeqCst) {
+        if self.wants_bell.swap(false, Ordering::SeqCst) || matches!(sent, Ok(false)) {
             self.bell.ring();
         }
     }
 
-    /// Sends as much as the client immediately accepts. Only the connection's own thread may call
-    /// this method.
-    pub fn send_all(&self) -> io::Result<Sent> {
-        self.queue().send(self, true)
+    /// Sends as much as the client accepts at once; returns `true` if that is everything. Only the
+    /// connection's own thread may call this.
+    pub(crate) fn send_all(&self) -> io::Result<bool> {
+        locked(&self.queue).send(self, true)
     }
 
     /// Stops sending and ends the connection.
     pub fn close(&self) {
-        *self.queue() = Queue { is_broken: true, ..Queue::default() };
+        *locked(&self.queue) = Queue { is_broken: true, ..Queue::default() };
         self.socket.shut_down();
         self.bell.ring();
     }
 }
 
 impl Queue {
-    fn send(&mut self, to: &Outbox, all: bool) -> io::Result<Sent> {
+    /// Sends one buffer or all; returns `true` if nothing is left.
+    fn send(&mut self, to: &Outbox, all: bool) -> io::Result<bool> {
         loop {
             if self.sent == self.buffer.len() {
                 self.refill(&to.served);
@@ -148,7 +120,7 @@ impl Queue {
                     return Err(io::Error::from(io::ErrorKind::BrokenPipe));
                 }
                 if self.buffer.is_empty() {
-                    return Ok(Sent::All);
+                    return Ok(true);
                 }
             }
             match to.socket.send(&self.buffer[self.sent..]) {
@@ -157,14 +129,14 @@ impl Queue {
                     debug_assert!(self.sent <= self.buffer.len());
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Sent::Part),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => {
                     *self = Self { is_broken: true, ..Self::default() };
                     return Err(error);
                 }
             }
             if !all && self.sent == self.buffer.len() && !self.parts.is_empty() {
-                return Ok(Sent::Part);
+                return Ok(false);
             }
         }
     }

@@ -1,6 +1,5 @@
 //! Client requests and their completions.
 
-use thiserror::Error;
 use writecliff_base::{Nanos, StreamId};
 use writecliff_contents::ContentsError;
 use writecliff_host_interface::{Command, Operation};
@@ -72,6 +71,16 @@ impl Request {
         Self { tag, operation, offset, length, stream, durable: false, is_zeros: false }
     }
 
+    /// Returns its commands, without queue and tag.
+    pub(crate) fn commands(&self) -> impl Iterator<Item = Command> {
+        let mut given = 0;
+        std::iter::from_fn(move || {
+            let command = (given < self.length).then(|| self.command(given, 0, 0))?;
+            given += u64::from(command.length);
+            Some(command)
+        })
+    }
+
     /// Returns the command for the bytes from `given` on, as a host splits large requests.
     pub(crate) fn command(&self, given: u64, queue: u32, tag: u32) -> Command {
         debug_assert!(
@@ -89,25 +98,19 @@ impl Request {
 }
 
 /// Reason why a request is not passed to the drive.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Offset or length is not a multiple of the sector size.
-    #[error("offset and length must be multiples of 512 bytes")]
     Unaligned,
     /// The range extends beyond the capacity.
-    #[error("the range exceeds the drive capacity")]
     OutOfRange,
-    /// Reason why the drive does not support TRIM.
-    #[error("{0}")]
-    NoTrim(&'static str),
-    /// Stream number of the request.
-    #[error("the drive has no stream {0}")]
-    NoStream(u16),
-    /// The server no longer accepts new requests.
-    #[error("the drive is being shut down")]
+    /// The drive does not support TRIM.
+    NoTrim,
+    /// The drive does not have the stream of the request.
+    NoStream,
+    /// The server no longer accepts new requests, or the power was cut.
     Stopped,
     /// The write data were purged before the write was submitted.
-    #[error("the drive was purged after the write data had arrived")]
     Purged,
 }
 

@@ -16,15 +16,14 @@ use writecliff_runner::{AnyConfig, AnyDrive};
 use crate::clock::{Alarm, Clock};
 use crate::core::{Client, Core};
 use crate::journal::{Journal, Record};
-use crate::life::Life;
-use crate::power::{OpenSessions, PowerCut, undo_limit};
 use crate::request::{Done, Request, Tag};
-use crate::statistics::{Recent, Snapshot};
+use crate::statistics::{Life, Recent, Snapshot};
 use crate::trace::Trace;
 
-mod power_cuts;
+pub(crate) mod power;
 mod session;
 
+use power::{OpenSessions, PowerCut, undo_limit};
 pub use session::{Session, SessionBatch};
 
 /// Speed of the drive clock.
@@ -136,12 +135,13 @@ impl Served {
         let capacity = config.user_capacity();
         assert_eq!(contents.capacity(), capacity, "contents of another drive");
         let undo_bytes = undo_limit(&mut drive, timing);
+        let (refuses_trim, is_read_only) = (drive.refuses_trim(), drive.is_read_only());
         let mut core = Core::new(drive, timing, contents.keep_undo(undo_bytes), undo_bytes);
         (core.life, core.journal) = (parts.life, parts.journal);
         let shared = Arc::new(Shared {
             clock: core.clock,
-            refuses_trim: core.refuses_trim(),
-            is_read_only: AtomicBool::new(core.is_read_only()),
+            refuses_trim,
+            is_read_only: AtomicBool::new(is_read_only),
             core: Mutex::new(core),
             contents: RwLock::new(contents),
             alarm: Alarm::new(),
@@ -472,7 +472,7 @@ impl Drop for Batch<'_> {
         }
         core.write_journal(self.arrived);
         let done = std::mem::take(&mut core.done);
-        if core.is_read_only() {
+        if core.drive.is_read_only() {
             self.served.shared.is_read_only.store(true, Ordering::Relaxed);
         }
         {

@@ -1,4 +1,5 @@
-//! State files of served drives.
+//! State files of served drives, and the sessions of a drive with a state file. Each session
+//! continues where the previous one ended, even if the server was killed.
 //!
 //! ```text
 //! state of the drive      in the format of `writecliff_base::codec`
@@ -14,20 +15,20 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use thiserror::Error;
+use writecliff_base::SECTOR_BYTES;
 use writecliff_base::codec::{CodecError, StateReader, StateWriter};
 use writecliff_base::saved_state::RestoreError;
 use writecliff_contents::SavedError;
+use writecliff_host_interface::Operation;
 use writecliff_nvme::ErrorLog;
 
-mod sessions;
-
-pub use sessions::{close, open};
-
-use crate::life::Life;
+use crate::journal::{Header, Journal, Record, beside};
+use crate::request::{Request, Tag};
 use crate::served::{LOGICAL_BLOCKS, PowerHistory, ServedParts};
+use crate::statistics::Life;
 
 const MAGIC: &[u8; 7] = b"WCSERVE";
 const VERSION: u8 = b'5';
@@ -76,9 +77,7 @@ pub enum StateError {
 
 /// Writes a state file; an existing file is replaced once the new file is complete.
 pub fn save(parts: &ServedParts, path: &Path) -> Result<(), StateError> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    let part = PathBuf::from(name);
+    let part = beside(path, ".part");
     let written = write(parts, &part).and_then(|()| Ok(fs::rename(&part, path)?));
     if written.is_err() {
         let _ = fs::remove_file(&part); // the first error is reported
@@ -148,4 +147,113 @@ fn restore_contents(
         return Err(StateError::TwoContents);
     }
     Ok(parts.contents.restore(input)?)
+}
+
+/// Starts a session of the drive in a state file; creates the file from the new drive if the file
+/// does not exist. After a killed session, the drive has all acknowledged requests with their data
+/// and counters, and counts an unsafe shutdown. The read counters are complete up to the last
+/// second. From this point on, no acknowledged request is lost if this process is killed. Returns
+/// `true` if the previous session was killed.
+pub fn open(parts: &mut ServedParts, path: &Path) -> Result<bool, StateError> {
+    let mut journal = Journal::open(path).map_err(|error| journal_error(error, path))?;
+    let was_there = path.exists();
+    let mut saved = if was_there { Some(restore_drive(parts, path)?) } else { None };
+    let power_ups = parts.power.cycles;
+    // The journal of an earlier state file may remain if the server was killed after saving the
+    // state.
+    let killed = journal.header()?.filter(|of| was_there && of.power_ups == power_ups);
+    let is_mirrored = killed.is_some_and(|of| of.has_data);
+    if is_mirrored && !parts.contents.is_in_memory() {
+        return Err(StateError::TwoContents);
+    }
+    if is_mirrored {
+        parts.contents.restore_mirror(journal.data()).map_err(SavedError::from)?;
+    } else if let Some(saved) = &mut saved {
+        restore_contents(parts, saved)?;
+    }
+    if !was_there {
+        save(parts, path)?;
+    }
+    if !is_mirrored && parts.contents.is_in_memory() {
+        parts.contents.mirror_to(journal.data()).map_err(SavedError::from)?;
+    }
+    let header = Header { power_ups, has_data: parts.contents.is_in_memory() };
+    if killed.is_some() {
+        let replayed = journal.replay(|record| is_of(parts, &record) && apply(parts, record));
+        replayed.map_err(|error| journal_error(error, path))?;
+        parts.drive.end_fast_forward();
+        apply(parts, Record::PowerUp);
+        journal.set_header(header)?;
+        journal.add(Record::PowerUp);
+    } else {
+        journal.begin(header)?;
+    }
+    parts.journal = Some(journal);
+    Ok(killed.is_some())
+}
+
+/// Ends a session and saves the state. If `path` is `None`, the state file is not changed.
+pub fn close(mut parts: ServedParts, path: Option<&Path>) -> Result<(), StateError> {
+    if let Some(path) = path {
+        save(&parts, path)?;
+    }
+    Ok(parts.journal.take().map_or(Ok(()), Journal::remove)?)
+}
+
+/// Returns the error of the journal of the state file at `path`.
+fn journal_error(error: io::Error, path: &Path) -> StateError {
+    let journal = format!("{}.journal", path.display());
+    match error.kind() {
+        io::ErrorKind::ResourceBusy => StateError::InUse(journal),
+        io::ErrorKind::InvalidData => StateError::Journal(journal),
+        _ => error.into(),
+    }
+}
+
+/// Returns `true` if the record is possible for this drive.
+fn is_of(parts: &mut ServedParts, record: &Record) -> bool {
+    let drive = &parts.drive;
+    let fits = |offset: u64, length: u64| {
+        let is_aligned = (offset | length).is_multiple_of(SECTOR_BYTES);
+        is_aligned && offset.checked_add(length).is_some_and(|end| end <= drive.capacity().0)
+    };
+    match *record {
+        Record::Change { operation, offset, length, stream, .. } => {
+            let can = match operation {
+                Operation::Write => true,
+                Operation::Trim => drive.refuses_trim().is_none(),
+                Operation::Read | Operation::Flush => false,
+            };
+            can && fits(offset, length) && stream.0 < drive.streams()
+        }
+        Record::Format(block) => LOGICAL_BLOCKS.contains(&block),
+        Record::Header(_) => false,
+        Record::Purge | Record::PowerUp | Record::Life(_) | Record::Error(_) => true,
+    }
+}
+
+/// Repeats the recorded action on a drive without timing; returns `true`.
+fn apply(parts: &mut ServedParts, record: Record) -> bool {
+    match record {
+        Record::Header(_) => {}
+        Record::Change { operation, offset, length, stream, is_zeros } => {
+            debug_assert!(offset + length <= parts.drive.capacity().0, "it was not checked");
+            let request = Request::new(Tag::NONE, operation, offset, length);
+            let request = Request { stream, is_zeros, ..request };
+            request.commands().for_each(|command| parts.drive.fast_forward(&command));
+            parts.life.count(&request);
+        }
+        Record::Purge => {
+            parts.drive.end_fast_forward();
+            parts.drive.purge();
+        }
+        Record::Format(block) => parts.logical_block = block,
+        Record::PowerUp => {
+            parts.power.cycles += 1;
+            parts.power.unsafe_shutdowns += 1;
+        }
+        Record::Life(life) => parts.life = life,
+        Record::Error(entry) => parts.errors.add(entry),
+    }
+    true
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use writecliff_base::{Bytes, Nanos, StreamId};
+use writecliff_host_interface::Operation;
 use writecliff_host_interface::placement::DataPlacementStatus;
 use writecliff_measure::Histogram;
-use writecliff_runner::{Counters, MovedByStream};
+use writecliff_runner::{AnyDrive, Counters, MovedByStream};
 
-use crate::life::Life;
 use crate::request::Request;
 use crate::served::PowerHistory;
 
@@ -22,7 +23,7 @@ pub const OPERATION_NAMES: [&str; 4] = ["read", "write", "trim", "flush"];
 pub struct OperationStatistics {
     /// Completed requests.
     pub requests: u64,
-    /// Bytes transferred by these requests.
+    /// Bytes of these requests.
     pub bytes: u64,
     /// Latency in drive time; empty if timing is disabled.
     pub latency: Histogram,
@@ -77,6 +78,49 @@ impl Streams {
             StreamWrites { number: number.0, drive_stream, requests, bytes }
         };
         self.0.iter().map(writes).collect()
+    }
+}
+
+/// SMART counters that the simulated drive itself does not have: host work since the drive was new,
+/// including reads of unmapped blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Life {
+    pub(crate) read_commands: u64,
+    /// Number of completed write requests.
+    pub write_commands: u64,
+    pub(crate) read_bytes: u64,
+    /// Bytes of these requests.
+    pub write_bytes: u64,
+    /// Drive time with requests outstanding.
+    pub busy: Nanos,
+}
+
+impl Life {
+    /// Returns the counters of a drive that has not been served before; they include its
+    /// preconditioning.
+    pub(crate) fn before(drive: &AnyDrive) -> Self {
+        let counters = drive.counters();
+        Self {
+            read_bytes: counters.host_read_bytes(),
+            write_bytes: counters.host_write_bytes(),
+            ..Self::default()
+        }
+    }
+
+    /// Counts a completed request. Data Units Written and Host Write Commands count Write commands
+    /// but not Write Zeroes (NVM Command Set, SMART / Health Information).
+    pub(crate) fn count(&mut self, request: &Request) {
+        match request.operation {
+            Operation::Read => {
+                self.read_commands += 1;
+                self.read_bytes += request.length;
+            }
+            Operation::Write if !request.is_zeros => {
+                self.write_commands += 1;
+                self.write_bytes += request.length;
+            }
+            Operation::Write | Operation::Trim | Operation::Flush => {}
+        }
     }
 }
 

@@ -63,7 +63,7 @@ pub struct EventFormat {
     pub name: String,
     /// Number with which the event's records start.
     pub id: u16,
-    fields: Vec<(String, Field)>,
+    pub(crate) fields: Vec<(String, Field)>,
 }
 
 impl EventFormat {

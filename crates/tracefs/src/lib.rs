@@ -11,7 +11,6 @@ mod format;
 mod names;
 mod page;
 mod requests;
-mod rows;
 
 pub use block_event::{BlockEvent, EventKind, Flags, Operation, parse_rwbs};
 pub use capture::{Capture, EventRows};

@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::format::{FormatError, parse_fields};
+use crate::format::{EventFormat, FormatError, parse_fields};
 
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
@@ -38,12 +38,8 @@ impl PageLayout {
     /// Reads `events/header_page`.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         let fields = parse_fields(text)?;
-        let find = |name: &str| {
-            let missing =
-                || FormatError::Missing { event: "header_page".to_owned(), field: name.to_owned() };
-            fields.iter().find(|(other, _)| other == name).map(|&(_, f)| f).ok_or_else(missing)
-        };
-        let (commit, data) = (find("commit")?, find("data")?);
+        let format = EventFormat { name: "header_page".to_owned(), id: 0, fields };
+        let (commit, data) = (format.field("commit")?, format.field("data")?);
         Ok(Self {
             commit_at: commit.offset,
             commit_size: commit.size.min(8),

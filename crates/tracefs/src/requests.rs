@@ -4,10 +4,9 @@
 //! two requests with equal ones, the older completes first. A flush has no sector; flushes complete
 //! in the order in which they were issued.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::block_event::{BlockEvent, EventKind, Flags, Operation};
-use crate::rows::{Index, RequestRow, Rows, State};
 
 /// Time after which an incomplete request is reported as it is: its completion event must have been
 /// lost, and all later requests wait for it in the rows.
@@ -58,11 +57,88 @@ pub struct Anomalies {
     pub other: u64,
 }
 
-/// The thread that requested a flush, which the kernel issues in a different thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Created, but not yet issued to the driver.
+    Queued,
+    Issued,
+    Done,
+    /// Became part of another request.
+    Merged,
+}
+
 #[derive(Clone, Copy, Debug)]
-struct Asker {
-    thread_id: i32,
-    name: u32,
+struct Row {
+    request: Request,
+    state: State,
+    /// Number of sectors that are not complete yet.
+    left: u32,
+}
+
+impl Row {
+    /// Returns a new row for this event.
+    fn of(event: &BlockEvent) -> Self {
+        let &BlockEvent { time_ns, operation, flags, sector, sectors, thread_id, name, .. } = event;
+        let request = Request {
+            operation,
+            flags,
+            sector,
+            sectors,
+            time_ns,
+            issue_ns: 0,
+            complete_ns: 0,
+            thread_id,
+            name,
+            errno: 0,
+        };
+        Self { request, state: State::Queued, left: sectors }
+    }
+
+    fn issued(&mut self, time_ns: u64) {
+        (self.state, self.request.issue_ns) = (State::Issued, time_ns);
+    }
+}
+
+/// Rows by number, oldest first; numbers are not reused.
+#[derive(Debug, Default)]
+struct Rows {
+    rows: VecDeque<Row>,
+    first: u64,
+}
+
+impl Rows {
+    fn push(&mut self, row: Row) -> u64 {
+        self.rows.push_back(row);
+        self.first + self.rows.len() as u64 - 1
+    }
+
+    fn get(&mut self, number: u64) -> Option<&mut Row> {
+        let at = number.checked_sub(self.first)?;
+        self.rows.get_mut(at as usize)
+    }
+}
+
+/// First sector and operation of a request.
+type Key = (u64, Operation);
+
+/// Numbers of rows by key; rows with equal keys are in the order in which they were added.
+#[derive(Debug, Default)]
+struct Index {
+    numbers: BTreeMap<(Key, u64), u64>,
+    added: u64,
+}
+
+impl Index {
+    fn add(&mut self, key: Key, number: u64) {
+        self.numbers.insert((key, self.added), number);
+        self.added += 1;
+    }
+
+    /// Removes and returns the oldest row with this key.
+    fn take(&mut self, key: Key) -> Option<u64> {
+        let (&oldest, _) = self.numbers.range((key, 0)..=(key, u64::MAX)).next()?;
+        self.numbers.remove(&oldest)
+    }
 }
 
 /// The requests of one device, or of a part of it.
@@ -74,7 +150,8 @@ pub struct Requests {
     queued: Index,
     issued: Index,
     flushes: VecDeque<u64>,
-    asker: Option<Asker>,
+    /// Thread that requested a flush, and its name; the kernel issues the flush in another thread.
+    asker: Option<(i32, u32)>,
     now_ns: u64,
     ready: VecDeque<Request>,
     /// Events that could not be matched.
@@ -104,7 +181,7 @@ impl Requests {
         if event.sectors == 0 && event.flags.has(Flags::PREFLUSH) {
             if event.kind == EventKind::Get {
                 // The flush itself is a separate request without a bio.
-                self.asker = Some(Asker { thread_id: event.thread_id, name: event.name });
+                self.asker = Some((event.thread_id, event.name));
                 return;
             }
             event.operation = Operation::Flush;
@@ -127,7 +204,7 @@ impl Requests {
 
     /// Ends the capture: reports the open requests.
     pub fn finish(&mut self) {
-        while self.rows.front().is_some() {
+        while !self.rows.rows.is_empty() {
             self.pop();
         }
     }
@@ -135,12 +212,12 @@ impl Requests {
     fn flush(&mut self, event: &BlockEvent) {
         match event.kind {
             EventKind::Issue | EventKind::BioQueue => {
-                let mut row = RequestRow::new(Operation::Flush, 0, 0, event.time_ns);
-                (row.thread_id, row.name) = (event.thread_id, event.name);
+                let (flags, sector, sectors) = (Flags::default(), 0, 0);
+                let mut row = Row::of(&BlockEvent { flags, sector, sectors, ..*event });
                 if let (EventKind::Issue, Some(asker)) = (event.kind, self.asker) {
-                    (row.thread_id, row.name) = (asker.thread_id, asker.name);
+                    (row.request.thread_id, row.request.name) = asker;
                 }
-                (row.state, row.issue_ns) = (State::Issued, event.time_ns);
+                row.issued(event.time_ns);
                 let number = self.rows.push(row);
                 self.flushes.push_back(number);
             }
@@ -162,30 +239,27 @@ impl Requests {
         let key = (event.sector, event.operation);
         match event.kind {
             EventKind::Get => {
-                let row = of(event);
                 if event.flags.has(Flags::PREFLUSH) || event.flags.has(Flags::FUA) {
-                    self.asker = Some(Asker { thread_id: row.thread_id, name: row.name });
+                    self.asker = Some((event.thread_id, event.name));
                 }
-                let number = self.rows.push(row);
-                self.queued.add(&mut self.rows, key, number);
+                self.queued.add(key, self.rows.push(Row::of(event)));
             }
             EventKind::Issue => self.issue(event),
             EventKind::BioQueue => {
-                let mut row = of(event);
-                (row.state, row.issue_ns) = (State::Issued, event.time_ns);
-                let number = self.rows.push(row);
-                self.issued.add(&mut self.rows, key, number);
+                let mut row = Row::of(event);
+                row.issued(event.time_ns);
+                self.issued.add(key, self.rows.push(row));
             }
             // End of a write with flushes, whose data were completed earlier.
             EventKind::Complete if event.sectors == 0 => {}
             EventKind::Complete | EventKind::BioComplete => {
-                let number = self.issued.take(&mut self.rows, key);
+                let number = self.issued.take(key);
                 self.complete(number, event, event.sectors);
             }
             EventKind::Requeue => {
-                if let Some(number) = self.issued.take(&mut self.rows, key) {
+                if let Some(number) = self.issued.take(key) {
                     self.anomalies.requeued += 1;
-                    self.queued.add(&mut self.rows, key, number);
+                    self.queued.add(key, number);
                     if let Some(row) = self.rows.get(number) {
                         row.state = State::Queued;
                     }
@@ -193,16 +267,15 @@ impl Requests {
             }
             EventKind::FrontMerge => {
                 let behind = event.sector.saturating_add(u64::from(event.sectors));
-                let number = self.queued.take(&mut self.rows, (behind, event.operation));
-                if let Some(number) = number {
+                if let Some(number) = self.queued.take((behind, event.operation)) {
                     if let Some(row) = self.rows.get(number) {
-                        row.sector = event.sector;
+                        row.request.sector = event.sector;
                     }
-                    self.queued.add(&mut self.rows, key, number);
+                    self.queued.add(key, number);
                 }
             }
             EventKind::Merge => {
-                let number = self.queued.take(&mut self.rows, key);
+                let number = self.queued.take(key);
                 if let Some(row) = number.and_then(|number| self.rows.get(number)) {
                     row.state = State::Merged;
                     self.anomalies.merged += 1;
@@ -213,16 +286,16 @@ impl Requests {
 
     fn issue(&mut self, event: &BlockEvent) {
         let key = (event.sector, event.operation);
-        let number = match self.queued.take(&mut self.rows, key) {
+        let number = match self.queued.take(key) {
             Some(number) => number,
-            None => self.rows.push(of(event)), // made before the capture, or by no bio
+            None => self.rows.push(Row::of(event)), // made before the capture, or by no bio
         };
         if let Some(row) = self.rows.get(number) {
-            (row.state, row.issue_ns) = (State::Issued, event.time_ns);
-            (row.sectors, row.left) = (event.sectors, event.sectors);
-            row.flags.0 |= event.flags.0;
+            row.issued(event.time_ns);
+            (row.request.sectors, row.left) = (event.sectors, event.sectors);
+            row.request.flags.0 |= event.flags.0;
         }
-        self.issued.add(&mut self.rows, key, number);
+        self.issued.add(key, number);
     }
 
     /// Completes `sectors` sectors of a request; 0 for all.
@@ -231,22 +304,22 @@ impl Requests {
             self.anomalies.unknown_completions += 1;
             return;
         };
-        row.errno = row.errno.max(event.errno);
+        row.request.errno = row.request.errno.max(event.errno);
         row.left = row.left.saturating_sub(sectors);
         if sectors > 0 && row.left > 0 {
-            let key = (event.sector.saturating_add(u64::from(sectors)), row.operation);
-            self.issued.add(&mut self.rows, key, number.unwrap_or_default());
+            let rest = event.sector.saturating_add(u64::from(sectors));
+            self.issued.add((rest, row.request.operation), number.unwrap_or_default());
             return;
         }
-        (row.state, row.complete_ns) = (State::Done, event.time_ns);
+        (row.state, row.request.complete_ns) = (State::Done, event.time_ns);
     }
 
     /// Reports the oldest rows that are complete or timed out.
     fn settle(&mut self) {
-        while let Some((_, row)) = self.rows.front() {
-            let late = self.now_ns.saturating_sub(row.time_ns) > OPEN_MAX_NS;
+        while let Some(row) = self.rows.rows.front() {
+            let late = self.now_ns.saturating_sub(row.request.time_ns) > OPEN_MAX_NS;
             let ended = matches!(row.state, State::Done | State::Merged);
-            if !ended && !late && self.rows.len() <= ROWS_MAX {
+            if !ended && !late && self.rows.rows.len() <= ROWS_MAX {
                 return;
             }
             self.pop();
@@ -255,53 +328,28 @@ impl Requests {
 
     /// Reports the oldest row, complete or not.
     fn pop(&mut self) {
-        let Some((number, &row)) = self.rows.front() else { return };
-        if matches!(row.state, State::Queued | State::Issued) {
-            self.forget(number, &row);
-        }
-        let popped = self.rows.pop();
-        debug_assert!(popped.is_some_and(|popped| popped.state == row.state));
-        match row.state {
-            State::Merged => return,
-            State::Queued => {
-                self.anomalies.unissued += 1;
-                return;
+        let Some(Row { request, state, left }) = self.rows.rows.pop_front() else { return };
+        let number = self.rows.first;
+        self.rows.first += 1;
+        // An incomplete row is the oldest with its key.
+        let Request { operation, sector, sectors, .. } = request;
+        match state {
+            State::Queued | State::Issued if operation == Operation::Flush => {
+                self.flushes.retain(|&flush| flush != number);
             }
-            State::Issued => self.anomalies.open += 1,
-            State::Done => {}
+            State::Queued => {
+                self.queued.take((sector, operation));
+            }
+            State::Issued => {
+                let done = u64::from(sectors - left.min(sectors));
+                self.issued.take((sector + done, operation));
+            }
+            State::Done | State::Merged => {}
         }
-        self.ready.push_back(Request {
-            operation: row.operation,
-            flags: row.flags,
-            sector: row.sector,
-            sectors: row.sectors,
-            time_ns: row.time_ns,
-            issue_ns: row.issue_ns,
-            complete_ns: row.complete_ns,
-            thread_id: row.thread_id,
-            name: row.name,
-            errno: row.errno,
-        });
-    }
-
-    /// Removes an incomplete row, which must be the oldest with its key, from the indices.
-    fn forget(&mut self, number: u64, row: &RequestRow) {
-        if row.operation == Operation::Flush {
-            self.flushes.retain(|&flush| flush != number);
-            return;
+        self.anomalies.unissued += u64::from(state == State::Queued);
+        self.anomalies.open += u64::from(state == State::Issued);
+        if matches!(state, State::Issued | State::Done) {
+            self.ready.push_back(request);
         }
-        let done = u64::from(row.sectors - row.left.min(row.sectors));
-        let key = (row.sector + done, row.operation);
-        match row.state {
-            State::Queued => self.queued.take(&mut self.rows, (row.sector, row.operation)),
-            _ => self.issued.take(&mut self.rows, key),
-        };
     }
-}
-
-/// Returns a new row for this event.
-fn of(event: &BlockEvent) -> RequestRow {
-    let mut row = RequestRow::new(event.operation, event.sector, event.sectors, event.time_ns);
-    (row.flags, row.thread_id, row.name) = (event.flags, event.thread_id, event.name);
-    row
 }

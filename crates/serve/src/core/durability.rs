@@ -1,15 +1,24 @@
-//! Durability: data that become durable, are lost in a power cut, or outlive the server.
+//! Durability: data that become durable, are lost in a power cut, or outlive the server. Contents
+//! and mapping lose the same pages.
+//!
+//! In real time, the drive reports programmed and journaled data, and a power cut undoes all other
+//! changes. If timing is disabled, no data are ever in flight. In this case, a seed determines the
+//! lost contents, and the mapping returns to the previous data addresses. The previous data stay on
+//! flash until a reclaim unit is erased, and all earlier data are programmed before that.
 
-use writecliff_base::Nanos;
-use writecliff_contents::{Contents, ContentsError, Lost};
-use writecliff_host_interface::Operation;
+use std::collections::{BTreeMap, VecDeque};
+
+use writecliff_base::{Bytes, Lpn, Nanos, Ppa, SLOT_BYTES};
+use writecliff_contents::{Contents, ContentsError, Loses, Lost, LostPage};
+use writecliff_host_interface::{Command, Operation};
+use writecliff_runner::AnyDrive;
+use writecliff_ssd::{Drive, Ssd, Unwritten, Volatile};
 
 use super::Core;
 use crate::journal::Record;
-use crate::power::{Durable, Recovery};
 use crate::request::{Failure, Request, Tag};
 use crate::served::Timing;
-use crate::volatile::{Durability, durable_ranges};
+use crate::served::power::{Durable, Recovery};
 
 impl Core {
     /// Adds a change of the drive to the journal, if the drive has one.
@@ -98,5 +107,179 @@ impl Core {
         self.catch_up();
         let recovery = cut.map(|cut| Recovery { hold_up: cut.hold_up, rebuild: cut.rebuild });
         undone.map(|(lost, _)| (lost, recovery))
+    }
+}
+
+/// Source of information about the data that a power cut loses.
+pub(super) enum Durability {
+    /// Flushes and completions determine durability, and the mapping loses nothing.
+    ByCommands,
+    /// The drive reports durable data.
+    ByDrive,
+    /// Commands determine durability, and the mapping loses the same pages as the contents.
+    Untimed(Untimed),
+}
+
+impl Durability {
+    pub(super) fn of(drive: &mut AnyDrive, timing: Timing, undo_bytes: Bytes) -> Self {
+        match (drive.volatile(), timing) {
+            (None, _) => Self::ByCommands,
+            (Some(_), Timing::Real { .. }) => Self::ByDrive,
+            (Some(_), Timing::Fast) => Self::Untimed(Untimed::new(undo_bytes)),
+        }
+    }
+
+    fn loses(&self, seed: u64) -> Loses {
+        match self {
+            Self::ByDrive => Loses::All,
+            Self::ByCommands | Self::Untimed(_) => Loses::Some(seed),
+        }
+    }
+
+    /// Records the changes below `below` that a completing request has made durable.
+    fn note_completed(
+        &mut self,
+        request: &Request,
+        is_volatile: bool,
+        below: u64,
+        durable: &mut Vec<Durable>,
+    ) {
+        let Request { operation, offset, length, .. } = *request;
+        if let Self::ByDrive = self {
+            if operation == Operation::Trim {
+                durable.extend(edges(offset, length, below));
+            }
+            return;
+        }
+        if operation == Operation::Flush || (request.durable && is_volatile) {
+            durable.push(Durable::All { below });
+            if let Self::Untimed(untimed) = self {
+                untimed.changes.clear();
+            }
+        } else if operation != Operation::Read && !is_volatile {
+            durable.push(Durable::Range { offset, length, below });
+        }
+    }
+}
+
+/// Returns the pages that a trim covers partially; the drive ignores these fragments, so it never
+/// reports them.
+fn edges(offset: u64, length: u64, below: u64) -> impl Iterator<Item = Durable> {
+    let ends = [offset, offset + length].into_iter().filter(|end| !end.is_multiple_of(SLOT_BYTES));
+    ends.map(move |end| Durable::Range {
+        offset: end / SLOT_BYTES * SLOT_BYTES,
+        length: SLOT_BYTES,
+        below,
+    })
+}
+
+/// Returns the ranges that the drive reports as durable.
+fn durable_ranges(ssd: &mut Ssd<Volatile>) -> impl Iterator<Item = Durable> {
+    ssd.recorder_mut().take_durable().map(|range| Durable::Range {
+        offset: u64::from(range.first.0) * SLOT_BYTES,
+        length: u64::from(range.slots) * SLOT_BYTES,
+        below: range.below,
+    })
+}
+
+/// An untimed mapping change.
+struct Change {
+    lpn: Lpn,
+    before: Ppa,
+    below: u64,
+}
+
+/// Mapping changes that a power cut may undo, oldest first.
+pub(super) struct Untimed {
+    changes: VecDeque<Change>,
+    changes_max: usize,
+    /// Previous addresses of a command's slots.
+    before: Vec<Ppa>,
+    /// Number of erases at the time of the first change.
+    erases: u64,
+}
+
+impl Untimed {
+    fn new(undo_bytes: Bytes) -> Self {
+        // A page may contain data of two requests, with one change each.
+        let changes_max = 2 * (undo_bytes.0 / SLOT_BYTES).max(1) as usize;
+        Self { changes: VecDeque::new(), changes_max, before: Vec::new(), erases: 0 }
+    }
+
+    /// Applies a command that includes the host changes below `below`. Returns `true` if all these
+    /// changes are now durable.
+    pub(super) fn fast_forward(
+        &mut self,
+        ssd: &mut Ssd<Volatile>,
+        command: &Command,
+        below: u64,
+    ) -> bool {
+        debug_assert!(
+            self.changes.back().is_none_or(|last| last.below <= below),
+            "the changes are out of order"
+        );
+        let slots = slots_of(command);
+        let many = slots.len() > self.changes_max;
+        self.before.clear();
+        if !many {
+            self.before.extend(slots.clone().map(|slot| ssd.storage().location(Lpn(slot))));
+        }
+        ssd.fast_forward(command);
+        let has_erased = self.has_erased(ssd);
+        if has_erased || many {
+            return has_erased;
+        }
+        for (slot, &before) in slots.zip(&self.before) {
+            let lpn = Lpn(slot);
+            if ssd.storage().location(lpn) != before {
+                self.changes.push_back(Change { lpn, before, below });
+            }
+        }
+        let over = self.changes.len().saturating_sub(self.changes_max);
+        self.changes.drain(..over);
+        false
+    }
+
+    /// Returns `true` if a reclaim unit was erased since the last call, because earlier changes can
+    /// then no longer be undone.
+    fn has_erased(&mut self, ssd: &Ssd<Volatile>) -> bool {
+        let erases = ssd.storage().erases();
+        let has_erased = erases != self.erases;
+        if has_erased {
+            self.erases = erases;
+            self.changes.clear();
+        }
+        has_erased
+    }
+
+    /// Returns the mapping changes that are lost with the content changes.
+    fn lost(&mut self, ssd: &Ssd<Volatile>, pages: &[LostPage]) -> Vec<Unwritten> {
+        self.has_erased(ssd);
+        let mut first_of: BTreeMap<_, _> =
+            pages.iter().map(|lost| (lost.page, lost.first)).collect();
+        let mut lost = Vec::new();
+        for Change { lpn, before, below } in self.changes.drain(..) {
+            // Oldest lost change of each page.
+            let page = u64::from(lpn.0);
+            if first_of.get(&page).is_some_and(|&first| first < below) {
+                first_of.remove(&page);
+                let at = ssd.storage().location(lpn);
+                lost.push(Unwritten { lpn, at, before, is_relocation: false });
+            }
+        }
+        lost
+    }
+}
+
+/// Returns the slots that a command changes.
+fn slots_of(command: &Command) -> std::ops::Range<u32> {
+    let end = command.offset + u64::from(command.length);
+    match command.operation {
+        Operation::Write => (command.offset / SLOT_BYTES) as u32..end.div_ceil(SLOT_BYTES) as u32,
+        Operation::Trim => {
+            let first = command.offset.div_ceil(SLOT_BYTES) as u32;
+            first..((end / SLOT_BYTES) as u32).max(first)
+        }
+        Operation::Read | Operation::Flush => 0..0,
     }
 }

@@ -11,7 +11,7 @@ use super::protocol::{
 };
 use super::transmission::PAYLOAD_BYTES_MAX;
 use crate::input::Input;
-use crate::outbox::{Outbox, Sent};
+use crate::outbox::Outbox;
 use crate::served::Served;
 
 /// Time limit for the handshake, which normally takes milliseconds.
@@ -114,12 +114,12 @@ impl Handshake<'_> {
     /// Sends replies, and waits until at least `count` bytes have been received.
     fn await_bytes(&mut self, count: usize) -> io::Result<()> {
         loop {
-            let is_sent = self.outbox.send_all()? == Sent::All;
+            let is_sent = self.outbox.send_all()?;
             if is_sent && self.input.bytes().len() >= count {
                 return Ok(());
             }
             let left = self.until.saturating_duration_since(Instant::now());
-            let socket = self.outbox.socket();
+            let socket = &self.outbox.socket;
             // No input is received from a client that does not read its replies.
             if left.is_zero() || !socket.wait(is_sent, !is_sent, None, Some(left))? {
                 return Err(io::Error::from(io::ErrorKind::TimedOut));

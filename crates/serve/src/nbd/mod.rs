@@ -4,12 +4,6 @@
 //! has one additional export for each of its streams because NBD has no stream field. TLS is not
 //! offered. The memory of a connection is limited: an input buffer, an output buffer and a few
 //! words for each of [`REQUESTS_MAX`] requests.
-//!
-//! | file | content |
-//! |---|---|
-//! | `protocol.rs` | numbers and layouts |
-//! | `handshake.rs` | options, until the transmission begins |
-//! | `transmission.rs` | requests and replies |
 
 mod handshake;
 pub mod protocol;

@@ -4,16 +4,16 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use writecliff_base::SECTOR_BYTES;
 use writecliff_host_interface::Operation;
 
 use super::handshake::Agreed;
 use super::protocol::{Header, REQUEST_BYTES, chunk, command, error, only_chunk, simple_reply};
 use crate::input::Input;
-use crate::outbox::{Outbox, Sent};
+use crate::outbox::Outbox;
 use crate::request::{Done, Failure, Replies, Request, Tag};
 use crate::served::{Served, Session};
 use crate::socket::is_transient;
-use writecliff_base::SECTOR_BYTES;
 
 /// Maximum length of a read or write; clients assume this value unless the server advertises
 /// another.
@@ -67,12 +67,8 @@ impl Replies for Replier {
         let cookie = request.tag.number();
         match failure {
             Some(Failure::NoSpace) => self.error(cookie, is_read, error::NO_SPACE),
-            Some(Failure::Io | Failure::UnrecoveredRead) => {
-                self.error(cookie, is_read, error::IO);
-            }
-            Some(Failure::WriteProtected) => {
-                self.error(cookie, is_read, error::NOT_PERMITTED);
-            }
+            Some(Failure::Io | Failure::UnrecoveredRead) => self.error(cookie, is_read, error::IO),
+            Some(Failure::WriteProtected) => self.error(cookie, is_read, error::NOT_PERMITTED),
             None if is_read => self.read(request),
             None => self.outbox.push(|reply| reply.bytes(simple_reply(0, cookie).as_flattened())),
         }
@@ -187,8 +183,7 @@ impl Transmission<'_> {
         };
         let mut failure = None;
         if header.command == command::WRITE_ZEROES && request.operation == Operation::Write {
-            let stored = self.session.store_zeros(request.offset, request.length);
-            failure = stored.err().map(Failure::from);
+            failure = self.session.store_zeros(request.offset, request.length).err();
         }
         self.ready.push((request, failure));
     }
@@ -210,12 +205,10 @@ impl Transmission<'_> {
             _ => return None,
         };
         let has_data = matches!(command, command::READ | command::WRITE);
-        let sector = SECTOR_BYTES;
         let length = u64::from(length);
         let is_valid = flags & !allowed == 0
             && (command != command::TRIM || trims)
-            && offset % sector == 0
-            && length % sector == 0
+            && (offset | length).is_multiple_of(SECTOR_BYTES)
             && offset.checked_add(length)? <= self.session.served().capacity().0
             && (!has_data || length <= u64::from(PAYLOAD_BYTES_MAX))
             && (command != command::FLUSH || (offset == 0 && length == 0));
@@ -236,8 +229,7 @@ impl Transmission<'_> {
         let count = self.input.bytes().len().min(receiving.left as usize);
         if let Some(at) = &mut receiving.at {
             if receiving.failure.is_none() {
-                let stored = self.session.store(*at, &self.input.bytes()[..count]);
-                receiving.failure = stored.err().map(Failure::from);
+                receiving.failure = self.session.store(*at, &self.input.bytes()[..count]).err();
             }
             *at += count as u64;
         }
@@ -270,14 +262,14 @@ impl Transmission<'_> {
         // This is checked before sending, so the replies of all requests that are not outstanding
         // are queued.
         let is_idle = self.outbox.is_idle();
-        let is_sent = self.outbox.send_all()? == Sent::All;
+        let is_sent = self.outbox.send_all()?;
         let served = self.session.served();
-        if is_sent && let Some(count) = self.input.look(self.outbox.socket(), is_idle, Some(served))
+        if is_sent && let Some(count) = self.input.look(&self.outbox.socket, is_idle, Some(served))
         {
             return count;
         }
         self.input.leave();
-        match self.input.receive(self.outbox.socket(), is_idle && is_sent) {
+        match self.input.receive(&self.outbox.socket, is_idle && is_sent) {
             Ok(()) => {
                 self.input.attend(served);
                 return Ok(());
@@ -285,7 +277,7 @@ impl Transmission<'_> {
             Err(error) if is_transient(&error) => {}
             Err(error) => return Err(error),
         }
-        self.outbox.socket().wait(true, !is_sent, Some(self.outbox.bell()), None)?;
+        self.outbox.socket.wait(true, !is_sent, Some(&self.outbox.bell), None)?;
         Ok(())
     }
 
@@ -293,13 +285,13 @@ impl Transmission<'_> {
     fn hold(&mut self) -> io::Result<()> {
         self.input.leave();
         self.outbox.wants_bell.store(true, Ordering::SeqCst);
-        let is_sent = self.outbox.send_all()? == Sent::All;
+        let is_sent = self.outbox.send_all()?;
         // A request may have completed before `wants_bell` was set.
         let is_full = self.outbox.outstanding.load(Ordering::SeqCst) >= REQUESTS_MAX;
         if is_sent && !is_full {
             return Ok(());
         }
-        self.outbox.socket().wait(false, !is_sent, Some(self.outbox.bell()), None)?;
+        self.outbox.socket.wait(false, !is_sent, Some(&self.outbox.bell), None)?;
         Ok(())
     }
 }

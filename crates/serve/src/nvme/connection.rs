@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use writecliff_base::StreamId;
+use writecliff_base::{Nanos, StreamId};
 use writecliff_host_interface::Operation;
 use writecliff_nvme::{Association, Outcome, Placement, Span, Subsystem, Ticket, Work};
 use writecliff_nvme_tcp::{Command, Limits, Received, Receiver};
@@ -15,7 +15,7 @@ use super::drive::SimulatedDrive;
 use super::replier::{Compound, Replier};
 use super::target::Target;
 use crate::input::Input;
-use crate::outbox::{Outbox, Sent};
+use crate::outbox::Outbox;
 use crate::request::{self, Done, Replies, Request, Tag, Then};
 use crate::served::{Served, Session};
 use crate::socket::is_transient;
@@ -58,11 +58,11 @@ impl Connection<'_> {
             // The replies of an idle drive are queued, so this is checked before sending.
             let is_idle = self.outbox.is_idle();
             self.fail_failed();
-            let is_sent = self.outbox.send_all()? == Sent::All;
+            let is_sent = self.outbox.send_all()?;
             let looks = is_sent && !self.replier.is_reading_much() && self.io_queue().is_some();
             let served = self.session.served();
             let looked =
-                looks.then(|| input.look(self.outbox.socket(), is_idle, Some(served))).flatten();
+                looks.then(|| input.look(&self.outbox.socket, is_idle, Some(served))).flatten();
             let received = looked.unwrap_or_else(|| {
                 input.leave();
                 self.receive(&mut input, is_idle, is_sent)
@@ -97,7 +97,7 @@ impl Connection<'_> {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
         }
-        input.receive(self.outbox.socket(), is_alone)
+        input.receive(&self.outbox.socket, is_alone)
     }
 
     /// Returns the connection's queue if it is not an admin queue.
@@ -115,8 +115,8 @@ impl Connection<'_> {
                 self.target.keep_alive_timeout(association).ok_or_else(timed_out)?
             }
         };
-        let bell = Some(self.outbox.bell());
-        let happened = self.outbox.socket().wait(receive, send, bell, Some(keep_alive_timeout))?;
+        let bell = Some(&self.outbox.bell);
+        let happened = self.outbox.socket.wait(receive, send, bell, Some(keep_alive_timeout))?;
         match self.association {
             None if !happened => return Err(timed_out()),
             Some(Association { queue: 0, .. }) if !happened => self.target.tend(),
@@ -221,8 +221,7 @@ impl Connection<'_> {
             }
             Work::Write { span, placement, fua } => {
                 let stored = self.session.store(span.offset, &data[..span.length as usize]).err();
-                let request = request(Operation::Write, span, stream(placement), fua);
-                requests.push((request, stored.map(request::Failure::from)));
+                requests.push((request(Operation::Write, span, stream(placement), fua), stored));
             }
             Work::WriteZeroes { span, placement, fua, deallocate } => {
                 if deallocate && served.refuses_trim().is_none() {
@@ -230,8 +229,7 @@ impl Connection<'_> {
                 } else {
                     let stored = self.session.store_zeros(span.offset, span.length).err();
                     let write = request(Operation::Write, span, stream(placement), fua);
-                    let zeros = Request { is_zeros: true, ..write };
-                    requests.push((zeros, stored.map(request::Failure::from)));
+                    requests.push((Request { is_zeros: true, ..write }, stored));
                 }
             }
             Work::Deallocate { spans } if served.refuses_trim().is_none() => {
@@ -264,7 +262,7 @@ impl Connection<'_> {
             // The controller has checked the range, so the request can only fail because a purge
             // erased its data.
             let failure = Some(request::Failure::Io);
-            self.replier.completed(&Done { request, due: writecliff_base::Nanos::ZERO, failure });
+            self.replier.completed(&Done { request, due: Nanos::ZERO, failure });
         }
         Ok(())
     }

@@ -155,7 +155,7 @@ impl Replier {
 
     fn fail(&self, ticket: Ticket, failure: Failure) {
         locked(&self.failed).push((ticket, failure));
-        self.outbox.bell().ring();
+        self.outbox.bell.ring();
     }
 
     /// Returns the failure of a compound command whose requests have completed; `None` if it

@@ -8,8 +8,7 @@ use writecliff_nvme::{Access, Address, Association, Subsystem};
 use writecliff_nvme_tcp::Limits;
 
 use super::connection;
-use super::drive::SimulatedDrive;
-use super::identity;
+use super::drive::{SimulatedDrive, nqn};
 use super::replier::Replier;
 use crate::listener;
 use crate::outbox::Outbox;
@@ -40,13 +39,8 @@ struct Connected {
     replier: Arc<Replier>,
 }
 
-/// A served drive as an NVM subsystem. Clones share the subsystem.
-#[derive(Clone)]
+/// A served drive as an NVM subsystem.
 pub struct Target {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
     subsystem: Mutex<Subsystem<SimulatedDrive>>,
     connected: Mutex<Vec<Connected>>,
     began: Instant,
@@ -54,10 +48,10 @@ struct Shared {
 
 impl Target {
     /// Returns a subsystem with one namespace for `served`.
-    pub fn new(served: &Served, options: TargetOptions) -> Self {
+    pub fn new(served: &Served, options: TargetOptions) -> Arc<Self> {
         let drive = SimulatedDrive::new(served, &options.serial);
         let access = Access {
-            nqn: identity::nqn(writecliff_nvme::Drive::identity(&drive)),
+            nqn: nqn(writecliff_nvme::Drive::identity(&drive)),
             hosts: options.hosts,
             addresses: Vec::new(),
             in_capsule: Limits::default().in_capsule,
@@ -65,8 +59,7 @@ impl Target {
             controllers: CONTROLLERS,
         };
         let subsystem = Mutex::new(Subsystem::new(drive, access));
-        let shared = Shared { subsystem, connected: Mutex::default(), began: Instant::now() };
-        Self { shared: Arc::new(shared) }
+        Arc::new(Self { subsystem, connected: Mutex::default(), began: Instant::now() })
     }
 
     /// Reports the target's addresses, except for Unix sockets, to the discovery service.
@@ -94,18 +87,18 @@ impl Target {
     }
 
     pub(super) fn subsystem(&self) -> MutexGuard<'_, Subsystem<SimulatedDrive>> {
-        locked(&self.shared.subsystem)
+        locked(&self.subsystem)
     }
 
     /// Returns the time since the target was created in milliseconds, for keep-alive timers.
     pub(super) fn now_ms(&self) -> u64 {
-        self.shared.began.elapsed().as_millis() as u64
+        self.began.elapsed().as_millis() as u64
     }
 
     /// Registers a connected queue.
     pub(super) fn joined(&self, association: Association, replier: &Arc<Replier>) {
         let replier = Arc::clone(replier);
-        locked(&self.shared.connected).push(Connected { association, replier });
+        locked(&self.connected).push(Connected { association, replier });
     }
 
     /// Handles the end of a queue's connection. The end of the admin queue's connection removes the
@@ -117,7 +110,7 @@ impl Target {
         } else {
             self.subsystem().disconnect_queue(controller, queue);
         }
-        let mut connected = locked(&self.shared.connected);
+        let mut connected = locked(&self.connected);
         connected.retain(|other| other.association != association);
         if queue == 0 {
             let others =
@@ -132,23 +125,19 @@ impl Target {
         let (replies, gone) = {
             let mut subsystem = self.subsystem();
             let replies = subsystem.poll();
-            let connected = locked(&self.shared.connected);
+            let connected = locked(&self.connected);
             let is_gone = |connection: &&Connected| {
                 let Association { controller, queue, .. } = connection.association;
                 !subsystem.is_connected(controller, queue)
             };
-            let gone: Vec<_> = connected
-                .iter()
-                .filter(is_gone)
-                .map(|connection| Arc::clone(&connection.replier))
-                .collect();
-            (replies, gone)
+            let gone = connected.iter().filter(is_gone);
+            (replies, gone.map(|gone| Arc::clone(&gone.replier)).collect::<Vec<_>>())
         };
         for replier in gone {
             replier.sever();
         }
         for reply in replies {
-            let connected = locked(&self.shared.connected);
+            let connected = locked(&self.connected);
             let admin = connected.iter().find(|connection| {
                 connection.association.controller == reply.controller
                     && connection.association.queue == 0
@@ -171,7 +160,7 @@ impl Target {
         }
         let limit = self.subsystem().keep_alive(association.controller);
         let Some(limit) = limit else { return Some(TEND) };
-        let connected = locked(&self.shared.connected);
+        let connected = locked(&self.connected);
         let of_host =
             connected.iter().filter(|c| c.association.controller == association.controller);
         let last_received = of_host

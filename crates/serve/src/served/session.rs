@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLockWriteGuard};
 
-use writecliff_contents::{Contents, ContentsError};
+use writecliff_contents::Contents;
 use writecliff_host_interface::Operation;
 
 use super::{Batch, Served, locked};
@@ -42,37 +42,31 @@ impl Session {
     }
 
     /// Stores the data of a write that will be submitted.
-    pub fn store(&self, offset: u64, data: &[u8]) -> Result<(), ContentsError> {
-        self.powered()?.write(offset, data)
+    pub fn store(&self, offset: u64, data: &[u8]) -> Result<(), Failure> {
+        Ok(self.powered()?.write(offset, data)?)
     }
 
     /// Stores zeros, like [`Self::store`].
-    pub fn store_zeros(&self, offset: u64, length: u64) -> Result<(), ContentsError> {
-        self.powered()?.deallocate(offset, length)
+    pub(crate) fn store_zeros(&self, offset: u64, length: u64) -> Result<(), Failure> {
+        Ok(self.powered()?.deallocate(offset, length)?)
     }
 
     /// Returns the contents, or an error if the power was cut since the start of the session.
-    fn powered(&self) -> Result<RwLockWriteGuard<'_, Contents>, ContentsError> {
+    fn powered(&self) -> Result<RwLockWriteGuard<'_, Contents>, Failure> {
         let contents = self.served.contents();
-        if self.has_power() {
-            if self.served.shared.is_read_only.load(Ordering::Relaxed) {
-                return Err(ContentsError::WriteProtected);
-            }
-            let purges = self.served.shared.purges.load(Ordering::Relaxed);
-            self.stored.fetch_min(purges, Ordering::Relaxed);
-            return Ok(contents);
+        if !self.has_power() {
+            return Err(Failure::Io);
         }
-        Err(ContentsError::Io(io::ErrorKind::ConnectionAborted.into()))
+        if self.served.shared.is_read_only.load(Ordering::Relaxed) {
+            return Err(Failure::WriteProtected);
+        }
+        let purges = self.served.shared.purges.load(Ordering::Relaxed);
+        self.stored.fetch_min(purges, Ordering::Relaxed);
+        Ok(contents)
     }
 
     fn has_power(&self) -> bool {
         locked(&self.served.shared.open_sessions).epoch() == self.epoch
-    }
-
-    /// Returns `true` if data that were stored but not submitted may have been purged.
-    fn is_purged(&self) -> bool {
-        let stored = self.stored.load(Ordering::Relaxed);
-        stored < self.served.shared.purges.load(Ordering::Relaxed)
     }
 
     /// Submits requests to the drive and returns the rejected ones. If the drive is shut down or
@@ -137,16 +131,19 @@ impl SessionBatch<'_> {
             return Err(refusal);
         }
         if request.operation == Operation::Write {
-            if self.session.is_purged() {
+            let purges = self.session.served.shared.purges.load(Ordering::Relaxed);
+            if self.session.stored.load(Ordering::Relaxed) < purges {
                 return Err(Refusal::Purged);
             }
-            if self.is_cut() {
+            let core = self.batch.core();
+            core.writes += 1;
+            if core.planned.is_at_write(core.writes) && self.session.served.cut(core).is_ok() {
                 return Err(Refusal::Stopped);
             }
         }
         let changes = matches!(request.operation, Operation::Write | Operation::Trim);
         let mut failure = failure;
-        if changes && self.batch.core().is_read_only() {
+        if changes && self.batch.core().drive.is_read_only() {
             failure = Some(Failure::WriteProtected);
         } else if request.operation == Operation::Trim {
             let freed = self.batch.served.store_zeros(request.offset, request.length);
@@ -155,12 +152,5 @@ impl SessionBatch<'_> {
         let client = &self.session.client;
         self.batch.core().submit(client, request, arrived, failure);
         Ok(())
-    }
-
-    /// Counts a write, and cuts the power if a cut is planned at this write.
-    fn is_cut(&mut self) -> bool {
-        let core = self.batch.core();
-        core.writes += 1;
-        core.planned.is_at_write(core.writes) && self.session.served.cut(core).is_ok()
     }
 }

@@ -1,6 +1,7 @@
 //! Tests NVMe/TCP over loopback with the test host.
 
 use std::io::{Read, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use writecliff_base::Bytes;
@@ -26,7 +27,7 @@ const COMPARE_FAILURE: u16 = 0x285;
 
 pub(crate) struct Server {
     pub served: Served,
-    target: Target,
+    target: Arc<Target>,
     listener: Listener,
     pub port: u16,
     pub nqn: String,

@@ -115,7 +115,7 @@ fn what_the_drive_cannot_do_is_refused() {
     let unaligned = batch.submit(request(1, Operation::Read, 1, 512), None);
     assert_eq!(unaligned, Err(Refusal::Unaligned));
     let stream = Request { stream: StreamId(4), ..request(1, Operation::Write, 0, 512) };
-    assert_eq!(batch.submit(stream, None), Err(Refusal::NoStream(4)));
+    assert_eq!(batch.submit(stream, None), Err(Refusal::NoStream));
     drop(batch);
     served.stop();
     let stopped = session.batch().submit(request(1, Operation::Flush, 0, 0), None);
