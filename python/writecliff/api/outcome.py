@@ -1,7 +1,7 @@
 """Outcome of a measurement: its limits, its baseline, and the file for CI systems.
 
 A limit is missed if its figure is beyond it or does not exist. A baseline is missed if a figure is
-worse than in the baseline by more than noise.
+significantly worse than in the baseline.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class BaselineComparison:
 
     @property
     def worse(self) -> bool:
-        """True if a figure is worse than in the baseline by more than noise."""
+        """True if a figure is significantly worse than in the baseline."""
         return any(word == "worse" for _, word, _ in self.judged())
 
     def answer(self) -> ComparisonAnswer:

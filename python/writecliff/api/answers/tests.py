@@ -84,7 +84,7 @@ class ComparedFigure(Item, frozen=True):
     values: Sequence[FigureValue | None]  # Figure by contender; `null`: not measured
     best: str | None  # Label of the best contender
     margin_pct: float | None  # Difference of the best from the second, in percent of the second
-    noise: str  # Judgement of the difference: more than noise, or not
+    noise: str  # Significance of the difference
 
 
 class Comparison(Answer, frozen=True, tag="writecliff/comparison/2", kw_only=True):

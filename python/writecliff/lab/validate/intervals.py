@@ -137,13 +137,13 @@ def binomial_tail(most: int, count: int, share: float) -> float:
 
 @dataclass(frozen=True)
 class PairsRow:
-    """Pairs of drives that differ by more than noise in any figure."""
+    """Pairs of drives that differ significantly in any figure."""
 
     load: str
     pairs: int
     false_winners: int  # of equal drives
     slower_pairs: int
-    slower_found: int  # with the slower drive, whose IOPS are lower by more than noise
+    slower_found: int  # with the slower drive, whose IOPS are significantly lower
     slower_pct: float | None  # mean difference of its IOPS
 
     @property

@@ -59,7 +59,7 @@ class Comparison(Shows):
 
     @cached_property
     def verdict(self) -> str:
-        """The best contender by figure, the margin, and whether it is more than noise."""
+        """The best contender by figure, the largest difference, and what is undecided."""
         return verdict_of(self.labels, self.figures)
 
     def _shown(self) -> Shown:

@@ -1,7 +1,7 @@
 """Figures that contenders have in common, and their differences.
 
 The best value of a figure is compared with the next best. A test (`noise.py`) decides if the
-difference is more than noise, at a level that holds for all figures and pairs of a comparison
+difference is significant, at a level that holds for all figures and pairs of a comparison
 together. Each interval comes from a single run and estimates the variation between repetitions.
 """
 
@@ -21,14 +21,14 @@ from writecliff.units import UNKNOWN
 Noise = Literal["more", "within", "unknown", "equal", "apart"]
 EQUAL_PCT = 0.1  # a smaller difference does not matter, even without noise
 RULE = (
-    "A difference is more than noise if Welch's test on the errors of both values says so, at a "
+    "A difference is significant if Welch's test on the errors of both values says so, at a "
     "level of 5 % for all figures of the comparison together (Holm's method); values within "
     f"{EQUAL_PCT:g} % of each other count as equal."
 )
 NOISE_TEXT = {
-    "more": "more than noise",
-    "within": "within noise",
-    "unknown": "not known: single values",
+    "more": "significant",
+    "within": "not significant",
+    "unknown": "unknown: single values",
     "equal": "equal",
     "apart": "not at the same load",
 }
@@ -40,7 +40,7 @@ class Figure:
 
     test: str  # that measured it
     values: Sequence[Headline | None]  # by contender
-    level: float = LEVEL  # largest probability at which a difference is more than noise
+    level: float = LEVEL  # largest probability at which a difference is significant
 
     @cached_property
     def sample(self) -> Headline:
@@ -88,7 +88,7 @@ class Figure:
 
     @cached_property
     def noise(self) -> Noise:
-        """Result of the test whether the two best values differ by more than noise."""
+        """Result of the test whether the two best values differ significantly."""
         if len(set(self.loads)) > 1:
             return "apart"
         best, other = (self.value_of(number) for number in self.order[:2])

@@ -2,7 +2,7 @@
 
 Differences are from the first contender, in percent of its value, or in points if the figures are
 percentages. A cell has no best contender if the two best values are within 0.1 % of each other.
-Cells are single values or means without intervals, so they show nothing about noise.
+Cells are single values or means without intervals, so they show no significance.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def groups_table(groups: Sequence[Group], labels: Sequence[str]) -> Table:
 def _undecided(group: Group) -> int:
     """Return the number of figures without a decision.
 
-    Their difference is within noise or at different loads, or neither direction is better.
+    Their difference is not significant or at different loads, or neither direction is better.
     """
     return len(group.figures) - len(group.decided) - group.equal
 

@@ -1,7 +1,8 @@
 """Judgement of one run against another: better, worse, equal, or cannot tell.
 
-A difference counts if it is more than noise, by the rule of every comparison (`figures.RULE`).
-Figures within noise, without an interval or at different loads are "cannot tell".
+A difference counts if it is significant by the rule of every comparison (`figures.RULE`).
+Figures that do not differ significantly, have no interval or were measured at different loads are
+"cannot tell".
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ intervals of percentiles are not symmetric (Zou and Donner, Statistics in Medici
 
 In a comparison of 20 figures, one would often differ by chance at a level of 5 %. So the level is
 that of the whole comparison: with Holm's method (Scandinavian Journal of Statistics 6, 1979) the
-probability that any figure of two equal drives differs by more than noise is at most 5 %.
+probability that any figure of two equal drives differs significantly is at most 5 %.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _error(item: Headline, *, upper: bool) -> _Error | None:
 
 
 def level_of(probabilities: Iterable[float]) -> float:
-    """Return the largest probability at which a difference is more than noise.
+    """Return the largest probability at which a difference is significant.
 
     All differences of a comparison together are then tested at `LEVEL` (Holm's method).
     """
