@@ -63,7 +63,7 @@ def test_no_reason_is_cut_off_on_a_phone(browser: Any, tmp_path: Path) -> None:
         "Acme 960 GB (PCIe 4); 80 % of pages get 0 % of writes, 20 % of pages get 100 % of writes"
     )
     reason = (
-        "cannot simulate the load: workload: its threads need 149 GB of memory, with queue depths"
+        "cannot simulate the load: workload: its threads need 149 GB of memory for queue depths"
     )
     row = Row(condition, "write rate relative to uniform on the same unit", 1.0, "x", None, reason)
     path.write_text(render_page(page_of(Published((row,), (), (), 0.0))))

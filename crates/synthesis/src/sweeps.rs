@@ -22,22 +22,22 @@ const NEAR_BYTES: u64 = 64 << 10;
 model_table! {
     /// Sweeps, one row per sweep.
     Sweeps {
-        /// Numbers of the first and the last I/O within the pass.
+        /// Numbers of the first and last I/Os of the sweep within the pass.
         begin: Vec<u64>,
         end: Vec<u64>,
         /// Lowest address.
         offset: Vec<u64>,
         ios: Vec<u64>,
-        /// Number of the mix of sizes.
+        /// Number of the sweep's mix of sizes.
         mix: Vec<u32>,
-        /// Bytes from the lowest address to the end of the last I/O.
+        /// Span in bytes from the lowest address to the end of the last I/O.
         span: Vec<u64>,
-        /// Number of I/Os before which a sweep skips bytes, and number of skipped bytes. Only for
-        /// the last rows; the sweeps of other rows skip nothing.
+        /// Number of I/Os that are preceded by skipped bytes, and number of skipped bytes. Present
+        /// only for the last rows; the sweeps of all other rows skip no bytes.
         steps: Vec<u64>,
         left_out: Vec<u64>,
-        /// Weights with which these sweeps draw the pages that they read and write, one per page.
-        /// If empty, all pages are equally likely.
+        /// Weights with which these sweeps select the pages that they read and write, one per page.
+        /// If the list is empty, all pages are equally likely.
         read_weights: Vec<u32>,
         write_weights: Vec<u32>,
     }
@@ -55,7 +55,8 @@ model_table! {
 }
 
 impl Demand {
-    /// Returns the times of `total` I/Os; the last interval takes the I/Os that the intervals lack.
+    /// Returns the times of `total` I/Os; the last interval takes all I/Os that the intervals do
+    /// not account for.
     fn times_ns(&self, total: usize, random: &mut Prng) -> Vec<u64> {
         let mut times = Vec::with_capacity(total);
         let mut begin = 0;
@@ -72,11 +73,11 @@ impl Demand {
     }
 }
 
-/// An I/O: its address, its length, its stream.
+/// An I/O: its address, its length and its stream.
 type Swept = (u64, u32, usize);
 
 impl Sweeps {
-    /// Returns the I/Os of one pass, at addresses from `offset` on.
+    /// Returns the I/Os of one pass, at addresses starting at `offset`.
     pub(super) fn expand(
         &self,
         model: &IoModel,
@@ -108,10 +109,10 @@ impl Sweeps {
         }
     }
 
-    /// Returns the I/Os of all rows in order. A pass has as many positions as I/Os. Each sweep gets
-    /// evenly spaced positions among the free ones from its first to its last I/O. Sweeps with the
-    /// least slack are placed first, so that the I/Os of a burst stay together. A sweep with too
-    /// few free positions uses all of them evenly, and later I/Os move a little.
+    /// Returns the I/Os of all rows in order. A pass has exactly as many positions as I/Os. Each
+    /// sweep gets evenly spaced positions among the free positions from its first to its last I/O.
+    /// Sweeps with the least slack are placed first, so that the I/Os of a burst stay together. A
+    /// sweep with too few free positions uses all of them evenly, and later I/Os move slightly.
     fn in_order(&self, rows: &[Vec<Swept>]) -> Vec<Swept> {
         let total = self.total() as usize;
         let mut free = FreePlaces::new(total);
@@ -142,15 +143,15 @@ impl Sweeps {
         placed.into_iter().map(|entry| entry.2).collect()
     }
 
-    /// Returns the rows in order of slack: the number of positions between their first and last I/O
-    /// that belong to other rows.
+    /// Returns the rows in order of slack, which is the number of positions between their first and
+    /// last I/O that belong to other rows.
     fn least_slack_first(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.ios.len()).collect();
         order.sort_by_key(|&n| (self.end[n] + 1 - self.begin[n]).saturating_sub(self.ios[n]));
         order
     }
 
-    /// Returns the number of I/Os of a pass.
+    /// Returns the number of I/Os in a pass.
     pub(super) fn total(&self) -> u64 {
         self.ios.iter().fold(0, |sum, ios| sum.saturating_add(*ios))
     }
@@ -197,12 +198,12 @@ impl Sweeps {
             .then(|| (self.offset[n] + end).saturating_sub(was))
     }
 
-    /// Returns the number of bytes by which the I/Os of a row advance, without skipped bytes.
+    /// Returns the number of bytes by which the I/Os of a row advance, excluding skipped bytes.
     fn bytes(&self, n: usize) -> u64 {
         self.span[n] - self.open(n).unwrap_or_default().1
     }
 
-    /// Returns the number of steps of a row with skips, and the number of skipped bytes.
+    /// Returns the number of steps in a row with skips, and the number of skipped bytes.
     fn open(&self, n: usize) -> Option<(u64, u64)> {
         let at = (n + self.steps.len()).checked_sub(self.begin.len())?;
         Some((self.steps[at], self.left_out[at]))
@@ -270,7 +271,7 @@ impl Demand {
     }
 }
 
-/// Returns the lengths of I/Os of these streams that advance by `bytes`. The difference from the
+/// Returns I/O lengths in these streams that advance by `bytes` in total. The difference from the
 /// streams' lengths is distributed over the I/Os of streams with several sizes.
 fn lengths_that_fill(bytes: u64, streams: &[usize], backs: &[u64], model: &IoModel) -> Vec<u64> {
     let of = &model.streams;
@@ -293,9 +294,9 @@ fn lengths_that_fill(bytes: u64, streams: &[usize], backs: &[u64], model: &IoMod
     lengths
 }
 
-/// Returns ascending addresses `within` an extent, from its start on. Each I/O starts where the
-/// previous one ended, or `backs` bytes earlier, or, for `steps` of them, later, so that the last
-/// I/O ends at the end of the extent.
+/// Returns ascending addresses `within` an extent, starting at the beginning of the extent. Each
+/// I/O starts where the previous I/O ended, or `backs` bytes earlier. For `steps` of the I/Os, it
+/// starts later, so that the last I/O ends at the end of the extent.
 fn upwards(
     within: std::ops::Range<u64>,
     steps: u64,
@@ -307,7 +308,7 @@ fn upwards(
     let grows = lengths.iter().zip(backs).map(|(length, back)| length - back.min(length));
     let grows: Vec<u64> = lengths.iter().take(1).copied().chain(grows.skip(1)).collect();
     let left_out = within.end.saturating_sub(within.start + grows.iter().sum::<u64>());
-    // I/Os that go back skip no bytes, as long as there are others.
+    // I/Os that go back skip no bytes while there are other I/Os.
     let mut order: Vec<usize> = (1..lengths.len()).collect();
     shuffle(&mut order, random);
     order.sort_by_key(|k| backs[*k] > 0);

@@ -1,4 +1,4 @@
-//! Properties of a pass of a model: counts, runs, logs, lengths of periods; rejected models.
+//! Tests properties of a pass: counts, runs, logs and period lengths; also tests rejected models.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn changed(change: impl Fn(&mut IoModel)) -> String {
     model.check().unwrap_err()
 }
 
-/// Asserts that a host can issue the I/Os: whole sectors, in order of time.
+/// Asserts that a host can issue the I/Os, which means whole sectors in time order.
 pub(crate) fn assert_well_formed(pass: &Pass) {
     let rows = [pass.offsets.len(), pass.lengths.len(), pass.times_ns.len()];
     assert_eq!(rows, [pass.operations.len(); 3]);
@@ -67,7 +67,7 @@ pub(crate) fn assert_well_formed(pass: &Pass) {
     assert!(moved.into_iter().all(|(letter, length)| (letter == b'f') == (*length == 0)));
 }
 
-/// Returns the addresses of the I/Os of an operation.
+/// Returns the addresses of an operation's I/Os.
 fn offsets(log: &Pass, operation: u8) -> Vec<u64> {
     let all = log.operations.bytes().zip(&log.offsets);
     all.filter(|io| io.0 == operation).map(|io| *io.1).collect()
@@ -124,7 +124,7 @@ fn periods_have_their_length_and_bursts_are_not_stretched() {
     let end = |n: usize| log.times_ns[n - 1];
     assert!(end(200).abs_diff(1_000_000_000) <= 200, "{}", end(200));
     assert!(end(600).abs_diff(1_050_000_000) <= 600, "{}", end(600));
-    // The gaps of a microsecond do not change: idle gaps are shortened instead.
+    // Gaps of a microsecond do not change; idle gaps are shortened instead.
     let short = log.times_ns.windows(2).filter(|pair| pair[1] - pair[0] == 1000).count();
     assert!((398..=400).contains(&short), "{short}");
 }

@@ -1,4 +1,4 @@
-//! The model in a workload file: a table with a table of columns for each part.
+//! Model in a workload file: a table with one table of columns per component.
 
 use writecliff_base::keys::{Integer, Integers, Kind, Size, Text};
 use writecliff_base::located::{Answer, Table};
@@ -7,7 +7,7 @@ use crate::IoModel;
 
 const ANY: std::ops::RangeInclusive<u64> = 0..=i64::MAX as u64;
 
-/// A value of a table, from its key.
+/// Table value, read from its key.
 pub(crate) trait Value: Sized {
     fn read(table: &Table<'_>, key: &str) -> Answer<Self>;
 
@@ -33,7 +33,7 @@ impl Value for String {
     }
 }
 
-/// A column of numbers, whose type may be smaller than the file's.
+/// A column of numbers, whose type may be smaller than the type in the file.
 impl<T: TryFrom<u64>> Value for Vec<T> {
     fn read(table: &Table<'_>, key: &str) -> Answer<Self> {
         let column = table.required(key, &Integers(ANY))?;
@@ -48,7 +48,7 @@ impl<T: TryFrom<u64>> Value for Vec<T> {
     }
 }
 
-/// A part of the model.
+/// Component of the model.
 impl<T: Part> Value for T {
     fn read(table: &Table<'_>, key: &str) -> Answer<Self> {
         optional(table, key)?.ok_or_else(|| table.missing(key))
@@ -66,7 +66,8 @@ pub(crate) trait Part: Sized {
     fn lengths(&self) -> Vec<usize>;
 }
 
-/// Declares a part of the model. The keys of its table are the names of its fields.
+/// Declares a component of the model. The keys of the component's table are the names of its
+/// fields.
 macro_rules! model_table {
     ($(#[$attribute:meta])* $name:ident {
         $($(#[$of_field:meta])* $field:ident: $type:ty,)*
@@ -94,7 +95,7 @@ macro_rules! model_table {
     };
 }
 
-/// Reads the model of a job from its table.
+/// Reads a job's model from its table.
 pub fn read(table: Table<'_>) -> Answer<IoModel> {
     let mut model = IoModel {
         seed: Integer(ANY).read(&table, "seed")?.unwrap_or(1),

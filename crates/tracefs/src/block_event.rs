@@ -1,8 +1,8 @@
-//! Events of the block layer, by their fields.
+//! Block layer events, parsed by their fields.
 
 use crate::format::{EventFormat, Field, FormatError};
 
-/// Operation of a request, from the kernel's letters.
+/// Operation of a request, from the letters printed by the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Operation {
@@ -10,30 +10,30 @@ pub enum Operation {
     Read,
     /// Transfers data to the drive.
     Write,
-    /// A discard, or a write of zeroes without data.
+    /// Discards data, or writes zeroes without data.
     Discard,
     /// Flushes the volatile cache.
     Flush,
-    /// Zone commands, and commands of drivers to their drives.
+    /// Zone commands, and commands that drivers send to their drives.
     Other,
 }
 
-/// Flags of a request.
+/// Request flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
 
 impl Flags {
     /// Flag: a process waits for the request (`REQ_SYNC`).
     pub const SYNC: u8 = 1;
-    /// Forced unit access (`REQ_FUA`).
+    /// Flag: forced unit access (`REQ_FUA`).
     pub const FUA: u8 = 2;
     /// Flag: a flush precedes the request (`REQ_PREFLUSH`).
     pub const PREFLUSH: u8 = 4;
-    /// Read-ahead by the kernel (`REQ_RAHEAD`).
+    /// Flag: read-ahead by the kernel (`REQ_RAHEAD`).
     pub const READAHEAD: u8 = 8;
-    /// Metadata of a file system (`REQ_META`).
+    /// Flag: file system metadata (`REQ_META`).
     pub const META: u8 = 16;
-    /// Write of zeroes without data (`REQ_OP_WRITE_ZEROES`).
+    /// Flag: write of zeroes without data (`REQ_OP_WRITE_ZEROES`).
     pub const ZEROES: u8 = 32;
     /// Secure erase (`REQ_OP_SECURE_ERASE`).
     pub const ERASE: u8 = 64;
@@ -45,9 +45,9 @@ impl Flags {
     }
 }
 
-/// Parses the letters that the kernel prints for a request (`blk_fill_rwbs`): F for a flush before
-/// it, the operation, then F (FUA), A (readahead), S (sync), M (metadata), U (atomic). N is any
-/// other operation; only its writes of zeroes cover `sectors`.
+/// Parses the letters that the kernel prints for a request (`blk_fill_rwbs`): F for a preceding
+/// flush, the operation, then F (FUA), A (readahead), S (sync), M (metadata), U (atomic). N
+/// represents any other operation; of these, only writes of zeroes cover `sectors`.
 pub fn parse_rwbs(text: &[u8], sectors: u32) -> (Operation, Flags) {
     let mut flags = 0;
     let mut rest = text;
@@ -83,20 +83,20 @@ pub fn parse_rwbs(text: &[u8], sectors: u32) -> (Operation, Flags) {
     (operation, Flags(flags))
 }
 
-/// Step of a request. The letters of blktrace are in brackets.
+/// Step in the life of a request. The letters used by blktrace are in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A request is created for a bio (G).
     Get,
-    /// The driver gets the request (D).
+    /// The driver receives the request (D).
     Issue,
-    /// The driver has completed the request, or a part of it (C).
+    /// The driver has completed the request, or a portion of it (C).
     Complete,
     /// The driver returns the request unexecuted (R).
     Requeue,
-    /// A bio is put in front of a request (F).
+    /// A bio is merged at the front of a request (F).
     FrontMerge,
-    /// A request becomes the end of another one.
+    /// A request is merged at the end of another request.
     Merge,
     /// A bio arrives at a device without requests (Q).
     BioQueue,
@@ -105,7 +105,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Returns the kind with this event name in `events/block`.
+    /// Returns the event type with this name in `events/block`.
     pub fn of(name: &str) -> Option<Self> {
         Some(match name {
             "block_getrq" => Self::Get,
@@ -121,30 +121,30 @@ impl EventKind {
     }
 }
 
-/// An event of the block layer.
+/// Block layer event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockEvent {
     /// Time on the trace clock.
     pub time_ns: u64,
     /// Step of the request.
     pub kind: EventKind,
-    /// Operation of the request.
+    /// Request operation.
     pub operation: Operation,
-    /// Flags of the request.
+    /// Request flags.
     pub flags: Flags,
-    /// First sector of 512 B on the device.
+    /// First 512-byte sector on the device.
     pub sector: u64,
     /// Number of sectors.
     pub sectors: u32,
-    /// Identifier of the thread that was running.
+    /// Identifier of the running thread.
     pub thread_id: i32,
     /// Number of the thread's name in `Names`.
     pub name: u32,
-    /// Error number, positive; 0 for success.
+    /// Positive error number; 0 for success.
     pub errno: u16,
 }
 
-/// Positions of the fields of an event of the block layer.
+/// Field positions in a block layer event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockFormat {
     pub(crate) kind: EventKind,
@@ -169,7 +169,7 @@ impl BlockFormat {
         })
     }
 
-    /// Returns the event, and the name of its thread.
+    /// Returns the event and the name of its thread.
     pub(crate) fn decode<'a>(&self, time_ns: u64, event: &'a [u8]) -> (BlockEvent, &'a [u8]) {
         let sectors = self.sectors.number(event) as u32;
         let (operation, flags) = parse_rwbs(self.rwbs.text(event), sectors);

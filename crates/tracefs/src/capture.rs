@@ -1,4 +1,4 @@
-//! Events of all processors in order of time; events other than requests as rows of numbers.
+//! Events of all processors in time order; events other than requests are rows of numbers.
 
 use crate::block_event::{BlockEvent, BlockFormat, EventKind};
 use crate::format::{EventFormat, Field, FormatError};
@@ -10,18 +10,18 @@ use crate::requests::Requests;
 pub struct Capture {
     block: Vec<(u16, BlockFormat)>,
     waiting: Vec<BlockEvent>,
-    /// Number of events so far, of all known kinds.
+    /// Number of events of all known types so far.
     pub events: u64,
-    /// Names of the threads.
+    /// Thread names.
     pub names: Names,
-    /// Requests reconstructed from events of the block layer.
+    /// Requests reconstructed from block layer events.
     pub requests: Requests,
     /// Other events.
     pub rows: EventRows,
 }
 
 impl Capture {
-    /// Creates a capture. `block` contains formats of events of the block layer; other formats are
+    /// Creates a capture. `block` contains formats of block layer events; other formats are
     /// rejected.
     pub fn new(block: &[EventFormat], requests: Requests) -> Result<Self, FormatError> {
         let mut formats = Vec::new();
@@ -42,7 +42,7 @@ impl Capture {
         })
     }
 
-    /// Decodes a record of the ring buffer.
+    /// Decodes a ring buffer record.
     pub fn record(&mut self, time_ns: u64, event: &[u8]) {
         let Some(id) = event.get(..2) else { return };
         let id = u16::from_le_bytes([id[0], id[1]]);
@@ -59,7 +59,7 @@ impl Capture {
     }
 
     /// Matches the events before `until_ns` to requests. All processors must have reported their
-    /// events until then.
+    /// events up to this time.
     pub fn settle(&mut self, until_ns: u64) {
         self.waiting.sort_by_key(|event| event.time_ns);
         let count = self.waiting.partition_point(|event| event.time_ns < until_ns);
@@ -69,18 +69,18 @@ impl Capture {
     }
 }
 
-/// Other events as rows of numbers: time, kind, thread, and the requested fields.
+/// Other events as rows of numbers: time, event type, thread, and the requested fields.
 ///
-/// Columns of equal length; `values` has `width` numbers a row.
+/// Columns of equal length; `values` has `width` numbers per row.
 #[derive(Clone, Debug, Default)]
 pub struct EventRows {
     formats: Vec<(u16, Vec<Option<Field>>)>,
     thread: Option<Field>,
-    /// Numbers per row; fields that an event does not have are 0.
+    /// Numbers per row; fields that an event lacks are 0.
     pub width: usize,
     /// Times on the trace clock.
     pub time_ns: Vec<u64>,
-    /// Event ids of the kernel.
+    /// Kernel event IDs.
     pub kind: Vec<u16>,
     /// Threads that were running.
     pub thread_id: Vec<i32>,
@@ -89,8 +89,8 @@ pub struct EventRows {
 }
 
 impl EventRows {
-    /// Stores `fields` of an event; fields that this kernel's event does not have are 0. The kind
-    /// of its rows is the number of the call.
+    /// Stores `fields` of an event; fields that the event lacks on this kernel are 0. The event
+    /// type in the rows is the number of the call.
     pub fn add_format(
         &mut self,
         format: &EventFormat,

@@ -1,19 +1,19 @@
-//! The `format` file of an event, which describes the positions of its fields on this kernel.
+//! Event `format` file, which describes the field positions on this kernel.
 
 use thiserror::Error;
 
-/// A `format` file that does not describe an event.
+/// Error in a `format` file that does not describe an event.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FormatError {
-    /// The file has no line `ID:`.
-    #[error("no line 'ID:'")]
+    /// The file has no `ID:` line.
+    #[error("the 'ID:' line is missing")]
     NoId,
     /// Line that does not define a field.
-    #[error("line {line}: not a field: {text:?}")]
+    #[error("line {line} is not a field definition: {text:?}")]
     #[allow(missing_docs, reason = "number and text of the line")]
     Field { line: usize, text: String },
     /// Field that the event lacks on this kernel.
-    #[error("the event {event} has no field '{field}'")]
+    #[error("event {event} has no field '{field}' on this kernel")]
     #[allow(missing_docs, reason = "names of the event and the field")]
     Missing { event: String, field: String },
 }
@@ -21,16 +21,16 @@ pub enum FormatError {
 /// Position of a field in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Offset of the field from the start of the record, in bytes.
+    /// Field offset from the start of the record, in bytes.
     pub offset: usize,
-    /// Size in bytes.
+    /// Field size in bytes.
     pub size: usize,
     /// `true` if a number is sign-extended.
     pub signed: bool,
 }
 
 impl Field {
-    /// Returns the value of a number of up to eight bytes; 0 if the event ends before it.
+    /// Returns the value of a number of up to eight bytes; 0 if the event ends before the field.
     pub fn number(self, event: &[u8]) -> u64 {
         let Some(bytes) = self.bytes(event) else { return 0 };
         let mut wide = [0; 8];
@@ -44,7 +44,7 @@ impl Field {
         value
     }
 
-    /// Returns the text of an array of characters, up to its first zero.
+    /// Returns the text of a character array, up to the first zero byte.
     pub fn text(self, event: &[u8]) -> &[u8] {
         let bytes = self.bytes(event).unwrap_or_default();
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
@@ -61,7 +61,7 @@ impl Field {
 pub struct EventFormat {
     /// Name of the event.
     pub name: String,
-    /// Number with which the event's records start.
+    /// Event number at the start of the event's records.
     pub id: u16,
     pub(crate) fields: Vec<(String, Field)>,
 }
@@ -76,7 +76,7 @@ impl EventFormat {
         Ok(Self { name, id, fields: parse_fields(text)? })
     }
 
-    /// Returns a field that every kernel has; the error names a missing field.
+    /// Returns a field that exists on every kernel; the error names a missing field.
     pub fn field(&self, name: &str) -> Result<Field, FormatError> {
         self.optional(name).ok_or_else(|| FormatError::Missing {
             event: self.name.clone(),
@@ -84,7 +84,7 @@ impl EventFormat {
         })
     }
 
-    /// Returns a field that only some kernels have.
+    /// Returns a field that exists only on some kernels.
     pub fn optional(&self, name: &str) -> Option<Field> {
         self.fields.iter().find(|(other, _)| other == name).map(|&(_, field)| field)
     }

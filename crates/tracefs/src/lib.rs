@@ -1,9 +1,10 @@
-//! The kernel's trace buffers (tracefs): pages of events in, requests of a block device out.
+//! Kernel trace buffers (tracefs), which are converted from pages of events into requests of a
+//! block device.
 //!
-//! A tracing instance has one ring buffer for each processor. [`Buffers`] reads their pages,
-//! [`Records`] walks the events of a page, [`EventFormat`] finds an event's fields by name, as the
-//! running kernel describes them. [`Capture`] sorts the events of all processors, and [`Requests`]
-//! combines the events of a request to one row. Other events become rows of numbers.
+//! A tracing instance has one ring buffer per processor. [`Buffers`] reads the pages, [`Records`]
+//! iterates over the events in a page, and [`EventFormat`] finds an event's fields by name, as
+//! described by the running kernel. [`Capture`] sorts the events of all processors, and
+//! [`Requests`] combines the events of a request into one row. Other events become rows of numbers.
 
 mod block_event;
 mod capture;

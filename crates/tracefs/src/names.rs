@@ -1,20 +1,22 @@
-//! Numbers of names: volumes, processes, threads.
+//! Numbering of names: volumes, processes and threads.
 
 use std::collections::HashMap;
 
-/// Maximum number of names, more than any trace has; further names share the last number.
+/// Maximum number of names, which exceeds the number in any trace; additional names share the last
+/// number.
 const NAMES_MAX: usize = 1 << 16;
 const OTHERS: &str = "others";
 const NAME_BYTES_MAX: usize = 256;
 
-/// Names by number, in the order of their first use.
+/// Names by number, in the order of first use.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// Names by number; bytes that are not UTF-8 are replaced.
     pub words: Vec<String>,
-    /// Numbers by the bytes of the names, which need not be UTF-8. Their order is not used.
+    /// Numbers by name bytes, which need not be UTF-8. The order of the map is not used.
     numbers: HashMap<Vec<u8>, u32>,
-    /// The last name, because most I/Os have the volume or thread of the previous I/O.
+    /// Most recently used name, cached because most I/Os have the volume or thread of the previous
+    /// I/O.
     last: Vec<u8>,
     last_number: u32,
 }

@@ -1,4 +1,4 @@
-//! The ring buffers of a tracing instance, their pages, and the records in them
+//! Ring buffers of a tracing instance, their pages, and the records in the pages
 //! (`kernel/trace/ring_buffer.c`).
 //!
 //! A page contains the time of its first record, the number of used bytes, and consecutive records.
@@ -18,19 +18,19 @@ const LENGTH_BITS: u32 = 5;
 const DELTA_BITS: u32 = 27;
 const MISSED_EVENTS: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
-/// Mask of absolute times, which have 59 bits; the upper bits are those of the previous time.
+/// Mask for absolute times, which have 59 bits; the upper bits are those of the previous time.
 const ABSOLUTE_MASK: u64 = (1 << 59) - 1;
 
-/// Positions of the parts of a page, from `events/header_page`.
+/// Positions of the page fields, from `events/header_page`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLayout {
-    /// Offset of the field with the used bytes.
+    /// Offset of the used-bytes field.
     pub commit_at: usize,
-    /// Size of that field in bytes.
+    /// Size of the used-bytes field in bytes.
     pub commit_size: usize,
     /// Offset of the first record.
     pub data_at: usize,
-    /// Size of the whole page in bytes.
+    /// Page size in bytes.
     pub size: usize,
 }
 
@@ -49,18 +49,18 @@ impl PageLayout {
     }
 }
 
-/// The records of a page: time in ns of the buffer's clock, and the event.
+/// Records of a page: the time in ns on the buffer's clock, and the event.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     data: &'a [u8],
     at: usize,
     time_ns: u64,
-    /// Number of events lost before this page, if the page reports it.
+    /// Number of events lost before this page, if the page reports a number.
     pub lost: u64,
 }
 
 impl<'a> Records<'a> {
-    /// Returns the records of `page`; none if the page is too short.
+    /// Returns the records of `page`; returns no records if the page is too short.
     pub fn of(page: &'a [u8], layout: PageLayout) -> Self {
         let commit = word(page, layout.commit_at, layout.commit_size);
         let used = (commit & !(MISSED_EVENTS | MISSED_STORED)) as usize;
@@ -107,7 +107,7 @@ impl<'a> Iterator for Records<'a> {
                 }
                 PADDING => {
                     if delta == 0 {
-                        self.at = self.data.len(); // the rest of the page is unused
+                        self.at = self.data.len(); // the remainder of the page is unused
                         return None;
                     }
                     self.time_ns = self.time_ns.wrapping_add(delta);
@@ -132,19 +132,19 @@ impl<'a> Iterator for Records<'a> {
 }
 
 const O_NONBLOCK: i32 = 0o4000;
-/// Maximum number of pages read from one processor before the next, so that no buffer overflows
-/// meanwhile.
+/// Maximum number of pages read from one processor before moving to the next, so that no buffer
+/// overflows meanwhile.
 const PAGES_AT_ONCE: usize = 4096;
 
-/// The buffers of all processors, open for reading.
+/// Buffers of all processors, open for reading.
 #[derive(Debug)]
 pub struct Buffers {
     files: Vec<File>,
     layout: PageLayout,
     page: Vec<u8>,
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     pub read_bytes: u64,
-    /// Total number of lost events that pages report.
+    /// Total number of lost events reported by the pages.
     pub lost: u64,
 }
 
@@ -181,7 +181,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// Closes the buffers, because the kernel does not remove an open instance.
+    /// Closes the buffers because the kernel does not remove an open instance.
     pub fn close(&mut self) {
         self.files.clear();
     }

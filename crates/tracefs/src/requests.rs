@@ -1,36 +1,36 @@
-//! Combines the events of a request to one row.
+//! Combines the events of a request into one row.
 //!
-//! Events do not name their request. A request is identified by its operation and first sector; of
-//! two requests with equal ones, the older completes first. A flush has no sector; flushes complete
-//! in the order in which they were issued.
+//! Events do not identify their request. A request is identified by its operation and first sector.
+//! If both are equal for two requests, the older request completes first. A flush has no sector;
+//! flushes complete in the order in which they were issued.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::block_event::{BlockEvent, EventKind, Flags, Operation};
 
-/// Time after which an incomplete request is reported as it is: its completion event must have been
-/// lost, and all later requests wait for it in the rows.
+/// Time after which an incomplete request is reported as incomplete. Its completion event must have
+/// been lost, and all later requests wait for it in the rows.
 const OPEN_MAX_NS: u64 = 60_000_000_000;
-/// Limit on the requests in the rows; beyond it, the oldest incomplete request is reported as it
-/// is.
+/// Limit on the number of stored rows; beyond this limit, the oldest incomplete request is reported
+/// as incomplete.
 const ROWS_MAX: usize = 1 << 22;
 
 /// A request with its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Operation of the request.
+    /// Request operation.
     pub operation: Operation,
-    /// Flags of the request.
+    /// Request flags.
     pub flags: Flags,
-    /// First sector of 512 B on the device.
+    /// First 512-byte sector on the device.
     pub sector: u64,
     /// Number of sectors.
     pub sectors: u32,
-    /// Time at which the request was created.
+    /// Time when the request was created.
     pub time_ns: u64,
-    /// Time at which the driver got the request.
+    /// Time when the driver received the request.
     pub issue_ns: u64,
-    /// Time of completion; 0 for a request that was open at the end.
+    /// Completion time; 0 for a request that was still open at the end.
     pub complete_ns: u64,
     /// Identifier of the thread that created the request.
     pub thread_id: i32,
@@ -40,18 +40,18 @@ pub struct Request {
     pub errno: u16,
 }
 
-/// Events that the trace cannot show as requests.
+/// Numbers of events that cannot be represented as requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Anomalies {
     /// Completions of requests that were issued before the capture, or whose issue was lost.
     pub unknown_completions: u64,
-    /// Requests that were created but not issued: at the end, or because events were lost.
+    /// Requests that were created but not issued, either at the end or because events were lost.
     pub unissued: u64,
-    /// Requests that were issued and not completed.
+    /// Requests that were issued but not completed.
     pub open: u64,
     /// Requests that the driver returned to the queue.
     pub requeued: u64,
-    /// Requests that became part of others.
+    /// Requests that were merged into other requests.
     pub merged: u64,
     /// Commands other than reads, writes, discards and flushes.
     pub other: u64,
@@ -59,11 +59,11 @@ pub struct Anomalies {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Created, but not yet issued to the driver.
+    /// Created but not yet issued to the driver.
     Queued,
     Issued,
     Done,
-    /// Became part of another request.
+    /// Merged into another request.
     Merged,
 }
 
@@ -141,10 +141,10 @@ impl Index {
     }
 }
 
-/// The requests of one device, or of a part of it.
+/// Requests of one device or partition.
 #[derive(Debug)]
 pub struct Requests {
-    /// Captured sectors of the device: the first and the end.
+    /// First sector and end sector of the captured range on the device.
     sectors: (u64, u64),
     rows: Rows,
     queued: Index,
@@ -174,7 +174,7 @@ impl Requests {
         }
     }
 
-    /// Adds an event. Events come in the order of their times.
+    /// Adds an event. Events must be added in time order.
     pub fn add(&mut self, event: &BlockEvent) {
         self.now_ns = self.now_ns.max(event.time_ns);
         let mut event = *event;
@@ -197,12 +197,12 @@ impl Requests {
         self.settle();
     }
 
-    /// Returns the finished requests in order of creation.
+    /// Returns the finished requests in creation order.
     pub fn take(&mut self) -> impl Iterator<Item = Request> + '_ {
         self.ready.drain(..)
     }
 
-    /// Ends the capture: reports the open requests.
+    /// Ends the capture and reports the open requests.
     pub fn finish(&mut self) {
         while !self.rows.rows.is_empty() {
             self.pop();
@@ -250,7 +250,7 @@ impl Requests {
                 row.issued(event.time_ns);
                 self.issued.add(key, self.rows.push(row));
             }
-            // End of a write with flushes, whose data were completed earlier.
+            // This is the end of a write with flushes, whose data were completed earlier.
             EventKind::Complete if event.sectors == 0 => {}
             EventKind::Complete | EventKind::BioComplete => {
                 let number = self.issued.take(key);
@@ -288,7 +288,7 @@ impl Requests {
         let key = (event.sector, event.operation);
         let number = match self.queued.take(key) {
             Some(number) => number,
-            None => self.rows.push(Row::of(event)), // made before the capture, or by no bio
+            None => self.rows.push(Row::of(event)), // created before the capture, or no bio
         };
         if let Some(row) = self.rows.get(number) {
             row.issued(event.time_ns);
@@ -298,7 +298,7 @@ impl Requests {
         self.issued.add(key, number);
     }
 
-    /// Completes `sectors` sectors of a request; 0 for all.
+    /// Completes `sectors` sectors of a request; 0 for all sectors.
     fn complete(&mut self, number: Option<u64>, event: &BlockEvent, sectors: u32) {
         let Some(row) = number.and_then(|number| self.rows.get(number)) else {
             self.anomalies.unknown_completions += 1;
@@ -326,7 +326,7 @@ impl Requests {
         }
     }
 
-    /// Reports the oldest row, complete or not.
+    /// Reports the oldest row, whether complete or incomplete.
     fn pop(&mut self) {
         let Some(Row { request, state, left }) = self.rows.rows.pop_front() else { return };
         let number = self.rows.first;

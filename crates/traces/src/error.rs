@@ -1,4 +1,4 @@
-//! Errors of reading and writing traces.
+//! Errors while reading and writing traces.
 
 use std::path::Path;
 
@@ -6,9 +6,9 @@ use std::path::Path;
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct TraceError {
-    /// Problem, with file and line.
+    /// Problem description, with file and line.
     pub message: String,
-    /// Suggested correction, if one is known.
+    /// Suggested correction; `None` if none is known.
     pub hint: Option<String>,
 }
 

@@ -17,14 +17,14 @@ impl<'a> Commas<'a> {
 
     /// Checks that the line has no further fields.
     pub(crate) fn end(&self) -> Result<(), Reason> {
-        if self.0.is_none() { Ok(()) } else { Err("too many fields") }
+        if self.0.is_none() { Ok(()) } else { Err("too many fields in the line") }
     }
 }
 
 impl<'a> Iterator for Commas<'a> {
     type Item = &'a [u8];
 
-    /// Returns the next field. Fields are so short that a plain loop is faster than a search.
+    /// Returns the next field. Fields are so short that a simple loop is faster than a search.
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
         let rest = self.0?;

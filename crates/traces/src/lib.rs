@@ -1,7 +1,8 @@
-//! Block traces in all published formats: read in batches of columns, measured and written.
+//! Block traces in all published formats, which are read in batches of columns, analysed and
+//! written.
 //!
-//! A [`Reader`] opens a file, unpacks it ([`source`]), detects its format by parsing its first
-//! bytes in each format ([`formats`]), and returns [`Batch`]es in order of time. Skipped lines are
+//! A [`Reader`] opens a file, unpacks it ([`source`]), and detects its format by parsing its first
+//! bytes as each format ([`formats`]). It returns [`Batch`]es in time order. Skipped lines are
 //! counted by reason ([`Skipped`]). A [`Writer`] writes I/Os in other formats.
 
 mod error;

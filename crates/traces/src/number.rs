@@ -1,4 +1,4 @@
-//! Parses numbers from text. Lines with invalid numbers are skipped.
+//! Number parsing from text. Lines with invalid numbers are skipped.
 
 use crate::sink::Reason;
 
@@ -9,7 +9,7 @@ pub(crate) const NS_PER_US: u64 = 1_000;
 /// Nanoseconds per tick of Windows timestamps.
 pub(crate) const NS_PER_TICK: u64 = 100;
 
-/// Number of decimal digits that always fit.
+/// Number of decimal digits that always fit into the type.
 const DIGITS_FIT: usize = 19;
 const ALL: u64 = 0x0101_0101_0101_0101;
 
@@ -20,8 +20,8 @@ fn are_digits(bytes: u64) -> bool {
     (bytes & high) | ((bytes.wrapping_add(6 * ALL) & high) >> 4) == 0x33 * ALL
 }
 
-/// Returns the number of eight decimal digits: pairs, then pairs of pairs, then both halves at
-/// once.
+/// Returns the value of eight decimal digits by combining pairs, then pairs of pairs, then both
+/// halves at once.
 #[inline]
 fn of_digits(bytes: u64) -> u64 {
     let pairs = (bytes & (0x0f * ALL)).wrapping_mul(10 * 256 + 1) >> 8;
@@ -29,8 +29,8 @@ fn of_digits(bytes: u64) -> u64 {
     (fours & 0x0000_ffff_0000_ffff).wrapping_mul((10_000 << 32) + 1) >> 32
 }
 
-/// Parses the whole number at `at`; returns it and the index of its end. Returns `None` without
-/// digits, or with more digits than always fit.
+/// Parses the integer at `at`; returns the integer and the index of its end. Returns `None` if
+/// there are no digits, or more digits than always fit.
 #[inline]
 pub(crate) fn leading(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let (mut value, mut end) = (0_u64, at);
@@ -52,7 +52,7 @@ pub(crate) fn leading(text: &[u8], at: usize) -> Option<(u64, usize)> {
     (end > at && end - at <= DIGITS_FIT).then_some((value, end))
 }
 
-/// Parses a decimal whole number.
+/// Parses a decimal integer.
 #[inline]
 pub(crate) fn whole(text: &[u8]) -> Result<u64, Reason> {
     match leading(text, 0) {
@@ -79,7 +79,7 @@ fn not_whole(text: &[u8]) -> Reason {
     if negative { "negative number" } else { "not a whole number" }
 }
 
-/// Parses a hexadecimal whole number, with or without `0x`.
+/// Parses a hexadecimal integer, with or without `0x`.
 pub(crate) fn hexadecimal(text: &[u8]) -> Result<u64, Reason> {
     let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
     if digits.is_empty() || digits.iter().any(|byte| !byte.is_ascii_hexdigit()) {
@@ -90,8 +90,8 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Result<u64, Reason> {
     digits.iter().try_fold(0, add).ok_or("number too large")
 }
 
-/// Parses a time in units of `unit_ns`, with or without a fraction. Returns nanoseconds, rounded
-/// down.
+/// Parses a time in units of `unit_ns`, with or without a fractional part. Returns the time in
+/// nanoseconds, rounded down.
 pub(crate) fn time_ns(text: &[u8], unit_ns: u64) -> Result<u64, Reason> {
     if let Some((value, end)) = leading(text, 0)
         && end == text.len()
@@ -127,7 +127,7 @@ pub(crate) fn response_ns(text: &[u8], unit_ns: u64) -> Result<i64, Reason> {
     i64::try_from(time_ns(text, unit_ns)?).map_err(|_| "time too large")
 }
 
-/// Parses a time with an exponent, as programs write small times.
+/// Parses a time with an exponent, which some programs use for small times.
 #[cold]
 fn unusual_time(text: &[u8], unit_ns: u64) -> Result<u64, Reason> {
     let text = std::str::from_utf8(text).map_err(|_| "not a number")?;

@@ -1,14 +1,14 @@
 //! Sorts I/Os by time.
 //!
-//! Traces are written in order of completion, or buffered by several processors, so they are nearly
-//! in order. A window corrects small inversions. I/Os that arrive later are passed on unchanged and
-//! counted.
+//! Traces are written in completion order, or buffered by several processors, so they are nearly in
+//! time order. A window corrects small inversions. I/Os that arrive too late for the window are
+//! passed on unchanged and counted.
 
 use std::collections::VecDeque;
 
 use crate::record::{Batch, Record};
 
-/// Maximum number of I/Os that wait for earlier ones.
+/// Maximum number of I/Os that wait for earlier I/Os.
 const WINDOW: usize = 4096;
 
 #[derive(Debug, Default)]
@@ -19,12 +19,12 @@ pub(crate) struct Order {
     waiting: VecDeque<Record>,
     began_ns: Option<i64>,
     last_ns: i64,
-    /// Number of I/Os with an earlier time than an I/O that was already passed on.
+    /// Number of I/Os whose time is before an I/O that was already passed on.
     pub(crate) late: u64,
 }
 
 impl Order {
-    /// Moves the I/Os of `from` into the window, and appends those that are ready to `to`.
+    /// Moves the I/Os of `from` into the window, and appends the I/Os that are ready to `to`.
     pub(crate) fn add(&mut self, from: &mut Batch, to: &mut Batch) {
         if from.is_empty() {
             return;
@@ -68,7 +68,7 @@ impl Order {
         assert!(self.ready.is_empty() && self.waiting.is_empty(), "I/Os are left at the end");
     }
 
-    /// Passes on the I/Os that are ready, after sorting their times.
+    /// Sorts the times of the I/Os that are ready and passes the I/Os on.
     fn pass_ready(&mut self, to: &mut Batch) {
         let Some(&first) = self.ready.time_ns.first() else { return };
         let began = *self.began_ns.get_or_insert(first);

@@ -1,6 +1,6 @@
-//! Derives I/Os from events of the block layer.
+//! Derives I/Os from block layer events.
 //!
-//! For a drive with requests, an I/O starts when it is issued to the driver (D) and ends when it
+//! On a drive with requests, an I/O starts when it is issued to the driver (D) and ends when it
 //! completes (C). A device without requests (RAID, LVM) has only bios, which start when they are
 //! queued (Q).
 
@@ -10,12 +10,12 @@ use crate::number::SECTOR_BYTES;
 use crate::record::{NO_RESPONSE, Operation, Record};
 use crate::sink::Sink;
 
-/// Number of bios without a request after which the device is considered to have no requests.
+/// Number of bios without a request after which the device is assumed to have no requests.
 const BIOS_MAX: usize = 4096;
-/// Offset of times in requests, where 0 means "unknown"; traces begin at 0.
+/// Offset of the times in requests, where 0 means "unknown"; traces start at 0.
 const LATER_NS: u64 = 1;
 
-/// The events of several devices.
+/// Events of several devices.
 #[derive(Default)]
 pub(crate) struct Pairing {
     devices: Vec<Option<Device>>,
@@ -23,13 +23,13 @@ pub(crate) struct Pairing {
 
 struct Device {
     requests: Requests,
-    /// `None` while the first events are buffered and it is unknown.
+    /// Device type; `None` while the type is unknown and the first events are buffered.
     has_requests: Option<bool>,
     waiting: Vec<BlockEvent>,
 }
 
 impl Pairing {
-    /// Adds an event of device number `volume`; events must be in order of time.
+    /// Adds an event of device number `volume`; events must be added in time order.
     pub(crate) fn add(&mut self, volume: u32, event: &BlockEvent, to: &mut Sink) {
         let at = volume as usize;
         if self.devices.len() <= at {
@@ -46,7 +46,7 @@ impl Pairing {
         device.give(volume, to);
     }
 
-    /// Passes on the I/Os in progress.
+    /// Passes on the I/Os that are still in progress.
     pub(crate) fn finish(&mut self, to: &mut Sink) {
         for (volume, device) in self.devices.iter_mut().enumerate() {
             if let Some(device) = device {
@@ -102,7 +102,7 @@ fn give(request: &Request, volume: u32, to: &mut Sink) -> Result<(), &'static st
         BlockOperation::Write => Operation::Write,
         BlockOperation::Discard => Operation::Discard,
         BlockOperation::Flush => Operation::Flush,
-        BlockOperation::Other => return Err("command that moves no data"),
+        BlockOperation::Other => return Err("command that transfers no data"),
     };
     let begin = if request.issue_ns == 0 { request.time_ns } else { request.issue_ns };
     let (mut offset, mut length) = (0, 0);

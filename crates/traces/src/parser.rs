@@ -1,14 +1,14 @@
-//! Interface between a format and the reader, and the lines of text formats.
+//! Interface between a format and the reader, and line handling for text formats.
 
 use memchr::memchr;
 
 use crate::sink::{Reason, Sink};
 
-/// A format parser: I/Os from bytes.
+/// A format parser: Parser that converts bytes into I/Os.
 pub trait Parser: Send {
     /// Parses the complete records at the start of `bytes`; returns the number of consumed bytes,
-    /// which is above 0 if there are at least `WHOLE_MAX_BYTES`. `last` is `true` at the end of the
-    /// input.
+    /// which is above 0 if `bytes` has at least `WHOLE_MAX_BYTES` bytes. `last` is `true` at the
+    /// end of the input.
     fn parse(&mut self, bytes: &[u8], last: bool, to: &mut Sink) -> usize;
 
     /// Passes on I/Os that wait for later records.
@@ -30,7 +30,7 @@ pub(crate) enum Line {
 
 /// A line-based text format.
 pub(crate) trait LineFormat: Send {
-    /// Parses a line without its end. The error is the reason why it is skipped.
+    /// Parses a line without its line ending. The error is the reason why the line is skipped.
     fn line(&mut self, line: &[u8], to: &mut Sink) -> Result<Line, Reason>;
 
     fn finish(&mut self, _to: &mut Sink) {}
@@ -44,7 +44,7 @@ impl<F: FnMut(&[u8], &mut Sink) -> Result<Line, Reason> + Send> LineFormat for F
 
 pub(crate) struct Lines<F> {
     format: F,
-    /// `true` within an overlong line, the rest of which is skipped.
+    /// `true` inside an overlong line, whose remainder is skipped.
     too_long: bool,
 }
 

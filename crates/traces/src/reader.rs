@@ -14,23 +14,23 @@ use crate::sink::{Sink, Skipped};
 use crate::source::{Member, Source, unpacking};
 
 const BUFFER_BYTES: usize = 1 << 20;
-/// Number of bytes for detecting the format: enough for any header and some I/Os.
+/// Number of bytes for format detection: enough for any header and some I/Os.
 const HEAD_BYTES: usize = 1 << 18;
 /// Number of lines without an I/O after which reading fails.
 const LINES_IN_VAIN: u64 = 1_000_000;
 
-/// Options for reading a file.
+/// Options for reading a trace file.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Name of the format; `None` detects it.
+    /// Format name; `None` to detect the format.
     pub format: Option<String>,
-    /// Meaning of the columns of a custom CSV file, instead of a format.
+    /// Meanings of the columns in a custom CSV file, instead of a format.
     pub columns: Vec<Column>,
-    /// Name of the only member of an archive to read; `None` reads all.
+    /// Name of the only archive member to read; `None` to read all members.
     pub member: Option<String>,
 }
 
-/// A trace reader, whose memory does not depend on the length of the trace.
+/// A trace reader, whose memory use does not depend on the trace length.
 pub struct Reader {
     path: PathBuf,
     choice: Choice,
@@ -38,11 +38,11 @@ pub struct Reader {
     member: Option<Part>,
     sink: Sink,
     order: Order,
-    /// Names of the formats: one, or those of the members of an archive.
+    /// Format names: one name, or the names for the members of an archive.
     pub formats: Vec<&'static str>,
-    /// Members of an archive that were read.
+    /// Archive members that were read.
     pub members: Vec<String>,
-    /// Members of an archive that are not traces.
+    /// Archive members that are not traces.
     pub passed_over: Vec<String>,
     /// Number of unpacked bytes so far.
     pub read_bytes: u64,
@@ -52,12 +52,12 @@ pub struct Reader {
 /// Name of the format that `--columns` describes.
 pub const OWN_COLUMNS: &str = "columns";
 
-/// The current trace of the file.
+/// Current trace in the file.
 struct Part {
     bytes: Box<dyn Read + Send>,
     parser: Box<dyn Parser>,
     buffer: Vec<u8>,
-    /// Part of the buffer that is filled and not parsed yet.
+    /// Range of the buffer that is filled but not yet parsed.
     filled: std::ops::Range<usize>,
     ended: bool,
 }
@@ -87,10 +87,12 @@ impl Reader {
         reader.next_member()?;
         if reader.member.is_none() {
             let message = match (&reader.choice.member, reader.passed_over.is_empty()) {
-                (Some(name), _) => format!("{}: has no member '{name}'", path.display()),
-                (_, true) => format!("{}: has no members", path.display()),
+                (Some(name), _) => {
+                    format!("{}: the archive has no member '{name}'", path.display())
+                }
+                (_, true) => format!("{}: the archive has no members", path.display()),
                 (_, false) => format!(
-                    "{}: none of its members is a trace: {}",
+                    "{}: no archive member is a trace: {}",
                     path.display(),
                     reader.passed_over.join(", ")
                 ),
@@ -120,20 +122,20 @@ impl Reader {
         self.order.late
     }
 
-    /// Returns the number of I/Os so far, and the time from the first to the last in ns.
+    /// Returns the number of I/Os so far, and the time in ns from the first to the last.
     pub fn span(&self) -> (u64, i64) {
         (self.sink.records, self.latest_ns)
     }
 
-    /// Returns the number of packed bytes read so far, and the total; for a trace in several files,
-    /// of all files.
+    /// Returns the number of packed bytes read so far, and the total size; for a trace in several
+    /// files, of all files.
     pub fn read_of_file(&self) -> (u64, u64) {
         self.source.read_of_file()
     }
 
-    /// Fills `batch` with the next I/Os; returns `false` with an empty batch at the end.
+    /// Fills `batch` with the next I/Os; at the end, returns `false` and an empty batch.
     ///
-    /// Fails if the file cannot be read, or if most of its lines are not I/Os.
+    /// Returns an error if the file cannot be read, or if most of its lines are not I/Os.
     pub fn next(&mut self, batch: &mut Batch) -> Result<bool, TraceError> {
         batch.clear();
         while batch.is_empty() {
@@ -172,7 +174,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Fails if most lines are not I/Os: then the file has another format or is damaged.
+    /// Returns an error if most lines are not I/Os, because the file then has another format or is
+    /// damaged.
     fn check(&self) -> Result<(), TraceError> {
         let (records, lines) = (self.sink.records, self.sink.skipped.unexpected());
         if records > 0 && lines <= records {
@@ -188,10 +191,13 @@ impl Reader {
             lines + records,
             self.formats.join(", ")
         );
-        Err(TraceError::new(message, Some("choose another with --format, or --columns".into())))
+        Err(TraceError::new(
+            message,
+            Some("choose another format with --format, or use --columns".into()),
+        ))
     }
 
-    /// Starts the next trace of the file.
+    /// Starts the next trace in the file.
     fn next_member(&mut self) -> Result<(), TraceError> {
         while let Some(member) = self.source.next()? {
             let name = member.name.clone();
@@ -210,7 +216,7 @@ impl Reader {
                     }
                     return Ok(());
                 }
-                // The member describes the traces, as is common in archives.
+                // This member describes the traces, as is common in archives.
                 Err(_) if self.source.is_archive() && self.choice.member.is_none() => {
                     self.passed_over.push(name);
                 }
@@ -249,18 +255,21 @@ fn not_recognised(path: &Path, trials: &[(&Format, Trial)]) -> TraceError {
     let tried: Vec<_> = trials
         .iter()
         .map(|(_, trial)| match trial.reason {
-            "" => format!("{}: no I/Os", trial.name),
+            "" => format!("{}: the trace has no I/Os", trial.name),
             why => format!("{}: {why} in line {}", trial.name, trial.first_line),
         })
         .collect();
     TraceError::new(
-        format!("{}: not a trace in a known format", path.display()),
-        Some(format!("tried {}; or give --columns", tried.join("; "))),
+        format!("{}: the file is not a trace in a known format", path.display()),
+        Some(format!(
+            "formats tried: {}; for another format, describe the columns with --columns",
+            tried.join("; ")
+        )),
     )
 }
 
 impl Part {
-    /// Reads more bytes after the remaining ones.
+    /// Reads more bytes and appends them to the remaining bytes.
     fn read(&mut self) -> std::io::Result<u64> {
         self.buffer.copy_within(self.filled.clone(), 0);
         self.filled = 0..self.filled.len();

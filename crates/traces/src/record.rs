@@ -29,23 +29,23 @@ impl Operation {
     }
 }
 
-/// Response time of an I/O with an unknown completion.
+/// Response time of an I/O whose completion is unknown.
 pub const NO_RESPONSE: i64 = -1;
 
 /// An I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Time of issue since the first I/O of the trace. Traces need not be in order.
+    /// Issue time since the first I/O of the trace. Records need not be in time order.
     pub time_ns: i64,
     /// Number of the volume, drive or file.
     pub volume: u32,
     /// Operation of the I/O.
     pub operation: Operation,
-    /// First byte; 0 for flushes.
+    /// Offset of the first byte; 0 for flushes.
     pub offset_bytes: u64,
     /// Length in bytes; 0 for flushes.
     pub length_bytes: u64,
-    /// Response time, or `NO_RESPONSE`.
+    /// Response time in ns, or `NO_RESPONSE`.
     pub response_ns: i64,
     /// Number of the process that issued the I/O; 0 if unknown.
     pub process: u32,
@@ -68,7 +68,7 @@ impl Record {
         }
     }
 
-    /// Checks that the I/O is possible.
+    /// Checks that the I/O is valid.
     ///
     /// # Errors
     /// Returns the reason: an end above 2^63 - 1, or a read or write of 0 bytes or more than 1 GiB.
@@ -91,7 +91,7 @@ impl Record {
 /// I/Os as columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Times of issue, as in [`Record::time_ns`].
+    /// Issue times, as in [`Record::time_ns`].
     pub time_ns: Vec<i64>,
     /// Numbers of volumes.
     pub volume: Vec<u32>,
@@ -101,7 +101,7 @@ pub struct Batch {
     pub offset_bytes: Vec<u64>,
     /// Lengths in bytes.
     pub length_bytes: Vec<u64>,
-    /// Response times; [`NO_RESPONSE`] if unknown.
+    /// Response times in ns; [`NO_RESPONSE`] if unknown.
     pub response_ns: Vec<i64>,
     /// Numbers of processes; 0 if unknown.
     pub process: Vec<u32>,
@@ -134,7 +134,7 @@ impl Batch {
         lengths.iter().all(|&length| length == self.len())
     }
 
-    /// Removes all I/Os and keeps the memory.
+    /// Removes all I/Os but retains the memory.
     pub fn clear(&mut self) {
         self.time_ns.clear();
         self.volume.clear();
@@ -146,7 +146,7 @@ impl Batch {
         self.content.clear();
     }
 
-    /// Moves all I/Os of `other` to the end.
+    /// Moves all I/Os of `other` to the end of this batch.
     pub fn append(&mut self, other: &mut Self) {
         if self.is_empty() {
             std::mem::swap(self, other);

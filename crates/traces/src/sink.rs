@@ -1,4 +1,4 @@
-//! Output of the parsers: I/Os, and lines without an I/O, counted by reason.
+//! Parser output: I/Os, and lines without an I/O, counted by reason.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use crate::Names;
 use crate::parser::Line;
 use crate::record::{Batch, Operation, Record};
 
-/// Maximum length of an I/O; no drive supports longer commands, so longer records are damaged.
+/// Maximum I/O length; no drive supports longer commands, so records with longer I/Os are damaged.
 pub const LENGTH_MAX_BYTES: u64 = 1 << 30;
 
 /// I/Os of a batch, names, start time of the trace, and skipped lines.
@@ -16,9 +16,9 @@ pub struct Sink {
     pub volumes: Names,
     pub processes: Names,
     pub skipped: Skipped,
-    /// Number of the current line (record in binary formats), from 1.
+    /// Number of the current line (record in binary formats), starting at 1.
     pub line: u64,
-    /// I/Os so far.
+    /// Number of I/Os so far.
     pub records: u64,
     began_ns: Option<u64>,
 }
@@ -30,7 +30,7 @@ impl Sink {
         sink
     }
 
-    /// Converts a time of the trace to the time since its first I/O.
+    /// Converts a time in the trace to the time since the trace's first I/O.
     pub(crate) fn since_begin(&mut self, time_ns: u64) -> Result<i64, Reason> {
         let began = *self.began_ns.get_or_insert(time_ns);
         let (later, difference) = (time_ns >= began, time_ns.abs_diff(began));
@@ -43,7 +43,7 @@ impl Sink {
         self.began_ns = None;
     }
 
-    /// Creates an I/O at a time of the trace. Other properties are unknown.
+    /// Creates an I/O at a time in the trace. All other properties are unknown.
     #[inline]
     pub(crate) fn record(
         &mut self,
@@ -64,7 +64,7 @@ impl Sink {
         self.push(record).map(|()| Line::Used)
     }
 
-    /// Adds an I/O if it is possible.
+    /// Adds an I/O if it is valid.
     #[inline]
     pub(crate) fn push(&mut self, record: &Record) -> Result<(), Reason> {
         record.check()?;
@@ -74,7 +74,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Counts the current line as skipped; `expected` is `true` if the format has such lines.
+    /// Counts the current line as skipped; `expected` is `true` if such lines belong to the format.
     #[cold]
     pub(crate) fn skip(&mut self, reason: Reason, expected: bool) {
         self.skipped.add(reason, self.line, expected);
@@ -87,17 +87,18 @@ pub type Reason = &'static str;
 /// Lines (records in binary formats) that were skipped for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SkippedLines {
-    /// Reason why they were skipped.
+    /// Reason why the lines were skipped.
     pub reason: Reason,
     /// Number of lines.
     pub lines: u64,
-    /// Number of the first such line in its file, from 1.
+    /// Number of the first such line in its file, starting at 1.
     pub first_line: u64,
-    /// `true` if the format has such lines. Other lines are damaged or of another format.
+    /// `true` if such lines belong to the format. Otherwise, the lines are damaged or belong to
+    /// another format.
     pub expected: bool,
 }
 
-/// Skipped lines by reason, in the order in which the reasons appeared.
+/// Skipped lines by reason, in order of first occurrence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skipped(Vec<SkippedLines>);
 
@@ -119,7 +120,7 @@ impl Skipped {
         self.0.iter().map(|skipped| skipped.lines).sum()
     }
 
-    /// Returns the number of skipped lines that are not part of the format.
+    /// Returns the number of skipped lines that do not belong to the format.
     pub fn unexpected(&self) -> u64 {
         self.0.iter().filter(|skipped| !skipped.expected).map(|skipped| skipped.lines).sum()
     }

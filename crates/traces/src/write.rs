@@ -25,8 +25,8 @@ trait RecordFormat: Send {
         Ok(())
     }
 
-    /// Writes an I/O, which must not precede the last one; returns `false` if the format cannot
-    /// express it.
+    /// Writes an I/O, which must not precede the previous I/O; returns `false` if the format cannot
+    /// represent it.
     fn record(&mut self, row: &Row<'_>, to: &mut dyn Write) -> io::Result<bool>;
 
     /// Writes the end of the file.
@@ -35,7 +35,7 @@ trait RecordFormat: Send {
     }
 }
 
-/// Names of the formats in which traces can be written.
+/// Names of the formats that traces can be written in.
 pub const WRITTEN: [&str; 3] = ["fio-iolog", "msr", "blkparse"];
 
 /// A trace that is being written.
@@ -43,9 +43,9 @@ pub struct Writer {
     to: BufWriter<File>,
     format: Box<dyn RecordFormat>,
     last_ns: i64,
-    /// Number of I/Os that the format cannot express.
+    /// Number of I/Os that the format cannot represent.
     pub left_out: u64,
-    /// Number of I/Os written with the later time of the previous I/O.
+    /// Number of I/Os that were written with the later time of the previous I/O.
     pub moved: u64,
     /// Number of I/Os written so far.
     pub records: u64,
@@ -61,7 +61,7 @@ impl Writer {
             _ => {
                 let hint = format!("known: {}", WRITTEN.join(", "));
                 return Err(TraceError::new(
-                    format!("traces cannot be written as '{format}'"),
+                    format!("traces cannot be written in format '{format}'"),
                     Some(hint),
                 ));
             }
@@ -104,7 +104,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Completes the file and syncs it to its medium.
+    /// Completes the file and syncs it to stable storage.
     pub fn finish(&mut self) -> io::Result<()> {
         self.format.finish(&mut self.to)?;
         self.to.flush()?;
@@ -112,7 +112,7 @@ impl Writer {
     }
 }
 
-/// Returns the name of a volume as a non-empty word without field separators.
+/// Returns the volume name as a non-empty word without field separators.
 fn word(name: &str) -> String {
     let plain = |c: char| if c.is_whitespace() || c == ',' || c.is_control() { '_' } else { c };
     let word: String = name.chars().map(plain).collect();
@@ -164,10 +164,11 @@ impl RecordFormat for FioIolog {
     }
 }
 
-/// MSR Cambridge CSV, which has only reads and writes. A volume `host.N` becomes disk N of a host.
+/// MSR Cambridge CSV, which supports only reads and writes. A volume `host.N` becomes disk N of the
+/// host.
 struct Msr;
 
-/// Start of a trace, counted from 1601 (2007-02-22 17:00, the start of MSR's own traces).
+/// Start time of a trace, measured from 1601 (2007-02-22 17:00, the start of MSR's own traces).
 const BEGIN_TICKS: u64 = 128_166_372_000_000_000;
 
 impl RecordFormat for Msr {
@@ -191,14 +192,15 @@ impl RecordFormat for Msr {
     }
 }
 
-/// Maximum number of pending completions; a trace with more has damaged response times.
+/// Maximum number of pending completions; a trace with more pending completions has damaged
+/// response times.
 const WAITING_MAX: usize = 1 << 20;
 
-/// blkparse's text: an issue (D) for each I/O, and a completion (C) if it is known, in order of
-/// time.
+/// blkparse text output: an issue (D) for each I/O, and a completion (C) if it is known, in time
+/// order.
 #[derive(Default)]
 struct Blkparse {
-    /// Volumes in order of appearance.
+    /// Volumes in order of first appearance.
     volumes: Names,
     sequence: u64,
     completions: BinaryHeap<Reverse<(i64, u64, Event)>>,
@@ -262,7 +264,7 @@ impl RecordFormat for Blkparse {
             sector,
             sectors: end.div_ceil(SECTOR_BYTES) - sector,
         };
-        // The kernel counts the sectors of a request in 32 bits.
+        // The kernel counts the sectors of a request with 32 bits.
         if event.sectors > u64::from(u32::MAX) {
             return Ok(false);
         }

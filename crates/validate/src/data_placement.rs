@@ -1,5 +1,5 @@
-//! Benefit of separating data: hot and cold data under random overwrites, and sequential writers of
-//! different lifetimes, on drives with different stream policies.
+//! Benefit of data separation: hot and cold data under random overwrites, and sequential writers
+//! with different lifetimes, on drives with different stream policies.
 
 use std::cmp::Reverse;
 
@@ -9,38 +9,38 @@ use writecliff_ftl::{ConfigError, FastForward, Ftl};
 
 use super::{Policies, WafCase, WafRow, drive, measure};
 
-/// Load of the host.
+/// Host workload.
 #[derive(Clone, Copy, Debug)]
 pub enum PlacementLoad {
-    /// The share `writes` of the overwrites goes to the first share `data` of the capacity, both at
-    /// random.
+    /// The fraction `writes` of the overwrites goes to the first fraction `data` of the capacity,
+    /// both at random.
     #[allow(missing_docs, reason = "the variant defines both")]
     HotCold { data: f64, writes: f64 },
-    /// Four sequential writers; see `Lifetimes`. Each request is `request` slots.
+    /// Four sequential writers; see `Lifetimes`. Each request has `request` slots.
     #[allow(missing_docs, reason = "the variant defines both")]
     Sequential { reading: Lifetimes, request: u32 },
 }
 
 /// Interpretations of "four sequential writers, lifetimes 1x, 10x, 33x, 55x". The lifetime of a
-/// range is the time that it takes to be overwritten once.
+/// range is the time until it has been overwritten once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lifetimes {
-    /// Ranges of 1 : 10 : 33 : 55 (99 parts of the capacity), written at equal rates.
+    /// Ranges of 1 : 10 : 33 : 55 (in units of 1/99 of the capacity), written at equal rates.
     BySize,
     /// Equal ranges, written at rates of 1 : 1/10 : 1/33 : 1/55.
     ByRate,
 }
 
-/// Lifetimes of the sequential writers, as in the multi-stream experiment that Samsung showed at
-/// the Flash Memory Summit 2016: each range is overwritten 1, 10, 33, 55 times as slowly as the
-/// first.
+/// Lifetimes of the sequential writers, as in the multi-stream experiment that Samsung presented at
+/// the Flash Memory Summit 2016: each range is overwritten 1, 10, 33 or 55 times as slowly as the
+/// first range.
 const LIFETIMES: [u64; 4] = [1, 10, 33, 55];
 /// Least common multiple of the lifetimes.
 const COMMON_LIFETIME: u64 = 330;
 
-/// Measures one case. The theoretical value is that of the best possible policy: the optimal split
-/// of spare space for hot and cold data, no copying for sequential writers. With `streams`, each
-/// class of data has its own stream; otherwise all data go to the default stream.
+/// Measures one case. The theoretical value applies to the best possible policy: the optimal split
+/// of spare space for hot and cold data, and no copying for sequential writers. With `streams`,
+/// each data class has a separate stream; otherwise, all data go to the default stream.
 pub fn data_placement(
     case: &WafCase,
     load: PlacementLoad,
@@ -107,9 +107,9 @@ impl HotCold {
     }
 }
 
-/// Writers that cycle through their ranges: a request that reaches the end of its range continues
+/// Writers that cycle through their ranges. A request that reaches the end of its range continues
 /// at the start, so requests have different offsets on every pass. Smooth weighted round-robin
-/// selects the next writer deterministically: each writer earns credit at its rate, and the one
+/// selects the next writer deterministically: each writer earns credit at its rate, and the writer
 /// with the most credit (ties go to the lowest number) pays for the request.
 struct Writers {
     ranges: [(u64, u64); 4],
@@ -134,7 +134,7 @@ impl Writers {
             start += range.1;
             range
         });
-        // Rates of 1/lifetime, as whole numbers.
+        // Rates proportional to 1/lifetime, as integers.
         let rate = match reading {
             Lifetimes::BySize => [1; 4],
             Lifetimes::ByRate => LIFETIMES.map(|life| (COMMON_LIFETIME / life) as i64),
@@ -148,7 +148,7 @@ impl Writers {
         ftl.write(lpn, stream, 4096, &mut FastForward);
     }
 
-    /// Writes every range once, one after the other.
+    /// Writes every range once, one range after another.
     fn fill(&self, ftl: &mut Ftl) {
         for (writer, &(_, length)) in self.ranges.iter().enumerate() {
             for slot in 0..length {

@@ -1,12 +1,14 @@
-//! Load and garbage collection of the published WARP emulator: reclaim unit handles whose relocated
-//! data stay isolated or are mixed.
+//! Workload and garbage collection of the published WARP emulator: reclaim unit handles whose
+//! relocated data stay isolated or are mixed.
 //!
-//! From the emulator's source and the scripts of the paper's artifact (Song et al., "Characterizing
-//! and Emulating FDP SSDs with WARP", FAST 2026), checked against the logs of its recorded runs:
-//! * over-provisioning counts all units; each of the eight handles holds one from the start;
-//! * the victim is the unit with the fewest valid pages, whatever its handle;
+//! The model follows the emulator's source and the scripts of the paper's artifact (Song et al.,
+//! "Characterizing and Emulating FDP SSDs with WARP", FAST 2026), checked against the logs of the
+//! recorded runs:
+//!
+//! * over-provisioning counts all units; each of the eight handles holds one unit from the start;
+//! * the victim is the unit with the fewest valid pages, regardless of its handle;
 //! * with at most 1 % of the units free, the host waits while GC relocates whole units until more
-//!   are free;
+//!   units are free;
 //! * with at most 10 % free, a unit is garbage-collected as soon as 5 % or less of it is valid;
 //! * relocated data go to a unit of their handle that only GC writes (persistently isolated), or to
 //!   the unit of the last handle, which the host does not use (initially isolated).
@@ -20,30 +22,31 @@ use super::{flat_geometry, plain};
 
 const HANDLES: u32 = 8;
 const WRITERS: u32 = 3;
-/// Whole units are garbage-collected while at most one in this many is free.
+/// Whole units are garbage-collected while at most one in this many units is free.
 const FREE_AT_LEAST: u32 = 100;
-/// Early GC begins when at most one in this many is free.
+/// Early GC starts when at most one in this many units is free.
 const EARLY_BELOW: u32 = 10;
 const EARLY_VALID_MAX: f64 = 0.05;
-/// Number of checks for early GC per unit written. (The emulator checks after every request: here a
-/// victim waits for at most 4 MiB of 256.)
+/// Number of checks for early GC per unit written. (The emulator checks after every request; here,
+/// a victim waits for at most 4 MiB of 256 MiB.)
 const LOOKS_A_UNIT: u32 = 64;
 
-/// A drive of `units` reclaim units of `slots` slots, of which `user_units` are user capacity.
+/// A drive of `units` reclaim units with `slots` slots each, where `user_units` units are user
+/// capacity.
 #[derive(Clone, Copy, Debug)]
 pub struct HandlesCase {
-    /// Reclaim units of the drive.
+    /// Number of reclaim units in the drive.
     pub units: u32,
-    /// Reclaim units of user capacity.
+    /// Number of reclaim units of user capacity.
     pub user_units: u32,
-    /// Slots of a reclaim unit.
+    /// Number of slots per reclaim unit.
     pub slots: u32,
-    /// `true` if relocated data stay with their handle; otherwise relocated data of all handles
+    /// `true` if relocated data stay with their handle; otherwise, relocated data of all handles
     /// share a unit.
     pub persistent: bool,
-    /// Shares of the writes of the three writers after the fill.
+    /// Fractions of the writes issued by the three writers after the fill.
     pub rates: [f64; 3],
-    /// Number of capacities written, including the fill, at which the first figure is taken.
+    /// Number of written capacities, including the fill, at which the first figure is taken.
     pub capacities: f64,
     /// Range of written capacities over which the second figure is taken.
     pub settled: (f64, f64),
@@ -51,8 +54,8 @@ pub struct HandlesCase {
     pub seed: u64,
 }
 
-/// Returns the write amplification from the empty drive on, and over the later range (NaN if it is
-/// empty).
+/// Returns the write amplification from the empty drive on, and over the later range (NaN if that
+/// range is empty).
 pub fn handles(case: &HandlesCase) -> Result<(f64, f64), ConfigError> {
     let mut drive = EmulatorDrive::new(case)?;
     let mut host = ThreeWriters::new(case);
@@ -79,9 +82,9 @@ struct EmulatorDrive {
 
 impl EmulatorDrive {
     fn new(case: &HandlesCase) -> Result<Self, ConfigError> {
-        // Handles to which neither host nor GC writes keep their first unit for ever.
+        // Handles that neither the host nor GC writes retain their first unit for ever.
         let unused = HANDLES - WRITERS - u32::from(!case.persistent);
-        // The emulator runs GC after the host has opened a unit, this drive before.
+        // The emulator runs GC after the host has opened a unit; this drive runs it before.
         let gc_low_watermark = case.units / FREE_AT_LEAST + 1;
         let config = FtlConfig {
             user_slots: u64::from(case.user_units * case.slots),
@@ -118,15 +121,15 @@ impl EmulatorDrive {
     }
 }
 
-/// A sequential writer over 90 % of the capacity, a uniform random one over the last 10 %, and a
-/// random one in zones over the same 90 % as the first (80 % of its writes to the first 20 % of
-/// it, 10 % each to the next 20 and 60 %): the three-stream "80/20" load of the artifact, which
-/// numbers its handles in this order.
+/// A sequential writer over 90 % of the capacity, a uniform random writer over the last 10 %, and a
+/// zoned random writer over the same 90 % as the first (80 % of its writes go to the first 20 %,
+/// and 10 % each to the next 20 % and 60 %). This is the artifact's three-stream "80/20" workload,
+/// which numbers its handles in this order.
 struct ThreeWriters {
     user: u64,
-    /// Slots of the first and the third writer; the second has the rest.
+    /// Number of slots of the first and third writers; the second writer has the remaining slots.
     shared: u64,
-    /// Position of the sequential writer.
+    /// Current position of the sequential writer.
     at: u64,
     rates: [f64; 3],
     random: Prng,
@@ -139,8 +142,8 @@ impl ThreeWriters {
         Self { user, shared: user * 9 / 10, at: 0, rates, random }
     }
 
-    /// Writes the first writer's range sequentially and, concurrently, as many random slots as the
-    /// second writer's range has, so that 1/e of that range stays unmapped.
+    /// Writes the first writer's range sequentially and, concurrently, as many random slots as
+    /// there are in the second writer's range, so that 1/e of that range stays unmapped.
     fn fill(&mut self, drive: &mut EmulatorDrive) {
         let rest = self.user - self.shared;
         for lpn in 0..self.shared {
@@ -151,7 +154,7 @@ impl ThreeWriters {
         }
     }
 
-    /// Continues until the host has written `capacities`.
+    /// Continues until the host has written `capacities` times the capacity.
     fn write_until(&mut self, drive: &mut EmulatorDrive, capacities: f64) {
         let slots = (capacities * self.user as f64) as u64;
         while drive.ftl.counters().host_slots < slots {

@@ -1,5 +1,5 @@
-//! Validation against theory: write amplification of the FTL under loads for which a closed form
-//! exists. [`power_cuts`] checks the contents of drives after power cuts.
+//! Validation against theory: FTL write amplification under workloads with a known closed form.
+//! [`power_cuts`] checks the contents of drives after power cuts.
 
 pub mod data_placement;
 pub mod handles;
@@ -15,22 +15,22 @@ use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{ConfigError, FastForward, Ftl, FtlConfig, GcPacing, ReductionConfig, theory};
 
-/// One measurement: a drive of `units` reclaim units of `slots` slots.
+/// A measurement on a drive of `units` reclaim units with `slots` slots each.
 #[derive(Clone, Copy, Debug)]
 pub struct WafCase {
     /// GC policy.
     pub policy: GcPolicy,
-    /// (circulating − user) / user; see `FtlConfig::reserved_units`.
+    /// Over-provisioning, (circulating − user) / user; see `FtlConfig::reserved_units`.
     pub overprovision: f64,
-    /// Reclaim units of the drive.
+    /// Number of reclaim units in the drive.
     pub units: u32,
-    /// Slots of a reclaim unit.
+    /// Number of slots per reclaim unit.
     pub slots: u32,
     /// Seed of the addresses.
     pub seed: u64,
-    /// Overwrites of the whole capacity before the measurement.
+    /// Number of capacity overwrites before the measurement.
     pub warm_up: u32,
-    /// Overwrites of the whole capacity during the measurement.
+    /// Number of capacity overwrites during the measurement.
     pub measured: u32,
 }
 
@@ -39,7 +39,7 @@ pub struct WafCase {
 pub struct WafRow {
     /// Simulated write amplification.
     pub waf_measured: f64,
-    /// Write amplification of the closed form; NaN if none is known.
+    /// Write amplification from the closed form; NaN if none is known.
     pub waf_theory: f64,
 }
 
@@ -67,8 +67,8 @@ pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
     Ok(WafRow { waf_measured, waf_theory })
 }
 
-/// Warms up and measures, both in overwrites of the capacity; `write` performs a write and returns
-/// its number of slots.
+/// Warms up and measures, with both durations in capacity overwrites; `write` performs a write and
+/// returns its number of slots.
 fn measure(ftl: &mut Ftl, case: &WafCase, mut write: impl FnMut(&mut Ftl) -> u64) -> f64 {
     let user = u64::from(ftl.user_slots());
     let mut until = |ftl: &mut Ftl, slots: u64| {
@@ -85,15 +85,15 @@ fn measure(ftl: &mut Ftl, case: &WafCase, mut write: impl FnMut(&mut Ftl) -> u64
     waf
 }
 
-/// Measures four sequential writers at equal rates over ranges of different size, each in its own
-/// stream: all data of a reclaim unit die together, so nothing is relocated and the write
+/// Measures four sequential writers at equal rates over ranges of different sizes, each with a
+/// separate stream. All data of a reclaim unit die together, so no data are relocated and the write
 /// amplification is exactly 1.
 pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
     let load = PlacementLoad::Sequential { reading: Lifetimes::BySize, request: 1 };
     data_placement(case, load, true, PLAIN)
 }
 
-/// FTL policies of a validation drive: GC, spare space, data reduction.
+/// FTL policies of a validation drive: GC, spare space and data reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Policies {
     /// Amount of relocation between host writes.
@@ -102,7 +102,7 @@ pub struct Policies {
     pub gc_destination: GcDestination,
     /// Division of spare space between streams.
     pub spare: SparePolicy,
-    /// Data reduction; `None` if every slot of data takes a slot of flash.
+    /// Data reduction; `None` if every slot of data occupies one slot of flash.
     pub reduction: Option<ReductionConfig>,
 }
 
@@ -113,7 +113,7 @@ const PLAIN: Policies = Policies {
     reduction: None,
 };
 
-/// Returns a drive with plain policies, whose capacity the caller must set.
+/// Returns a drive with simple policies, whose capacity the caller must set.
 fn plain(gc: GcPolicy, streams: u16, seed: u64) -> FtlConfig {
     FtlConfig {
         user_slots: 0,
@@ -134,7 +134,8 @@ fn plain(gc: GcPolicy, streams: u16, seed: u64) -> FtlConfig {
     }
 }
 
-/// Returns a drive whose over-provisioning covers only what GC circulates through with one stream.
+/// Returns a drive whose over-provisioning covers only the space that GC circulates through with
+/// one stream.
 fn drive(case: &WafCase, streams: u16, how: Policies) -> Result<Ftl, ConfigError> {
     let geometry = flat_geometry(case.units, case.slots)?;
     let Policies { gc_pacing, gc_destination, spare, reduction } = how;
@@ -146,7 +147,7 @@ fn drive(case: &WafCase, streams: u16, how: Policies) -> Result<Ftl, ConfigError
     Ftl::new(geometry, config)
 }
 
-/// Returns a geometry with one die, so that a reclaim unit is a block of `slots` pages.
+/// Returns a single-die geometry, so that a reclaim unit is a block of `slots` pages.
 fn flat_geometry(units: u32, slots: u32) -> Result<Geometry, ConfigError> {
     let shape = Shape {
         channels: 1,

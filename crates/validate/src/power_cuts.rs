@@ -1,7 +1,7 @@
 //! Random power cuts: no data that a drive has declared durable may be lost.
 //!
-//! Small drives get random commands and lose their power at random moments. Their contents
-//! are then compared with two models that share nothing with the simulator: the flash, page by page
+//! Small drives receive random commands and lose power at random times. Their contents are then
+//! compared with two models that share no code with the simulator: the flash, page by page
 //! ([`image`]), and the data that the drive has declared durable ([`promises`]).
 
 mod drives;
@@ -19,12 +19,12 @@ pub use drives::{Extra, KINDS, Kind};
 use image::FlashImage;
 use promises::Promises;
 
-/// Label of the random generator of a drive's load.
+/// Label of the random generator for a drive's workload.
 const SEED_LABEL: u64 = 0x0070_6f77_6572;
-/// Commands between two cuts, on average.
+/// Average number of commands between two power cuts.
 const COMMANDS: u64 = 60;
 
-/// A defect to inject, so that the check itself can be tested.
+/// Defect to inject, so that the check itself can be tested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
     /// No defect.
@@ -32,33 +32,33 @@ pub enum Fault {
     None,
     /// The drive acknowledges flushes without executing them.
     IgnoredFlushes,
-    /// Reclaim units are erased before the data that replace theirs are programmed.
+    /// Reclaim units are erased before the data that replace their contents are programmed.
     EarlyErases,
     /// The mapping is rebuilt with the oldest copy of a page on flash.
     OldestCopy,
-    /// Deallocations are forgotten although they were flushed.
+    /// Deallocations are lost although they were flushed.
     ForgottenTrims,
 }
 
-/// Counts of one or more drives.
+/// Counts for one or more drives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PowerCutTally {
     /// Power cuts.
     pub cuts: u64,
-    /// Commands of the host.
+    /// Number of host commands.
     pub commands: u64,
-    /// Acknowledged writes and deallocations of a slot that the drive was allowed to lose, and
-    /// lost.
+    /// Acknowledged writes and deallocations of a slot that the drive was allowed to lose and did
+    /// lose.
     pub lost: u64,
     /// Unacknowledged writes and deallocations that survived.
     pub survived: u64,
-    /// Program units whose programs were interrupted, and which cannot be read.
+    /// Program units whose programming was interrupted, and which are unreadable.
     pub torn_units: u64,
-    /// Erases of a block that did not end.
+    /// Block erases that did not finish.
     pub interrupted_erases: u64,
-    /// Slots programmed on the power of the capacitors.
+    /// Slots programmed with capacitor power.
     pub saved_slots: u64,
-    /// The longest time until a drive was ready.
+    /// Longest time until a drive was ready.
     pub slowest: Nanos,
 }
 
@@ -72,7 +72,7 @@ impl PowerCutTally {
     }
 }
 
-/// Cuts the power of drive `number` of `seed` `cuts` times; `Err` describes the violation.
+/// Cuts the power of drive `number` of `seed` `cuts` times; `Err` describes the first violation.
 pub fn run(seed: u64, number: u64, cuts: u32, fault: Fault) -> Result<PowerCutTally, String> {
     let mut cut = 0;
     let cut_all = || {
@@ -89,7 +89,7 @@ pub fn run(seed: u64, number: u64, cuts: u32, fault: Fault) -> Result<PowerCutTa
     ended.unwrap_or_else(|panic| Err(message(&*panic))).map_err(violation)
 }
 
-/// Returns the message of a panic of the simulator.
+/// Returns the panic message of the simulator.
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -102,7 +102,7 @@ struct Bench {
     random: Prng,
     /// Commands in the drive, by tag.
     outstanding: Vec<Command>,
-    /// Flushes still to be sent after writes that the host wants to be durable.
+    /// Flushes that are still to be sent after writes that the host wants to be durable.
     owed_flushes: u32,
     next_tag: u32,
     streams: u16,
@@ -143,7 +143,7 @@ impl Bench {
         })
     }
 
-    /// Sends commands, and stops at a random time.
+    /// Sends commands and stops at a random time.
     fn load(&mut self) -> Result<(), String> {
         let depth = 1 + self.random.below(24) as usize;
         let commands = if self.random.below(16) == 0 { 0 } else { self.random.below(2 * COMMANDS) };
@@ -159,7 +159,7 @@ impl Bench {
             let command = self.next_command();
             self.submit(command)?;
         }
-        // Maximum times: up to a program, to an erase, or far longer.
+        // The maximum times are up to one program, up to one erase, or far longer.
         let longest = [10_000, 1_000_000, 10_000_000][self.random.below(3) as usize];
         let until = self.ssd.now() + Nanos(self.random.below(longest));
         while let Some(done) = self.ssd.step(until) {
@@ -213,13 +213,13 @@ impl Bench {
     fn complete_one(&mut self) -> Result<(), String> {
         match self.ssd.step(Nanos::MAX) {
             Some(done) => self.completed(done.tag),
-            None => Err(format!("{} commands never complete", self.outstanding.len())),
+            None => Err(format!("{} commands never completed", self.outstanding.len())),
         }
     }
 
     fn completed(&mut self, tag: u32) -> Result<(), String> {
         let Some(index) = self.outstanding.iter().position(|c| c.tag == tag) else {
-            return Err(format!("command {tag} completes but is not outstanding"));
+            return Err(format!("command {tag} completed but was not outstanding"));
         };
         let command = self.outstanding.swap_remove(index);
         self.promises.completed(&command);

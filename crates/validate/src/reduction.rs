@@ -1,6 +1,6 @@
-//! Data reduction under loads for which a closed form exists: uniform random overwrites of single
-//! slots, each of which has one of several compressed sizes, or duplicates the last write that was
-//! not a duplicate.
+//! Data reduction under workloads with a known closed form: uniform random overwrites of single
+//! slots. Each slot has one of several compressed sizes, or duplicates the last write that was not
+//! a duplicate.
 
 use writecliff_base::{Lpn, Prng, StreamId};
 use writecliff_ftl::gc::GcPolicy;
@@ -9,27 +9,27 @@ use writecliff_host_interface::Content;
 
 use super::{PLAIN, Policies, WafCase, WafRow, drive};
 
-/// Content of the host's data.
+/// Content of the host data.
 #[derive(Clone, Debug)]
 pub struct Data {
-    /// Compressed sizes of slots in sectors, all equally frequent.
+    /// Compressed slot sizes in sectors, all equally frequent.
     pub sizes: Vec<u32>,
-    /// Share of the writes that are duplicates.
+    /// Fraction of the writes that are duplicates.
     pub duplicates: f64,
 }
 
 impl Data {
-    /// Returns the mean compressed size as a share of a slot.
+    /// Returns the mean compressed size as a fraction of a slot.
     fn share(&self) -> f64 {
         f64::from(self.sizes.iter().sum::<u32>()) / (8 * self.sizes.len()) as f64
     }
 }
 
 /// Measures one case. Theory for greedy GC requires data of one size without duplicates; FIFO
-/// supports all.
+/// supports all cases.
 ///
 /// # Errors
-/// Fails for a case that no theory covers, or for an impossible drive.
+/// Returns an error for a case that no theory covers, or for an impossible drive.
 pub fn reduction(case: &WafCase, data: &Data) -> Result<WafRow, ConfigError> {
     let share = data.share();
     let theory = |lost: f64| {
@@ -45,7 +45,8 @@ pub fn reduction(case: &WafCase, data: &Data) -> Result<WafRow, ConfigError> {
     };
     if theory(0.0).is_none() {
         let message =
-            "theory for greedy covers data of one size without duplicates; use fifo for others"
+            "theory for greedy covers only data of one size without duplicates; use fifo for \
+             other data"
                 .to_owned();
         return Err(ConfigError { key: "policy", message });
     }

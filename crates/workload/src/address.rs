@@ -1,15 +1,16 @@
-//! Address generators, which draw the offset of the next I/O; one for each kind of addresses.
+//! Address generators, which determine the offset of the next I/O; there is one generator for each
+//! address kind.
 //!
 //! Offsets are relative to the start of the range, are multiples of the alignment (by default the
-//! block size), and leave room for the whole block. Alignment is relative to the start of the
-//! range, or of the segment, as in fio, where it is relative to `offset`.
+//! block size), and leave room for the whole block. Alignment is relative to the start of the range
+//! or segment, as in fio, where it is relative to `offset`.
 //!
-//! Uniform addresses are drawn in slots of the I/O's size. All slots are equally likely, and none
+//! Uniform addresses are drawn in slots of the I/O size. All slots are equally likely, and no slot
 //! straddles two segments. Addresses may repeat, as with fio's `norandommap` and as the PTS
 //! requires. The bias of a bounded draw is below range / 2^64 ([`writecliff_base::Prng::below`]).
-//! Validated by a chi-square test over all slots, with and without segments. All other random
-//! addresses are drawn in units of the smallest alignment of the job and then aligned down, so that
-//! blocks of all sizes agree on which addresses are hot.
+//! The generator is validated by a chi-square test over all slots, with and without segments. All
+//! other random addresses are drawn in units of the job's smallest alignment and then aligned down,
+//! so that blocks of all sizes agree on which addresses are hot.
 
 use writecliff_base::{Bytes, Prng};
 use writecliff_host_interface::Operation;
@@ -27,9 +28,9 @@ use crate::striding::Striding;
 pub(crate) struct SizeClass {
     pub(crate) length: u32,
     pub(crate) align: u64,
-    /// `align - 1` if the alignment is a power of two, else 0.
+    /// `align - 1` if the alignment is a power of two, otherwise 0.
     mask: u64,
-    /// Number of aligned offsets at which the block fits into the range, or into a segment.
+    /// Number of aligned offsets where the block fits into the range, or into a segment.
     pub(crate) slots: u64,
 }
 
@@ -42,14 +43,14 @@ impl SizeClass {
         Self { length: length as u32, align, mask, slots }
     }
 
-    /// Draws an aligned offset at which the block fits; all of them are equally likely.
+    /// Draws an aligned offset where the block fits; all such offsets are equally likely.
     #[inline]
     fn draw(&self, random: &mut Prng) -> u64 {
         debug_assert!(self.slots > 0, "a block of {} does not fit", self.length);
         random.below(self.slots) * self.align
     }
 
-    /// Returns the highest aligned offset at or below `position` at which the block still fits.
+    /// Returns the highest aligned offset at or below `position` where the block still fits.
     #[inline]
     fn align_down(&self, position: u64) -> u64 {
         let aligned =
@@ -59,7 +60,7 @@ impl SizeClass {
     }
 }
 
-/// The block sizes of a job: of reads, and of writes and trims if they differ.
+/// Block sizes of a job: for reads, and for writes and trims if they differ.
 #[derive(Clone, Debug)]
 pub(crate) struct SizeClasses {
     pub(crate) common: Vec<SizeClass>,
@@ -90,7 +91,7 @@ impl SizeClasses {
     }
 }
 
-/// Draws the offsets of one thread.
+/// Generates the offsets of one thread.
 #[derive(Clone, Debug)]
 pub(crate) enum AddressGenerator {
     Uniform,
@@ -104,7 +105,7 @@ pub(crate) enum AddressGenerator {
     Once(Box<BlockMap>),
 }
 
-/// Maps units of the active amount to offsets in the range.
+/// Maps units of the active range amount to offsets in the range.
 #[derive(Clone, Debug)]
 pub(crate) struct OffsetMap {
     unit: u64,
@@ -125,17 +126,19 @@ impl OffsetMap {
     }
 }
 
-/// Sequential addresses: one position per operation, wrapping at the end of the range.
+/// Sequential addresses: one position per operation, which wraps at the end of the range.
 ///
-/// Each operation has its own position, as with fio's `rw=rw` (observed with 3.33: mixed reads and
-/// writes each pass over the whole file, and neither skips blocks that the other accessed). A block
-/// that would cross the end of the range starts over at the beginning, so a remainder smaller than
-/// a block is never used. With `one_position` all operations share one.
+/// Each operation has a separate position, as with fio's `rw=rw` (observed with fio 3.33: mixed
+/// reads and writes each pass over the whole file, and neither skips blocks that the other
+/// accessed). A block that would cross the end of the range starts at the beginning instead, so a
+/// remainder smaller than a block is never used. If `one_position`, all operations share one
+/// position.
 #[derive(Clone, Debug)]
 pub(crate) struct Sequential {
     positions: [u64; 3],
     range: u64,
-    /// 1 if the job sets no alignment: blocks of mixed sizes then follow each other without gaps.
+    /// Alignment, which is 1 if the job sets none: blocks of mixed sizes then follow each other
+    /// without gaps.
     align: u64,
     one_position: bool,
 }
@@ -167,8 +170,8 @@ impl Sequential {
         self.range.saturating_sub(next)
     }
 
-    /// Draws the next address in segments laid end to end; a block that would cross the end of a
-    /// segment starts in the next one.
+    /// Generates the next address in segments laid end to end; a block that would cross the end of
+    /// a segment starts in the next segment.
     fn next_in(&mut self, map: &SegmentMap, operation: Operation, length: u32) -> u64 {
         let index = self.index(operation);
         let (position, length) = (self.positions[index], u64::from(length));
@@ -187,7 +190,7 @@ impl Sequential {
 }
 
 impl AddressGenerator {
-    /// Creates the generator and size classes of thread `thread` of a checked and resolved job.
+    /// Creates the generator and size classes of thread `thread` of a validated and resolved job.
     pub(crate) fn new(
         job: &JobSpec,
         range: Bytes,
@@ -216,13 +219,18 @@ impl AddressGenerator {
                 Self::Sprandom { writes: Box::new(writes), offsets }
             }
             AddressKind::Once => Self::Once(Box::new(BlockMap::new(units, unit))),
-            _ => Self::skewed(addresses, units, offsets)
-                .ok_or_else(|| format!("{} is too small for the zones", Bytes(active)))?,
+            _ => Self::skewed(addresses, units, offsets).ok_or_else(|| {
+                format!(
+                    "{} is too small for the zones; it must have at least one \
+                    block per zone",
+                    Bytes(active)
+                )
+            })?,
         };
         Ok((generator, classes))
     }
 
-    /// Creates a generator of skewed addresses; `None` if there are fewer units than zones.
+    /// Creates a generator of skewed addresses; returns `None` if there are fewer units than zones.
     fn skewed(addresses: &AddressSpec, units: u64, offsets: OffsetMap) -> Option<Self> {
         let piece = addresses.scatter_bytes.unwrap_or(offsets.unit) / offsets.unit;
         let ranks = Ranks::of(addresses, units)?;
@@ -243,7 +251,8 @@ impl AddressGenerator {
         class: &SizeClass,
         operation: Operation,
     ) -> u64 {
-        // By far the most frequent kind, and so cheap that a jump table would show in profiles.
+        // This kind is by far the most frequent, and so cheap that a jump table would show in
+        // profiles.
         if matches!(self, Self::Uniform) {
             return class.draw(random);
         }
@@ -275,8 +284,8 @@ impl AddressGenerator {
         }
     }
 
-    /// Returns the bytes from the next offset of an operation to the end of the range, where its
-    /// sequence starts over; `None` if the addresses are not those of one sequence.
+    /// Returns the number of bytes from an operation's next offset to the end of the range, where
+    /// its sequence starts over; `None` if the addresses do not form a single sequence.
     pub(crate) fn room(&self, operation: Operation) -> Option<u64> {
         match self {
             Self::Sequential(sequential) => Some(sequential.room(operation)),
@@ -285,8 +294,8 @@ impl AddressGenerator {
     }
 }
 
-/// Returns the generator of a sequential job; `range` is the active amount if it has `segments`.
-/// Fails if the job's files are smaller than its blocks.
+/// Returns the generator of a sequential job; `range` is the active range amount if the job has
+/// `segments`. Returns an error if the job's files are smaller than its blocks.
 fn in_sequence(
     job: &JobSpec,
     range: Bytes,
@@ -312,7 +321,7 @@ fn in_sequence(
     let largest = job.all_block_sizes().map(|size| size.bytes).max().unwrap_or(0);
     if !striding.holds(largest) {
         return Err(format!(
-            "{range} in {} files is less than a block of {} each",
+            "{range} in {} files is less than one block of {} per file",
             job.files,
             Bytes(largest)
         ));

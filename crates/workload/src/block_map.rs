@@ -1,21 +1,21 @@
-//! Random addresses without repetition: a pass accesses each block of the range once.
+//! Random addresses without repetition: a pass accesses each block of the range exactly once.
 //!
 //! Each draw is uniform over all blocks. If the pass has already accessed the block, the next block
-//! that it has not accessed is used, wrapping at the end of the range. An I/O is shortened before
-//! the next accessed block or the end of the range. fio does so with a random map (filesetup.c,
-//! `io_u.c` `mark_random_map`), which favours short I/Os as a pass fills the range.
+//! that it has not accessed is used, wrapping at the end of the range. An I/O is shortened so that
+//! it ends before the next accessed block or the end of the range. fio does this with a random map
+//! (filesetup.c, `io_u.c` `mark_random_map`), which favours short I/Os as a pass fills the range.
 //!
-//! Accessed blocks are bits. Each higher level has a bit for every full word of the level below, so
-//! the next free block is found in a few steps.
+//! Accessed blocks are represented by bits. Each higher level has one bit for every full word of
+//! the level below, so the next free block is found in a few steps.
 
 use writecliff_base::Prng;
 
 const BITS: u64 = u64::BITS as u64;
 
-/// The blocks that a pass has accessed.
+/// Blocks that a pass has accessed.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockMap {
-    /// Bits of the blocks, then of the full words of the previous level.
+    /// Bits of the blocks, followed by bits of the full words of each previous level.
     levels: Vec<Vec<u64>>,
     blocks: u64,
     block_bytes: u64,
@@ -30,12 +30,12 @@ impl BlockMap {
         map
     }
 
-    /// Returns the approximate memory of a map of this many blocks, in bytes.
+    /// Returns the approximate memory use of a map with this many blocks, in bytes.
     pub(crate) fn memory_bytes(blocks: u64) -> u64 {
         blocks / 8 + blocks / 500
     }
 
-    /// Returns the offset and length of the next I/O, of at most `length` bytes.
+    /// Returns the offset and length of the next I/O, which has at most `length` bytes.
     pub(crate) fn draw(&mut self, random: &mut Prng, length: u32) -> (u64, u32) {
         if self.free == 0 {
             self.clear();
@@ -88,7 +88,7 @@ impl BlockMap {
     /// Returns the first free block at or after `block`.
     fn free_from(&self, block: u64) -> Option<u64> {
         let (mut level, mut bit) = (0, block);
-        // Go up until a word has a free bit at or after the position.
+        // Move up until a word has a free bit at or after the position.
         loop {
             let word = self.levels.get(level)?.get((bit / BITS) as usize).copied()?;
             let free = !word & (u64::MAX << (bit % BITS));
@@ -98,7 +98,7 @@ impl BlockMap {
             }
             (level, bit) = (level + 1, bit / BITS + 1);
         }
-        // Go down to the first free bit of each word.
+        // Move down to the first free bit of each word.
         while level > 0 {
             level -= 1;
             bit = bit * BITS + u64::from((!self.levels[level][bit as usize]).trailing_zeros());
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn long_ios_are_cut_as_often_as_by_fio() {
-        // bssplit=4k/50:64k/50 over 100 MiB: fio 3.33 issues 5,131 reads or 4,801 writes.
+        // With bssplit=4k/50:64k/50 over 100 MiB, fio 3.33 issues 5,131 reads or 4,801 writes.
         let mut map = BlockMap::new(25_600, 4096);
         let mut random = Prng::derive(1, 1);
         let (mut ios, mut left) = (0, 100 << 20);

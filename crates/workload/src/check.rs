@@ -1,4 +1,4 @@
-//! Validates workloads, independently of a drive and for a given drive.
+//! Validates workloads, both independently of a drive and for a given drive.
 
 mod addresses;
 mod host_zones;
@@ -12,27 +12,28 @@ use crate::address::AddressGenerator;
 use crate::segments::SegmentMap;
 use crate::spec::{Arrival, BlockSize, JobSpec, Pattern, SegmentSpec, WorkloadSpec};
 
-/// Maximum block size: exceeds the limits of all drives and kernels, and keeps lengths within 32
-/// bits.
+/// Maximum block size, which exceeds the limits of all drives and kernels, and keeps lengths within
+/// 32 bits.
 const BLOCK_MAX: u64 = 1 << 30;
 const THREADS_MAX: u32 = 4096;
 const QUEUE_DEPTH_MAX: u32 = 65_536;
 /// Minimum rate; rates are stored exactly in millionths, see `pacing`.
 pub(crate) const RATE_MIN: f64 = 1e-3;
 pub(crate) const RATE_MAX: f64 = 1e12;
-/// Minimum rate of reads or writes with their own schedule; rates are stored in millionths.
+/// Minimum rate of reads or writes with a separate schedule; rates are stored in millionths.
 const PART_MIN: f64 = 1e-6;
-/// Maximum number of segments, far above the 2048 of the PTS; each takes 8 bytes per thread.
+/// Maximum number of segments, far above the 2048 of the PTS; each segment takes 8 bytes per
+/// thread.
 const SEGMENTS_MAX: u64 = 1 << 20;
 const THETA_MAX: f64 = 10.0;
-/// Maximum number of files; each has a position for each operation and thread.
+/// Maximum number of files; each file has a position for each operation and thread.
 const FILES_MAX: u32 = 1 << 20;
-/// Maximum weight, for which products of weights and I/Os remain exact.
+/// Maximum weight, which keeps products of weights and I/O counts exact.
 const FLOW_MAX: u64 = 1 << 20;
-/// Tolerance for rounded percentages such as 33.3 + 33.3 + 33.4.
+/// Tolerance for rounded percentages, for example 33.3 + 33.3 + 33.4.
 const PERCENT_SLACK: f64 = 1e-6;
 
-/// Returns the limits of workloads by name, for the reference.
+/// Returns the workload limits by name, for the reference page.
 pub fn limits() -> [(&'static str, u64); 10] {
     [
         ("jobs", memory::JOBS_MAX as u64),
@@ -48,7 +49,7 @@ pub fn limits() -> [(&'static str, u64); 10] {
     ]
 }
 
-/// Error of a workload.
+/// Workload error.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SpecError {
     /// Error at a line of a workload file.
@@ -62,12 +63,12 @@ pub enum SpecError {
     Workload(String),
     /// Invalid value of a job.
     #[error("job '{job}': {}: {}", problem.key, problem.message)]
-    #[allow(missing_docs, reason = "name of the job, and its problem")]
+    #[allow(missing_docs, reason = "job name and problem")]
     Job { job: String, problem: Problem },
 }
 
 impl SpecError {
-    /// Suggests a correction, if one is known.
+    /// Suggests a correction if one is known.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Located(error) => error.hint.as_deref(),
@@ -77,14 +78,14 @@ impl SpecError {
     }
 }
 
-/// One invalid value of a job. `key` is its key in a TOML file.
+/// One invalid value of a job. `key` is the value's key in a TOML file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Key in a TOML file.
     pub key: &'static str,
-    /// Problem with the value, and the values that are accepted.
+    /// Problem with the value, and the accepted values.
     pub message: String,
-    /// Suggested correction, if one is known.
+    /// Suggested correction; `None` if none is known.
     pub hint: Option<&'static str>,
 }
 
@@ -103,7 +104,7 @@ pub(crate) fn problem(key: &'static str, message: String) -> Problem {
     Problem { key, message, hint: None }
 }
 
-/// Returns the problem of the first condition that holds: `KEY if CONDITION => "message";`.
+/// Returns the problem of the first condition that is true: `KEY if CONDITION => "message";`.
 macro_rules! reject {
     ($($key:tt if $wrong:expr => $message:literal $(, $argument:expr)*;)*) => {$(
         if $wrong {
@@ -114,13 +115,17 @@ macro_rules! reject {
 pub(crate) use reject;
 
 impl WorkloadSpec {
-    /// Checks everything that does not depend on the drive.
+    /// Checks all properties that do not depend on the drive.
     pub fn check(&self) -> Result<(), SpecError> {
         if self.jobs.is_empty() {
-            return Err(SpecError::Workload("it has no jobs".to_owned()));
+            return Err(SpecError::Workload(
+                "the workload has no jobs; add at least one".to_owned(),
+            ));
         }
         if self.interval_ns == 0 {
-            return Err(SpecError::Workload("the interval of the series is 0".to_owned()));
+            return Err(SpecError::Workload(
+                "the series interval is 0; it must be above 0".to_owned(),
+            ));
         }
         self.check_memory()?;
         self.check_shared_zones()?;
@@ -275,7 +280,7 @@ impl JobSpec {
         self.check_log()
     }
 
-    /// Checks the I/Os that replace generated ones.
+    /// Checks I/Os that replace generated I/Os.
     fn check_log(&self) -> Check {
         let rated = self.rate_iops.is_some() || self.rate_bytes_per_s.is_some();
         if let Some(model) = &self.model {
@@ -355,7 +360,7 @@ impl JobSpec {
             reject! { key if end == Some(0) => "0 would end the job before it starts"; }
         }
         if ends.iter().all(|(_, end)| end.is_none()) && self.volume_pct.is_none() {
-            let hint = Some("give duration, volume or ios");
+            let hint = Some("set duration, volume or ios");
             return Err(Problem {
                 hint,
                 ..problem("duration", "the job has no stop condition".to_owned())

@@ -1,10 +1,10 @@
 //! End conditions of a job that depend on its measurements, and the search for the queue depth that
-//! a latency permits.
+//! a latency target permits.
 //!
-//! These are specifications. `writecliff-runner` evaluates them at the ends of the intervals of the
-//! measured series, so their times are multiples of `interval_ns`. All three correspond to fio
-//! options: steady state (`steadystate`), latency target (`latency_target`), least rate
-//! (`rate_min`).
+//! These types are specifications. `writecliff-runner` evaluates the conditions at the ends of the
+//! intervals of the measured series, so their times are multiples of `interval_ns`. All three
+//! conditions correspond to fio options: steady state (`steadystate`), latency target
+//! (`latency_target`), minimum rate (`rate_min`).
 
 use serde::{Deserialize, Serialize};
 
@@ -22,20 +22,20 @@ pub enum Metric {
     Latency,
 }
 
-/// Ends the job when its last `window_ns` are steady: a value is measured every `check_ns`, from
-/// `ramp_ns` on, and the values of a window must stay within the limit.
+/// Ends the job when its last `window_ns` are steady. A value is measured every `check_ns`,
+/// starting at `ramp_ns`, and the values in a window must stay within the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SteadyEnd {
     /// Figure that is measured at each check.
     pub metric: Metric,
-    /// `true` if the limit is for the slope of the least-squares line per check, `false` for the
-    /// largest deviation from the mean.
+    /// `true` if the limit applies to the slope of the least-squares line per check, `false` if it
+    /// applies to the largest deviation from the mean.
     pub slope: bool,
-    /// Limit, in percent of the mean if `relative`, otherwise in IOPS, bytes per second or
+    /// Limit, as a percentage of the mean if `relative`, otherwise in IOPS, bytes per second or
     /// nanoseconds.
     pub limit: f64,
-    /// `true` if `limit` is in percent of the mean.
+    /// `true` if `limit` is a percentage of the mean.
     pub relative: bool,
     /// Length of the window in which the figure must be steady.
     pub window_ns: u64,
@@ -45,32 +45,33 @@ pub struct SteadyEnd {
     pub ramp_ns: u64,
 }
 
-/// Searches for the largest queue depth, up to the job's, at which `percentile` % of the I/Os of a
-/// window complete within `latency_ns`.
+/// Searches for the largest queue depth, up to the job's depth, at which `percentile` % of the I/Os
+/// in a window complete within `latency_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyTarget {
     /// Limit on the latency at `percentile`.
     pub latency_ns: u64,
-    /// Share of the I/Os of a window that must meet the limit, in percent.
+    /// Percentage of the I/Os in a window that must meet the limit.
     pub percentile: f64,
     /// Time for which each queue depth is measured.
     pub window_ns: u64,
-    /// `true` if the search continues until the job ends; `false` ends the job at the depth.
+    /// `true` if the search continues until the job ends; `false` if the job ends when the depth is
+    /// found.
     pub keeps_running: bool,
 }
 
-/// Ends the job when an operation is slower than this in a cycle, after two seconds.
+/// Ends the job when an operation is slower than this rate in a cycle, after the first two seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeastRate {
-    /// 0 read, 1 write, 2 trim, as in the series.
+    /// 0 for read, 1 for write, 2 for trim, as in the series.
     pub operation: u8,
     /// Minimum in I/Os per second; `None` for no such limit.
     pub iops: Option<f64>,
     /// Minimum in bytes per second; `None` for no such limit.
     pub bytes_per_s: Option<f64>,
-    /// Length of the cycle in which the rate is measured.
+    /// Length of the cycle over which the rate is measured.
     pub cycle_ns: u64,
 }
 

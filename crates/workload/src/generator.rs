@@ -1,8 +1,8 @@
-//! Request generator, which determines operation, address and length of a thread's next I/O.
+//! Request generator, which determines the operation, address and length of a thread's next I/O.
 //!
-//! Random numbers are drawn only for actual choices: operation and size share one 64-bit draw (32
-//! bits each, so shares are exact to 2^-32), and uniform addresses take one more. All thresholds
-//! are precomputed.
+//! Random numbers are drawn only for actual choices. Operation and size share one 64-bit draw (32
+//! bits each, so fractions are exact to 2^-32), and uniform addresses take one more draw. All
+//! thresholds are precomputed.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,17 +18,17 @@ use crate::spec::{BlockSize, JobSpec};
 
 mod course;
 
-/// Label of the generator for operations and addresses. A thread derives all its generators from
-/// the workload's seed and such labels.
+/// Label of the random generator for operations and addresses. A thread derives all its random
+/// generators from the workload's seed and such labels.
 const OPERATIONS_LABEL: u64 = 0;
 pub(crate) const ARRIVALS_LABEL: u64 = 1;
 
-/// One request to a drive.
+/// A request to a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoRequest {
     /// Operation of the request.
     pub op: Operation,
-    /// First byte, relative to the start of the device.
+    /// Offset of the first byte, relative to the start of the device.
     pub offset: u64,
     /// Length in bytes.
     pub length: u32,
@@ -38,45 +38,44 @@ pub struct IoRequest {
     pub stream: StreamId,
 }
 
-/// The endless sequence of requests of one thread of a job; the runner decides when the thread
-/// stops.
+/// Endless sequence of requests of one thread; the runner decides when the thread stops.
 #[derive(Clone, Debug)]
 pub struct ThreadGenerator {
     random: Prng,
     addresses: AddressGenerator,
-    /// The first size class, often the only one.
+    /// First size class, which is often the only one.
     class: SizeClass,
     mix: Mix,
     offset: u64,
     contents: Contents,
     stream: StreamId,
     flush: FlushEvery,
-    /// `true` if all I/Os are independent draws: no flushes, duplicate data or course.
+    /// `true` if all I/Os are independent draws, without flushes, duplicate data or dependencies
+    /// (`Course`).
     is_plain: bool,
     course: Option<Box<Course>>,
     zones: Option<Box<ZoneUser>>,
 }
 
-/// Mix of operations and sizes, both chosen by thresholds on one random draw.
+/// Mix of operations and sizes, which are both selected by thresholds on one random draw.
 #[derive(Clone, Debug)]
 struct Mix {
-    /// The operation if there is only one.
+    /// Operation of the job, if there is only one.
     single: Option<Operation>,
-    /// Thresholds out of 2^32: draws below the first are reads, below the second trims, and all
-    /// others writes.
+    /// Thresholds out of 2^32: draws below the first threshold are reads, draws below the second
+    /// are trims, and all others are writes.
     read_below: u64,
     trim_below: u64,
-    /// Upper threshold of each size class out of 2^32; empty if there is only one.
+    /// Upper threshold of each size class out of 2^32; empty if there is only one class.
     sizes: Vec<(u64, SizeClass)>,
 }
 
-/// Content of writes: data of one compressibility. Some writes duplicate the thread's last unique
-/// write, as fio's `dedupe_percentage` does in the mode `repeat`.
+/// Content of writes: data with a single compressibility. Some writes duplicate the thread's last
+/// unique write, like fio's `dedupe_percentage` in the mode `repeat`.
 #[derive(Clone, Copy, Debug)]
 struct Contents {
     fresh: Content,
-    /// Threshold out of 2^32 for duplicates; 0 without duplicates, and then no random number is
-    /// drawn.
+    /// Threshold out of 2^32 for duplicates; if it is 0, no random number is drawn.
     repeats_below: u64,
     /// Offset and length of the write to duplicate.
     original: Option<(u64, u32)>,
@@ -113,7 +112,7 @@ fn in_slots(offset: u64) -> bool {
 
 #[derive(Clone, Copy, Debug)]
 struct FlushEvery {
-    /// Number of writes between flushes; 0 for no flushes.
+    /// Number of writes between flushes; 0 if the job does not flush.
     writes: u64,
     left: u64,
 }
@@ -146,7 +145,8 @@ impl Mix {
         Self { single, read_below, trim_below, sizes }
     }
 
-    /// Returns the upper threshold of each size class out of 2^32; empty if there is only one.
+    /// Returns the upper threshold of each size class out of 2^32; empty if there is only one
+    /// class.
     fn thresholds(block_sizes: &[BlockSize], classes: &[SizeClass]) -> Vec<(u64, SizeClass)> {
         assert_eq!(block_sizes.len(), classes.len(), "each block size has a class");
         if classes.len() == 1 {
@@ -177,7 +177,7 @@ impl Mix {
     fn draw_operation(&self, random: &mut Prng) -> (Operation, u64) {
         let draw = random.next_u64();
         let (for_operation, for_size) = (draw >> 32, draw & 0xffff_ffff);
-        // Index instead of branching, because branch predictors cannot predict a random mix.
+        // Use an index instead of a branch because branch predictors cannot predict a random mix.
         let above = usize::from(for_operation >= self.read_below)
             + usize::from(for_operation >= self.trim_below);
         let mixed = [Operation::Read, Operation::Trim, Operation::Write][above];
@@ -186,8 +186,9 @@ impl Mix {
 }
 
 impl ThreadGenerator {
-    /// Creates the generator of thread `thread_index` of job `job_index` of a workload with `seed`,
-    /// on a drive of `device_capacity`. Fails with the errors of [`JobSpec::validate`].
+    /// Creates the generator of thread `thread_index` of job `job_index` in a workload with seed
+    /// `seed`, on a drive of capacity `device_capacity`. Returns the errors of
+    /// [`JobSpec::validate`].
     pub fn new(
         job: &JobSpec,
         device_capacity: Bytes,
@@ -219,23 +220,23 @@ impl ThreadGenerator {
         })
     }
 
-    /// Shares the zones of the workload's threads, if the job has zones; `first` holds the zones of
-    /// the first thread.
+    /// Shares the zones among the workload's threads, if the job has zones; `first` contains the
+    /// zones of the first thread.
     pub fn share_zones(&mut self, first: &mut Option<Rc<RefCell<Zones>>>) {
         if let Some(zones) = &mut self.zones {
             zones.share(first);
         }
     }
 
-    /// Sets the operation of the requests from now on. The job must not have trims.
+    /// Sets the operation of all further requests. The job must not have trims.
     pub fn steer(&mut self, operation: Operation) {
         debug_assert!(matches!(operation, Operation::Read | Operation::Write));
         debug_assert_eq!(self.mix.read_below, self.mix.trim_below, "trims would be lost");
         self.mix.single = Some(operation);
     }
 
-    /// Returns `true` if requests depend on the times of other threads, and must not be drawn
-    /// early.
+    /// Returns `true` if requests depend on the times of other threads, so that they must not be
+    /// generated early.
     pub fn is_shared(&self) -> bool {
         self.zones.is_some()
     }
@@ -315,7 +316,7 @@ impl ThreadGenerator {
     fn count_write(&mut self, request: &mut IoRequest) {
         let of_course = self.course.as_mut().and_then(|course| course.stream(&mut self.random));
         request.stream = of_course.unwrap_or(self.stream);
-        // Wraps below 0 if flushes are off; the value is then unused.
+        // The counter wraps below 0 if flushes are disabled; its value is then unused.
         self.flush.left = self.flush.left.wrapping_sub(1);
         if self.contents.repeats_below > 0 {
             request.content = self.contents.draw(&mut self.random, request.offset, request.length);

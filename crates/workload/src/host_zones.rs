@@ -1,20 +1,21 @@
 //! Zones that the host maintains on a conventional drive: writes within a zone are sequential, and
 //! a full zone is reset before it is written again.
 //!
-//! Source: fio 3.42 with `zonemode=zbd` on a drive without zones (zbd.c). An address is drawn as
-//! usual; then the I/O is moved to an address that its zone permits. Writes go to the write pointer
-//! of the zone, or of one of the open zones when the limit of open zones is reached. Reads are
-//! moved to written data of the zone, or to the nearest zone with data. A reset only sets back the
-//! write pointer: the drive receives no command, as in fio on drives without zones. A trim resets
-//! its zone and is sent to the drive, unlike in fio: it would take no time.
+//! The behaviour follows fio 3.42 with `zonemode=zbd` on a drive without zones (zbd.c). An address
+//! is first generated as usual, and the I/O is then moved to an address that its zone permits.
+//! Writes go to the write pointer of their zone, or of an open zone when the limit of open zones is
+//! reached. Reads are moved to written data in their zone, or to the nearest zone with data. A
+//! reset only moves the write pointer back. The drive receives no command, as in fio on drives
+//! without zones. A trim resets its zone and is sent to the drive, unlike in fio, because it would
+//! otherwise take no time.
 //!
 //! All jobs of a workload share the zones, so a thread's I/Os depend on the timing of other
 //! threads.
 //!
-//! Known errors: a zone is full, and no longer open, when its last write is issued, not when it
-//! completes; a reset does not wait for outstanding writes. A job without data to read or trim does
-//! not end: it writes, if it has writes, or uses the address as drawn. If other ranges hold all
-//! open zones, the zone opened first is closed; in fio the job ends.
+//! Known deviations: A zone is full, and no longer open, when its last write is issued, not when it
+//! completes. A reset does not wait for outstanding writes. A job without data to read or trim does
+//! not end. It writes if it has writes, and otherwise uses the generated address. If zones in other
+//! ranges account for all open zones, the zone opened first is closed; in fio, the job ends.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -28,7 +29,7 @@ use crate::generator::IoRequest;
 use crate::spec::{JobSpec, Pattern, TOP};
 
 section! {
-    /// The zones of a job.
+    /// Zones of a job.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct HostZones {
@@ -47,7 +48,8 @@ section! {
         #[serde(default)]
         read_unwritten: default Flag = false,
             "reads access any address; if `false`, they are moved to written data";
-        /// Without it, the rest of a zone stays empty if it is smaller than the smallest block.
+        /// If this is `false`, the remainder of a zone stays empty if it is smaller than the
+        /// smallest block.
         #[serde(default)]
         short_writes: default Flag = false, "the last write of a zone may be shorter than a block";
         #[serde(default)]
@@ -66,30 +68,31 @@ impl HostZones {
     }
 }
 
-/// The zones of a drive, shared by the threads of a workload.
+/// Zones of a drive, shared by the threads of a workload.
 #[derive(Debug)]
 pub struct Zones {
     size: u64,
     capacity: u64,
     /// Write pointers, relative to the start of their zones.
     written: Vec<u64>,
-    /// Zones that are being written and the threads that opened them, if there is a limit.
+    /// Zones that are being written and the threads that opened them, if the number of open zones
+    /// is limited.
     open: Vec<(usize, u64)>,
-    /// Number of writes above the threshold since the last reset that it caused.
+    /// Number of writes above the threshold since the last reset that the threshold caused.
     writes_since_reset: u64,
 }
 
-/// One thread's use of the zones.
+/// A thread's use of the zones.
 #[derive(Clone, Debug)]
 pub(crate) struct ZoneUser {
     zones: Rc<RefCell<Zones>>,
     spec: HostZones,
-    /// Zones of the range.
+    /// Zones in the range.
     first: usize,
     end: usize,
-    /// Number of the thread among all threads.
+    /// Thread number among all threads.
     thread: u64,
-    /// Smallest block of each operation.
+    /// Smallest block size of each operation.
     least: [u64; 3],
     /// Next position of each operation in a sequential job.
     positions: Option<[u64; 3]>,
@@ -99,7 +102,7 @@ pub(crate) struct ZoneUser {
 }
 
 impl ZoneUser {
-    /// Returns the state of a thread of a checked and resolved job, with unshared zones.
+    /// Returns the state of a thread of a validated and resolved job, with unshared zones.
     pub(crate) fn new(job: &JobSpec, device: Bytes, range: Bytes, thread: u64) -> Option<Self> {
         let spec = job.host_zones?;
         let first = job.offset_bytes / spec.size_bytes;
@@ -122,7 +125,7 @@ impl ZoneUser {
         })
     }
 
-    /// Uses the zones of the workload's other threads; `shared` holds the zones of the first
+    /// Uses the zones of the workload's other threads; `shared` contains the zones of the first
     /// thread.
     pub(crate) fn share(&mut self, shared: &mut Option<Rc<RefCell<Zones>>>) {
         self.zones = Rc::clone(shared.get_or_insert_with(|| Rc::clone(&self.zones)));
@@ -179,7 +182,7 @@ impl ZoneUser {
         (self.first..self.end).contains(&zone)
     }
 
-    /// Returns `true` if no further data fit into a zone with this rest.
+    /// Returns `true` if no further data fit into a zone with this much space left.
     fn is_full(&self, rest: u64) -> bool {
         if self.spec.short_writes { rest == 0 } else { rest < self.least[1] }
     }
@@ -214,13 +217,13 @@ impl Zones {
         self.open.retain(|&(open, _)| open != zone);
     }
 
-    /// Finishes a zone, whose rest stays unwritten.
+    /// Finishes a zone, whose remainder stays unwritten.
     fn finish(&mut self, zone: usize) {
         self.written[zone] = self.size;
         self.close(zone);
     }
 
-    /// Moves a read into written data; returns `false` if no data are written.
+    /// Moves a read to written data; returns `false` if no data are written.
     fn read(&self, user: &ZoneUser, io: &mut IoRequest) -> bool {
         let (least, length) = (user.least[0], u64::from(io.length));
         let random = user.positions.is_none();
@@ -247,8 +250,8 @@ impl Zones {
         true
     }
 
-    /// Returns the nearest other zone of the range with at least `least` bytes of data; for
-    /// sequential jobs, the next such zone.
+    /// Returns the nearest other zone in the range with at least `least` bytes of data; for
+    /// sequential jobs, returns the next such zone.
     fn next_with(&self, user: &ZoneUser, zone: usize, least: u64) -> Option<usize> {
         let holds = |at: &usize| self.written[*at] >= least;
         if user.positions.is_some() {
@@ -262,7 +265,7 @@ impl Zones {
         }
     }
 
-    /// Moves a write to the write pointer of a zone with room for it.
+    /// Moves a write to the write pointer of a zone with enough space.
     fn write(&mut self, user: &ZoneUser, io: &mut IoRequest) {
         let zone = self.zone_for_write(user, self.of(io.offset), io.offset);
         if self.is_due(user) || user.is_full(self.rest(zone)) {
@@ -309,7 +312,7 @@ impl Zones {
         }
     }
 
-    /// Opens a zone if the limits allow it; returns `true` if it is open.
+    /// Opens a zone if the limits allow it; returns `true` if the zone is open.
     fn opens(&mut self, user: &ZoneUser, zone: usize) -> bool {
         let HostZones { max_open, max_open_per_thread: own_max, .. } = user.spec;
         if max_open == 0 || self.open.iter().any(|&(open, _)| open == zone) {
@@ -323,7 +326,7 @@ impl Zones {
         true
     }
 
-    /// Returns the open zone of the range whose rank corresponds to the relative position of
+    /// Returns the open zone in the range whose rank corresponds to the relative position of
     /// `offset` in the range.
     fn one_of_open(&self, user: &ZoneUser, offset: u64) -> Option<usize> {
         let count = self.open.len() as u128;

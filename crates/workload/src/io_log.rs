@@ -1,8 +1,8 @@
-//! A log of I/Os that a job replays instead of generated ones (fio's `read_iolog`).
+//! I/O log that a job replays instead of generating I/Os (fio's `read_iolog`).
 //!
-//! With times, the job is an open loop: each I/O arrives at its time in the log and is issued then,
-//! or as soon as the queue has room. Without times, I/Os are issued as fast as the queue permits.
-//! After its last I/O, a log starts over.
+//! If the log has times, the job is an open loop: each I/O arrives at its time in the log and is
+//! issued then, or as soon as the queue has room. If the log has no times, I/Os are issued as fast
+//! as the queue permits. After its last I/O, a log starts over.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::StreamId;
@@ -12,17 +12,18 @@ use writecliff_synthesis::Pass;
 use crate::check::{Check, Limits, reject, whole_sectors};
 use crate::generator::IoRequest;
 
-/// Columns of equal length, one row for each I/O.
+/// Columns of equal length, one row per I/O.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IoLog {
     /// One letter per I/O: `r` read, `w` write, `t` trim, `f` flush.
     pub operations: String,
-    /// First bytes, relative to the start of the device; 0 for flushes.
+    /// Offsets of the first byte, relative to the start of the device; 0 for flushes.
     pub offsets: Vec<u64>,
     /// Lengths in bytes, at most [`LENGTH_MAX`]; 0 for flushes.
     pub lengths: Vec<u64>,
-    /// Arrivals since the start of the job, ascending; empty for as fast as possible.
+    /// Arrival times since the start of the job, ascending; empty to issue I/Os as fast as
+    /// possible.
     pub times_ns: Vec<u64>,
 }
 
@@ -35,7 +36,7 @@ impl From<Pass> for IoLog {
     }
 }
 
-/// Length limit of a command. Python splits TRIMs that are longer.
+/// Maximum command length. Python splits longer TRIMs.
 const LENGTH_MAX: u64 = u32::MAX as u64;
 const KEY: &str = "log";
 
@@ -55,7 +56,7 @@ impl IoLog {
         self.operations.contains('t')
     }
 
-    /// Returns the arrivals of all I/Os except flushes, which belong to the I/O before them.
+    /// Returns the arrivals of all I/Os except flushes, which belong to the preceding I/O.
     pub(crate) fn arrivals_ns(&self) -> Vec<u64> {
         let letters = self.operations.bytes();
         letters.zip(&self.times_ns).filter(|(l, _)| *l != b'f').map(|(_, time)| *time).collect()
@@ -85,7 +86,7 @@ impl IoLog {
         Ok(())
     }
 
-    /// Checks that a drive has all addresses of the log.
+    /// Checks that a drive has all addresses in the log.
     pub(crate) fn fits(&self, limits: &Limits) -> Check {
         let ends = self.offsets.iter().zip(&self.lengths);
         let end = ends.map(|(offset, length)| offset.saturating_add(*length)).max().unwrap_or(0);

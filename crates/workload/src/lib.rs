@@ -1,10 +1,11 @@
-//! Definition of workloads, and generators of their I/Os.
+//! Workload definitions, and generators of their I/Os.
 //!
 //! [`WorkloadSpec`] mirrors `writecliff.workload.model` field by field and is read from JSON
-//! (passed by Python) or TOML (written by people). Each thread of a job has a [`ThreadGenerator`],
+//! (passed by Python) or TOML (written by users). Each thread of a job has a [`ThreadGenerator`],
 //! which determines its next I/O, and a [`ThreadPacing`], which determines when it is issued. Both
 //! depend only on the specification, the capacity and the seed, and not on a clock, the drive or
-//! other threads. Threads with [`HostZones`] share their zones: the order of their draws matters.
+//! other threads. Threads with [`HostZones`] share their zones, so the order in which they generate
+//! I/Os matters.
 
 mod address;
 mod block_map;

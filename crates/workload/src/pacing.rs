@@ -1,32 +1,34 @@
 //! Pacing, which determines when a thread issues its next I/O.
 //!
-//! A job with a rate is an *open* loop: arrivals are fixed in advance and do not wait for the
-//! drive, and response time counts from the intended arrival, so a stall shows in every I/O that it
-//! delays. Measuring from the issue time instead is known as coordinated omission. All other jobs
-//! are *closed* loops: a thread issues whenever it has fewer I/Os outstanding than its queue depth.
+//! A job with a rate is an *open* loop. Arrivals are fixed in advance and do not wait for the
+//! drive, and response times are measured from the intended arrival, so a stall appears in every
+//! I/O that it delays. Measuring from the issue time instead is known as coordinated omission. All
+//! other jobs are *closed* loops: a thread issues an I/O whenever it has fewer I/Os outstanding
+//! than its queue depth.
 //!
-//! The T threads of a job share its rate. Linear arrivals: the job's arrival number i is at i /
-//! rate and belongs to thread i mod T. Poisson arrivals: each thread is a Poisson process of rate /
-//! T, and together they form one of the full rate. With a rate in bytes, each I/O advances the
-//! schedule by the time that its bytes take at that rate.
+//! The T threads of a job divide its rate. Linear arrivals: the job's arrival number i is at time i
+//! / rate and belongs to thread i mod T. Poisson arrivals: each thread is a Poisson process with
+//! rate / T, and together they form one process with the full rate. If the rate is in bytes per
+//! second, each I/O advances the schedule by the time that its bytes take at that rate.
 //!
-//! Think time: after every n I/Os the thread waits until its outstanding I/Os complete, idles, and
-//! continues (as fio does with `thinktime`). It counts completions; those that a pause waits for
-//! count towards the next pause. It may pause when its queue was full, or after an I/O that leaves
-//! room in it (fio's `thinktime_blocks_type=complete`). In an open loop no I/O arrives while the
-//! thread is idle: I/Os that were due arrive when it continues, so that the rate catches up. If the
-//! rate ignores think time, the schedule moves: its next I/O is due when the thread continues.
+//! Think time: after every n I/Os, the thread waits until its outstanding I/Os complete, idles, and
+//! continues (like fio's `thinktime`). Think time counts completions; completions that a pause
+//! waits for count towards the next pause. A thread may pause when its queue was full, or after an
+//! I/O that leaves room in the queue (fio's `thinktime_blocks_type=complete`). In an open loop, no
+//! I/O arrives while the thread is idle. I/Os that came due meanwhile arrive when the thread
+//! continues, so that the rate catches up. If the rate ignores think time, the schedule is shifted:
+//! its next I/O is due when the thread continues.
 //!
-//! Reads and writes with separate shares of the rate each follow their own schedule. If both are
-//! late, the mix of the job selects the next operation, as in fio; otherwise the operation that is
-//! due first comes next.
+//! Reads and writes with separate rates each follow a separate schedule. If both are late, the
+//! job's mix selects the next operation, as in fio; otherwise, the operation that is due first
+//! comes next.
 //!
 //! A job that replays a log or a model is an open loop with the times of the log or model.
 //!
-//! Known errors: rates are stored exactly in millionths; linear arrivals are then exact rationals
-//! rounded down to nanoseconds and never drift. Poisson gaps use the platform's `ln`. Validated by
-//! exact arrival times after 10^6 I/Os, and by mean, variance and a Kolmogorov-Smirnov test of
-//! gaps.
+//! Known deviations: Rates are stored exactly in millionths. Linear arrivals are therefore exact
+//! rationals rounded down to nanoseconds, and never drift. Poisson gaps use the platform's `ln`
+//! function. The schedules are validated by exact arrival times after 10^6 I/Os, and by the mean,
+//! the variance and a Kolmogorov-Smirnov test of the gaps.
 
 use writecliff_base::Prng;
 use writecliff_host_interface::Operation;
@@ -34,20 +36,21 @@ use writecliff_host_interface::Operation;
 use crate::generator::{ARRIVALS_LABEL, thread_random};
 use crate::spec::{Arrival, JobSpec};
 
-/// Nanoseconds per second, in millionths: the numerator for rates in millionths.
+/// Nanoseconds per second, in millionths, which is the numerator for rates in millionths.
 const NUMERATOR: u128 = 1_000_000_000 * 1_000_000;
 
-/// The schedule of one thread.
+/// Schedule of one thread.
 #[derive(Clone, Debug)]
 pub struct ThreadPacing {
-    /// Start of the thread, relative to the start of the step. No arrival is earlier.
+    /// Start of the thread, relative to the start of the step. No arrival is earlier than this
+    /// time.
     pub start_ns: u64,
     think_ns: u64,
     think_after: u64,
-    /// I/Os that count towards the next pause.
+    /// Number of I/Os that count towards the next pause.
     counted: u64,
     schedule: Option<Schedule>,
-    /// The schedule of writes, if they have a separate one.
+    /// Schedule of writes, if they have a separate schedule.
     writes: Option<Schedule>,
     mix: Prng,
     reads: f64,
@@ -60,7 +63,7 @@ pub struct ThreadPacing {
 #[derive(Clone, Debug)]
 struct Schedule {
     ns: u64,
-    /// The first arrival, relative to the start of the thread.
+    /// First arrival, relative to the start of the thread.
     first_ns: u64,
     gaps: Gaps,
     /// Shortest mean time between two I/Os.
@@ -74,7 +77,7 @@ enum Gaps {
     Logged(Logged),
 }
 
-/// The endlessly repeated arrivals of a log.
+/// Endlessly repeated arrivals of a log.
 #[derive(Clone, Debug)]
 struct Logged {
     times_ns: Vec<u64>,
@@ -88,9 +91,9 @@ struct Linear {
     rest: u64,
     denominator: u64,
     per_byte: bool,
-    /// Number of threads T: each takes every T-th arrival.
+    /// Number of threads T; each thread takes every T-th arrival.
     factor: u128,
-    /// Cached step of the last length, because most jobs have one size and 128-bit division is
+    /// Cached step for the last length, because most jobs have one size and 128-bit division is
     /// slow.
     length: u32,
     whole: u64,
@@ -102,14 +105,14 @@ struct Poisson {
     random: Prng,
     /// Fraction of a nanosecond carried over to the next arrival.
     rest: f64,
-    /// Mean nanoseconds between arrivals of this thread, per I/O or per byte.
+    /// Mean time between arrivals of this thread in ns, per I/O or per byte.
     mean_ns: f64,
     per_byte: bool,
 }
 
 impl ThreadPacing {
-    /// Creates the schedule of thread `thread_index` of job `job_index` of a workload with `seed`.
-    /// The job must have passed [`crate::WorkloadSpec::check`].
+    /// Creates the schedule of thread `thread_index` of job `job_index` in a workload with seed
+    /// `seed`. The job must have passed [`crate::WorkloadSpec::check`].
     pub fn new(job: &JobSpec, seed: u64, job_index: u32, thread_index: u32) -> Self {
         let rate = job.rate_iops.or(job.rate_bytes_per_s);
         let mut random = thread_random(seed, job_index, thread_index, ARRIVALS_LABEL);
@@ -120,7 +123,7 @@ impl ThreadPacing {
         let share = job.rate_read_pct.map(|pct| pct / 100.0);
         let schedule = rate.map(|rate| at_rate(share.map_or(rate, |share| rate * share), &random));
         let writes = rate.zip(share).map(|(rate, share)| {
-            random.next_u64(); // a different sequence of gaps than for reads
+            random.next_u64(); // uses a different sequence of gaps than reads
             at_rate(rate * (1.0 - share), &random)
         });
         let logged = job.log.as_ref().filter(|log| !log.times_ns.is_empty());
@@ -154,13 +157,13 @@ impl ThreadPacing {
         self.schedule.is_some()
     }
 
-    /// Returns `true` if the job is a closed loop in which threads never pause.
+    /// Returns `true` if the job is a closed loop whose threads never pause.
     pub fn is_closed_without_pauses(&self) -> bool {
         self.schedule.is_none() && self.think_ns == 0
     }
 
-    /// Returns the operation of the next I/O at `now_ns` of the step, if reads and writes have
-    /// schedules of their own.
+    /// Returns the operation of the next I/O at time `now_ns` of the step, if reads and writes have
+    /// separate schedules.
     #[inline]
     pub fn next_operation(&mut self, now_ns: u64) -> Option<Operation> {
         let (reads, writes) = self.schedule.as_ref().zip(self.writes.as_ref())?;
@@ -171,7 +174,7 @@ impl ThreadPacing {
     }
 
     /// Returns the intended arrival of the thread's next I/O, relative to the start of the step,
-    /// and advances its schedule by an I/O of `length` bytes. `None` in a closed loop.
+    /// and advances its schedule by an I/O of `length` bytes. Returns `None` in a closed loop.
     #[inline]
     pub fn next_arrival_ns(&mut self, operation: Operation, length: u32) -> Option<u64> {
         let idle_until_ns = self.idle_until_ns;
@@ -188,16 +191,18 @@ impl ThreadPacing {
         }
     }
 
-    /// Returns `Some(ns)` to request a pause: wait until all outstanding I/Os of the thread
-    /// complete, idle for `ns`, and call [`Self::idle_until`]. Must be called once for each issued
-    /// I/O; `is_full` is `true` if it filled the queue.
+    /// Returns `Some(ns)` to request a pause, in which case the caller must wait until all
+    /// outstanding I/Os of the thread complete, idle for `ns`, and call [`Self::idle_until`]. This
+    /// function must be called once for each issued I/O; `is_full` is `true` if the I/O filled the
+    /// queue.
     #[inline]
     pub fn pause_after_issue(&mut self, operation: Operation, is_full: bool) -> Option<u64> {
         if self.think_ns == 0 || is_full { None } else { self.pause_if_counted(operation) }
     }
 
-    /// Requests pauses like [`Self::pause_after_issue`]. Must be called once for each completed
-    /// I/O; `was_full` is `true` if the queue was full and the thread was not about to pause.
+    /// Requests pauses, like [`Self::pause_after_issue`]. This function must be called once for
+    /// each completed I/O; `was_full` is `true` if the queue was full and the thread was not about
+    /// to pause.
     #[inline]
     pub fn pause_after_completion(&mut self, operation: Operation, was_full: bool) -> Option<u64> {
         if self.think_ns == 0 {
@@ -216,14 +221,14 @@ impl ThreadPacing {
         if self.moves_schedule
             && let Some(schedule) = self.schedule_of(operation)
         {
-            // The next I/O is due at the end of the pause instead of a gap after the last one.
+            // The next I/O is due at the end of the pause instead of one gap after the last I/O.
             let gap_ns = if schedule.gap_ns <= think_ns { schedule.gap_ns } else { 0 };
             schedule.ns = schedule.ns.saturating_add(think_ns - gap_ns);
         }
         Some(think_ns)
     }
 
-    /// Starts the schedules again at `ns`, relative to the start of the step.
+    /// Restarts the schedules at `ns`, relative to the start of the step.
     pub fn restart(&mut self, ns: u64) {
         for schedule in self.schedule.iter_mut().chain(&mut self.writes) {
             schedule.ns = ns.saturating_add(schedule.first_ns);
@@ -320,8 +325,8 @@ impl Linear {
 }
 
 impl Logged {
-    /// Advances to the next I/O; after the last one, to the first I/O of the next pass, at its own
-    /// time.
+    /// Advances to the next I/O; after the last I/O, advances to the first I/O of the next pass, at
+    /// its own time.
     fn step(&mut self) -> u64 {
         let now = self.times_ns[self.next];
         self.next += 1;

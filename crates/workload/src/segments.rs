@@ -1,18 +1,18 @@
-//! Segments of the active range (PTS): equal parts of the range to which all accesses are
+//! Segments of the active range (PTS): equal portions of the range, to which all accesses are
 //! restricted.
 //!
-//! Definition: n contiguous LBA ranges of equal size inside the active range; their starts are
-//! randomly distributed, the set spans the active range, and no two touch (SNIA PTS, terms "AR
-//! Segments" and "AR Amount"; segment size = AR amount / n). In this implementation the first
-//! segment starts the range, the last one ends it, and the starts of the others are uniform over
-//! all arrangements with gaps of at least one block. The standard does not specify the
-//! distribution.
+//! Definition: n contiguous LBA ranges of equal size inside the active range. Their starts are
+//! randomly distributed, the set spans the active range, and no two ranges touch (SNIA PTS, terms
+//! "AR Segments" and "AR Amount"; segment size = AR amount / n). In this implementation, the first
+//! segment starts at the beginning of the range and the last segment ends at its end. The starts of
+//! the other segments are uniform over all arrangements with gaps of at least one block. The
+//! standard does not specify the distribution.
 
 use writecliff_base::{Bytes, Prng};
 
 use crate::spec::JobSpec;
 
-/// Start offsets of the segments, relative to the start of the range, and their size.
+/// Start offsets of the segments, relative to the start of the range, and the segment size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentMap {
     pub(crate) starts: Vec<u64>,
@@ -30,13 +30,13 @@ impl SegmentMap {
         let size = spec.amount_bytes / spec.count.max(1) / largest * largest;
         if size == 0 {
             return Err(format!(
-                "{} in {} segments is less than a block of {} each",
+                "{} in {} segments is less than one block of {} per segment",
                 Bytes(spec.amount_bytes),
                 spec.count,
                 Bytes(largest)
             ));
         }
-        // Units are blocks from here on: every start is aligned and every gap has at least one
+        // From here on, units are blocks: every start is aligned and every gap has at least one
         // block.
         let (blocks, range_blocks) = (size / largest, range.0 / largest);
         let needed = spec.count.checked_mul(blocks + 1).map(|all| all - 1);
@@ -63,8 +63,8 @@ impl SegmentMap {
         Ok(Self { starts, size })
     }
 
-    /// Maps a byte position of the active amount, with the segments laid end to end, to the start
-    /// of its segment and the offset in it.
+    /// Maps a byte position in the active range amount, with the segments laid end to end, to the
+    /// start of its segment and the offset in the segment.
     #[inline]
     pub(crate) fn locate(&self, position: u64) -> (u64, u64) {
         let segment = position / self.size;
@@ -78,8 +78,8 @@ impl SegmentMap {
     }
 }
 
-/// Returns `count` ascending numbers in `0..=free`: the first is 0, the last `free`, and the others
-/// are uniform.
+/// Returns `count` ascending numbers in `0..=free`: the first is 0, the last is `free`, and the
+/// others are uniform.
 fn shifts(count: u64, free: u64, seed: u64) -> Vec<u64> {
     let mut random = Prng::derive(seed, 0x5e6_0000_0000);
     let inner = count.saturating_sub(2);
@@ -113,7 +113,8 @@ mod tests {
         assert_ne!(map, SegmentMap::new(&job(2048, 8 << 30, 2), range).unwrap());
     }
 
-    /// The starts between the fixed first and last are uniform: Kolmogorov-Smirnov at 1 %.
+    /// Tests that the starts between the fixed first and last start are uniform, with
+    /// Kolmogorov-Smirnov at 1 %.
     #[test]
     fn starts_are_spread_evenly() {
         let map = SegmentMap::new(&job(10_000, 10_000 * 4096, 3), Bytes(1 << 40)).unwrap();

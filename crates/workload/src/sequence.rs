@@ -1,23 +1,23 @@
-//! Blocks in a given, repeated order, as with fio's `random_distribution=sequence`.
+//! Blocks in a specified, repeated order, as with fio's `random_distribution=sequence`.
 
 use writecliff_host_interface::Operation;
 
 use crate::spec::AddressSpec;
 
-/// Numbers of blocks; each operation has its own position.
+/// Block numbers; each operation has a separate position.
 #[derive(Clone, Debug)]
 pub(crate) struct Sequence {
     blocks: Vec<u64>,
     /// Number of blocks by which each pass advances; 0 if all passes are equal.
     advance: u64,
-    /// The base of the last pass that fits into the range.
+    /// Base of the last pass that fits into the range.
     last_base: u64,
-    /// Base of the pass and position in it, by operation.
+    /// Base of the pass and position in the pass, by operation.
     places: [(u64, usize); 3],
 }
 
 impl Sequence {
-    /// Creates the sequence; fails if a block is outside the range of `units` blocks.
+    /// Creates the sequence; returns an error if a block is outside the range of `units` blocks.
     pub(crate) fn new(spec: &AddressSpec, units: u64) -> Result<Self, String> {
         let largest = spec.blocks.iter().max().copied().unwrap_or(0);
         let Some(last_base) = units.checked_sub(largest + 1) else {

@@ -1,11 +1,11 @@
-//! Skewed addresses: distributions of accesses over the units of a range, and the scattering of hot
+//! Skewed addresses: access distributions over the units of a range, and the scattering of hot
 //! units.
 
 use writecliff_base::{Permutation, Prng};
 
 use crate::spec::{AddressKind, AddressSpec, ZipfGenerator, Zone};
 
-/// A distribution of accesses over units, which draws ranks by access frequency.
+/// Distribution of accesses over units, which draws ranks by access frequency.
 #[derive(Clone, Debug)]
 pub(crate) enum Ranks {
     Zipf(Zipf),
@@ -16,7 +16,8 @@ pub(crate) enum Ranks {
 }
 
 impl Ranks {
-    /// Creates the distribution over `units` units; `None` if there are fewer units than zones.
+    /// Creates the distribution over `units` units; returns `None` if there are fewer units than
+    /// zones.
     pub(crate) fn of(addresses: &AddressSpec, units: u64) -> Option<Self> {
         let theta = addresses.theta.unwrap_or(1.0);
         let is_fio = addresses.generator == ZipfGenerator::Fio;
@@ -50,24 +51,25 @@ impl Ranks {
 
 /// Zipf-distributed addresses: rank r of n is drawn with probability proportional to r^-theta.
 ///
-/// Method: rejection-inversion (W. Hörmann, G. Derflinger: "Rejection-inversion to generate
-/// variates from monotone discrete distributions", ACM TOMACS 6(3), 1996, pages 169-184). It draws
-/// in O(1) for any theta > 0, with theta = 1 as a limit, and needs no table. The widespread method
-/// of Gray et al. ("Quickly generating billion-record synthetic databases", SIGMOD 1994), used by
-/// fio and YCSB, is an approximation: only ranks 1 and 2 have their exact probability, and theta >=
-/// 1 needs special treatment.
+/// The method is rejection-inversion (W. Hörmann, G. Derflinger: "Rejection-inversion to generate
+/// variates from monotone discrete distributions", ACM TOMACS 6(3), 1996, pages 169-184). The
+/// method draws in O(1) for any theta > 0, with theta = 1 as a limit, and needs no table. The
+/// widely used method of Gray et al. ("Quickly generating billion-record synthetic databases",
+/// SIGMOD 1994), which fio and YCSB use, is an approximation. Only ranks 1 and 2 have their exact
+/// probability, and theta >= 1 needs special treatment.
 ///
-/// Known errors: `exp` and `ln` come from the platform's C library, so rare draws may differ
-/// between platforms; on one platform a seed always gives the same draws. Ranks above 2^53 are not
+/// Known errors: `exp` and `ln` are provided by the platform's C library, so rare draws may differ
+/// between platforms. On one platform, a seed always gives the same draws. Ranks above 2^53 are not
 /// representable.
 ///
-/// Not modelled: moving hot spots. Which blocks are hot is a property of the data, not of the run:
-/// [`writecliff_base::Permutation`] scatters the ranks in one fixed way for each number of blocks,
-/// independent of the workload's seed, so that all jobs and all steps of a test share their hot
-/// blocks.
+/// Moving hot spots are not modelled. The set of hot blocks is a property of the data, not of the
+/// run. [`writecliff_base::Permutation`] scatters the ranks in one fixed way for each number of
+/// blocks, independently of the workload's seed. All jobs and all steps of a test therefore share
+/// their hot blocks.
 ///
-/// Validated by a chi-square test against the exact probabilities over all ranks of a small range,
-/// and by Kolmogorov-Smirnov (1 %) over a range of a million, for theta below, at and above 1.
+/// The distribution is validated by a chi-square test against the exact probabilities over all
+/// ranks of a small range, and by a Kolmogorov-Smirnov test (1 %) over a range of a million, for
+/// theta below, at and above 1.
 ///
 /// Draws ranks in `1..=n`.
 #[derive(Clone, Debug)]
@@ -76,7 +78,7 @@ pub(crate) struct Zipf {
     /// Number of units per rank; below 1 if ranks share units.
     units_per_rank: f64,
     theta: f64,
-    /// Integral of the hat from rank 1 (less its own weight) and up to rank n + 1/2.
+    /// Integral of the hat from rank 1 (excluding its own weight) to rank n + 1/2.
     low: f64,
     high: f64,
     /// Ranks this close to the inverted point are accepted without computing their weight.
@@ -84,7 +86,7 @@ pub(crate) struct Zipf {
 }
 
 impl Zipf {
-    /// Creates the distribution of `ranks` ranks over `units` units. Each unit has an equal number
+    /// Creates the distribution of `ranks` ranks over `units` units. Each unit has the same number
     /// of neighbouring ranks.
     pub(crate) fn new(ranks: u64, units: u64, theta: f64) -> Self {
         debug_assert!(ranks > 0 && units > 0);
@@ -112,7 +114,7 @@ impl Zipf {
         }
     }
 
-    /// Draws a rank and returns its unit, counted from 0.
+    /// Draws a rank and returns its unit, counting from 0.
     #[inline]
     pub(crate) fn draw_unit(&self, random: &mut Prng) -> u64 {
         ((self.draw(random) - 1) as f64 * self.units_per_rank) as u64
@@ -148,21 +150,22 @@ const ADDED: u64 = 10_000;
 /// Multiplier that maps ranks to blocks.
 const HASH: u64 = 0x61c8_8646_80b5_83eb;
 
-/// Zipf-distributed addresses as fio draws them, for comparison with a real drive under fio.
+/// Zipf-distributed addresses as generated by fio, for comparison with an actual drive under fio.
 ///
-/// Method: the approximation of Gray et al. ("Quickly generating billion-record synthetic
+/// The method is the approximation of Gray et al. ("Quickly generating billion-record synthetic
 /// databases", SIGMOD 1994). Two properties of fio (3.33, observed in logs of its addresses) make
-/// it more skewed than the law of the same exponent:
+/// the distribution more skewed than Zipf's law with the same exponent:
 ///
 /// * the weights are summed over the first ten million blocks only, so the two hottest blocks of a
-///   larger range are too hot;
-/// * ranks become blocks by a multiplication modulo the size of the range. Unless that is a power
-///   of two, ranks collide and a share of about 1/e of the blocks is never accessed.
+///   larger range are accessed too often;
+/// * ranks are mapped to blocks by a multiplication modulo the range size. Unless the range size is
+///   a power of two, ranks collide, and a fraction of about 1/e of the blocks is never accessed.
 ///
-/// Known errors: the hash is not rotated, so that all jobs share their hot blocks, as with a fixed
+/// Known deviations: the hash is not rotated, so all jobs share their hot blocks, as with a fixed
 /// centre in fio.
 ///
-/// Validated by the counts of the hottest blocks and of all blocks that fio accesses.
+/// The distribution is validated by the access counts of the hottest blocks and the number of all
+/// blocks that fio accesses.
 ///
 /// Draws blocks in `0..n`.
 #[derive(Clone, Debug)]
@@ -209,15 +212,17 @@ fn weights(count: u64, theta: f64) -> f64 {
     if count <= ADDED { added } else { added + integral(count) - integral(ADDED) }
 }
 
-/// Pareto-like addresses: a share h of the blocks takes 1 - h of the accesses, and so on within it.
+/// Pareto-like addresses: a fraction h of the blocks receives 1 - h of the accesses, and this
+/// applies recursively within that fraction.
 ///
-/// Source: the self-similar distribution of Gray et al. ("Quickly generating billion-record
-/// synthetic databases", SIGMOD 1994), which fio calls `pareto:h`: rank n u^(log h / log(1 - h))
-/// for a uniform u. With h = 20 % it is the rule of 80/20. Ranks are scattered over the range by
-/// the same permutation as those of zipf.
+/// The distribution is the self-similar distribution of Gray et al. ("Quickly generating
+/// billion-record synthetic databases", SIGMOD 1994), which fio calls `pareto:h`: rank n u^(log h /
+/// log(1 - h)) for a uniform u. With h = 20 %, it is the 80/20 rule. Ranks are scattered over the
+/// range by the same permutation as for zipf.
 ///
-/// Known errors: `powf` comes from the platform's C library, so rare draws may differ between
-/// platforms. Validated by the shares that nested hot parts take.
+/// Known errors: `powf` is provided by the platform's C library, so rare draws may differ between
+/// platforms. The distribution is validated by the fractions of accesses that nested hot portions
+/// receive.
 ///
 /// Draws ranks in `0..n`.
 #[derive(Clone, Debug)]
@@ -241,13 +246,13 @@ impl Pareto {
 
 /// Normally distributed addresses: the blocks with ranks around the middle are hot.
 ///
-/// A rank is the middle plus a sum of twelve uniform numbers less six, which has mean 0 and
-/// standard deviation 1 (Irwin-Hall), times the deviation; ranks outside are drawn again. No
-/// function of the C library is involved, so draws are the same on every platform. Ranks are
-/// scattered over the range by the same permutation as those of zipf.
+/// A rank is the middle plus the deviation times a sum of twelve uniform numbers minus six, which
+/// has mean 0 and standard deviation 1 (Irwin-Hall). Ranks outside the range are redrawn. No C
+/// library function is involved, so draws are equal on every platform. Ranks are scattered over the
+/// range by the same permutation as for zipf.
 ///
-/// Known error: the sum ends at six standard deviations. Validated by mean, deviation and the
-/// shares within one and two deviations.
+/// Known deviation: the sum ends at six standard deviations. The distribution is validated by its
+/// mean, its deviation and the fractions within one and two deviations.
 ///
 /// Draws ranks in `0..n`.
 #[derive(Clone, Debug)]
@@ -274,16 +279,18 @@ impl Normal {
     }
 }
 
-/// Zoned addresses: consecutive zones of the range, each with its share of the accesses.
+/// Zoned addresses: consecutive zones of the range, each with a fraction of the accesses.
 ///
-/// Source: JESD219 gives enterprise endurance 50 % of the accesses to the first 5 % of the range,
-/// 30 % to the next 15 % and 20 % to the last 80 %; fio's `random_distribution=zoned` is the same.
-/// Hot and cold data are two zones. Within a zone addresses are uniform.
+/// Source: JESD219 specifies for enterprise endurance that 50 % of the accesses go to the first 5 %
+/// of the range, 30 % to the next 15 % and 20 % to the last 80 %; fio's `random_distribution=zoned`
+/// works in the same way. Hot and cold data are modelled as two zones. Addresses within a zone are
+/// uniform.
 ///
-/// Known errors: zone boundaries are rounded to whole units (the smallest alignment of the job),
-/// and each zone has at least one unit. A block that starts in one zone may end in the next.
+/// Known deviations: zone boundaries are rounded to whole units (the job's smallest alignment), and
+/// each zone has at least one unit. A block that starts in one zone may end in the next.
 ///
-/// Validated by a chi-square test over zones and over equal parts of each zone.
+/// The distribution is validated by a chi-square test over zones and over equal portions of each
+/// zone.
 ///
 /// Draws units in `0..units`.
 #[derive(Clone, Debug)]
@@ -293,7 +300,7 @@ pub(crate) struct Zoned {
 
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// A 64-bit draw below this, and not below the one before, falls into this zone.
+    /// A 64-bit draw below this threshold, and not below the previous one, selects this zone.
     threshold: u64,
     first: u64,
     units: u64,
@@ -322,7 +329,8 @@ impl Zoned {
             let later = count - 1 - i as u64;
             let end = (units as f64 * (size / 100.0)).round() as u64;
             let end = if later == 0 { units } else { end.clamp(first + 1, units - later) };
-            // The cast saturates; draws above the last threshold belong to the last zone anyway.
+            // The cast saturates; draws above the last threshold belong to the last zone in any
+            // case.
             assert!(end > first, "a zone has units");
             let threshold = (access / 100.0 * 2_f64.powi(64)) as u64;
             pieces.push(Piece { threshold, first, units: end - first });
@@ -340,7 +348,7 @@ impl Zoned {
         zone.first + random.below(zone.units)
     }
 
-    /// Returns the last zone with accesses, because rounding must not send an access into a zone of
+    /// Returns the last zone with accesses, because rounding must not direct an access to a zone of
     /// 0 %.
     #[cold]
     fn last_used(&self) -> Option<&Piece> {
@@ -349,17 +357,17 @@ impl Zoned {
     }
 }
 
-/// Permutes pieces of the range, so that hot units do not lie next to each other.
+/// Permutes pieces of the range, so that hot units are not adjacent.
 ///
-/// Hot pages of a database are spread over its files, and files over the drive. If zones are
-/// contiguous, whole reclaim units hold data of only one zone, and garbage collection is cheap. If
-/// zones are scattered page by page, every reclaim unit holds data of all zones.
+/// Hot database pages are spread over the database files, and files over the drive. If zones are
+/// contiguous, whole reclaim units contain data of only one zone, and garbage collection is cheap.
+/// If zones are scattered page by page, every reclaim unit contains data of all zones.
 ///
 /// A bijection of units that keeps the units of each piece together.
 #[derive(Clone, Debug)]
 pub(crate) struct Scatter {
     pieces: Permutation,
-    /// Number of whole pieces. Units after them do not move.
+    /// Number of whole pieces. Units after the whole pieces do not move.
     count: u64,
     /// Number of units in a piece.
     length: u64,
@@ -367,14 +375,14 @@ pub(crate) struct Scatter {
 
 impl Scatter {
     /// Scatters `units` units in pieces of `length` units. A range that is shorter than a piece
-    /// stays in order.
+    /// remains in order.
     pub(crate) fn new(units: u64, length: u64, seed: u64) -> Self {
         debug_assert!(length > 0);
         let count = units / length;
         Self { pieces: Permutation::seeded(count.max(1), seed), count, length }
     }
 
-    /// Returns the unit to which `unit` moves.
+    /// Returns the unit that `unit` moves to.
     #[inline]
     pub(crate) fn apply(&self, unit: u64) -> u64 {
         if self.length == 1 {

@@ -1,10 +1,10 @@
-//! Definition of a workload, which mirrors `writecliff.workload.model` field by field.
+//! Workload definition, which mirrors `writecliff.workload.model` field by field.
 //!
-//! Field names contain units because they are the JSON keys. Next to them are the keys of TOML
-//! files, with their kind, default and the description for the reference page. Fields ending in
-//! `_pct` that have a sibling in bytes are shares of the drive: TOML files may contain `range = "25
-//! %"` before the drive is known. [`WorkloadSpec::resolved`] converts them to bytes; Python only
-//! sees bytes.
+//! Field names contain units because they are the JSON keys. The keys of TOML files are declared
+//! next to the fields, with their kind, default and the description for the reference page. Fields
+//! ending in `_pct` that have a sibling in bytes are percentages of the drive: TOML files may
+//! contain `range = "25 %"` before the drive is known. [`WorkloadSpec::resolved`] converts these
+//! percentages to bytes; Python only sees bytes.
 
 mod derived;
 
@@ -27,7 +27,7 @@ use crate::toml_form::kinds::{
 };
 use crate::toml_form::{MixKeys, own_blocks};
 
-/// Largest TOML integer.
+/// Maximum TOML integer.
 pub(crate) const TOP: u64 = i64::MAX as u64;
 pub(crate) const SHARE: RangeInclusive<f64> = 0.0..=100.0;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -43,7 +43,7 @@ pub struct WorkloadSpec {
     /// Seed of all random choices; 1 if the file does not set it.
     #[serde(default = "one_u64")]
     pub seed: u64,
-    /// Length of an interval of the measured time series.
+    /// Interval length of the measured time series.
     #[serde(default = "one_second")]
     pub interval_ns: u64,
 }
@@ -56,7 +56,7 @@ words! {
         /// Independent draws from the address distribution.
         #[default]
         Random = "random",
-        /// Ascending addresses, each after the end of the previous I/O.
+        /// Ascending addresses, each starting at the end of the previous I/O.
         Sequential = "sequential",
     }
     /// Arrival process of a job with a rate.
@@ -82,15 +82,15 @@ words! {
         Pareto = "pareto",
         /// Normal distribution around an address.
         Normal = "normal",
-        /// Consecutive zones, each with a share of the accesses; see `AccessZone`.
+        /// Consecutive zones, each with a percentage of the accesses; see `AccessZone`.
         Zoned = "zoned",
-        /// A share of the accesses goes to a share of the range.
+        /// A percentage of the accesses goes to a percentage of the range.
         HotCold = "hot_cold",
-        /// Blocks of the range in a given, repeated order.
+        /// Blocks of the range in a specified, repeated order.
         Sequence = "sequence",
-        /// Writes that leave the drive in the state of long random writes; see `sprandom`.
+        /// Writes that leave the drive in the same state as long random writes; see `sprandom`.
         Sprandom = "sprandom",
-        /// Random order in which a pass accesses each block of the range once; see `block_map`.
+        /// Random order where a pass accesses each block of the range once; see `block_map`.
         Once = "once",
     }
     /// Distribution of writes over several streams.
@@ -107,7 +107,7 @@ words! {
     #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum ZipfGenerator {
-        /// The exact probabilities of Zipf's law, as in database papers and YCSB.
+        /// Exact probabilities of Zipf's law, as in database papers and YCSB.
         #[default]
         Exact = "exact",
         /// fio's approximation, with its hash of ranks; see `skewed`.
@@ -116,7 +116,7 @@ words! {
 }
 
 section! {
-    /// One size of a block-size mix, and its share of the I/Os.
+    /// One size of a block-size mix, and its percentage of the I/Os.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct BlockSize {
@@ -131,7 +131,7 @@ section! {
 }
 
 section! {
-    /// Block sizes and alignment of one operation, where they differ from the job's.
+    /// Block sizes and alignment of one operation, if they differ from the job's.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct OwnBlocks {
@@ -168,7 +168,7 @@ section! {
         ranks: optional Integer(1..=TOP) = "blocks",
             "of `zipf`: number of ranks; if there are more than blocks, neighbouring ranks share a \
              block. With the ranks of a whole drive, a part of the drive has the same skew";
-        /// The hot blocks receive 100 % minus this share of the accesses.
+        /// The hot blocks receive 100 % minus this percentage of the accesses.
         hot_pct as hot: optional Percent(0.0..=99.0),
             "of `pareto`: share of the blocks that are hot; with 20 %, they receive 80 % of the \
              accesses";
@@ -182,12 +182,12 @@ section! {
             "of `sequence`: each pass is shifted by the length of the sequence, in blocks";
         spare_pct as spare: optional Percent(0.0..=900.0),
             "of `sprandom`: the drive's flash beyond its capacity";
-        /// Each region of the flash has its own share of valid data.
+        /// Each region of the flash has a specific fraction of valid data.
         regions: optional Integer(1..=10_000) = "100",
             "of `sprandom`: number of regions of the range, each with its own share of repeated \
              writes";
-        /// `None`: zones are contiguous, and ranks of zipf, pareto and normal are scattered block
-        /// by block.
+        /// `None`: zones are contiguous, and the ranks of zipf, pareto and normal are scattered
+        /// block by block.
         scatter_bytes as scatter: optional Size -> u64
             = "[depends](../guides/workloads.md#skewed-addresses)",
             "of `zoned`, `hot_cold`, `zipf`, `pareto` and `normal`: pieces of this size are \
@@ -198,8 +198,8 @@ section! {
 }
 
 section! {
-    /// PTS active-range segments: `count` equal, non-touching parts of the range that together
-    /// hold `amount_bytes`. Their starts are drawn from their own seed, so that all steps of a
+    /// PTS active-range segments: `count` equal, non-touching portions of the range, which together
+    /// contain `amount_bytes`. Their starts are drawn from a separate seed, so that all steps of a
     /// test, which have different workload seeds, use the same segments.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -212,10 +212,10 @@ section! {
 }
 
 section! {
-    /// One kind of load, issued by `threads` threads with `queue_depth` outstanding I/Os each.
+    /// One type of load, issued by `threads` threads with `queue_depth` outstanding I/Os each.
     ///
-    /// Rates, volumes and I/O counts are totals over the job's threads. A job ends at the first of
-    /// `duration_ns`, `volume_bytes` and `ios` that it reaches.
+    /// Rates, volumes and I/O counts are totals over the job's threads. A job ends when it reaches
+    /// `duration_ns`, `volume_bytes` or `ios`, whichever is first.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct JobSpec: Default {
@@ -231,7 +231,7 @@ section! {
         + mix: Inner(MixKeys::read_whole),
             "in place of `read`: shares of sequential and random reads and writes";
         + block_size: Size = "`\"4 KiB\"`", "size of every I/O, 512 B to 1 GiB";
-        /// Used by all operations without their own block sizes below.
+        /// Applies to all operations without their own block sizes below.
         block_sizes: default Inners<BlockSize>(Section::read_whole)
             = vec![BlockSize { bytes: 4096, weight: 1.0, sequential_pct: 0.0 }],
             "a mix of sizes, instead of `block_size`";
@@ -334,7 +334,7 @@ section! {
 }
 
 impl WorkloadSpec {
-    /// Parses and checks the JSON that the Python model's `to_json` writes.
+    /// Parses and validates the JSON written by the Python model's `to_json`.
     pub fn from_json(text: &str) -> Result<Self, SpecError> {
         let spec: Self =
             serde_json::from_str(text).map_err(|error| SpecError::Json(error.to_string()))?;
@@ -347,7 +347,8 @@ impl WorkloadSpec {
         serde_json::to_string(self).expect("plain fields with text keys always serialise")
     }
 
-    /// Returns the workload for a drive of `capacity`, with shares of the drive converted to bytes.
+    /// Returns the workload for a drive of capacity `capacity`, with percentages of the drive
+    /// converted to bytes.
     #[must_use]
     pub fn resolved(&self, capacity: Bytes) -> Self {
         let jobs = self.jobs.iter().map(|job| job.resolved(capacity)).collect();
@@ -371,7 +372,7 @@ fn one_second() -> u64 {
 mod tests {
     use super::*;
 
-    /// Output of `Workload("w", (Job(ios=1),)).to_json()` of the Python model.
+    /// Output of the Python model's `Workload("w", (Job(ios=1),)).to_json()`.
     const FROM_PYTHON: &str = r#"{"name":"w","jobs":[{"name":"job","pattern":"random",
         "read_pct":0.0,"trim_pct":0.0,"sequential_read_pct":0.0,"sequential_write_pct":0.0,
         "block_sizes":[{"bytes":4096,"weight":1.0,"sequential_pct":0.0}],"writes":null,"trims":null,

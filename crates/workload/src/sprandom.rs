@@ -1,18 +1,18 @@
-//! SPRandom (SanDisk pseudo-random): writes as many data as the flash holds, so that valid data are
-//! distributed over it as after many drive fills of random writes.
+//! SPRandom (SanDisk pseudo-random) writes as much data as the flash holds, so that valid data are
+//! distributed as after many drive fills of random writes.
 //!
-//! Source of the distribution: Desnoyers, "Analytic models of SSD write performance" (ACM
-//! Transactions on Storage 8(2), 2012). Under uniform random writes, blocks with i valid pages take
-//! a share f(i) of the flash with i f(i) constant. At position x in order of age, starting with the
-//! youngest data, validity is then exp(-a x), and a follows from the spare flash s: the mean over
-//! all flash, (1 - exp(-a)) / a, is 1 / (1 + s). fio's `sprandom` has the same curve, with an
-//! approximation for its lower end.
+//! The distribution is taken from Desnoyers, "Analytic models of SSD write performance" (ACM
+//! Transactions on Storage 8(2), 2012). Under uniform random writes, blocks with i valid pages
+//! occupy a fraction f(i) of the flash, where i f(i) is constant. At position x in order of age,
+//! starting with the youngest data, validity is then exp(-a x). The parameter a is determined by
+//! the spare flash s: the mean over all flash, (1 - exp(-a)) / a, is 1 / (1 + s). fio's `sprandom`
+//! has the same curve, with an approximation for its lower end.
 //!
-//! The flash is written in equal regions. Each write of a region is repeated in the next region
-//! with the probability that it is invalid in the end. The rest of a region consists of blocks that
-//! were not written before.
+//! The flash is written in equal regions. Each write of a region is repeated in the next region,
+//! with the probability that it is finally invalid. The remainder of a region consists of blocks
+//! that were not written before.
 //!
-//! Known errors: the method assumes that the drive fills its flash in order of the writes and
+//! Known deviations: the method assumes that the drive fills its flash in write order, and that it
 //! collects no garbage before all flash is written.
 
 use std::collections::VecDeque;
@@ -24,14 +24,14 @@ use writecliff_base::{Permutation, Prng};
 pub(crate) struct Sprandom {
     order: Permutation,
     units: u64,
-    /// Units written for the first time so far.
+    /// Number of units written for the first time so far.
     fresh: u64,
     regions: u64,
     region: u64,
     region_writes: u64,
     /// Number of writes until the next region starts.
     left: u64,
-    /// Units to write again: the first `due` in this region, the others in the next.
+    /// Units to be rewritten: the first `due` in this region, the others in the next.
     again: VecDeque<u64>,
     due: usize,
     decay: f64,
@@ -39,7 +39,7 @@ pub(crate) struct Sprandom {
 
 impl Sprandom {
     /// Creates the generator for a range of `units` units on flash that is larger by `spare`, a
-    /// share of the range.
+    /// fraction of the range.
     pub(crate) fn new(units: u64, spare: f64, regions: u64) -> Self {
         assert!(units > 0 && regions > 0 && spare >= 0.0);
         let flash = (units as f64 * (1.0 + spare)) as u64;
@@ -80,7 +80,7 @@ impl Sprandom {
         unit
     }
 
-    /// Returns the share of a region's data that is valid in the end.
+    /// Returns the fraction of a region's data that is finally valid.
     fn validity(&self, region: u64) -> f64 {
         let age = ((self.regions - 1 - region) as f64 + 0.5) / self.regions as f64;
         (-self.decay * age).exp()

@@ -1,12 +1,12 @@
-//! Sequential addresses with holes, backwards, or alternating between several files.
+//! Sequential addresses that skip holes, go backwards, or alternate between several files.
 //!
-//! fio's `rw=write:112k`, `rw=read:-8k` and `nrfiles`: an I/O starts at the end of the last I/O of
-//! its operation and file, plus the hole. The first I/O starts at 0 in any case, so a job that goes
-//! backwards starts there and continues from the end of the file. An I/O that would leave the file
-//! starts over: at the start, or at the hole before the end. Holes may also follow only after a
-//! stretch of I/Os, as with fio's `zonemode=strided`.
+//! This is like fio's `rw=write:112k`, `rw=read:-8k` and `nrfiles`: an I/O starts at the end of the
+//! last I/O of its operation and file, plus the hole. The first I/O always starts at 0, so a job
+//! that goes backwards starts there and continues from the end of the file. An I/O that would
+//! exceed the file starts over, either at the start or at the hole before the end. Holes may also
+//! follow only after a stretch of I/Os, as with fio's `zonemode=strided`.
 //!
-//! Files are equal, adjacent parts of the range; each I/O goes to the next file.
+//! Files are equal, adjacent portions of the range; each I/O goes to the next file.
 
 use writecliff_base::Bytes;
 use writecliff_host_interface::Operation;
@@ -17,7 +17,7 @@ use crate::spec::JobSpec;
 #[derive(Clone, Debug)]
 pub(crate) struct Striding {
     positions: Vec<[u64; 3]>,
-    /// Bytes since the last hole, by file and operation.
+    /// Number of bytes since the last hole, by file and operation.
     stretches: Vec<[u64; 3]>,
     turn: usize,
     file_bytes: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Striding {
 
 impl Striding {
     /// Creates the positions. `unit` is the smallest alignment of the job's blocks; file sizes are
-    /// multiples of it.
+    /// multiples of this value.
     pub(crate) fn new(job: &JobSpec, range: Bytes, unit: u64, start: u64) -> Self {
         let files = u64::from(job.files);
         let file_bytes = range.0 / files / unit * unit;

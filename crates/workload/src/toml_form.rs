@@ -20,10 +20,10 @@
 //! volume = "200 %"             # of the drive; or a size
 //! ```
 //!
-//! Numbers with a unit are text. `offset`, `range` and `volume` are sizes or shares of the drive;
-//! `rate` is `"1000 IOPS"` or `"200 MB/s"`.
+//! Numbers with a unit are strings. `offset`, `range` and `volume` are sizes or percentages of the
+//! drive; `rate` is `"1000 IOPS"` or `"200 MB/s"`.
 //!
-//! Instead of `[[job]]` a file may have steps, which run one after the other:
+//! Instead of `[[job]]`, a file may have steps that run in sequence:
 //!
 //! ```toml
 //! name = "a mix on a used drive"
@@ -107,7 +107,7 @@ section! {
 }
 
 section! {
-    /// Shares of sequential and random reads and writes in one job.
+    /// Percentages of sequential and random reads and writes in one job.
     #[derive(Clone, Copy, PartialEq)]
     pub(crate) struct MixKeys {
         sequential_read: default Percent(SHARE) = 0.0,
@@ -158,7 +158,7 @@ pub(crate) fn read(text: &str, file_name: &str) -> Result<WorkloadFile, SpecErro
     } else {
         if root.has("job") {
             let hint = "put the jobs into a step, as [[step.job]]".to_owned();
-            let message = "job and step are both given";
+            let message = "job and step are both set; move the jobs into a step, as [[step.job]]";
             return Err(root.error("job", message, Some(hint)).into());
         }
         let steps = steps(root.array_of_tables("step")?, common);
@@ -168,7 +168,7 @@ pub(crate) fn read(text: &str, file_name: &str) -> Result<WorkloadFile, SpecErro
     Ok(WorkloadFile { name, precondition, expect: expect.unwrap_or_default(), steps })
 }
 
-/// Returns the limits of the table `expect`, each as a text.
+/// Returns the limits in the `expect` table, each as text.
 fn expect(table: Table<'_>) -> Answer<Vec<String>> {
     let limits = table.keys().into_iter().map(|figure| {
         let text = table.text(figure)?.unwrap_or_default().trim();
@@ -190,7 +190,7 @@ fn steps(tables: Vec<Table<'_>>, common: Common) -> Answer<Vec<FileStep>> {
     for (number, table) in tables.into_iter().enumerate() {
         let keys = StepKeys::read_keys(&table)?;
         if steps.iter().any(|step| Some(&step.workload.name) == keys.name.as_ref()) {
-            return Err(table.error("name", "another step has this name", None));
+            return Err(table.error("name", "another step already has this name", None));
         }
         let name = keys.name.unwrap_or_else(|| format!("step {}", number + 1));
         let seed = common.seed.wrapping_add(number as u64);
@@ -203,7 +203,7 @@ fn steps(tables: Vec<Table<'_>>, common: Common) -> Answer<Vec<FileStep>> {
     Ok(steps)
 }
 
-/// Returns a step without I/O that ends with a single read of the idle drive.
+/// Returns a step without I/O except for a single read of the idle drive at its end.
 fn rest(table: Table<'_>, rest_ns: u64, name: String, common: Common) -> Answer<FileStep> {
     table.finish()?;
     let job = JobSpec {
@@ -218,7 +218,7 @@ fn rest(table: Table<'_>, rest_ns: u64, name: String, common: Common) -> Answer<
     Ok(FileStep { workload, rest_ns, measured: false, until_steady: false, max_rounds: 1 })
 }
 
-/// Returns the jobs of a step, or of a file that is one step.
+/// Returns the jobs of a step, or of a file with a single step.
 fn load(table: Table<'_>, name: String, common: Common) -> Answer<FileStep> {
     let LoadKeys { until, max_rounds, measure: measured, job: jobs } = Section::read_keys(&table)?;
     let until_steady = until.unwrap_or(false);
@@ -228,7 +228,7 @@ fn load(table: Table<'_>, name: String, common: Common) -> Answer<FileStep> {
         "measure" if until_steady && !measured =>
             "a step with until = \"steady\" must be measured";
     }
-    // Reporting an unknown key such as [[jobs]] is more helpful than reporting the missing one.
+    // Reporting an unknown key such as [[jobs]] is more helpful than reporting the missing key.
     let missing = table.missing("job");
     table.finish()?;
     let jobs = jobs.filter(|jobs| !jobs.is_empty()).ok_or(missing)?;
@@ -257,7 +257,8 @@ fn job(table: Table<'_>) -> Answer<JobSpec> {
     checked(table, job)
 }
 
-/// Rejects unknown keys first: a mistyped `duration` must not be reported as an endless job.
+/// Rejects unknown keys first, because a mistyped `duration` must not be reported as an endless
+/// job.
 fn checked(table: Table<'_>, job: JobSpec) -> Answer<JobSpec> {
     let outcome = job.check().map_err(|problem| {
         let singular = problem.key == "block_sizes" && table.has("block_size");
@@ -269,7 +270,7 @@ fn checked(table: Table<'_>, job: JobSpec) -> Answer<JobSpec> {
 }
 
 impl MixKeys {
-    /// Sets the shares of reads and writes from `mix`, which replaces `read`.
+    /// Sets the percentages of reads and writes from `mix`, which replaces `read`.
     fn put_into(self, job: &mut JobSpec, table: &Table<'_>) -> Answer<()> {
         let reads = self.sequential_read + self.random_read;
         let writes = self.sequential_write + self.random_write;

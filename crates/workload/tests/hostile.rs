@@ -1,4 +1,4 @@
-//! Untrusted workload files: they are read or rejected.
+//! Tests untrusted workload files, which must be read or rejected without a panic.
 
 #[path = "../../base/tests/support/mutate.rs"]
 mod mutate;
@@ -11,7 +11,8 @@ use writecliff_workload::WorkloadFile;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// Errors have one line and name the file; valid files can be resolved for a drive of any size.
+    /// Checks that errors have one line and name the file, and that valid files can be resolved for
+    /// a drive of any size.
     #[test]
     fn no_workload_file_does_harm(
         which in any::<prop::sample::Index>(),

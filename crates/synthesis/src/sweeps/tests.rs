@@ -1,10 +1,10 @@
-//! Sweeps preserve order, addresses and sizes; invalid models are rejected.
+//! Tests that sweeps preserve order, addresses and sizes, and that invalid models are rejected.
 
 use super::*;
 use crate::{IoModel, Streams};
 
 /// Returns the model of a file of eight 16 KiB writes, one of which rewrites the last block, and a
-/// flush; then reads of every other page; then two more writes that continue the file.
+/// flush, followed by reads of every other page and two more writes that continue the file.
 fn model() -> IoModel {
     IoModel {
         seed: 7,
@@ -36,7 +36,7 @@ fn model() -> IoModel {
             groups: vec![7, 7],
         }),
         demand: Some(Demand {
-            // I/Os of the mixes: the first eight writes and the flush, and the others.
+            // I/Os of the mixes: the first eight writes with the flush, and the other I/Os.
             ios: vec![1, 8, 10],
             length_ns: vec![0, 1_000_000, 500],
             shape: vec![1000, 100, 1000],
@@ -104,7 +104,8 @@ fn nothing_gets_into_a_burst() {
     assert_eq!(large, [9, 10, 11, 12]);
 }
 
-/// One of two files has the large I/Os; each file gets I/Os that preserve its length.
+/// Tests that one of two files has the large I/Os, and each file gets I/Os that preserve its
+/// length.
 #[test]
 fn sweeps_get_ios_that_make_them_as_long_as_they_were() {
     let mut model = model();
@@ -120,7 +121,7 @@ fn sweeps_get_ios_that_make_them_as_long_as_they_were() {
         span: vec![6 * 4096, 4096 + 5 * 262_144],
         ..Sweeps::default()
     });
-    // In the order of the mix, every other I/O is large after the first I/Os.
+    // In the order of the mix, every other I/O after the first I/Os is large.
     model.mixes = Some(Mixes {
         sizes: vec![2],
         stream: vec![0, 1],
@@ -138,7 +139,7 @@ fn sweeps_get_ios_that_make_them_as_long_as_they_were() {
     assert_eq!(lengths[6..], [4096, 262_144, 262_144, 262_144, 262_144, 262_144]);
 }
 
-/// A burst and a log at the same time: the positions of the log's I/Os are taken, so later I/Os
+/// Tests a concurrent burst and log: the positions of the log's I/Os are occupied, so later I/Os
 /// move back.
 #[test]
 fn a_sweep_without_places_moves_others_a_little() {
@@ -146,7 +147,7 @@ fn a_sweep_without_places_moves_others_a_little() {
     model.streams =
         Streams { operations: "ww".to_owned(), lengths: vec![4096, 8192], several: vec![0; 2] };
     model.sweeps = Some(Sweeps {
-        // The first sweep has all positions from 0 to 9, so none is left between 4 and 5.
+        // The first sweep has all positions from 0 to 9, so no position is left between 4 and 5.
         begin: vec![0, 4, 10],
         end: vec![9, 5, 29],
         offset: vec![0, 65_536, 131_072],
@@ -172,8 +173,8 @@ fn a_sweep_without_places_moves_others_a_little() {
     assert_eq!(large, [5, 7]);
 }
 
-/// Sizes that are the mean of several are adjusted to preserve the length of their sweep; others do
-/// not change.
+/// Tests that sizes that are the mean of several sizes are adjusted to preserve the sweep length,
+/// and that other sizes do not change.
 #[test]
 fn ios_of_several_sizes_fill_their_sweep() {
     let mut model = model();
@@ -193,7 +194,7 @@ fn ios_of_several_sizes_fill_their_sweep() {
     assert_eq!(lengths_that_fill(8 << 20, &[1, 0], &[0, 0], &small), [1 << 20, 4096]);
 }
 
-/// Four of ten I/Os are large: single, or in two pairs.
+/// Four of ten I/Os are large, either single or in two pairs.
 #[test]
 fn ios_of_a_kind_come_in_their_groups() {
     let places = |groups| {

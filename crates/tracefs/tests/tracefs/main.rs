@@ -1,8 +1,9 @@
-//! The crate against files and records of a kernel 6.18, and against bytes that no kernel writes.
+//! Tests the crate against files and records of kernel 6.18, and against bytes that no kernel
+//! writes.
 //!
-//! `recorded/*.format` and `header_page` are the kernel's own files. `recorded/pages.hex` are the
-//! buffers of two processors while a file system on a loop device was written: 16 writes of 4 KiB
-//! with `O_DIRECT`, 5 KiB with one fsync, then fstrim.
+//! `recorded/*.format` and `header_page` are unmodified kernel files. `recorded/pages.hex` contains
+//! the buffers of two processors recorded while a file system on a loop device was written: 16
+//! writes of 4 KiB with `O_DIRECT`, 5 KiB with one fsync, then fstrim.
 
 mod formats;
 mod pages;

@@ -1,11 +1,11 @@
-//! Pages of ring buffers.
+//! Tests of ring buffer pages.
 
 use proptest::prelude::*;
 use writecliff_tracefs::{Capture, EventFormat, Operation, PageLayout, Records, Request, Requests};
 
 use crate::{formats, layout};
 
-/// Returns the recorded pages, which are kept as hexadecimal digits.
+/// Returns the recorded pages, which are stored as hexadecimal digits.
 fn recorded() -> Vec<u8> {
     let digits: Vec<u8> = include_str!("recorded/pages.hex")
         .bytes()
@@ -15,7 +15,7 @@ fn recorded() -> Vec<u8> {
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-/// Returns a page that begins at `time_ns` and holds `data`.
+/// Returns a page that starts at `time_ns` and contains `data`.
 fn page(time_ns: u64, commit: u64, data: &[u8]) -> Vec<u8> {
     let mut page = time_ns.to_le_bytes().to_vec();
     page.extend(commit.to_le_bytes());
@@ -33,9 +33,9 @@ fn all_kinds_of_records_keep_the_time() {
     let mut data = Vec::new();
     data.extend(header(1, 5));
     data.extend(*b"abcd");
-    data.extend(header(30, 3)); // 2 << 27 and 3 ns later
+    data.extend(header(30, 3)); // 2 << 27 plus 3 ns later
     data.extend(2u32.to_le_bytes());
-    data.extend(header(0, 0)); // its length is in front
+    data.extend(header(0, 0)); // preceded by its length
     data.extend(12u32.to_le_bytes());
     data.extend(*b"ABCDEFGH");
     data.extend(header(29, 7)); // discarded
@@ -130,7 +130,7 @@ fn other_events_are_rows_of_their_fields() {
         EventFormat::parse(&text).unwrap()
     };
     let mut capture = Capture::new(&[], Requests::new(0, 1)).unwrap();
-    let fields = ["index".to_owned(), "order".to_owned()]; // older kernels have no order
+    let fields = ["index".to_owned(), "order".to_owned()]; // older kernels do not report the order
     capture.rows.add_format(&format("added", 7), &fields).unwrap();
     capture.rows.add_format(&format("removed", 8), &fields[..1]).unwrap();
     for (time_ns, id) in [(10_u64, 8_u16), (11, 7), (12, 9)] {
@@ -146,7 +146,7 @@ fn other_events_are_rows_of_their_fields() {
 }
 
 proptest! {
-    /// Whatever the bytes, nothing panics, and no more records come out than fit.
+    /// Tests that no bytes cause a panic, and that a page never yields more records than fit.
     #[test]
     fn no_bytes_break_a_page(
         bytes in proptest::collection::vec(any::<u8>(), 0..5000),

@@ -1,4 +1,4 @@
-//! The letters of a request.
+//! Tests of the operation letters of a request.
 
 use writecliff_tracefs::{Flags, Operation, parse_rwbs};
 

@@ -1,4 +1,4 @@
-//! biosnoop (BCC, bpftrace): one line for each completed I/O, with its latency.
+//! biosnoop (BCC, bpftrace) output: one line per completed I/O, with its latency.
 
 use crate::fields::{Words, bytes_of};
 use crate::number::{NS_PER_MS, NS_PER_S, SECTOR_BYTES, time_ns, whole};
@@ -18,8 +18,8 @@ pub(super) const FORMAT: Format = Format {
 
 #[derive(Default)]
 struct Biosnoop {
-    /// Unit of the time column, from the header. `has_queued` is `true` if the header has a column
-    /// with the queue time.
+    /// Unit of the time column, according to the header. `has_queued` is `true` if the header has a
+    /// column with the queue time.
     unit_ns: u64,
     queued: bool,
 }
@@ -28,7 +28,7 @@ impl Biosnoop {
     fn header(&mut self, line: &[u8]) -> Result<Line, Reason> {
         let has = |word: &[u8]| Words::new(line).any(|other| other == word);
         if ![&b"DISK"[..], b"SECTOR", b"BYTES", b"LAT(ms)"].iter().all(|word| has(word)) {
-            return Err("biosnoop header without address, size or latency");
+            return Err("biosnoop header without an address, size or latency column");
         }
         self.unit_ns = if has(b"TIME(ms)") { NS_PER_MS } else { NS_PER_S };
         self.queued = has(b"QUE(ms)");
@@ -47,7 +47,7 @@ impl LineFormat for Biosnoop {
         if self.unit_ns == 0 {
             return Err("missing biosnoop header");
         }
-        // The name of the process may contain blanks, so the fields count from the end.
+        // The process name may contain blanks, so fields are counted from the end.
         let words: Vec<_> = Words::new(line).collect();
         let behind = 6 + usize::from(self.queued);
         if words.len() < behind + 2 {

@@ -1,8 +1,8 @@
-//! Binary blktrace files: events of the block layer, one file for each processor.
+//! Binary blktrace files, which contain block layer events in one file per processor.
 //!
 //! An event is `magic:4 sequence:4 time:8 sector:8 bytes:4 action:4 pid:4 device:4 cpu:4 error:2
 //! pdu_len:2`, then `pdu_len` more bytes (the kernel's `blktrace_api.h`). The low half of the
-//! action is the event, its high half the kind of request.
+//! action is the event, and the high half is the request type.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) const FORMAT: Format = Format {
 struct Blktrace {
     big_endian: Option<bool>,
     lost: bool,
-    /// Names of threads by their numbers, from the trace.
+    /// Thread names by thread number, from the trace.
     names: BTreeMap<u32, u32>,
     pairing: Pairing,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Header {
 
 impl Header {
     /// Parses the header at the start of `bytes`, in either byte order; returns `None` if there is
-    /// none.
+    /// no header.
     pub(crate) fn parse(bytes: &[u8], big_endian: &mut Option<bool>) -> Option<Self> {
         let four = |at: usize| -> Option<[u8; 4]> { bytes.get(at..at + 4)?.try_into().ok() };
         let big = *big_endian.get_or_insert(u32::from_be_bytes(four(0)?) & MAGIC_MASK == MAGIC);
@@ -72,7 +72,7 @@ impl Header {
         if word(0)? != MAGIC | VERSION {
             return None;
         }
-        // Two 16-bit numbers.
+        // Two 16-bit numbers are swapped separately.
         let (error, pdu) = match (word(44)?, big) {
             (both, false) => (both & 0xffff, both >> 16),
             (both, true) => (both >> 16, both & 0xffff),
@@ -89,8 +89,8 @@ impl Header {
         })
     }
 
-    /// Returns the operation by the letters of blkparse. The bits of the high half are the kernel's
-    /// `BLK_TC_*`.
+    /// Returns the operation, following the letters of blkparse. The bits of the high half are the
+    /// kernel's `BLK_TC_*` values.
     fn operation(self) -> (Operation, Flags) {
         let is = |bit: u32| self.action & 1 << (16 + bit) != 0;
         let mut flags = 0;
@@ -104,7 +104,7 @@ impl Header {
             _ if is(2) => Operation::Flush,
             _ => Operation::Other,
         };
-        // A flush before a write, or the FUA of a write, needs no event of its own.
+        // A flush before a write, or the FUA of a write, needs no separate event.
         if is(2) && operation == Operation::Write {
             flags |= if self.bytes == 0 { Flags::PREFLUSH } else { 0 };
         }
@@ -115,7 +115,7 @@ impl Header {
     }
 }
 
-/// Returns the kind of an action (`__BLK_TA_*`): queue 1, back merge 2, front merge 3, get request
+/// Returns the type of an action (`__BLK_TA_*`): queue 1, back merge 2, front merge 3, get request
 /// 4, sleep 5, requeue 6, issue 7, complete 8.
 fn kind_of(action: u32) -> Option<EventKind> {
     Some(match action & ACTION_MASK {
@@ -132,7 +132,7 @@ fn kind_of(action: u32) -> Option<EventKind> {
 impl Blktrace {
     fn event(&mut self, header: Header, pdu: &[u8], to: &mut Sink) {
         if header.action & NOTIFY != 0 {
-            // With a control group, its number comes first.
+            // If there is a control group, its number comes first.
             let pdu = if header.action & CGROUP == 0 { pdu } else { pdu.get(8..).unwrap_or(&[]) };
             if header.action & ACTION_MASK == PROCESS_NAME && self.names.len() < PROCESSES_MAX {
                 let end = pdu.iter().position(|&byte| byte == 0).unwrap_or(pdu.len());

@@ -1,5 +1,5 @@
-//! Events of the block layer as text, from blkparse and from the kernel's tracepoints (tracefs,
-//! trace-cmd, perf script) such as `block:block_rq_issue` and `block_rq_complete`.
+//! Block layer events as text, from blkparse and from the kernel's tracepoints (tracefs, trace-cmd,
+//! perf script) such as `block:block_rq_issue` and `block_rq_complete`.
 
 use memchr::memmem;
 use writecliff_tracefs::{BlockEvent, EventKind, parse_rwbs};
@@ -30,7 +30,7 @@ pub(super) const TRACEFS: Format = Format {
     make: || Box::new(Lines::new(Events { event: tracefs, pairing: Pairing::default() })),
 };
 
-/// The device (maj,min) and the event of a line, or the reason why the line has none.
+/// Device (maj,min) and event of a line, or the reason why the line has none.
 type Parsed<'a> = Result<Result<(&'a [u8], BlockEvent), Line>, Reason>;
 
 /// Result for a line of the format that does not belong to a request.
@@ -56,7 +56,7 @@ impl LineFormat for Events {
     }
 }
 
-/// Parses blkparse's action; `None` if the event does not belong to a request.
+/// Parses the blkparse action; returns `None` if the event does not belong to a request.
 fn kind_of(action: &[u8]) -> Result<Option<EventKind>, Reason> {
     Ok(Some(match action {
         b"Q" => EventKind::BioQueue,
@@ -139,18 +139,19 @@ fn tracefs<'a>(line: &'a [u8], processes: &mut Names) -> Parsed<'a> {
 struct Extent<'a> {
     sector: u64,
     sectors: u32,
-    /// The process, or the error of a completion.
+    /// The text is the process name, or the error of a completion.
     bracket: &'a [u8],
 }
 
-/// Parses the extent in the words after the operation letters; it is empty if it is absent.
+/// Parses the extent in the words after the operation letters; if there is no extent, returns an
+/// empty extent.
 fn extent(text: &[u8]) -> Result<Extent<'_>, Reason> {
     let bracket = match (text.iter().rposition(|&b| b == b'['), text.trim_ascii_end().last()) {
         (Some(at), Some(b']')) => &text[at + 1..text.trim_ascii_end().len() - 1],
         _ => &[],
     };
     let Some(plus) = text.windows(3).position(|three| three == b" + ") else {
-        // A flush without an address, or with a meaningless address.
+        // This is a flush without an address, or with a meaningless address.
         return Ok(Extent { sector: 0, sectors: 0, bracket });
     };
     let before = text[..plus].trim_ascii_end();
@@ -159,7 +160,7 @@ fn extent(text: &[u8]) -> Result<Extent<'_>, Reason> {
     let end = after.iter().position(|&byte| byte == b' ').unwrap_or(after.len());
     let sectors = u32::try_from(whole(&after[..end])?).map_err(|_| "number too large")?;
     let sector = match &before[begin..] {
-        // The kernel gives flushes the largest possible address.
+        // The kernel uses the highest possible address for flushes.
         b"18446744073709551615" => 0,
         address => whole(address)?,
     };
@@ -175,7 +176,7 @@ fn event(
     processes: &mut Names,
 ) -> Result<BlockEvent, Reason> {
     let extent = extent(rest)?;
-    // blkparse writes a flush without data as FN, the kernel as FF.
+    // blkparse prints a flush without data as FN, the kernel as FF.
     let flush = rwbs.starts_with(b"FN") && extent.sectors == 0;
     let (operation, flags) = parse_rwbs(if flush { b"FF" } else { rwbs }, extent.sectors);
     let digits = extent.bracket.strip_prefix(b"-").unwrap_or(extent.bracket);

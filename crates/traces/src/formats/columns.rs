@@ -1,4 +1,4 @@
-//! Custom CSV, with user-defined columns: `time=ts:us,offset=lba:sectors,...`.
+//! Custom CSV with user-defined columns: `time=ts:us,offset=lba:sectors,...`.
 
 use writecliff_base::words;
 
@@ -9,23 +9,23 @@ use crate::record::{Operation, Record};
 use crate::sink::{Reason, Sink};
 
 words! {
-    /// Meaning of a column.
+    /// Meaning of a CSV column.
     pub enum Role {
-        /// Time of issue; required.
+        /// Issue time; required.
         Time = "time",
         /// Name of the volume, drive or file.
         Volume = "volume",
-        /// Operation, by its first letter or its name; required.
+        /// Operation, given by its first letter or its name; required.
         Operation = "operation",
         /// Address of the first byte; required.
         Offset = "offset",
-        /// Length of the I/O; required.
+        /// I/O length; required.
         Length = "length",
         /// Time from issue to completion.
         Response = "response",
         /// Name of the process that issued the I/O.
         Process = "process",
-        /// Hash of the data.
+        /// Hash of the written or read data.
         Content = "content",
     }
 }
@@ -41,18 +41,18 @@ pub const TIME_UNITS: [(&str, u64); 5] =
 pub const SIZE_UNITS: [(&str, u64); 4] =
     [("bytes", 1), ("sectors", SECTOR_BYTES), ("kib", 1 << 10), ("pages", 4 << 10)];
 
-/// A column with a meaning.
+/// Column with a meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Meaning of the column.
     pub role: Role,
-    /// Name of the column in the header, or its number from 1.
+    /// Name of the column in the header, or the column number (starting at 1).
     pub name: String,
     /// Unit of the numbers, in nanoseconds or bytes.
     pub unit: u64,
 }
 
-/// Parses a mapping. The error describes the invalid part.
+/// Parses a mapping. The error describes the invalid element.
 pub fn parse_columns(text: &str) -> Result<Vec<Column>, String> {
     let mut columns: Vec<Column> = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -64,7 +64,7 @@ pub fn parse_columns(text: &str) -> Result<Vec<Column>, String> {
             return Err(format!("unknown meaning '{role}'; known: {roles}"));
         };
         if columns.iter().any(|column| column.role == role) {
-            return Err(format!("'{part}': the meaning is already used by another column"));
+            return Err(format!("'{part}': another column already has this meaning"));
         }
         let (name, unit) = match rest.rsplit_once(':') {
             Some((name, unit)) => (name, Some(unit.trim())),
@@ -75,7 +75,7 @@ pub fn parse_columns(text: &str) -> Result<Vec<Column>, String> {
     }
     for role in Role::NEEDED {
         if !columns.iter().any(|column| column.role == role) {
-            return Err(format!("no column for '{}'", role.name()));
+            return Err(format!("no column has the required meaning '{}'", role.name()));
         }
     }
     Ok(columns)
@@ -93,12 +93,12 @@ fn unit_of(role: Role, unit: Option<&str>) -> Result<u64, String> {
     let names: Vec<_> = units.iter().map(|(name, _)| *name).collect();
     match units.iter().find(|(name, _)| *name == unit) {
         Some((_, size)) => Ok(*size),
-        None if names.is_empty() => Err(format!("'{unit}': this column has no unit")),
+        None if names.is_empty() => Err(format!("'{unit}': this column does not accept a unit")),
         None => Err(format!("unknown unit '{unit}'; known: {}", names.join(", "))),
     }
 }
 
-/// Returns the operation that a word names; 0 and 1 are read and write.
+/// Returns the operation that a word specifies; 0 is a read and 1 is a write.
 pub fn operation_of(word: &[u8]) -> Result<Operation, Reason> {
     Ok(match word.first().map(u8::to_ascii_lowercase) {
         Some(b'r' | b'0') => Operation::Read,
@@ -109,10 +109,10 @@ pub fn operation_of(word: &[u8]) -> Result<Operation, Reason> {
     })
 }
 
-/// A parser of custom CSV lines.
+/// Parser of custom CSV lines.
 pub(crate) struct OwnColumns {
     wanted: Vec<Column>,
-    /// Position of each column in `wanted`; `None` before the first line.
+    /// Position of each column in `wanted`; `None` before the first line has been parsed.
     places: Option<Vec<usize>>,
     separator: u8,
 }
@@ -122,7 +122,7 @@ impl OwnColumns {
         Self { wanted, places: None, separator: b',' }
     }
 
-    /// Locates the columns with the first line.
+    /// Locates the columns in the first line.
     fn begin(&mut self, line: &[u8]) -> Result<Line, Reason> {
         let count = |separator: u8| memchr::memchr_iter(separator, line).count();
         let separator = [b',', b';', b'\t'].into_iter().find(|&separator| count(separator) > 0);
@@ -137,7 +137,7 @@ impl OwnColumns {
         let by_number = |column: &Column| column.name.parse::<usize>().ok()?.checked_sub(1);
         self.places = self.wanted.iter().map(by_number).collect();
         if self.places.is_none() {
-            return Err("header without the columns of the mapping");
+            return Err("header does not contain the columns of the mapping");
         }
         Ok(Line::Used)
     }

@@ -1,6 +1,7 @@
-//! Microsoft production servers (IOTTA): events of Windows (ETW) as CSV.
+//! Microsoft production server traces (IOTTA): Windows events (ETW) as CSV.
 //!
-//! An event is recorded when its I/O completes. The time of issue follows from its elapsed time.
+//! An event is recorded when its I/O completes. The issue time is derived from the elapsed time in
+//! the event.
 
 use crate::fields::Commas;
 use crate::number::{NS_PER_US, hexadecimal, time_ns, whole};
@@ -22,7 +23,7 @@ pub(super) const FORMAT: Format = Format {
 #[derive(Default)]
 struct Etw {
     header: bool,
-    /// `true` if events have a processor column, as newer versions of the tool write.
+    /// `true` if events have a processor column, as written by newer versions of the tool.
     processor: bool,
 }
 

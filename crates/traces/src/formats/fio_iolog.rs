@@ -1,6 +1,6 @@
 //! fio's I/O logs, versions 2 and 3.
 //!
-//! Version 2 has pauses (`wait`) instead of times, each relative to the previous one; version 3
+//! Version 2 has pauses (`wait`) instead of times, each relative to the previous line. Version 3
 //! starts each line with a time in microseconds (fio's HOWTO, "Trace file format").
 
 use crate::fields::Words;
@@ -32,7 +32,7 @@ impl LineFormat for FioIolog {
             self.version = match line.trim_ascii_end() {
                 b"fio version 2 iolog" => 2,
                 b"fio version 3 iolog" => 3,
-                _ => return Err("missing header of a fio log of version 2 or 3"),
+                _ => return Err("missing header of a fio log (version 2 or 3)"),
             };
             return Ok(Line::Used);
         }

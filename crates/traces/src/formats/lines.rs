@@ -1,4 +1,4 @@
-//! Published text formats in which each line is an I/O.
+//! Published text formats with one I/O per line.
 
 use crate::fields::{Commas, Words, bytes_of};
 use crate::number::{
@@ -125,7 +125,7 @@ pub(super) const SYSTOR: Format = Format {
     make: || Box::new(Lines::new(systor)),
 };
 
-/// SYSTOR '17 (Fujitsu, virtual desktops): `Timestamp,Response,IOType,LUN,Offset,Size`.
+/// SYSTOR '17 traces (Fujitsu, virtual desktops): `Timestamp,Response,IOType,LUN,Offset,Size`.
 fn systor(line: &[u8], to: &mut Sink) -> Parsed {
     let mut fields = Commas::new(line);
     let (time, response, operation) = (fields.field()?, fields.field()?, fields.field()?);
@@ -154,10 +154,10 @@ pub(super) const FIU: Format = Format {
     make: || Box::new(Lines::new(fiu)),
 };
 
-/// Stored digits of a hash: 64 bits distinguish different data.
+/// Number of stored hash digits; 64 bits suffice to distinguish different data.
 const HASH_DIGITS: usize = 16;
 
-/// FIU (home, mail, web): time, process, address, size, operation, device, hash of the data.
+/// FIU traces (home, mail, web): time, process, address, size, operation, device, hash of the data.
 fn fiu(line: &[u8], to: &mut Sink) -> Parsed {
     let mut fields = Words::new(line);
     let (time, pid, process) = (fields.field()?, fields.field()?, fields.field()?);

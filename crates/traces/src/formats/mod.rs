@@ -1,4 +1,4 @@
-//! All formats, and the detection of a file's format.
+//! Trace formats, and detection of a file's format.
 
 mod biosnoop;
 pub(crate) mod blktrace;
@@ -17,7 +17,7 @@ use crate::sink::Sink;
 pub struct Format {
     /// Name for `--format`.
     pub name: &'static str,
-    /// Name in listings.
+    /// Format name in listings.
     pub title: &'static str,
     /// Columns of the published format.
     pub columns: &'static str,
@@ -27,7 +27,7 @@ pub struct Format {
     pub make: fn() -> Box<dyn Parser>,
 }
 
-/// All formats that are detected by content.
+/// All formats that are detected by their content.
 pub const FORMATS: [&Format; 14] = [
     &block_text::BLKPARSE,
     &blktrace::FORMAT,
@@ -48,7 +48,7 @@ pub const FORMATS: [&Format; 14] = [
 /// Result of parsing the first bytes of a file as one format.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// Name of the format, as for `--format`.
+    /// Format name, as for `--format`.
     pub name: &'static str,
     pub(crate) records: u64,
     pub(crate) lines: u64,
@@ -57,7 +57,8 @@ pub struct Trial {
     pub(crate) first_line: u64,
 }
 
-/// Parses the first bytes of a file as each format. `whole` is `true` if they are the whole file.
+/// Parses the first bytes of a file as each format. `whole` is `true` if the bytes are the whole
+/// file.
 pub fn tried(head: &[u8], whole: bool) -> Vec<(&'static Format, Trial)> {
     FORMATS.iter().map(|format| (*format, trial(format, head, whole))).collect()
 }
@@ -78,14 +79,15 @@ fn trial(format: &'static Format, head: &[u8], whole: bool) -> Trial {
     }
 }
 
-/// Returns the detected format: the one with the most I/Os, if these outnumber the skipped lines.
+/// Returns the detected format, which is the format with the most I/Os, provided that these
+/// outnumber the skipped lines.
 pub fn recognised(trials: &[(&'static Format, Trial)]) -> Option<&'static Format> {
     let likely =
         trials.iter().filter(|(_, trial)| trial.records > 0 && trial.records >= trial.lines);
     likely.max_by_key(|(_, trial)| trial.records).map(|(format, _)| *format)
 }
 
-/// Returns the format with this name.
+/// Returns the format with the given name.
 pub fn by_name(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name).copied()
 }

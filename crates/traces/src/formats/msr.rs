@@ -24,7 +24,7 @@ struct Msr {
 }
 
 impl Msr {
-    /// Returns the number of the volume `host,disk`, which is nearly always the volume of the
+    /// Returns the number of the volume `host,disk`, which usually equals the volume of the
     /// previous line.
     fn volume(&mut self, host: &[u8], disk: &[u8], to: &mut Sink) -> u32 {
         let same = self.last.len() == host.len() + disk.len() + 1
@@ -52,8 +52,8 @@ struct Fields<'a> {
     response_ticks: u64,
 }
 
-/// Returns the fields of a line in the usual form: without blanks, fractions and long numbers.
-/// Returns `None` for other lines, which are parsed field by field.
+/// Returns the fields of a line in the usual form, which has no blanks, fractions or long numbers.
+/// Returns `None` for all other lines, which are parsed field by field.
 #[inline]
 fn plain(line: &[u8]) -> Option<Fields<'_>> {
     let number = |at: usize| {

@@ -1,7 +1,7 @@
-//! CloudPhysics: commands of virtual SCSI disks, as binary records of two versions.
+//! CloudPhysics traces: commands of virtual SCSI disks, as binary records in two versions.
 //!
-//! Version 1 is `sn:4 len:4 nSG:4 cmd:2 ver:2 lbn:8 ts:8`, version 2 `cmd:2 ver:2 sn:4 len:4 nSG:4
-//! lbn:8 ts:8 rt:8`, little-endian; the high byte of `ver` is the version.
+//! Version 1 is `sn:4 len:4 nSG:4 cmd:2 ver:2 lbn:8 ts:8`, and version 2 is `cmd:2 ver:2 sn:4 len:4
+//! nSG:4 lbn:8 ts:8 rt:8`. Both are little-endian, and the high byte of `ver` is the version.
 
 use crate::fields::bytes_of;
 use crate::number::{NS_PER_US, SECTOR_BYTES};
@@ -22,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
 #[derive(Default)]
 struct Vscsi {
     version: Option<u8>,
-    /// `true` after a damaged record, when the start of the next one is unknown.
+    /// `true` after a damaged record, because the start of the next record is unknown.
     lost: bool,
 }
 
@@ -46,7 +46,7 @@ impl Vscsi {
             0x0a | 0x2a | 0x8a | 0xaa => Operation::Write,
             0x35 | 0x91 => Operation::Flush,
             0x41 | 0x42 | 0x93 => Operation::Discard,
-            _ => return Err("command that moves no data"),
+            _ => return Err("command that transfers no data"),
         };
         let (mut offset, mut length) = (0, 0);
         if operation != Operation::Flush {

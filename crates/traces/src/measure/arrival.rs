@@ -1,21 +1,21 @@
-//! Measures over time: intervals, seconds, idle periods.
+//! Metrics over time: intervals, seconds and idle periods.
 
 use super::histogram::WeightedHistogram;
 use super::hll::Distinct;
 use crate::record::{NO_RESPONSE, Record};
 
-/// Maximum number of intervals; their length grows with the trace.
+/// Maximum number of intervals; the interval length grows with the trace.
 const INTERVALS: usize = 256;
-/// Initial length of an interval. Lengths are powers of two, so that no division is needed.
+/// Initial interval length. Interval lengths are powers of two, so that no division is needed.
 const FIRST_BITS: u32 = 20;
 const NS_PER_S: u64 = 1_000_000_000;
-/// Maximum number of seconds that are counted individually: 97 days.
+/// Maximum number of seconds that are counted individually, which corresponds to 97 days.
 const SECONDS_MAX: usize = 1 << 23;
-/// Minimum lengths for which idle periods are counted.
+/// Minimum lengths of the idle periods that are counted.
 pub(crate) const IDLE_NS: [u64; 5] =
     [1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
 
-/// I/Os of an interval, by operation.
+/// I/Os in an interval, by operation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interval {
     pub(crate) ios: [u64; 4],
@@ -23,10 +23,10 @@ pub(crate) struct Interval {
     pub(crate) blocks: Distinct,
 }
 
-/// A whole trace in at most 256 intervals of equal length.
+/// A whole trace, divided into at most 256 intervals of equal length.
 #[derive(Debug)]
 pub(crate) struct Timeline {
-    /// Base-2 logarithm of the length of an interval in ns.
+    /// Base-2 logarithm of the interval length in ns.
     bits: u32,
     pub(crate) intervals: Vec<Interval>,
 }
@@ -38,7 +38,7 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// Returns the length of an interval.
+    /// Returns the interval length.
     pub(crate) fn width_ns(&self) -> u64 {
         1 << self.bits
     }
@@ -77,22 +77,22 @@ impl Timeline {
     }
 }
 
-/// Arrivals by second, and interarrival times.
+/// Arrivals per second, and interarrival times.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     seconds: Vec<u32>,
-    /// I/Os after the last counted second.
+    /// Number of I/Os after the last counted second.
     pub(crate) uncounted: u64,
     pub(crate) between_ns: WeightedHistogram,
     last_ns: Option<u64>,
-    /// Latest completion or arrival of any I/O so far.
+    /// Latest completion or arrival time of any I/O so far.
     busy_until_ns: u64,
-    /// Number and total time of the idle periods of at least each length.
+    /// Number and total duration of the idle periods with at least each length.
     pub(crate) idle: [(u64, u64); IDLE_NS.len()],
     pub(crate) idle_longest_ns: u64,
 }
 
-/// Burstiness over seconds.
+/// Burstiness at a resolution of one second.
 pub(crate) struct Bursts {
     pub(crate) seconds: usize,
     pub(crate) mean: f64,

@@ -1,15 +1,15 @@
-//! Accesses to blocks of 4 KiB: exact while they fit into memory, then a spatial sample, which is
-//! small enough for the processor's cache.
+//! Accesses to 4 KiB blocks. Counts are exact while the blocks fit into memory, and are then based
+//! on a spatial sample that fits into the processor's cache.
 //!
 //! A block is in the sample if its hash is below a threshold, which is halved whenever the sample
-//! is full. The counts of a block that stays in the sample are therefore complete from its first
+//! is full. The counts of a block that remains in the sample are therefore complete from its first
 //! I/O on.
 
 use writecliff_base::random;
 
 use super::histogram::WeightedHistogram;
 
-/// Returns a bijection of 64 bits that looks random.
+/// Returns a pseudo-random bijection of 64-bit numbers.
 #[inline]
 pub(crate) fn mixed(value: u64) -> u64 {
     random::nth(value, 0)
@@ -25,27 +25,27 @@ pub(crate) fn hash_of(volume: u32, block: u64) -> u64 {
 pub(crate) struct Block {
     hash: u64,
     last_write_ns: i64,
-    /// Bytes that the trace had written at the last write of the block.
+    /// Bytes written by the trace at the time of the block's last write.
     last_write_at: u64,
     pub(crate) reads: u32,
     pub(crate) writes: u32,
     pub(crate) volume: u32,
 }
 
-/// Blocks by their hash.
+/// Blocks by hash.
 pub(crate) struct Blocks {
     slots: Vec<Block>,
     used: usize,
     max: usize,
-    /// Limit on the blocks of a sample.
+    /// Limit on the number of blocks in a sample.
     sample_max: usize,
     threshold: u64,
-    /// Number of blocks that each sampled block represents: 1 while all are kept.
+    /// Number of blocks that each sampled block represents; 1 while all blocks are stored.
     pub(crate) scale: f64,
     /// Time and bytes written between two writes of a block.
     pub(crate) update_ns: WeightedHistogram,
     pub(crate) update_bytes: WeightedHistogram,
-    /// Writes, and reads, of blocks that the trace had written before.
+    /// Writes and reads of blocks that the trace had written before.
     pub(crate) overwrites: f64,
     pub(crate) reads_of_written: f64,
 }
@@ -70,7 +70,7 @@ impl Blocks {
     /// far.
     #[inline]
     pub(crate) fn touch(&mut self, hash: u64, volume: u32, write: bool, ns: i64, written: u64) {
-        // 0 marks a free slot; one block in 2^64 is never sampled.
+        // 0 marks a free slot, so one block in 2^64 is never sampled.
         if hash > self.threshold || hash == 0 {
             return;
         }
@@ -123,7 +123,7 @@ impl Blocks {
             self.scale *= 2.0;
             self.keep(self.slots.len());
         }
-        // The table has more slots than the sample can fill, so it need not grow again.
+        // The table has more slots than the sample can fill, so it never needs to grow again.
         self.keep((self.sample_max * 4).next_power_of_two());
     }
 
@@ -152,7 +152,7 @@ impl Blocks {
         self.used
     }
 
-    /// Returns the relative standard error of a number of blocks.
+    /// Returns the relative standard error of a block count.
     pub(crate) fn relative_error(&self) -> f64 {
         if self.scale > 1.0 { 1.0 / (self.used.max(1) as f64).sqrt() } else { 0.0 }
     }

@@ -1,9 +1,9 @@
-//! Queue depth: the number of I/Os in flight when an I/O arrives, including itself.
+//! Queue depth: the number of I/Os in flight when an I/O arrives, including the arriving I/O.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Maximum counted depth; greater depths are counted as this.
+/// Maximum counted depth; larger depths are counted at this value.
 const DEPTH_MAX: usize = 1 << 14;
 
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub(crate) struct Depths {
 }
 
 impl Depths {
-    /// Adds an I/O; returns the queue depth at its arrival.
+    /// Adds an I/O and returns the queue depth at its arrival.
     #[inline]
     pub(crate) fn add(&mut self, time_ns: i64, response_ns: i64) -> usize {
         while self.open.peek().is_some_and(|done| done.0 <= time_ns) {
@@ -32,7 +32,7 @@ impl Depths {
         depth
     }
 
-    /// Iterates over the depths and their numbers of arrivals.
+    /// Iterates over the depths with their numbers of arrivals.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         (1..).zip(self.counts.iter().copied()).filter(|entry| entry.1 > 0)
     }

@@ -1,14 +1,14 @@
-//! A heat map: I/Os by address and time. Both axes grow with the trace.
+//! A heat map: Heat map of I/Os by address and time. Both axes grow with the trace.
 
 const TIMES: usize = 96;
 const ADDRESSES: usize = 64;
-/// Initial size of a cell. Cells are powers of two in both directions, so that no division is
+/// Initial cell size. Cell sizes are powers of two in both dimensions, so that no division is
 /// needed.
 const FIRST_BITS: u32 = 20;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Heat {
-    /// Base-2 logarithms of the size of a cell in ns and bytes.
+    /// Base-2 logarithms of the cell size in ns and bytes.
     time_bits: u32,
     address_bits: u32,
     /// Reads and writes, by address and time.

@@ -2,11 +2,11 @@
 
 use writecliff_base::log_linear;
 
-/// Base-2 logarithm of the number of buckets per power of two. The upper bound of a bucket is at
-/// most 1/16 above its values.
+/// Base-2 logarithm of the number of buckets per power of two. The upper bound of a bucket exceeds
+/// its values by at most 1/16.
 const BITS: u32 = 4;
 
-/// Weighted counts of whole numbers, with bounded memory; sampled values weigh more than one.
+/// Weighted counts of integers in bounded memory; sampled values have weights above 1.
 #[derive(Clone, Debug)]
 pub(crate) struct WeightedHistogram {
     weights: Vec<f64>,
@@ -48,7 +48,7 @@ impl WeightedHistogram {
         self.weights[0]
     }
 
-    /// Returns an upper bound of the `q` quantile, which never exceeds the maximum.
+    /// Returns an upper bound of the `q` quantile that never exceeds the maximum.
     pub(crate) fn quantile(&self, q: f64) -> Option<u64> {
         if self.total <= 0.0 {
             return None;
@@ -65,13 +65,13 @@ impl WeightedHistogram {
         Some(self.max)
     }
 
-    /// Returns the weight of all values below a power of two.
+    /// Returns the total weight of all values below a power of two.
     pub(crate) fn below_power(&self, exponent: u32) -> f64 {
         self.weights[..log_linear::bucket_of::<BITS>(1 << exponent)].iter().sum()
     }
 
     /// Returns points of the distribution: the upper bound of each bucket in use, and the
-    /// cumulative share.
+    /// cumulative fraction.
     pub(crate) fn cumulative(&self) -> Vec<(u64, f64)> {
         let mut below = 0.0;
         let mut points = Vec::new();

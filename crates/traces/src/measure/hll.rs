@@ -1,4 +1,5 @@
-//! HyperLogLog (Flajolet et al., 2007): estimates the number of distinct blocks in fixed memory.
+//! HyperLogLog (Flajolet et al., 2007), which estimates the number of distinct blocks in fixed
+//! memory.
 
 const BITS: u32 = 12;
 const REGISTERS: usize = 1 << BITS;
@@ -18,7 +19,7 @@ impl Default for Distinct {
 }
 
 impl Distinct {
-    /// Counts an item with this hash, all of whose bits must be random.
+    /// Counts an item by its hash, all of whose bits must be random.
     #[inline]
     pub(crate) fn add(&mut self, hash: u64) {
         let register = &mut self.registers[hash as usize & (REGISTERS - 1)];
@@ -38,7 +39,7 @@ impl Distinct {
         let sum: f64 = self.registers.iter().map(|&rank| (-f64::from(rank)).exp2()).sum();
         let raw = 0.7213 / (1.0 + 1.079 / count) * count * count / sum;
         let zeros = memchr::memchr_iter(0, &self.registers).count();
-        // Small numbers are estimated better by the number of empty registers.
+        // Small counts are estimated more accurately from the number of empty registers.
         if raw <= 2.5 * count && zeros > 0 { count * (count / zeros as f64).ln() } else { raw }
     }
 }

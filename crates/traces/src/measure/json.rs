@@ -1,4 +1,4 @@
-//! The measures as JSON.
+//! Trace metrics as JSON.
 
 use serde_json::{Value, json};
 
@@ -10,19 +10,19 @@ use super::{Measures, arrival::IDLE_NS};
 use crate::record::Operation;
 use writecliff_base::SLOT_BYTES;
 
-/// Number of sizes shown individually; the rest are combined.
+/// Number of sizes shown individually; all other sizes are combined.
 const SIZES_SHOWN: usize = 8;
 const STREAMS_SHOWN: usize = 32;
 const PROCESSES_SHOWN: usize = 32;
 const VOLUMES_SHOWN: usize = 1024;
-/// Number of volumes, those with the most I/Os, whose heat maps are shown.
+/// Number of volumes with heat maps, which are the volumes with the most I/Os.
 const HEAT_SHOWN: usize = 4;
 const HOTTEST_PCT: [f64; 7] = [0.1, 1.0, 5.0, 10.0, 20.0, 50.0, 100.0];
 const NS_PER_S: f64 = 1e9;
-/// Cache sizes for which the hit rate is computed: powers of two from 1 MiB on.
+/// Cache sizes for which the hit rate is computed: powers of two, starting at 1 MiB.
 const CACHES: std::ops::RangeInclusive<u32> = 20..=46;
 
-/// Operation and access of each kind of I/O of a size.
+/// Operation and access pattern of each I/O type of a size.
 pub(super) const KINDS: [(&str, &str); 4] =
     [("read", "random"), ("read", "sequential"), ("write", "random"), ("write", "sequential")];
 
@@ -35,8 +35,8 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     pct(part as f64, whole as f64)
 }
 
-/// Returns the mean, quantiles and maximum of a distribution, each divided by `unit`; null without
-/// values.
+/// Returns the mean, quantiles and maximum of a distribution, each divided by `unit`; null if there
+/// are no values.
 fn distribution(of: &WeightedHistogram, unit: f64) -> Value {
     let Some(mean) = of.mean() else { return Value::Null };
     let at = |q: f64| of.quantile(q).map(|value| value as f64 / unit);
@@ -51,7 +51,7 @@ fn distribution(of: &WeightedHistogram, unit: f64) -> Value {
     })
 }
 
-/// Returns points of a distribution: value and cumulative percentage.
+/// Returns points of a distribution, as value and cumulative percentage.
 fn points(of: &WeightedHistogram, unit: f64) -> Vec<[f64; 2]> {
     of.cumulative().into_iter().map(|(value, part)| [value as f64 / unit, 100.0 * part]).collect()
 }
@@ -69,7 +69,7 @@ fn data_ios(counts: &[Count; 4]) -> u64 {
     counts[0].ios + counts[1].ios
 }
 
-/// Returns the most frequent sizes, and the combined rest.
+/// Returns the most frequent sizes, and all other sizes combined.
 fn sizes(of: &Sizes, ios: u64) -> Value {
     let mut all: Vec<(u64, Kinds)> = of.iter().collect();
     all.sort_by_key(|(size, kinds)| (std::cmp::Reverse(kinds.iter().sum::<u64>()), *size));
@@ -98,8 +98,8 @@ fn sizes(of: &Sizes, ios: u64) -> Value {
     rows.into()
 }
 
-/// Returns the I/O streams (operation, access and size) in order of their share of the reads and
-/// writes.
+/// Returns the I/O streams (operation, access pattern and size), ordered by their fraction of the
+/// reads and writes.
 fn streams(of: &Sizes, ios: u64) -> Value {
     let mut all = Vec::new();
     for (size, kinds) in of.iter() {
@@ -121,7 +121,7 @@ fn streams(of: &Sizes, ios: u64) -> Value {
 }
 
 impl Measures {
-    /// Returns all measures. The name of a time ends with its unit.
+    /// Returns all trace metrics. The name of a time field ends with its unit.
     pub fn result(&self) -> Value {
         let ios = data_ios(&self.counts);
         let [read, write, ..] = self.counts;
@@ -247,7 +247,7 @@ impl Measures {
         })
     }
 
-    /// Returns the number of bytes of the blocks for which `which` is true.
+    /// Returns the total size in bytes of the blocks for which `which` is `true`.
     fn unique_bytes(&self, which: impl Fn(&super::blocks::Block) -> bool) -> f64 {
         let count = self.blocks.iter().filter(|block| which(block)).count();
         count as f64 * self.blocks.scale * SLOT_BYTES as f64
@@ -266,8 +266,8 @@ impl Measures {
         })
     }
 
-    /// Returns the share of the traffic of the most used blocks, for all I/Os, reads and writes,
-    /// and points of the Lorenz curve of all I/Os.
+    /// Returns the fraction of traffic to the most frequently used blocks, for all I/Os, reads and
+    /// writes, and points of the Lorenz curve of all I/Os.
     fn hottest(&self) -> Value {
         let sorted = |of: fn(&super::blocks::Block) -> u64| {
             let mut uses: Vec<u64> =
@@ -366,7 +366,7 @@ impl Measures {
         })
     }
 
-    /// Returns the numbers of the volumes in descending order of their I/Os.
+    /// Returns the volume numbers in descending order of I/O count.
     fn by_ios(&self) -> Vec<usize> {
         let ios = |n: &usize| self.volumes[*n].counts.iter().map(|count| count.ios).sum::<u64>();
         let mut order: Vec<usize> = (0..self.volumes.len()).filter(|n| ios(n) > 0).collect();

@@ -1,4 +1,4 @@
-//! Measures the workload of a trace in one pass and with bounded memory.
+//! Analyses the workload of a trace in one pass and in bounded memory.
 
 mod arrival;
 mod blocks;
@@ -27,16 +27,17 @@ use writecliff_base::SLOT_BYTES;
 
 use crate::record::{Batch, NO_RESPONSE, Operation, Record};
 
-/// Limits on the memory of a measurement.
+/// Memory limits of a trace analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasureLimits {
-    /// Number of 4 KiB blocks up to which the counts are exact; beyond it, blocks are sampled.
+    /// Number of 4 KiB blocks up to which the counts are exact; if there are more blocks, they are
+    /// sampled.
     pub blocks: usize,
     /// Number of blocks in the sample.
     pub sample_blocks: usize,
-    /// Limit on the blocks for reuse distances, which cost more.
+    /// Limit on the number of blocks for reuse distances, which need more memory per block.
     pub reuse_blocks: usize,
-    /// Length of the time steps of an I/O capture; `None` if they are not counted.
+    /// Length of the time steps in an I/O capture; `None` if time steps are not counted.
     pub steps: Option<StepLength>,
 }
 
@@ -48,7 +49,7 @@ pub enum StepLength {
         /// Length in seconds; at least 1.
         seconds: u64,
     },
-    /// A length from 1 s to 10 min that gives at most a few hundred steps.
+    /// A length from 1 s to 10 min that results in at most a few hundred steps.
     ByDuration,
 }
 
@@ -58,11 +59,11 @@ impl Default for MeasureLimits {
     }
 }
 
-/// Number of counted alignments: 512 B to 1 MiB.
+/// Number of counted alignments, from 512 B to 1 MiB.
 const ALIGNMENTS: usize = 12;
 const SECTOR_BITS: usize = 9;
 
-/// The measures of a trace.
+/// Metrics of a trace.
 pub struct Measures {
     volumes: Vec<Volume>,
     volume_names: Vec<String>,
@@ -76,7 +77,7 @@ pub struct Measures {
     timeline: Timeline,
     blocks: Blocks,
     reuse: Reuse,
-    /// Reads and writes whose address and length are multiples of 512 B << n.
+    /// Reads and writes with an address and length that are multiples of 512 B << n.
     aligned: [u64; ALIGNMENTS],
     /// 4 KiB blocks accessed by reads and writes.
     block_reads: u64,
@@ -84,13 +85,13 @@ pub struct Measures {
     content: Distinct,
     content_writes: u64,
     last_ns: i64,
-    /// I/Os with an earlier time than a previous I/O.
+    /// Number of I/Os whose time is before a previous I/O.
     late: u64,
     steps: Option<Steps>,
 }
 
 impl Measures {
-    /// Starts a measurement without I/Os.
+    /// Starts an analysis without I/Os.
     pub fn new(limits: MeasureLimits) -> Self {
         Self {
             volumes: Vec::new(),
@@ -173,7 +174,7 @@ impl Measures {
         }
     }
 
-    /// Measures the blocks of a read or write.
+    /// Analyses the blocks of a read or write.
     #[inline]
     fn data(&mut self, record: &Record, time_ns: u64) {
         let (offset, length) = (record.offset_bytes, record.length_bytes);

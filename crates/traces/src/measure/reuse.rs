@@ -1,8 +1,8 @@
-//! Reuse distances: the number of bytes of other blocks used between two uses of a block.
+//! Reuse distances: the number of bytes in other blocks used between two uses of a block.
 //!
 //! SHARDS with a fixed number of samples (Waldspurger et al., FAST '15): the distances within a
-//! spatial sample of the blocks, divided by its rate. Distances in the sample are counted with a
-//! Fenwick tree over the order of last uses.
+//! spatial sample of the blocks, divided by the sampling rate. Distances in the sample are counted
+//! with a Fenwick tree over the order of last uses.
 
 use super::histogram::WeightedHistogram;
 use writecliff_base::SLOT_BYTES;
@@ -10,7 +10,7 @@ use writecliff_base::SLOT_BYTES;
 #[derive(Clone, Copy, Default)]
 struct Use {
     hash: u64,
-    /// Last use of the block, counted in uses of the sample.
+    /// Last use of each block, as a sequence number among the uses in the sample.
     at: u32,
 }
 
@@ -20,10 +20,10 @@ pub(crate) struct Reuse {
     max: usize,
     threshold: u64,
     pub(crate) scale: f64,
-    /// Fenwick tree with 1 at the last use of each block.
+    /// Fenwick tree with the value 1 at the last use of each block.
     tree: Vec<u32>,
     now: u32,
-    /// Uses of all blocks, in the sample or not.
+    /// Number of uses of all blocks, including blocks outside the sample.
     uses: u64,
     /// Reuse distances in bytes.
     distances: WeightedHistogram,
@@ -57,8 +57,8 @@ impl Reuse {
     }
 
     /// Returns the distances of all uses except first uses. If the sample represents more or fewer
-    /// uses than the trace has, the reason is mostly a few hot blocks, so the difference counts as
-    /// uses at distance 0 (SHARDS-adj in the paper).
+    /// uses than the trace has, the reason is usually a few hot blocks. The difference therefore
+    /// counts as uses at distance 0 (SHARDS-adj in the paper).
     pub(crate) fn distances(&self) -> WeightedHistogram {
         let mut distances = self.distances.clone();
         let missing = self.uses as f64 - (distances.total + self.cold);
@@ -101,7 +101,7 @@ impl Reuse {
         at
     }
 
-    /// Adds to the tree; `u32::MAX` subtracts 1.
+    /// Adds a value to the tree; `u32::MAX` subtracts 1.
     fn change(&mut self, at: u32, by: u32) {
         let mut n = at as usize + 1;
         while n < self.tree.len() {
@@ -126,7 +126,7 @@ impl Reuse {
         self.renumber();
     }
 
-    /// Renumbers the last uses of the sampled blocks as 0, 1, ... in order.
+    /// Renumbers the last uses of the sampled blocks consecutively, starting at 0.
     fn renumber(&mut self) {
         let threshold = self.threshold;
         let mut all: Vec<Use> = self
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::measure::blocks::mixed;
 
-    /// Computes distances with a list in order of last use.
+    /// Computes distances with a list ordered by last use.
     fn by_list(uses: &[u64]) -> (Vec<u64>, u64) {
         let (mut list, mut distances, mut cold) = (Vec::new(), Vec::new(), 0);
         for &block in uses {

@@ -1,36 +1,38 @@
 //! Sequential runs of a trace.
 //!
-//! An I/O continues a run if it starts at the end of the run or slightly before it: logs rewrite
-//! their last block when data are appended to it.
+//! An I/O continues a run if it starts at the end of the run or slightly before, because logs
+//! rewrite their last block when data are appended.
 
 use writecliff_base::cursors::RUNS;
 
 use crate::record::Operation;
 
-/// Sequential runs in the I/Os of a volume.
+/// Sequential runs in a volume's I/Os.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunsOf {
-    /// The run of each I/O, identified by the number of its first I/O.
+    /// Run of each I/O, identified by the number of the run's first I/O.
     pub run: Vec<u32>,
     /// Distance in bytes by which a continuing I/O starts before the end of its run.
     pub back: Vec<u32>,
-    /// Number of continuations of the most recently used open run, the second most recently used,
-    /// and so on, for reads and for writes.
+    /// Number of continuations of the most recently used open run, the second most recently used
+    /// run, and so on, for reads and writes.
     pub ranks: [Vec<u64>; 2],
 }
 
-/// Maximum distance by which a continuing I/O may go back; beyond it, a new run starts.
+/// Maximum distance by which a continuing I/O may start before the run's end; if the distance is
+/// larger, a new run starts.
 const BACK_MAX: u64 = 64 << 10;
 
-/// Ends and numbers of the most recently used runs, the latest last.
+/// Ends and numbers of the most recently used runs, with the most recent run last.
 #[derive(Clone, Debug, Default)]
 struct Ends(Vec<(u64, u32)>);
 
 impl Ends {
-    /// Returns the run that an I/O continues, and by how much it goes back.
+    /// Returns the run that an I/O continues, and the distance in bytes that the I/O starts before
+    /// the run's end.
     fn take(&mut self, begin: u64, end: u64) -> Option<(u32, u64)> {
         let exact = self.0.iter().rposition(|run| run.0 == begin);
-        // A repeated I/O continues a run only directly after it; otherwise it accesses a hot
+        // A repeated I/O continues a run only directly after the run; otherwise, it accesses a hot
         // address.
         let again = || {
             let last = self.0.last()?;
@@ -78,7 +80,7 @@ pub fn runs_of(operation: &[u8], offset: &[u64], length: &[u64]) -> RunsOf {
     RunsOf { run, back, ranks }
 }
 
-/// Returns, for each rank by recent use, the number of continuations, among the runs that have not
+/// Returns, for each rank by recent use, the number of continuations among the runs that have not
 /// ended.
 fn ranks(operation: &[u8], run: &[u32]) -> [Vec<u64>; 2] {
     let mut left = vec![0_u32; run.len()];
@@ -114,13 +116,14 @@ mod tests {
 
     #[test]
     fn runs_that_take_turns_are_told_apart() {
-        // Two alternating runs of writes, with a read that continues neither, and a flush.
+        // The trace has two alternating runs of writes, a read that continues neither run, and a
+        // flush.
         let operation = [1, 1, 0, 1, 1, 2, 1];
         let offset = [0, 1 << 20, 4096, 4096, (1 << 20) + 4096, 0, 8192];
         let runs = runs_of(&operation, &offset, &[4096, 4096, 4096, 4096, 4096, 0, 4096]);
         assert_eq!(runs.run, [0, 1, 2, 0, 1, 5, 0]);
-        // The first run is the second most recent when it is continued, then the other run; then
-        // only one is left.
+        // When the first run is continued, it is the second most recent run, and so is the other
+        // run afterwards. Then only one run is left.
         assert_eq!(runs.ranks, [vec![], vec![1, 2]]);
         assert_eq!(runs.back, [0; 7]);
     }

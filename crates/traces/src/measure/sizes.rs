@@ -1,18 +1,17 @@
-//! Counts of I/Os by size, operation and access: the I/O streams of a workload.
+//! I/O counts by size, operation and access pattern, which are the I/O streams of a workload.
 
 use std::collections::BTreeMap;
 
 use writecliff_base::SECTOR_BYTES;
 
-/// Size of the table that counts sizes of whole sectors up to 2 MiB; other sizes are counted in a
-/// map.
+/// Size of the table that counts whole-sector sizes up to 2 MiB; other sizes are counted in a map.
 const TABLE: usize = 4097;
 const OTHERS_MAX: usize = 4096;
 
-/// I/Os of a size: random reads, sequential reads, random writes, sequential writes.
+/// I/Os of one size: random reads, sequential reads, random writes, sequential writes.
 pub(crate) type Kinds = [u64; 4];
 
-/// Returns the index of an I/O's kind in `Kinds`.
+/// Returns the index of an I/O's type in `Kinds`.
 #[inline]
 pub(crate) fn kind(write: bool, sequential: bool) -> usize {
     usize::from(write) * 2 + usize::from(sequential)
@@ -22,7 +21,7 @@ pub(crate) fn kind(write: bool, sequential: bool) -> usize {
 pub(crate) struct Sizes {
     table: Vec<Kinds>,
     others: BTreeMap<u64, Kinds>,
-    /// I/Os of sizes that did not fit into the map.
+    /// I/Os whose sizes did not fit into the map.
     rest: Kinds,
 }
 
@@ -52,7 +51,7 @@ impl Sizes {
         self.others.entry(length).or_default()[kind] += 1;
     }
 
-    /// Returns all sizes that occur, with their I/Os.
+    /// Returns all sizes that occur, with their I/O counts.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Kinds)> + '_ {
         let table = (0_u64..).zip(&self.table).map(|(n, kinds)| (n * SECTOR_BYTES, *kinds));
         let others = self.others.iter().map(|(size, kinds)| (*size, *kinds));
@@ -64,7 +63,7 @@ impl Sizes {
         self.rest.iter().sum()
     }
 
-    /// Returns the number of I/Os of one kind whose sizes did not fit.
+    /// Returns the number of I/Os of one type whose sizes did not fit into the map.
     pub(crate) fn rest_of(&self, kind: usize) -> u64 {
         self.rest[kind]
     }

@@ -1,9 +1,9 @@
-//! The time steps of an I/O capture: the I/Os of each step by I/O stream and process, and their
+//! Time steps of an I/O capture: the I/Os of each step by I/O stream and process, with their
 //! response times.
 //!
-//! A capture is divided into steps of equal length. The default length is the shortest of some
-//! usual lengths that gives at most 300 steps: a day has 288 steps of 5 minutes. Each length is a
-//! multiple of the previous one, so steps can be merged and one pass suffices.
+//! A capture is divided into steps of equal length. The default length is the shortest of several
+//! common lengths that results in at most 300 steps; a day has 288 steps of 5 minutes. Each length
+//! is a multiple of the previous length, so steps can be merged and one pass suffices.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use super::json::KINDS;
 use crate::record::{NO_RESPONSE, Record};
 
 const NS_PER_S: u64 = 1_000_000_000;
-/// Usual step lengths in seconds; each divides the next.
+/// Common step lengths in seconds; each length divides the next.
 const LENGTHS_S: [u64; 7] = [1, 5, 10, 30, 60, 300, 600];
 const STEPS_WANTED: u64 = 300;
 /// Maximum number of steps; I/Os after the last step are only counted.
 const STEPS_MAX: u64 = 4096;
-/// Maximum number of streams, and of processes, counted individually in a step.
+/// Maximum number of streams and of processes counted individually in a step.
 const STREAMS_MAX: usize = 256;
 const PROCESSES_MAX: usize = 64;
 /// Maximum number of streams shown.
@@ -29,10 +29,10 @@ const PROCESSES_SHOWN: usize = 8;
 /// Minimum number of I/Os for a 99.999th percentile.
 const FIVE_NINES_LEAST: f64 = 100_000.0;
 
-/// A stream: kind (as in `KINDS`) and size.
+/// A stream: I/O type (as in `KINDS`) and size.
 type Stream = (u8, u64);
 
-/// Results of other measures for an I/O.
+/// Results of the other metrics for an I/O.
 pub(crate) struct Seen {
     pub(crate) time_ns: u64,
     pub(crate) kind: Option<usize>,
@@ -47,7 +47,7 @@ struct Step {
     /// Reads and writes of streams that did not fit into the map.
     other: u64,
     processes: BTreeMap<u32, u64>,
-    /// Sum and number of the queue depths at the arrivals of I/Os.
+    /// Sum and count of the queue depths at I/O arrivals.
     depths: (u64, u64),
     response: Option<Box<WeightedHistogram>>,
 }
@@ -78,7 +78,7 @@ impl Step {
     }
 }
 
-/// Adds to a map of at most `most` keys; returns `false` if the map has no room for this key.
+/// Adds to a map of at most `most` keys; returns `false` if the map has no room for the key.
 fn bounded<K: Ord>(to: &mut BTreeMap<K, u64>, key: K, ios: u64, most: usize) -> bool {
     if to.len() >= most && !to.contains_key(&key) {
         return false;
@@ -89,11 +89,11 @@ fn bounded<K: Ord>(to: &mut BTreeMap<K, u64>, key: K, ios: u64, most: usize) -> 
 
 #[derive(Debug)]
 pub(crate) struct Steps {
-    /// Index of the length in `LENGTHS_S`; `None` for a given length.
+    /// Index of the length in `LENGTHS_S`; `None` if the user specified the length.
     usual: Option<usize>,
     length_s: u64,
     rows: Vec<Step>,
-    /// I/Os after the last step.
+    /// Number of I/Os after the last step.
     beyond: u64,
 }
 
@@ -138,7 +138,7 @@ impl Steps {
         }
     }
 
-    /// Switches to the next usual length; returns `false` if there is none.
+    /// Switches to the next common length; returns `false` if there is none.
     #[cold]
     fn lengthen(&mut self) -> bool {
         let Some(at) = self.usual.filter(|at| at + 1 < LENGTHS_S.len()) else { return false };
@@ -157,7 +157,7 @@ impl Steps {
         true
     }
 
-    /// Returns all steps as JSON; the last one may be shorter than the others.
+    /// Returns all steps as JSON; the last step may be shorter than the others.
     pub(crate) fn result(&self, duration_ns: u64, process_names: &[String]) -> Value {
         let mut all: BTreeMap<Stream, u64> = BTreeMap::new();
         for (stream, ios) in self.rows.iter().flat_map(|step| &step.streams) {

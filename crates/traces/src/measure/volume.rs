@@ -6,11 +6,11 @@ use writecliff_base::cursors::Cursors;
 
 use crate::record::{NO_RESPONSE, Operation, Record};
 
-/// Maximum number of volumes with their own sizes and heat map; cloud traces have thousands of
+/// Maximum number of volumes with separate sizes and heat maps; cloud traces have thousands of
 /// volumes.
 const DETAILED: usize = 64;
 
-/// I/Os and their bytes.
+/// I/O count and bytes transferred.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count {
     pub(crate) ios: u64,
@@ -52,7 +52,7 @@ impl Volume {
         }
     }
 
-    /// Adds an I/O; returns the kind of a read or write.
+    /// Adds an I/O; returns the type of a read or write.
     #[inline]
     pub(crate) fn add(&mut self, record: &Record, time_ns: u64, all: &mut Sizes) -> Option<usize> {
         self.counts[record.operation as usize].add(record.length_bytes);

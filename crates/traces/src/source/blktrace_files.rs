@@ -1,4 +1,4 @@
-//! Merges the blktrace files, one for each processor, into a stream in order of time.
+//! Merges the blktrace files of all processors into one stream in time order.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use super::packed::{Bytes, BytesRead};
 use crate::formats::blktrace::{HEADER_BYTES, Header};
 
-/// Returns all files `NAME.blktrace.N` of the trace to which `path` belongs; `None` for other
-/// files.
+/// Returns all files `NAME.blktrace.N` of the trace that `path` belongs to; `None` for other files.
 pub(super) fn beside(path: &Path) -> Option<Vec<PathBuf>> {
     let name = path.file_name()?.to_str()?;
     let (stem, number) = name.rsplit_once('.')?;
@@ -36,17 +35,17 @@ struct Part {
     time_ns: u64,
 }
 
-/// The merged events of all files; simultaneous events are in order of file number.
+/// Merged events of all files; simultaneous events are ordered by file number.
 pub(super) struct Merged {
-    /// Size of all files together.
+    /// Total size of all files.
     pub(super) size_bytes: u64,
     parts: Vec<Part>,
-    /// Offset of the event that is being read.
+    /// Offset of the event being read.
     at: usize,
     event: Vec<u8>,
 }
 
-/// Opens the files; `read` counts the bytes read from all of them.
+/// Opens the files; `read` counts the bytes read from all files.
 pub(super) fn merged(files: &[PathBuf], read: &BytesRead) -> std::io::Result<Merged> {
     let mut parts = Vec::new();
     let mut size_bytes = 0;
@@ -63,7 +62,7 @@ pub(super) fn merged(files: &[PathBuf], read: &BytesRead) -> std::io::Result<Mer
 }
 
 impl Part {
-    /// Reads the next event; `false` at the end. Bytes that are not an event are passed on
+    /// Reads the next event; returns `false` at the end. Bytes that are not an event are passed on
     /// unchanged, so that the parser reports them.
     fn next(&mut self) -> std::io::Result<bool> {
         self.event.clear();

@@ -1,4 +1,4 @@
-//! Provides the unpacked bytes of a trace file, member by member.
+//! Provides the unpacked bytes of a trace file, one member at a time.
 
 mod blktrace_files;
 pub(crate) mod packed;
@@ -17,12 +17,12 @@ use tar::{MemberBytes, Tar, is_tar};
 pub(crate) struct Source {
     path: PathBuf,
     read: BytesRead,
-    /// Bytes of the file, or of all files that are read as one.
+    /// Number of bytes in the file, or in all files that are read as one trace.
     size_bytes: u64,
     tar: Option<Tar>,
-    /// The file itself, if it is not an archive, until it is returned.
+    /// The file itself if it is not an archive, until it is returned.
     only: Option<Bytes>,
-    /// Member of the archive to read; `None` reads all.
+    /// Archive member to read; `None` to read all members.
     member: Option<String>,
 }
 
@@ -38,7 +38,7 @@ impl Source {
         let kind = std::fs::metadata(path).map_err(io)?;
         if !kind.is_file() {
             let what = if kind.is_dir() { "a folder" } else { "not a regular file" };
-            let hint = "name a trace file, or an archive of them (tar)".to_owned();
+            let hint = "specify a trace file, or an archive (tar) of trace files".to_owned();
             return Err(TraceError::new(format!("{}: is {what}", path.display()), Some(hint)));
         }
         if kind.len() == 0 {
@@ -56,7 +56,8 @@ impl Source {
         };
         let (bytes, tar) = is_tar(bytes).map_err(|error| unpacking(path, &error))?;
         if !tar && member.is_some() {
-            let message = format!("{}: is not an archive, so it has no members", path.display());
+            let message =
+                format!("{}: the file is not an archive, so it has no members", path.display());
             return Err(TraceError::new(message, None));
         }
         let member = member.map(str::to_owned);
@@ -64,7 +65,7 @@ impl Source {
         Ok(Self { path: path.to_owned(), read, size_bytes, tar, only, member })
     }
 
-    /// Returns the next trace; `None` at the end. The previous trace can no longer be read.
+    /// Returns the next trace; `None` at the end. The previous trace can then no longer be read.
     pub(crate) fn next(&mut self) -> Result<Option<Member>, TraceError> {
         if let Some(bytes) = self.only.take() {
             return Ok(Some(Member { name: String::new(), bytes }));
@@ -83,8 +84,8 @@ impl Source {
         }
     }
 
-    /// Returns the packed bytes of the file that have been read, and its size. If a file grows
-    /// meanwhile, more bytes are read than its size.
+    /// Returns the number of packed bytes read from the file, and the file size. If a file grows
+    /// during reading, the number of bytes read exceeds the size.
     pub(crate) fn read_of_file(&self) -> (u64, u64) {
         (self.read.count(), self.size_bytes)
     }
@@ -94,10 +95,10 @@ impl Source {
     }
 }
 
-/// Returns the error of unpacking, which is most often a truncated file.
+/// Returns the unpacking error, which is most often a truncated file.
 pub(crate) fn unpacking(path: &Path, error: &std::io::Error) -> TraceError {
     let text = match error.kind() {
-        std::io::ErrorKind::UnexpectedEof => "its packed data are truncated".to_owned(),
+        std::io::ErrorKind::UnexpectedEof => "the packed data are truncated".to_owned(),
         _ => error.to_string(),
     };
     TraceError::new(format!("{}: {text}", path.display()), None)

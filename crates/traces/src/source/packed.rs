@@ -1,8 +1,8 @@
 //! Compressed data, detected by their magic numbers, with a limit on the unpacked size.
 //!
-//! Traces have compression ratios of 5 to 50. A small file that unpacks to terabytes would keep a
-//! reader busy for hours, so reading fails once a file has unpacked to more than `RATIO_MAX` times
-//! the bytes that were read.
+//! Traces have compression ratios of 5 to 50. A small file that unpacks to terabytes would occupy a
+//! reader for hours. Reading therefore fails once a file has unpacked to more than `RATIO_MAX`
+//! times the bytes read.
 
 use std::io::{Cursor, Error, ErrorKind, Read};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub const UNPACKED_FREE_BYTES: u64 = 64 << 20;
 pub(super) struct BytesRead(Arc<AtomicU64>);
 
 impl BytesRead {
-    /// Returns `bytes` with their count added to this one.
+    /// Returns `bytes` with their count added to this counter.
     pub(super) fn of(&self, bytes: impl Read + Send + 'static) -> Bytes {
         Box::new(Counted { bytes, count: self.clone() })
     }
@@ -50,7 +50,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Unpacked bytes, limited by the size of their file.
+/// Unpacked bytes, limited in proportion to the file size.
 struct Bounded<R> {
     bytes: R,
     given: u64,
@@ -70,8 +70,8 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// Returns the decompressed bytes. Fails for unsupported kinds of compression. `file` counts the
-/// bytes read from the file.
+/// Returns the decompressed bytes. Returns an error for unsupported compression types. `file`
+/// counts the bytes read from the file.
 pub(super) fn unpacked(mut bytes: Bytes, file: &BytesRead) -> std::io::Result<Bytes> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     bytes.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;

@@ -9,7 +9,7 @@ use super::packed::Bytes;
 const RECORD_BYTES: usize = 512;
 const NAME_BYTES_MAX: u64 = 1 << 16;
 
-/// Returns `true` if the bytes are a tar archive, with all bytes still unread.
+/// Returns `true` if the bytes are a tar archive, together with all bytes still unread.
 pub(super) fn is_tar(mut bytes: Bytes) -> std::io::Result<(Bytes, bool)> {
     let mut head = Vec::with_capacity(RECORD_BYTES);
     bytes.by_ref().take(RECORD_BYTES as u64).read_to_end(&mut head)?;
@@ -47,7 +47,7 @@ impl Tar {
                 b'L' if state.left <= NAME_BYTES_MAX => {
                     let mut name = vec![0; state.left as usize];
                     state.bytes.read_exact(&mut name)?;
-                    state.left = 0; // only the padding is left
+                    state.left = 0; // only padding remains
                     long_name = Some(text(&name));
                 }
                 b'x' if state.left <= NAME_BYTES_MAX => {
@@ -79,7 +79,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// Parses a size in octal digits, or as a binary number with the first bit set.
+/// Parses a size in octal digits, or as a binary number whose first bit is set.
 fn size_of(field: &[u8]) -> Option<u64> {
     if field[0] & 0x80 != 0 {
         return Some(field[4..].iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte)));
@@ -90,7 +90,7 @@ fn size_of(field: &[u8]) -> Option<u64> {
 }
 
 impl State {
-    /// Skips the rest of a member.
+    /// Skips the remainder of a member.
     fn pass(&mut self) -> std::io::Result<()> {
         let rest = self.left + self.padding;
         let passed = std::io::copy(&mut self.bytes.by_ref().take(rest), &mut std::io::sink())?;
@@ -107,7 +107,7 @@ impl State {
         if block.len() < RECORD_BYTES {
             return Err(ErrorKind::UnexpectedEof.into());
         }
-        let damaged = || Error::new(ErrorKind::InvalidData, "its archive is damaged");
+        let damaged = || Error::new(ErrorKind::InvalidData, "the archive is damaged");
         let is_ustar = block[257..262] == *b"ustar";
         self.left = size_of(&block[124..136]).filter(|_| is_ustar).ok_or_else(damaged)?;
         self.left = self.left.min(1 << 62);

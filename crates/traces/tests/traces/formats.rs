@@ -1,4 +1,4 @@
-//! Each format is detected and read correctly.
+//! Tests that each format is detected and read correctly.
 
 use std::io::Write;
 
@@ -6,15 +6,14 @@ use writecliff_traces::{Batch, Choice, Operation, Reader, Record, parse_columns}
 
 use crate::samples::{self, file, ios, read, read_bytes, rounded};
 
-/// Returns the records with the names of their volumes, whose numbers follow the order of
-/// appearance.
+/// Returns the records with their volume names; volume numbers follow the order of appearance.
 fn plain(records: &[Record], volumes: &[String]) -> Vec<(Record, String)> {
     let strip = |record: &Record| Record { volume: 0, process: 0, content: 0, ..*record };
     records.iter().map(|record| (strip(record), volumes[record.volume as usize].clone())).collect()
 }
 
-/// Asserts that the bytes are detected as `format` and contain `wanted`, with volumes 0 and 1 named
-/// `volumes`.
+/// Asserts that the bytes are detected as `format` and contain `wanted`, with the names `volumes`
+/// for volumes 0 and 1.
 fn check(bytes: &[u8], format: &str, wanted: &[Record], volumes: [&str; 2]) {
     let (records, reader) = read_bytes(bytes).unwrap();
     assert_eq!(reader.formats, [format]);
@@ -142,10 +141,10 @@ fn columns_of_ones_own_need_names_or_numbers() {
     let (records, _) = read(&path, choice("time=1,operation=2,offset=3,length=4")).unwrap();
     assert_eq!((records.len(), records[1].time_ns), (2, 1_000_000_000));
     for (wrong, why) in [
-        ("time=a", "no column for 'operation'"),
+        ("time=a", "no column has the required meaning 'operation'"),
         ("tim=a", "unknown meaning 'tim'"),
         ("time=a:furlongs", "unknown unit 'furlongs'"),
-        ("volume=a:ms", "has no unit"),
+        ("volume=a:ms", "does not accept a unit"),
         ("time", "is not MEANING=COLUMN"),
     ] {
         assert!(parse_columns(wrong).unwrap_err().contains(why), "{wrong}");
@@ -209,7 +208,7 @@ fn packed_traces_are_read_as_they_come() {
     let wanted = rounded(&all, 100, true);
     let names = ["srv.0", "srv.1"];
     check(&gz(text.as_bytes()), "msr", &wanted, names);
-    // Several streams in one file, as `cat a.gz b.gz` makes them.
+    // Several compressed streams in one file, as created by `cat a.gz b.gz`.
     let (begin, end) = text.split_at(text.len() / 2);
     check(&[gz(begin.as_bytes()), gz(end.as_bytes())].concat(), "msr", &wanted, names);
     check(&zstd::stream::encode_all(text.as_bytes(), 1).unwrap(), "msr", &wanted, names);

@@ -1,4 +1,4 @@
-//! Files that are not traces, damaged files, and lines with invalid values.
+//! Tests of files that are not traces, damaged files, and lines with invalid values.
 
 use std::io::Write;
 
@@ -94,7 +94,7 @@ fn packed_data_that_are_cut_off_are_an_error() {
     to.write_all(text.as_bytes()).unwrap();
     let packed = to.finish().unwrap();
     let error = read_bytes(&packed[..packed.len() / 2]).err().unwrap();
-    assert!(error.message.contains("its packed data are truncated after "), "{error}");
+    assert!(error.message.contains("the packed data are truncated after "), "{error}");
 }
 
 fn gz(bytes: &[u8]) -> Vec<u8> {
@@ -103,7 +103,7 @@ fn gz(bytes: &[u8]) -> Vec<u8> {
     to.finish().unwrap()
 }
 
-/// Returns a member of an archive, whose header declares `size` bytes.
+/// Returns an archive member whose header declares `size` bytes.
 fn member(name: &str, kind: u8, size: u64, data: &[u8]) -> Vec<u8> {
     let mut header = vec![0; 512];
     header[..name.len()].copy_from_slice(name.as_bytes());
@@ -193,7 +193,7 @@ fn time_that_goes_back_is_put_in_order_or_counted() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Reading a changed archive, packed or not, ends with a result or an error.
+    /// Tests that reading a changed archive, packed or unpacked, ends with a result or an error.
     #[test]
     fn no_archive_does_harm(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
@@ -222,8 +222,8 @@ proptest! {
         std::fs::remove_file(path).unwrap();
     }
 
-    /// Reading any bytes in any format ends with a result or an error, and returns only possible
-    /// I/Os.
+    /// Tests that reading any bytes in any format ends with a result or an error, and returns only
+    /// valid I/Os.
     #[test]
     fn no_bytes_do_harm(
         mut bytes in prop::collection::vec(any::<u8>(), 1..2000),

@@ -1,4 +1,4 @@
-//! The measures against simple counting, on small random traces.
+//! Tests the trace metrics against simple counting, on small random traces.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use writecliff_traces::{
 
 const BLOCK: u64 = 4096;
 
-/// Returns random I/Os of three volumes, some of them sequential, with flushes and discards.
+/// Returns random I/Os of three volumes, some of them sequential, including flushes and discards.
 fn trace(count: usize, seed: u64) -> Vec<Record> {
     let mut state = seed;
     let mut random = move |below: u64| {
@@ -240,7 +240,7 @@ fn queue_depth_and_idle_periods_are_those_of_plain_lists() {
     close(&response["max"], *reads.iter().max().unwrap() as f64 / 1e6);
 }
 
-/// Statistics of blocks, counted from a list of accesses.
+/// Block statistics, counted from a list of accesses.
 #[derive(Default)]
 struct Blocks {
     uses: BTreeMap<(u32, u64), (u64, u64)>,

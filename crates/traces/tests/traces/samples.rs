@@ -1,4 +1,4 @@
-//! Samples of all formats with the same I/Os, as far as each format can express them.
+//! Samples of all formats with equal I/Os, as far as each format can represent them.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use writecliff_traces::{Batch, Choice, NO_RESPONSE, Operation, Reader, Record, T
 
 static FILES: AtomicU32 = AtomicU32::new(0);
 
-/// Creates a file with these bytes and a name without meaning.
+/// Creates a file with these bytes and an arbitrary name.
 pub(crate) fn file(bytes: &[u8]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("writecliff-traces-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -17,7 +17,7 @@ pub(crate) fn file(bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// Reads a whole trace; returns its records and the reader.
+/// Reads a whole trace and returns its records and the reader.
 pub(crate) fn read(
     path: &std::path::Path,
     choice: Choice,
@@ -37,8 +37,8 @@ pub(crate) fn read_bytes(bytes: &[u8]) -> Result<(Vec<Record>, Reader), TraceErr
     outcome
 }
 
-/// Returns reads and writes of two volumes, a millisecond apart; each takes 100 µs plus its number
-/// in µs.
+/// Returns reads and writes of two volumes, a millisecond apart, whose response times are 100 µs
+/// plus their number in µs.
 pub(crate) fn ios(count: u32) -> Vec<Record> {
     let mut state = 1_u64;
     (0..count)
@@ -211,7 +211,7 @@ pub(crate) fn fio_iolog(records: &[Record], version: u8) -> String {
     all
 }
 
-/// Returns the events of requests in order of time: queued, created, issued, completed.
+/// Returns the events of requests in time order: queued, created, issued, completed.
 fn events(records: &[Record]) -> Vec<(i64, char, Record)> {
     let mut all: Vec<_> = records
         .iter()
@@ -313,7 +313,7 @@ pub(crate) fn vscsi(records: &[Record], version: u16) -> Vec<u8> {
     all
 }
 
-/// Returns an event in the binary form of blktrace.
+/// Returns an event in blktrace's binary format.
 pub(crate) fn blktrace_event(
     time_ns: i64,
     action: u32,
@@ -359,7 +359,7 @@ pub(crate) fn blktrace(records: &[Record]) -> Vec<u8> {
     all
 }
 
-/// Returns the records in the precision of a format: times in units of `unit_ns`, and no response
+/// Returns the records with the precision of a format: times in units of `unit_ns`, and no response
 /// times if the format has none.
 pub(crate) fn rounded(records: &[Record], unit_ns: i64, responses: bool) -> Vec<Record> {
     let keep = |record: &Record| Record {

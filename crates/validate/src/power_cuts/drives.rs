@@ -1,5 +1,5 @@
-//! The small drives whose power is cut: all combinations of the properties that determine which
-//! data survive, and random values of the others.
+//! Small drives whose power is cut: all combinations of the properties that determine which data
+//! survive, with random values for all other properties.
 
 use writecliff_base::{Prng, SLOT_BYTES, StreamId};
 use writecliff_host_interface::{Command, Operation};
@@ -12,14 +12,14 @@ const POLICIES: [&str; 6] =
 const PLACEMENTS: [Placement; 4] =
     [Placement::OneStream, Placement::Streams, Placement::Fdp, Placement::FdpIsolated];
 
-/// Separation of data.
+/// Type of data separation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
     OneStream,
     Streams,
-    /// Reclaim unit handles that are initially isolated.
+    /// Reclaim unit handles that are all initially isolated.
     Fdp,
-    /// Handles of which some are persistently isolated.
+    /// Reclaim unit handles, some of which are persistently isolated.
     FdpIsolated,
 }
 
@@ -39,16 +39,16 @@ impl Placement {
 pub enum Extra {
     /// No additional mechanism.
     Nothing,
-    /// An SLC cache, past which the host writes while it is full.
+    /// An SLC cache that the host bypasses while the cache is full.
     SlcCache,
-    /// An SLC cache that takes all writes of the host.
+    /// An SLC cache that takes all host writes.
     SlcCacheOnly,
-    /// Parity across all dies; drives of one die have none.
+    /// Parity across all dies; drives with one die have none.
     DieParity,
 }
 
 impl Extra {
-    /// Returns the name in the table of results.
+    /// Returns the name used in the results table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "none",
@@ -59,10 +59,10 @@ impl Extra {
     }
 }
 
-/// A kind of drive.
+/// A type of drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kind {
-    /// GC policy as in device files.
+    /// GC policy, as named in device files.
     pub gc: &'static str,
     /// Data placement interface.
     pub placement: Placement,
@@ -75,10 +75,10 @@ pub struct Kind {
 }
 
 const EXTRAS: [Extra; 4] = [Extra::Nothing, Extra::SlcCache, Extra::SlcCacheOnly, Extra::DieParity];
-/// Number of kinds without an additional mechanism.
+/// Number of drive types without an additional mechanism.
 const PLAIN: usize = 96;
 
-/// All kinds; drives take them in turn.
+/// All drive types, which the drives use in turn.
 pub const KINDS: [Kind; EXTRAS.len() * PLAIN] = kinds();
 
 const fn kinds() -> [Kind; EXTRAS.len() * PLAIN] {
@@ -108,7 +108,7 @@ fn one_of(random: &mut Prng, all: &[&'static str]) -> &'static str {
     all[random.below(all.len() as u64) as usize]
 }
 
-/// Randomly drawn properties of a drive, as words and numbers of its device file.
+/// Randomly chosen properties of a drive, as words and numbers of its device file.
 struct Drawn {
     streams: u64,
     channels: u64,
@@ -192,7 +192,7 @@ fn draw(kind: &Kind, random: &mut Prng) -> Drawn {
     }
 }
 
-/// Returns a drive of a kind, with 1 to 8 dies and some hundred program units.
+/// Returns a drive of a given type, with 1 to 8 dies and a few hundred program units.
 pub(super) fn config(kind: &Kind, random: &mut Prng) -> Result<DeviceConfig, String> {
     let mut drawn = draw(kind, random);
     let dies = drawn.channels * drawn.dies;
@@ -209,7 +209,8 @@ pub(super) fn config(kind: &Kind, random: &mut Prng) -> Result<DeviceConfig, Str
     device_file::read(&text, "power-cuts.toml", random.next_u64()).map_err(|e| e.to_string())
 }
 
-/// Returns the section of the SLC cache: of one page of every die to some blocks.
+/// Returns the section of the SLC cache, whose size is between one page of every die and several
+/// blocks.
 fn slc_cache(extra: Extra, drawn: &Drawn, random: &mut Prng) -> String {
     let page = if drawn.page == "8 KiB" { 8 } else { 4 };
     let size = drawn.channels * drawn.dies * page * (1 + random.below(3 * drawn.pages));

@@ -1,4 +1,4 @@
-//! Contents of a drive's flash, page by page, from the operations that end on its dies.
+//! Contents of a drive's flash, page by page, derived from the operations that finish on its dies.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,11 +11,11 @@ use writecliff_ssd::{OnTheWay, PowerCut, Ssd, Volatile};
 
 use super::promises::{AGED, NOTHING};
 
-/// Metadata programmed beside the data, and the write that the data belong to.
+/// Metadata programmed together with the data, and the write that the data belong to.
 #[derive(Clone, Copy, Debug)]
 struct Page {
     lpn: Lpn,
-    /// Counts all placements.
+    /// Sequence number of the placement.
     sequence: u64,
     version: u32,
 }
@@ -29,14 +29,15 @@ enum Slot {
     Torn,
 }
 
-/// The latest deallocation of a logical page.
+/// Latest deallocation of a logical page.
 #[derive(Clone, Copy, Debug)]
 struct Trim {
     sequence: u64,
     is_durable: bool,
 }
 
-/// The flash of an SLC cache: its addresses, the slots of a unit and the units of a block.
+/// Flash of an SLC cache: its addresses, the number of slots per unit and the number of units per
+/// block.
 #[derive(Clone, Debug)]
 struct Log {
     ppas: Range<u32>,
@@ -51,7 +52,7 @@ impl Log {
     }
 }
 
-/// The flash, the buffer, and the drive's own record of it.
+/// The flash, the buffer, and the drive's own record of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlashImage {
     drive: Volatile,
@@ -59,9 +60,9 @@ pub(super) struct FlashImage {
     log: Option<Log>,
     is_protected: bool,
     slots: Vec<Slot>,
-    /// Data that are not programmed.
+    /// Data that are not yet programmed.
     buffer: OnTheWay<Page>,
-    /// The newest version of each page, which the drive moves.
+    /// Newest version of each page, which the drive moves.
     versions: Vec<u32>,
     trims: BTreeMap<u32, Trim>,
     sequence: u64,
@@ -120,7 +121,7 @@ impl Recorder for FlashImage {
         for ppa in ppas {
             let page = self.buffer.take(ppa);
             let slot = &mut self.slots[ppa as usize];
-            // Capacitors make the order of operations on different dies immaterial.
+            // With capacitors, the order of operations on different dies does not matter.
             if !self.is_protected && !matches!(slot, Slot::Erased) {
                 let was = format!("address {ppa} is programmed but not erased: {slot:?}");
                 self.fault.get_or_insert(was);
@@ -157,8 +158,8 @@ fn units_per_reclaim_unit(geometry: &Geometry) -> u32 {
 }
 
 impl FlashImage {
-    /// Starts to observe a fast-forwarded drive: powers it up, so that its buffer is empty, and
-    /// takes its contents as the initial state.
+    /// Starts to observe a fast-forwarded drive: powers the drive up, so that its buffer is empty,
+    /// and uses its contents as the initial state.
     pub(super) fn begin(ssd: &mut Ssd<Self>) {
         let cut = PowerCut::of(ssd);
         let is_protected = ssd.config().controller.power_loss_protection;
@@ -199,7 +200,7 @@ impl FlashImage {
         cut.power_up(ssd);
     }
 
-    /// Returns the first invalid operation on flash, if any.
+    /// Returns the first invalid flash operation; `None` if all were valid.
     pub(super) fn fault(&self) -> Result<(), String> {
         self.fault.clone().map_or(Ok(()), Err)
     }
@@ -225,7 +226,7 @@ impl FlashImage {
         }
     }
 
-    /// Handles a power failure: the buffer is lost, unless capacitors let the drive program it.
+    /// Handles a power failure: the buffer is lost unless capacitors let the drive program it.
     pub(super) fn power_failed(&mut self, cut: &PowerCut) {
         cut.repeated_erases.iter().for_each(|&(unit, die)| self.erased(unit, die));
         if self.is_protected {
@@ -244,8 +245,8 @@ impl FlashImage {
         }
     }
 
-    /// Compares the mapping with the newest copies on flash; returns the version of each page. With
-    /// `is_oldest`, assumes that the mapping has the oldest copies instead of its own.
+    /// Compares the mapping with the newest copies on flash, and returns the version of each page.
+    /// If `is_oldest`, assumes that the mapping refers to the oldest copies.
     pub(super) fn check_rebuilt(ssd: &mut Ssd<Self>, is_oldest: bool) -> Result<Vec<u32>, String> {
         let user = ssd.ftl().user_slots() as usize;
         let mapping: Vec<Ppa> =
@@ -280,11 +281,15 @@ impl FlashImage {
         }
         match self.slots[ppa.index()] {
             Slot::Holds(page) if page.lpn.index() == lpn => Ok(page.version),
-            other => Err(format!("page {lpn} is mapped to {ppa:?}, where the flash is {other:?}")),
+            other => Err(format!(
+                "page {lpn} is mapped to {ppa:?}, but the flash contains \
+                {other:?} there"
+            )),
         }
     }
 
-    /// Checks that the mapping has the newest copy, or none if a newer deallocation survives.
+    /// Checks that the mapping refers to the newest copy, or to none if a newer deallocation
+    /// survives.
     fn check_page(
         &mut self,
         lpn: usize,
@@ -297,7 +302,10 @@ impl FlashImage {
             return match newest {
                 None if ppa.is_none() => Ok(()),
                 Some((_, at)) if ppa == Ppa(at) => Ok(()),
-                _ => Err(format!("page {lpn} is mapped to {ppa:?}; its newest copy: {newest:?}")),
+                _ => Err(format!(
+                    "page {lpn} is mapped to {ppa:?}, but its newest copy is \
+                    {newest:?}"
+                )),
             };
         };
         if ppa.is_none() {
@@ -306,7 +314,7 @@ impl FlashImage {
         }
         let is_newest = newest.is_some_and(|(_, at)| ppa == Ppa(at));
         if trim.is_durable || !is_newest {
-            return Err(format!("page {lpn} was deallocated and is mapped to {ppa:?} again"));
+            return Err(format!("page {lpn} was deallocated but is mapped to {ppa:?} again"));
         }
         self.trims.remove(&(lpn as u32));
         Ok(())

@@ -1,24 +1,24 @@
-//! Data that the host may find after a power cut, given the replies before it.
+//! Data that the host may find after a power cut, given the replies before the cut.
 //!
-//! A write is durable once it has completed on a drive that guarantees it, or once a flush has
-//! completed that was submitted after it completed. A write may be lost unless it is durable, and
-//! it may survive although it never completed. Data must not return if a later durable write
-//! replaced them. Deallocations count as writes of nothing.
+//! A write is durable once it has completed on a drive that guarantees durability, or once a flush
+//! has completed that was submitted after the write completed. A write may be lost unless it is
+//! durable, and it may survive although it never completed. Data must not reappear if a later
+//! durable write replaced them. Deallocations count as writes without data.
 
 use writecliff_base::SLOT_BYTES;
 use writecliff_host_interface::{Command, Operation};
 
-/// A page that holds nothing.
+/// Version of a page without data.
 pub(super) const NOTHING: u32 = 0;
-/// The version of data that a drive had at the start.
+/// Version of the data that a drive had at the start.
 pub(super) const AGED: u32 = 1;
-/// First tag of a command, which is the version of the data that it writes.
+/// First tag of a command, which is also the version of the data that it writes.
 pub(super) const FIRST_TAG: u32 = 2;
 
 #[derive(Clone, Copy, Debug)]
 struct Write {
     version: u32,
-    /// Time of submission, in the host's order of submissions and completions.
+    /// Submission time, in the host's order of submissions and completions.
     submitted: u64,
     completed: Option<u64>,
     is_durable: bool,
@@ -26,9 +26,9 @@ struct Write {
 }
 
 pub(super) struct Promises {
-    /// Writes of each page since the last cut, after its contents at that time.
+    /// Writes of each page since the last power cut, preceded by its contents at that time.
     pages: Vec<Vec<Write>>,
-    /// Pages written since the last cut.
+    /// Pages written since the last power cut.
     touched: Vec<u32>,
     /// Submission times of outstanding flushes.
     flushes: Vec<(u32, u64)>,
@@ -41,7 +41,8 @@ fn held(version: u32) -> Write {
     Write { version, submitted: 0, completed: Some(0), is_durable: true, tag: version }
 }
 
-/// Returns the pages of a command: all that a write touches, all that a deallocation covers.
+/// Returns the pages of a command: all pages that a write touches, or all pages that a deallocation
+/// fully covers.
 fn pages(command: &Command) -> std::ops::Range<u32> {
     let (first, end) = (command.offset, command.offset + u64::from(command.length));
     match command.operation {
@@ -81,7 +82,7 @@ impl Promises {
 
     pub(super) fn completed(&mut self, command: &Command) {
         self.order += 1;
-        // The standard guarantees the durability of deallocations only by a flush.
+        // The standard guarantees the durability of deallocations only after a flush.
         let is_durable = self.is_durable && command.operation == Operation::Write;
         for lpn in pages(command) {
             let of_it = self.pages[lpn as usize].iter_mut().find(|w| w.tag == command.tag);
@@ -105,16 +106,19 @@ impl Promises {
         }
     }
 
-    /// Checks the version of each page after a cut, and accepts it as the page's new contents.
-    /// Returns the numbers of acknowledged writes that were lost and of unacknowledged writes that
-    /// survived.
+    /// Checks the version of each page after a power cut, and accepts it as the page's new
+    /// contents. Returns the number of acknowledged writes that were lost, and of unacknowledged
+    /// writes that survived.
     pub(super) fn check(&mut self, versions: &[u32]) -> Result<(u64, u64), String> {
         assert_eq!(versions.len(), self.pages.len(), "a version of each page");
         let (mut lost, mut survived) = (0, 0);
         for (lpn, (history, &version)) in self.pages.iter().zip(versions).enumerate() {
             let may_be = |w: &&Write| w.version == version && is_allowed(w, history);
             let Some(write) = history.iter().rev().find(may_be) else {
-                return Err(format!("page {lpn} holds version {version}, after {history:?}"));
+                return Err(format!(
+                    "page {lpn} contains version {version}, but its history is \
+                    {history:?}"
+                ));
             };
             let gone = |w: &&Write| {
                 w.completed.is_some() && write.completed.is_some_and(|at| at < w.submitted)
@@ -132,7 +136,8 @@ impl Promises {
     }
 }
 
-/// Returns `true` if a page may hold the data of `write`: no durable write has replaced them.
+/// Returns `true` if a page may hold the data of `write` because no durable write has replaced
+/// them.
 fn is_allowed(write: &Write, history: &[Write]) -> bool {
     let completed = write.completed.unwrap_or(u64::MAX);
     !history.iter().any(|other| other.is_durable && other.submitted > completed)

@@ -1,4 +1,5 @@
-//! The check of power cuts finds nothing in the drives, and every defect that is put into them.
+//! Tests that the power cut check finds no defects in correct drives, and finds every injected
+//! defect.
 
 use super::*;
 
@@ -24,8 +25,9 @@ fn drives_of_every_kind_keep_what_they_promise() {
     assert!(all.interrupted_erases > 0, "{all:?}");
 }
 
-/// A drive of which the host once opened the last erased reclaim unit before the data of the others
-/// that were free were on flash, so that a cut left none to begin with.
+/// Regression test: on this drive, the host once opened the last erased reclaim unit before the
+/// data that replace those of the other free units were on flash. A power cut then left no unit to
+/// start with.
 #[test]
 fn an_erased_unit_is_no_way_past_the_reserve() {
     run(3, 49_153, 20, Fault::None).unwrap();

@@ -1,4 +1,4 @@
-//! Tests properties of all address kinds and the distribution of uniform addresses.
+//! Tests properties of all address kinds, and the distribution of uniform addresses.
 
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ fn uniform_offsets_pass_chi_square() {
     for offset in offsets(&job(), 100 * 4096 + 512, 500_000) {
         seen[(offset / 4096) as usize] += 1;
     }
-    // 99 degrees of freedom.
+    // The test has 99 degrees of freedom.
     assert!((60.0..145.0).contains(&chi_square(&seen)), "{}", chi_square(&seen));
 }
 
@@ -106,7 +106,7 @@ fn sequences_pass_through_each_segment_and_start_over() {
     let all: Vec<u64> =
         starts.iter().flat_map(|start| (0..3).map(move |block| start + block * 4096)).collect();
     assert_eq!(offsets(&job, range, 24), [&all[..], &all[..]].concat());
-    // Positions are those of the segments laid end to end.
+    // Positions refer to the segments laid end to end.
     job.start_bytes = 8 * 4096;
     assert_eq!(offsets(&job, range, 12), [&all[8..], &all[..8]].concat());
 }
@@ -147,7 +147,7 @@ fn zipf_blocks_of_all_sizes_share_their_hot_addresses() {
     };
     let (small, large) = (hottest(&classes.common[0]), hottest(&classes.common[1]));
     assert_eq!(small.0 / 65_536, large.0 / 65_536);
-    // 1 / zeta(1.5) = 38 % of the accesses go to the first rank.
+    // The first rank receives 1 / zeta(1.5) = 38 % of the accesses.
     assert!((7200..8100).contains(&small.1), "{}", small.1);
 }
 

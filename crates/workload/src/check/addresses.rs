@@ -3,9 +3,10 @@
 use super::{Check, PERCENT_SLACK, THETA_MAX, reject};
 use crate::spec::{AddressKind, AddressSpec, BlockSize, JobSpec, Pattern, ZipfGenerator, Zone};
 
-/// Maximum number of regions; each needs thousands of blocks to have its share of valid data.
+/// Maximum number of regions; each region needs thousands of blocks to have its fraction of valid
+/// data.
 pub(super) const REGIONS_MAX: u64 = 10_000;
-/// Maximum spare space in percent, far above that of any drive.
+/// Maximum spare space in percent, which is far above that of any drive.
 const SPARE_MAX_PCT: f64 = 900.0;
 const KEY: &str = "addresses";
 
@@ -111,7 +112,7 @@ impl JobSpec {
         Ok(())
     }
 
-    /// Returns the smallest alignment of all I/Os, in bytes.
+    /// Returns the smallest alignment of all I/Os in bytes.
     fn unit_bytes(&self) -> u64 {
         let smallest = |sizes: &[BlockSize], align: Option<u64>| {
             align.or_else(|| sizes.iter().map(|size| size.bytes).min())
@@ -132,7 +133,7 @@ impl JobSpec {
     }
 }
 
-/// Checks that a distribution has its own parameter and no other.
+/// Checks that a distribution has its own parameter and no other parameter.
 fn check_parameters(spec: &AddressSpec) -> Check {
     for (kind, owner, name, value, most) in [
         (AddressKind::Zipf, "zipf", "theta", spec.theta, THETA_MAX),

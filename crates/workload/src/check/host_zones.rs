@@ -6,9 +6,9 @@ use writecliff_host_interface::Operation;
 use super::{Check, SpecError, reject, whole_sectors};
 use crate::spec::{JobSpec, Pattern, WorkloadSpec};
 
-/// Maximum number of zones; each takes 8 bytes, and random reads search them.
+/// Maximum number of zones; each zone takes 8 bytes, and random reads search the zones.
 pub(super) const ZONES_MAX: u64 = 1 << 20;
-/// Maximum number of open zones, fio's limit.
+/// Maximum number of open zones, which is fio's limit.
 const OPEN_MAX: u32 = 4096;
 const KEY: &str = "host_zones";
 
@@ -56,7 +56,7 @@ impl JobSpec {
         self.read_pct + self.trim_pct < 100.0
     }
 
-    /// Checks that the range consists of whole zones, and their number.
+    /// Checks that the range consists of whole zones, and checks their number.
     pub(super) fn host_zones_fit(&self, capacity: Bytes) -> Check {
         let Some(zones) = self.host_zones else { return Ok(()) };
         let (size, range) = (zones.size_bytes, self.range_on(capacity));
@@ -85,7 +85,9 @@ impl WorkloadSpec {
             return Ok(());
         }
         Err(SpecError::Workload(
-            "host_zones differ between jobs in size, capacity, max_open or begin_full".to_owned(),
+            "host_zones must be equal in all jobs, but differ in size, capacity, max_open or \
+             begin_full"
+                .to_owned(),
         ))
     }
 }

@@ -1,4 +1,4 @@
-//! Memory of a workload, computed before it runs: its threads and the rows of its series.
+//! Memory use of a workload, computed before it runs: its threads and the rows of its series.
 
 use writecliff_base::{Bytes, Nanos};
 
@@ -6,39 +6,41 @@ use super::SpecError;
 use crate::block_map::BlockMap;
 use crate::spec::{AddressKind, JobSpec, WorkloadSpec};
 
-/// Maximum number of rows of a step's series: one for each interval, job and operation. A row takes
-/// up to 500 bytes, including storage and plots.
+/// Maximum number of rows in a step's series, with one row per interval, job and operation. A row
+/// takes up to 500 bytes, including storage and plots.
 pub const SERIES_ROWS_MAX: u64 = 3_000_000;
-/// Maximum number of rows in memory: an eighth more than a workload may request, because I/Os
-/// complete after its end.
+/// Maximum number of rows in memory, which is an eighth more than a workload may request because
+/// I/Os complete after its end.
 pub const SERIES_ROWS_KEPT: u64 = SERIES_ROWS_MAX / 8 * 9;
-/// Maximum number of concurrent jobs; each has histograms, and lines in the report.
+/// Maximum number of concurrent jobs; each job has histograms, and lines in the report.
 pub(super) const JOBS_MAX: usize = 2000;
-/// Limit on the memory of the threads of all jobs, by the constants below.
+/// Limit on the memory of the threads of all jobs, computed from the constants below.
 pub(super) const THREADS_BYTES_MAX: u64 = 1 << 30;
 
 const OPERATIONS: u64 = 3;
-/// Bytes of a row during the step.
+/// Size of a row in bytes during the step.
 const ROW_BYTES: u64 = 81;
 const THREAD_BYTES: u64 = 2560;
-/// Bytes of an outstanding I/O, here and in the drive.
+/// Memory per outstanding I/O in bytes, in the host model and in the drive.
 const OUTSTANDING_BYTES: u64 = 192;
-/// Bytes of a file: positions for each operation, see `striding`.
+/// Memory per file in bytes: positions for each operation, see `striding`.
 const FILE_BYTES: u64 = 48;
 const SEGMENT_BYTES: u64 = 8;
 
 impl WorkloadSpec {
     pub(super) fn check_memory(&self) -> Result<(), SpecError> {
         if self.jobs.len() > JOBS_MAX {
-            let text =
-                format!("it has {} jobs; the limit is {JOBS_MAX} concurrent jobs", self.jobs.len());
+            let text = format!(
+                "the workload has {} jobs; the limit is {JOBS_MAX} concurrent jobs",
+                self.jobs.len()
+            );
             return Err(SpecError::Workload(text));
         }
         let needed = self.jobs.iter().map(JobSpec::threads_bytes).fold(0, u64::saturating_add);
         if needed > THREADS_BYTES_MAX {
             return Err(SpecError::Workload(format!(
-                "its threads need {} of memory, with queue depths, segments and files; they may \
-                 take {}",
+                "its threads need {} of memory for queue depths, segments and files; the limit is \
+                 {}",
                 gigabytes(needed as f64),
                 Bytes(THREADS_BYTES_MAX)
             )));
@@ -58,20 +60,20 @@ impl WorkloadSpec {
         length_ns.div_ceil(self.interval_ns.max(1)).saturating_mul(self.cells())
     }
 
-    /// Returns the error of a step of `length_ns` whose series has too many rows.
+    /// Returns the error for a step of `length_ns` whose series has too many rows.
     pub fn series_too_long(&self, length_ns: u64) -> SpecError {
         let rows = self.series_rows(length_ns);
         let least_ns = least_interval_ns(length_ns, self.cells());
         SpecError::Workload(format!(
-            "its series needs {}: {rows} rows of {}; the limit is {SERIES_ROWS_MAX} rows; \
-             give an interval of {} or more, or a shorter step",
+            "its series needs {}: {rows} rows of {}; the limit is {SERIES_ROWS_MAX} rows; set an \
+             interval of {} or more, or shorten the step",
             gigabytes(rows as f64 * ROW_BYTES as f64),
             Nanos(self.interval_ns),
             Nanos(least_ns)
         ))
     }
 
-    /// Returns a lower bound of the workload's duration, as far as its jobs define one.
+    /// Returns a lower bound of the workload's duration, as far as its jobs specify a duration.
     fn least_length_ns(&self) -> u64 {
         if self.jobs.iter().any(|job| job.ends_all) {
             return 0;
@@ -91,7 +93,8 @@ impl JobSpec {
         each.saturating_mul(u64::from(self.threads))
     }
 
-    /// Returns the size of the map of the range, if the range is known and the job has a map.
+    /// Returns the size of the block map of the range; 0 if the range is unknown or the job has no
+    /// map.
     fn block_map_bytes(&self) -> u64 {
         let smallest = self.all_block_sizes().map(|size| size.bytes).min().unwrap_or(1);
         let unit = self.align_bytes.unwrap_or(smallest).max(1);

@@ -1,4 +1,4 @@
-//! Tests that each kind of invalid workload is rejected with its message.
+//! Tests that each type of invalid workload is rejected with its message.
 
 use super::*;
 
@@ -167,7 +167,7 @@ fn invalid_courses_sizes_and_ends_are_rejected_with_a_message() {
         (r#""hole_bytes":7,"pattern":"sequential""#, "hole: 7 B is not a multiple of 512 bytes"),
         (
             r#""files":4096,"pattern":"sequential","range_bytes":8388608"#,
-            "addresses: 8 MiB in 4096 files is less than a block of 4 KiB each",
+            "addresses: 8 MiB in 4096 files is less than one block of 4 KiB per file",
         ),
         (
             r#""trim_first":true,"read_pct":5"#,
@@ -214,7 +214,7 @@ fn workloads_need_jobs_and_an_interval() {
     assert_eq!(none.to_string(), "workload: it has no jobs");
     let json = r#"{"name":"w","jobs":[{"ios":1}],"interval_ns":0}"#;
     let still = WorkloadSpec::from_json(json).unwrap_err();
-    assert_eq!(still.to_string(), "workload: the interval of the series is 0");
+    assert_eq!(still.to_string(), "workload: the series interval is 0; it must be above 0");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Dependencies between the I/Os of a job: block sizes by operation, runs from random addresses,
-//! trims before writes, several streams, and logs.
+//! Dependencies between a job's I/Os: block sizes by operation, runs from random addresses, trims
+//! before writes, several streams, and logs.
 
 use writecliff_base::{Prng, StreamId};
 
@@ -11,14 +11,14 @@ use crate::spec::{AddressKind, JobSpec, Pattern, StreamOrder};
 #[derive(Clone, Debug)]
 pub(super) struct Course {
     pub(super) replay: Option<Replay>,
-    /// Mixes of the block sizes of writes and trims, if they differ from the job's.
+    /// Block-size mixes of writes and trims, if they differ from the job's block sizes.
     writes: Option<Sizes>,
     trims: Option<Sizes>,
     runs: Option<Runs>,
     continued: Option<Continued>,
     ordered: Option<Ordered>,
     trim_first: bool,
-    /// Offset and length of the trimmed block that is written next.
+    /// Offset and length of the trimmed block that will be written next.
     trimmed: Option<(u64, u32)>,
     streams: Streams,
 }
@@ -26,16 +26,16 @@ pub(super) struct Course {
 #[derive(Clone, Debug)]
 struct Sizes {
     first: SizeClass,
-    /// Upper threshold of each class out of 2^32; empty if there is only one.
+    /// Upper threshold of each class out of 2^32; empty if there is only one class.
     upto: Vec<(u64, SizeClass)>,
 }
 
-/// Consecutive I/Os from each random address, as fio's `randwrite:N`. Each operation continues
-/// after its own last I/O; an I/O that would leave the range starts at a random address.
+/// Consecutive I/Os from each random address, like fio's `randwrite:N`. Each operation continues
+/// after its own last I/O; an I/O that would exceed the range starts at a random address.
 #[derive(Clone, Debug)]
 struct Runs {
     ios: u64,
-    /// I/Os until the next random address.
+    /// Number of I/Os until the next random address.
     left: u64,
     positions: [Option<u64>; 3],
     range: u64,
@@ -43,7 +43,7 @@ struct Runs {
 
 /// Random I/Os, some of which continue at the end of the last I/O of their operation, like fio's
 /// `percentage_random`. This models sequential I/Os among the random I/Os of a trace. An I/O that
-/// would leave the range starts at a random address.
+/// would exceed the range starts at a random address.
 #[derive(Clone, Debug)]
 struct Continued {
     /// Thresholds out of 2^32 for reads and writes.
@@ -52,8 +52,8 @@ struct Continued {
     range: u64,
 }
 
-/// Random I/Os among which the I/Os of a given size and operation form sequential streams. Each
-/// stream starts at a random address and wraps at the end of the range.
+/// Random I/Os, where the I/Os of a given size and operation form sequential streams. Each stream
+/// starts at a random address and wraps at the end of the range.
 #[derive(Clone, Debug)]
 struct Ordered {
     /// Operation, length, threshold out of 2^32 and next offset of each stream.
@@ -122,7 +122,7 @@ impl Course {
         })
     }
 
-    /// Returns the next operation with its offset in the range and its length.
+    /// Returns the next operation, with its offset in the range and its length.
     pub(super) fn next(
         &mut self,
         random: &mut Prng,
@@ -170,7 +170,7 @@ impl Course {
         (operation, offset, class.length)
     }
 
-    /// Returns the stream of a write, if the job has several.
+    /// Returns the stream of a write; `None` if the job does not use several streams.
     pub(super) fn stream(&mut self, random: &mut Prng) -> Option<StreamId> {
         let Streams { all, next, at_random } = &mut self.streams;
         if *at_random && !all.is_empty() {

@@ -28,7 +28,7 @@ fn a_seed_fixes_everything_and_threads_and_jobs_differ() {
     assert_ne!(take(1, 0, 0), take(1, 0, 1));
 }
 
-/// Golden values: every simulation result depends on them. Change them only deliberately.
+/// Golden values, which every simulation result depends on. They must be changed only deliberately.
 #[test]
 fn the_first_requests_never_change() {
     let job = job(r#"{"read_pct":65,"block_sizes":[{"bytes":4096},{"bytes":8192}],"ios":1}"#);
@@ -56,7 +56,7 @@ fn shares_of_operations_match_the_specification() {
     for io in requests(&job(r#"{"read_pct":65,"trim_pct":5,"ios":1}"#), n) {
         seen[io.op as usize] += 1;
     }
-    // Four standard deviations, sqrt(n p (1 - p)).
+    // The tolerance is four standard deviations, sqrt(n p (1 - p)).
     for (operation, share) in [(0, 0.65), (2, 0.05), (1, 0.30)] {
         let expected = n as f64 * share;
         let tolerance = 4.0 * (expected * (1.0 - share)).sqrt();
@@ -184,8 +184,8 @@ fn shares_of_reads_and_writes_continue_where_the_last_one_ended() {
     assert!((share(1) - 60.0).abs() < 2.0, "{continued:?} of {all:?}");
 }
 
-/// The I/O streams of a mix: sequential 64 KiB reads, random 4 KiB reads, and 4 KiB writes, half of
-/// them sequential.
+/// Tests the I/O streams of a mix: sequential 64 KiB reads, random 4 KiB reads, and 4 KiB writes,
+/// half of which are sequential.
 #[test]
 fn sizes_go_on_in_order_beside_random_ones() {
     let mixed = r#"{"read_pct":50,"align_bytes":4096,"ios":1,
@@ -204,7 +204,7 @@ fn sizes_go_on_in_order_beside_random_ones() {
     let writes = offsets(Operation::Write, 4096);
     let ends: std::collections::BTreeSet<u64> = writes.iter().map(|at| at + 4096).collect();
     let went_on = writes.iter().filter(|at| ends.contains(at)).count();
-    // A random I/O continues another by chance in 4 % of the cases.
+    // A random I/O continues another I/O by chance in 4 % of the cases.
     let share = went_on as f64 / writes.len() as f64;
     assert!((0.45..0.6).contains(&share), "{share}");
 }

@@ -40,7 +40,7 @@ fn generators(jobs: &[JobSpec]) -> Vec<ThreadGenerator> {
     jobs.iter().enumerate().map(new).collect()
 }
 
-/// Returns offset and length in KiB of the next I/Os.
+/// Returns the offset and length of the next I/Os in KiB.
 fn drawn(job: &JobSpec, count: usize) -> Vec<(u64, u64)> {
     let mut generator = generators(std::slice::from_ref(job)).remove(0);
     let pair = |io: IoRequest| (io.offset / KIB, u64::from(io.length) / KIB);
@@ -145,8 +145,8 @@ fn invalid_zones_are_rejected() {
 }
 
 proptest! {
-    /// Two threads issue I/Os in any order. Writes continue or restart their zone, stay within its
-    /// capacity, and never exceed the limit of open zones.
+    /// Two threads issue I/Os in any order. Tests that writes continue or restart their zone, stay
+    /// within its capacity, and never exceed the limit of open zones.
     #[test]
     fn writes_are_in_order_and_open_zones_few(
         sequential: bool, short_writes: bool, begin_full: bool,
@@ -182,7 +182,7 @@ proptest! {
             let end = at + u64::from(io.length);
             prop_assert!(io.length > 0);
             if io.op == Operation::Read {
-                // The rest of a finished zone counts as written.
+                // The remainder of a finished zone counts as written.
                 let readable = if full(written[zone]) { size } else { written[zone] };
                 prop_assert!(end <= readable, "to {} of {}", end, readable);
                 continue;

@@ -1,4 +1,5 @@
-//! Tests arrivals against their definition: exactly for linear ones, statistically for Poisson.
+//! Tests arrivals against their definition: exactly for linear arrivals, and statistically for
+//! Poisson arrivals.
 
 use proptest::prelude::*;
 
@@ -136,7 +137,7 @@ fn poisson_threads_together_have_the_full_rate() {
     let count: usize = (0..8)
         .map(|thread| arrivals(&job, thread, 20_000).into_iter().filter(|&t| t < until).count())
         .sum();
-    // 100 000 expected, standard deviation 316.
+    // The expected count is 100 000, with a standard deviation of 316.
     assert!((98_700..101_300).contains(&count), "{count}");
     assert_ne!(arrivals(&job, 0, 10), arrivals(&job, 1, 10));
 }
@@ -167,7 +168,7 @@ fn a_log_s_times_are_kept_and_flushes_have_none() {
         times_ns: vec![5, 6, 20, 100],
     };
     let job = paced(|job| (job.log, job.start_delay_ns) = (Some(log), 1000));
-    // The second pass begins when the last I/O of the first has arrived.
+    // The second pass starts when the last I/O of the first pass has arrived.
     assert_eq!(arrivals(&job, 0, 5), [1005, 1020, 1100, 1105, 1120]);
 }
 

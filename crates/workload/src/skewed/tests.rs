@@ -1,4 +1,4 @@
-//! Tests of the distributions.
+//! Tests of the address distributions.
 
 mod zipf {
     use super::super::*;
@@ -75,7 +75,7 @@ mod zipf {
 mod fio_zipf {
     use super::super::*;
 
-    /// Returns the number of accesses of each accessed block, in descending order.
+    /// Returns the access counts of all accessed blocks in descending order.
     fn counts(n: u64, theta: f64, draws: usize) -> Vec<usize> {
         let (zipf, mut random) = (FioZipf::new(n, theta), Prng::new(7));
         let mut blocks: Vec<u64> = (0..draws).map(|_| zipf.draw(&mut random)).collect();
@@ -87,8 +87,8 @@ mod fio_zipf {
 
     #[test]
     fn hottest_and_unique_blocks_are_those_of_fio() {
-        // fio 3.33, two million I/Os of 4 KiB over 960 GB: accesses of the two hottest blocks, and
-        // number of accessed blocks.
+        // fio 3.33, two million 4 KiB I/Os over 960 GB: access counts of the two hottest blocks,
+        // and number of accessed blocks.
         for (theta, first, second, unique) in
             [(0.8, 16_473, 9_458, 1_616_091), (0.99, 109_716, 55_941, 847_969)]
         {
@@ -168,7 +168,8 @@ mod normal {
         assert!((variance.sqrt() / 8e4 - 1.0).abs() < 0.005, "{}", variance.sqrt());
         for (within, expected) in [(8e4, 0.6827), (1.6e5, 0.9545)] {
             let share = ranks.iter().filter(|r| (*r - 5e5).abs() < within).count() as f64 / 4e5;
-            // The sum of twelve differs from the normal distribution by less than 0.004 here.
+            // The sum of twelve uniform numbers differs from the normal distribution by less than
+            // 0.004 here.
             assert!((share - expected).abs() < 0.006, "{within}: {share}");
         }
     }
@@ -199,7 +200,7 @@ mod zoned {
         let generator = Zoned::new(&spec(AddressKind::Zoned, &zones), 100_000);
         let mut random = Prng::new(3);
         let draws = 1_000_000;
-        // Twenty cells per zone; within a zone all are equally likely.
+        // There are twenty cells per zone, which are all equally likely within the zone.
         let mut seen = [[0_u32; 20]; 3];
         for _ in 0..draws {
             let unit = generator.draw(&mut random);

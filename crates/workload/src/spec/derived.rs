@@ -1,4 +1,4 @@
-//! Properties of a job derived from its definition.
+//! Job properties derived from the job definition.
 
 use writecliff_base::{Bytes, SLOT_BYTES};
 use writecliff_host_interface::Operation;
@@ -8,8 +8,8 @@ use super::{BlockSize, JobSpec, OwnBlocks};
 use crate::io_log::IoLog;
 
 impl JobSpec {
-    /// Returns the job for a drive of `capacity`, with shares of the drive converted to bytes and
-    /// rounded down to 4 KiB.
+    /// Returns the job for a drive of capacity `capacity`, with percentages of the drive converted
+    /// to bytes and rounded down to 4 KiB.
     #[must_use]
     pub fn resolved(&self, capacity: Bytes) -> Self {
         let share = |pct: f64| {
@@ -34,14 +34,14 @@ impl JobSpec {
         job
     }
 
-    /// Returns the size of the range on a drive of `capacity`; 0 if the offset lies beyond the
+    /// Returns the range size on a drive of capacity `capacity`; 0 if the offset lies beyond the
     /// drive.
     pub fn range_on(&self, capacity: Bytes) -> Bytes {
         let job = self.resolved(capacity);
         Bytes(job.range_bytes.unwrap_or(capacity.0.saturating_sub(job.offset_bytes)))
     }
 
-    /// Returns the block sizes of an operation: its own, or those of the job.
+    /// Returns the block sizes of an operation, which are its own or the job's.
     pub fn block_sizes_of(&self, operation: Operation) -> &[BlockSize] {
         self.own_blocks(operation).map_or(&self.block_sizes, |blocks| &blocks.block_sizes)
     }
@@ -60,7 +60,7 @@ impl JobSpec {
         self.block_sizes.iter().chain(sizes)
     }
 
-    /// Returns the mean block size in bytes, over the mix of operations.
+    /// Returns the mean block size in bytes, averaged over the mix of operations.
     pub fn mean_block_bytes(&self) -> f64 {
         let of = |operation: Operation| {
             let sizes = self.block_sizes_of(operation);
@@ -78,7 +78,7 @@ impl JobSpec {
         shares.iter().map(|&(operation, share)| of(operation) * share / 100.0).sum()
     }
 
-    /// Returns `true` if some I/Os of a random job start where the previous one ended.
+    /// Returns `true` if some I/Os of a random job start where the previous I/O ended.
     pub(crate) fn continues(&self) -> bool {
         self.sequential_read_pct > 0.0
             || self.sequential_write_pct > 0.0

@@ -1,11 +1,10 @@
-//! Kinds of values that only workload files have.
+//! Kinds of values that occur only in workload files.
 
 use writecliff_base::keys::{Numbers, Percent, Rate, Size};
 use writecliff_base::kinds;
 use writecliff_base::located::Table;
 
-/// Returns `true` if the value is text that ends with `end`. Other types are reported by the
-/// caller.
+/// Returns `true` if the value is a string that ends with `end`. The caller reports other types.
 fn ends_with(table: &Table<'_>, key: &str, end: &str) -> bool {
     matches!(table.text(key), Ok(Some(text)) if text.trim().ends_with(end))
 }
@@ -17,7 +16,7 @@ kinds! {
         |_| "tables".to_owned(),
         |_, _| String::new(),
     }
-    /// A size in bytes; `None` if it is a share of the drive up to this percentage.
+    /// A size in bytes; `None` if the value is a percentage of the drive up to this limit.
     SizeOrShare(f64) -> u64 {
         |_, table, key| {
             let size = (!ends_with(table, key, "%")).then(|| Size.read(table, key));
@@ -26,7 +25,7 @@ kinds! {
         |kind| format!("size or {}", Percent(0.0..=kind.0).takes()),
         |_, _| String::new(),
     }
-    /// A share of the drive in percent; `None` if it is a size, see [`SizeOrShare`].
+    /// A percentage of the drive; `None` if the value is a size, see [`SizeOrShare`].
     ShareOrSize(f64) -> f64 {
         |kind, table, key| {
             let share = || Percent(0.0..=kind.0).read(table, key);
@@ -76,7 +75,7 @@ kinds! {
                 return Ok(None);
             };
             if numbers.iter().any(|number| number.fract() != 0.0) {
-                return Err(table.error(key, "stream numbers are whole numbers", None));
+                return Err(table.error(key, "stream numbers must be integers", None));
             }
             Ok(Some(numbers.into_iter().map(|number| number as u16).collect()))
         },

@@ -220,7 +220,7 @@ fn errors_name_the_line_and_suggest_a_correction() {
         (
             "read = \"30 %\"",
             "w.toml:2: duration: the job has no stop condition",
-            "give duration, volume or ios",
+            "set duration, volume or ios",
         ),
         ("ios = 1\nread = \"130 %\"", "w.toml:4: read: 130 % is outside 0 % to 100 %", ""),
         (
@@ -335,7 +335,7 @@ fn steps_that_cannot_be_meant_are_rejected() {
         ),
         (
             &format!("[[step]]\nname = \"a\"\n{job}[[step]]\nname = \"a\"\n{job}"),
-            "w.toml:7: name: another step has this name",
+            "w.toml:7: name: another step already has this name",
         ),
         (&format!("[[job]]\nios = 1\n[[step]]\n{job}"), "w.toml:2: job: job and step are both"),
     ] {
