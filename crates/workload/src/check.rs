@@ -118,9 +118,7 @@ impl WorkloadSpec {
     /// Checks all properties that do not depend on the drive.
     pub fn check(&self) -> Result<(), SpecError> {
         if self.jobs.is_empty() {
-            return Err(SpecError::Workload(
-                "the workload has no jobs; add at least one".to_owned(),
-            ));
+            return Err(SpecError::Workload("it has no jobs; add at least one".to_owned()));
         }
         if self.interval_ns == 0 {
             return Err(SpecError::Workload(

@@ -130,7 +130,7 @@ mod tests {
         let full = SegmentMap::new(&job(4, 64 << 10, 1), Bytes(64 << 10)).unwrap_err();
         assert_eq!(full, "4 segments of 16 KiB do not fit into 64 KiB without touching");
         let tiny = SegmentMap::new(&job(1000, 4096, 1), Bytes(1 << 30)).unwrap_err();
-        assert_eq!(tiny, "4 KiB in 1000 segments is less than a block of 4 KiB each");
+        assert_eq!(tiny, "4 KiB in 1000 segments is less than one block of 4 KiB per segment");
         let exact = SegmentMap::new(&job(4, 64 << 10, 1), Bytes(76 << 10)).unwrap();
         assert_eq!(exact.starts, [0, 20 << 10, 40 << 10, 60 << 10]);
     }

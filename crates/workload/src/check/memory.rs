@@ -30,10 +30,8 @@ const SEGMENT_BYTES: u64 = 8;
 impl WorkloadSpec {
     pub(super) fn check_memory(&self) -> Result<(), SpecError> {
         if self.jobs.len() > JOBS_MAX {
-            let text = format!(
-                "the workload has {} jobs; the limit is {JOBS_MAX} concurrent jobs",
-                self.jobs.len()
-            );
+            let text =
+                format!("it has {} jobs; the limit is {JOBS_MAX} concurrent jobs", self.jobs.len());
             return Err(SpecError::Workload(text));
         }
         let needed = self.jobs.iter().map(JobSpec::threads_bytes).fold(0, u64::saturating_add);
@@ -146,7 +144,7 @@ mod tests {
         assert_eq!(
             error,
             "workload: its series needs 0.24 GB: 3000003 rows of 1 us; the limit is \
-             3000000 rows; give an interval of 2 us or more, or a shorter step"
+             3000000 rows; set an interval of 2 us or more, or shorten the step"
         );
     }
 

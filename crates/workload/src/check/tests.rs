@@ -89,7 +89,7 @@ fn invalid_jobs_are_rejected_with_a_message() {
         ),
         (
             r#""addresses":{"kind":"hot_cold","zones":[{"access_pct":50,"size_pct":40}]},"range_bytes":4096"#,
-            "addresses: 4 KiB is too small for the zones",
+            "addresses: 4 KiB is too small for the zones; it must have at least one block per zone",
         ),
         (
             r#""addresses":{"kind":"zipf","theta":1},"pattern":"sequential""#,
@@ -211,7 +211,7 @@ fn valid_jobs_pass() {
 #[test]
 fn workloads_need_jobs_and_an_interval() {
     let none = WorkloadSpec::from_json(r#"{"name":"w","jobs":[]}"#).unwrap_err();
-    assert_eq!(none.to_string(), "workload: it has no jobs");
+    assert_eq!(none.to_string(), "workload: it has no jobs; add at least one");
     let json = r#"{"name":"w","jobs":[{"ios":1}],"interval_ns":0}"#;
     let still = WorkloadSpec::from_json(json).unwrap_err();
     assert_eq!(still.to_string(), "workload: the series interval is 0; it must be above 0");
