@@ -32,7 +32,10 @@ def sections() -> dict[str, str]:
         ("Error", "the drive is read-only (crates/contents/src/lib.rs:"),
         ("Error", "unknown format '{name}' (crates/traces/src/reader.rs:"),
         ("Hint", "write it as 30 s, 1.5 ms or 2 min (python/writecliff/units.py:"),
-        ("Hint", "choose another format with --format, or use --columns (crates/traces/src/reader.rs:"),
+        (
+            "Hint",
+            "choose another format with --format, or use --columns (crates/traces/src/reader.rs:",
+        ),
         ("Warning", "in fio, the {zones.count} segments are evenly spaced (python/"),
         ("Progress", "converting the trace for the replay (python/writecliff/api/block_traces.py:"),
     ],
