@@ -6,22 +6,35 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stdout
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from io import StringIO
 from pathlib import Path
+from types import ModuleType
+from typing import cast
 
 import pytest
 
 ROOT = Path(__file__).parents[3]
 
 
-def _prose(*arguments: str) -> str:
-    command = [sys.executable, str(ROOT / "tools" / "prose"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+@pytest.fixture(scope="module")
+def prose() -> ModuleType:
+    """Load `tools/prose`, which keeps what it has collected."""
+    loader = SourceFileLoader("prose", str(ROOT / "tools" / "prose"))
+    module = module_from_spec(cast(ModuleSpec, spec_from_loader("prose", loader)))
+    sys.modules["prose"] = module  # for its `NamedTuple`
+    loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="module")
-def sections() -> dict[str, str]:
+def sections(prose: ModuleType) -> dict[str, str]:
     """Return the list of messages by kind."""
-    kinds = re.split(r"^## (\w+) .*$", _prose("messages"), flags=re.MULTILINE)
+    with redirect_stdout(StringIO()) as output:
+        prose.main(["messages"])
+    kinds = re.split(r"^## (\w+) .*$", output.getvalue(), flags=re.MULTILINE)
     return dict(zip(kinds[1::2], kinds[2::2], strict=True))
 
 
@@ -75,9 +88,25 @@ def test_mistakes_of_grammar_are_reported(tmp_path: Path) -> None:
     assert re.findall(r"page\.md:3: (\w+):", check.stdout) == ["AnA", "RepeatedWords"]
 
 
-def test_a_sample_has_twenty_sentences_of_each_kind() -> None:
-    sample = _prose("sample", "--seed", "7")
+def test_a_sample_has_twenty_sentences_of_each_kind(
+    prose: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prose.main(["sample", "--seed", "7"])
+    sample = capsys.readouterr().out
     assert re.findall(r"^## (\w+) \((\d+)\)$", sample, re.MULTILINE) == [
         (kind, "20") for kind in ("Page", "Docstring", "Error", "Help", "Comment")
     ]
-    assert sample == _prose("sample", "--seed", "7")
+    prose.main(["sample", "--seed", "7"])
+    assert sample == capsys.readouterr().out
+    prose.main(["sample", "--seed", "8"])
+    assert sample != capsys.readouterr().out
+
+
+def test_sentences_are_collected_in_the_order_of_the_files(prose: ModuleType) -> None:
+    """So that equal files and an equal seed give an equal sample."""
+    for pools in prose.sentence_pools().values():
+        for pool in pools:
+            names = [text.file for text in pool]
+            for suffix in (".py", ".rs"):
+                of_language = [name for name in names if name.endswith(suffix)]
+                assert of_language == sorted(of_language)
