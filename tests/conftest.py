@@ -1,7 +1,7 @@
-"""Setup shared by all tests: signals, and the browser.
+"""Setup shared by all tests: signal handling and the browser.
 
-A CI job in the background may hand down SIGINT as ignored; the programs that tests start and stop
-would inherit that. Here Ctrl-C means what it means to a user.
+A CI job in the background may pass on SIGINT as ignored; the programs that tests start and stop
+would inherit that setting. Here, Ctrl-C has its usual effect.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Headless Chromium. A process can have only one, because Playwright runs its event loop."""
+    """Headless Chromium. A process can have one browser, because Playwright runs its event loop."""
     playwright = pytest.importorskip("playwright.sync_api")
     if (chromium := shutil.which("chromium")) is None:
         pytest.skip("needs chromium")

@@ -1,6 +1,6 @@
-"""Section "Current drives" of the validation page, made from the stored predictions.
+"""Section "Current drives" of the validation page, generated from the stored predictions.
 
-To replace the section in the page, run
+To replace the section in the page, run:
 
     .venv/bin/python tools/held_out_page.py docs/validation.md
 """
@@ -73,11 +73,11 @@ _LOADS = (
 )  # fmt: skip
 _TAILS = ("p50", "p99", "p99.9", "p99.99", "p99.999")
 _WHOSE = ("reads beside writes", "writes")
-# Share of I/Os within 10 % of their latency, as published: source, subject, share in %.
+# Percentage of I/Os within 10 % of their latency, as published: source, subject, percentage.
 _OTHERS = (
     ("Das Sharma, Ji, Jeong, Kim, IEEE CAL 24(2), 2025", "https://doi.org/10.1109/LCA.2025.3581580",
-     "existing simulators and models; single I/Os", "6 to 37 %"),
-    ("Das Sharma et al., 2025", "", "their model, trained on a trace of the drive; single I/Os",
+     "existing simulators and models; individual I/Os", "6 to 37 %"),
+    ("Das Sharma et al., 2025", "", "their model, trained on a trace of the drive; individual I/Os",
      "85 to 95 %"),
 )  # fmt: skip
 
@@ -91,23 +91,24 @@ def section() -> str:
 
 def _intro() -> str:
     return _prose(
-        "A rule derives half of the catalogue from data sheets. `tools/held_out_page.py` writes "
-        "this section from stored predictions of "
-        "held-out figures of [data sheets and reviews](reference/current-drives.md) (`reproduce "
+        "A rule derives half of the catalogue from data sheets. `tools/held_out_page.py` "
+        "generates this section from stored predictions of held-out figures from [data sheets and "
+        "reviews](reference/current-drives.md) (`reproduce "
         "modern --short`), and of measurements of four drives under skewed, static and open-loop "
         "loads ([SSD-iq](guides/catalogue.md#skewed-and-static-data-ssd-iq), `reproduce ssd-iq`). "
-        "`choose` takes its errors from the same predictions, by kind of load. The error of a kind "
-        f"with fewer than {FEWEST} figures counts as not known.",
+        "`choose` takes its errors from the same predictions, by kind of load. If a kind has "
+        f"fewer than {FEWEST} figures, its error counts as not known.",
         "*In view* marks figures that the author of the rule had seen before setting a constant. "
-        "Their error is a lower bound for other drives. By construction, the rule meets the "
-        "figures from which it derives a drive, so their errors are not listed. The rule was "
+        "The error of these figures is a lower bound for other drives. By construction, the rule "
+        "matches the figures from which it derives a drive, so the errors of these figures are "
+        "not listed. The rule was "
         "revised twice after errors of held-out figures had been seen "
         "([method](guides/catalogue.md#current-drives)).",
     )
 
 
 def _headline() -> str:
-    """Return the median errors of groups of held-out rates, and of all."""
+    """Return the median errors of groups of held-out rates, and of all rates."""
     rates = [figure for figure in current_drives() if figure.kind in (*_RATES, MIXES)]
     storage_class = [figure for figure in rates if figure.family in SCM_FAMILIES]
     flash = [figure for figure in rates if figure.family not in SCM_FAMILIES]
@@ -125,7 +126,7 @@ def _headline() -> str:
     ]
     return (
         "### Composition of the error of all rates\n\n"
-        + _prose("A single median hides the differences between kinds of loads.")
+        + _prose("A single median would hide the differences between kinds of loads.")
         + "\n"
         + _table(("held-out rates", "figures", "median error"), rows)
     )
@@ -150,9 +151,9 @@ def _sheets() -> str:
         + "\n"
         + _prose(
             "A repetition has the value of a figure of the same family that the rule uses. A "
-            "constant is a latency that the rule predicts alike for drives of several families, so "
-            "it tests no property of a drive. An error that led to a change of the rule counts as "
-            "seen."
+            "constant is a latency that the rule predicts equally for drives of several families, "
+            "so it does not test any property of a drive. An error that led to a change of the "
+            "rule counts as seen."
         )
     )
 
@@ -196,17 +197,17 @@ def _measured() -> str:
     return (
         "### Later measurements and data sheets\n\n"
         + _prose(
-            "These figures of drives of the catalogue, and of "
-            "[other capacities](guides/catalogue.md#other-capacities) of their families, were "
+            "These figures describe drives of the catalogue, and [other "
+            "capacities](guides/catalogue.md#other-capacities) of their families. They were "
             "collected after the split, and no rule uses them (`lab reproduce measured --short`). "
             "Rates of one thread with 32 or more outstanding commands are omitted, because the "
-            "host limits them. Writes of 16 and 64 KiB after sequential fills are assumed to be "
-            "measured before garbage collection starts. This was decided after the comparison, "
-            "because the simulated steady state is several times slower. Latencies of one source "
-            "for 990 PRO include the time of the host. Sheets state power as a limit. Errors of "
-            "percentiles are factors, other errors are percentages.",
+            "host limits them. Writes of 16 and 64 KiB after sequential fills are assumed to have "
+            "been measured before garbage collection starts. This assumption was made after the "
+            "comparison, because the simulated steady state is several times slower. One source's "
+            "latencies for 990 PRO include host time. Data sheets state power as a limit. Errors "
+            "of percentiles are factors; other errors are percentages.",
             "Two sources disagree on the SLC cache of the 2 TB P44 Pro: 760 GB (Guru3D, which the "
-            "rule uses) and 289 GB (TechPowerUp). 760 GB are more than a third of the drive, so "
+            "rule uses) and 289 GB (TechPowerUp). 760 GB is more than a third of the drive, so "
             "the simulated cache is one third, 667 GB.",
         )
         + "\n"
@@ -228,8 +229,8 @@ def _capacities() -> str:
     return (
         "### Other capacities of a family\n\n"
         + _prose(
-            f"Each of {len(drives)} listed drives is derived from the other capacities of its "
-            "model only, by the [rule](guides/catalogue.md#other-capacities) that derives drives "
+            f"Each of {len(drives)} listed drives is derived only from the other capacities of "
+            f"its model, by the [rule](guides/catalogue.md#other-capacities) that derives drives "
             "on request, and simulated (`python -m writecliff.lab.published.left_out`). The rule "
             "was chosen with some of these figures in view. Most models have two capacities, so "
             "most drives are extrapolated from a single other capacity. Errors between two "
@@ -248,8 +249,9 @@ def _skew() -> str:
         "### Skewed and static data, zones: SSD-iq\n\n"
         + _prose(
             f"The drives are {drives}, each derived by rule from its data sheet. Several figures "
-            "of a kind for the same drive and load count once, as their median. The sheet states "
-            "the rate of uniform writes, so this row shows how well the rule reproduces it. "
+            f"of a kind for the same drive and load count once, as their median. The data sheet "
+            f"states the rate of uniform writes, so this row shows how well the rule reproduces "
+            f"that rate. "
             "No constant was set from the other rows, but garbage-collection policies were "
             "compared with the rates relative to uniform writes. The averaging window was placed "
             "after a two-zone figure of 7450 MAX had been seen."
@@ -274,11 +276,11 @@ def _tails() -> str:
         "### Tails (in view)\n\n"
         + _prose(
             "Errors are factors between published and simulated service times of SSD-iq's probe, "
-            'which runs beside Poisson arrivals of writes. "Below full rate" means less than '
-            f"{100 * FULL_RATE_SHARE:.0f} % of the drive's largest rate. The class defaults of "
-            "tails were set with some of these latencies in view. Tails of reads alone are in the "
-            "table of later figures. Simulated maxima are not reliable, so the table "
-            "has none."
+            'which runs alongside Poisson arrivals of writes. "Below full rate" means less than '
+            f"{100 * FULL_RATE_SHARE:.0f} % of the drive's largest rate. The class defaults for "
+            f"tails were set with some of these latencies in view. The table of later figures "
+            f"lists the tails of reads alone. Simulated maxima are not reliable, so the table "
+            f"omits them."
         )
         + "\n"
         + _table(header, rows)
@@ -313,12 +315,12 @@ def _endurance() -> str:
         + _prose(
             f"The write amplification that {drives or 'no drive'} reports is compared with "
             f"the simulation{error}.",
-            "The rated writes (TBW) of data-centre drives with TLC follow from the cycles of the "
-            "flash and the write amplification of random writes on the drive itself. Rated writes "
-            "of the other families give the cycles, so each drive is predicted without its own "
-            f"rating. The approach was chosen with all ratings in view.{ratings} The rating of a "
-            "client drive does not mean random writes, so its device file assumes a write "
-            "amplification of 1.5, and the error of a life that ends by cycles is not known.",
+            "The rated writes (TBW) of TLC data-centre drives are predicted from the flash's "
+            "cycles and the drive's own write amplification under random writes. The rated writes "
+            "of the other families determine the cycles, so each drive is predicted without its "
+            f"own rating. The approach was chosen with all ratings in view.{ratings} The rating of "
+            "a client drive does not refer to random writes, so its device file assumes a write "
+            "amplification of 1.5, and the error of a life limited by cycles is unknown.",
         )
         + "\n"
         + _table(("drive", "rated", "predicted", "error"), rows)
@@ -344,16 +346,16 @@ def _winners() -> str:
         "### The better of two drives\n\n"
         + _prose(
             "A pair is two drives under the same load in one source, with published figures that "
-            "differ by more than 5 %. Data sheets state almost only pure loads, and the rule uses "
-            "most of these figures."
+            "differ by more than 5 %. Data sheets give figures almost only for pure loads, and "
+            "the rule uses most of these figures."
         )
         + "\n"
         + _table(("load", *_WON, *(f"{word}, {_NEAR}" for word in _WON)), rows)
     )
 
 
-CLOSE = 2.0  # factor up to which two published figures are close
-_WON, _NEAR = ("pairs", "right winner"), f"within {CLOSE:g} x"
+CLOSE = 2.0  # factor up to which two published figures count as close
+_WON, _NEAR = ("pairs", "correct winner"), f"within {CLOSE:g} x"
 _WINNER_KINDS = {
     "skewed writes, SSD-iq": (SKEWED,),
     "partly static data, SSD-iq": (STATIC,),
@@ -379,7 +381,7 @@ def _held_out_comparisons() -> Iterator[PairwiseComparison]:
 
 
 def _right(compared: Iterable[PairwiseComparison]) -> tuple[str, ...]:
-    """Return the cells of the clear pairs, and of those whose figures are close."""
+    """Return the cells of the clear pairs, and of the pairs whose figures are close."""
     clear = [pair for pair in compared if pair.clear]
     close = [pair for pair in clear if max(pair.published) <= CLOSE * min(pair.published)]
     counts = (Winners(len(pairs), sum(pair.right for pair in pairs)) for pairs in (clear, close))
@@ -396,7 +398,7 @@ def _won(count: Winners) -> tuple[str, str]:
 
 def _within() -> str:
     compared = distributions(read_ssd_iq_predictions(SSD_IQ_PREDICTIONS))
-    header = ("source", "subject", f"share within {100 * TOLERANCE:.0f} %")
+    header = ("source", "subject", f"fraction within {100 * TOLERANCE:.0f} %")
     rows = [
         ("writecliff, SSD-iq (in view)", f"{subject}; distributions", _spread(loops))
         for subject, loops in _by_operation(compared)
@@ -406,15 +408,15 @@ def _within() -> str:
         for source, address, subject, share in _OTHERS
     ]
     return (
-        f"### Share of I/Os within {100 * TOLERANCE:.0f} % of their latency\n\n"
+        f"### Fraction of I/Os within {100 * TOLERANCE:.0f} % of their latency\n\n"
         + _prose(
-            "Das Sharma et al. count the single I/Os whose simulated latency is within 10 % of the "
-            "measured latency. SSD-iq publishes only percentiles, so this comparison is of "
-            "distributions: the share of the quantiles at which the simulated latency is within "
-            "10 % of the published latency. Between two percentiles, the logarithm of the latency "
+            "Das Sharma et al. count the individual I/Os whose simulated latency is within 10 % "
+            "of the measured latency. SSD-iq publishes only percentiles, so this section compares "
+            "distributions: the fraction of quantiles where the simulated latency is within 10 % "
+            "of the published latency. Between two percentiles, the logarithm of the latency "
             "is interpolated linearly in −log10(1 − q). I/Os faster than the median, or beyond the "
             "highest published percentile, do not count. A distribution ignores which I/Os are "
-            "slow, so this measure is milder than that of the study."
+            "slow, so this metric is more lenient than that of the study."
         )
         + "\n"
         + _table(header, rows)
@@ -447,7 +449,7 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def replaced(page: str) -> str:
-    """Return the page with a new section. Raises ValueError: the page has no such section."""
+    """Return the page with a new section. Raises ValueError if the page has no such section."""
     before, title, rest = page.partition(TITLE)
     if not title:
         raise ValueError(f"the page has no section '{TITLE.strip()}'")
@@ -456,12 +458,13 @@ def replaced(page: str) -> str:
 
 # -- quantile share --------------------------------------------------------------------------------
 
-# Share of I/Os whose simulated latency is within 10 % of the measured latency, from percentiles.
+# Percentage of I/Os whose simulated latency is within 10 % of the measured latency, from
+# percentiles.
 #
 # Das Sharma, Ji, Jeong and Kim (IEEE CAL 24(2), 2025) compare the latency of each I/O. A source
-# that publishes only percentiles allows a comparison of the distributions: the share of the
-# quantiles at which the simulated latency is within 10 % of the measured latency. This measure is
-# milder, because it ignores which I/Os are slow.
+# that publishes only percentiles allows a comparison of the distributions: the fraction of
+# quantiles where the simulated latency is within 10 % of the measured latency. This metric is more
+# lenient, because it ignores which I/Os are slow.
 #
 # The logarithm of a latency is interpolated linearly in -log10(1 - q) between two percentiles. I/Os
 # below the lowest or beyond the highest percentile do not count, because their latencies are
@@ -480,7 +483,7 @@ class Distribution:
     drive: str
     operation: str  # "read" or "write"
     rate_iops: float  # arrival rate of the open loop
-    latencies: Mapping[float, tuple[float, float]]  # published and simulated, by quantile (0 to 1)
+    latencies: Mapping[float, tuple[float, float]]  # published and simulated, by quantile
 
     @property
     def share_pct(self) -> float:
@@ -494,7 +497,7 @@ class Distribution:
 def share_within(
     latencies: Mapping[float, tuple[float, float]], tolerance: float = TOLERANCE
 ) -> float:
-    """Return the share (0 to 1) of the quantiles at which the latencies agree.
+    """Return the fraction (0 to 1) of the quantiles where the latencies agree.
 
     Args:
         latencies: published and simulated latency by quantile, for two quantiles or more, all below
@@ -508,12 +511,12 @@ def share_within(
 
 
 def _beyond(x: float) -> float:
-    """Return the share of the I/Os beyond the quantile with -log10(1 - q) = `x`."""
+    """Return the fraction of the I/Os beyond the quantile with -log10(1 - q) = `x`."""
     return float(10**-x)
 
 
 def _mass_between(a: tuple[float, float], b: tuple[float, float], low: float, high: float) -> float:
-    """Return the share of the I/Os in a segment whose log ratio is between `low` and `high`."""
+    """Return the fraction of a segment's I/Os whose log ratio is between `low` and `high`."""
     (x0, y0), (x1, y1) = a, b
     if y0 == y1:
         return _beyond(x0) - _beyond(x1) if low <= y0 <= high else 0.0

@@ -1,4 +1,4 @@
-"""Lets these tests import `tests.support` wherever pytest is started."""
+"""Make `tests.support` importable wherever pytest is started."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from writecliff.report.pages import render_html  # noqa: E402
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every kind of figure, a long table, long names in the header, a stamp."""
+    """Create a report with every kind of figure, a long table, long header names and a stamp."""
     path = tmp_path_factory.mktemp("sample") / "sample.html"
     path.write_text(render_html(sample_report()))
     return path

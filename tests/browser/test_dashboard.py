@@ -1,4 +1,4 @@
-"""The dashboard in a browser: no foreign content, no overflow, keyboard access, few marks."""
+"""Browser tests of the dashboard: no foreign content, no overflow, keyboard access, few marks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Look:
         return self.page
 
     def drawn(self, path: str) -> Any:
-        """The page with its plots."""
+        """Dashboard page with its plots."""
         until(self.at(path), DRAWN)
         return self.page
 
@@ -84,7 +84,7 @@ def until(page: Any, expression: str) -> None:
 @contextmanager
 def looking(browser: Any, served: Served, width: int = 1200) -> Iterator[Look]:
     context = browser.new_context(viewport={"width": width, "height": 900})
-    context.set_default_timeout(60_000)  # of a machine that others use, too
+    context.set_default_timeout(60_000)  # for a machine that also runs other programs
     try:
         look = Look(context.new_page(), served)
         look.page.goto(served.address)
@@ -198,7 +198,7 @@ def test_a_run_of_a_million_intervals_has_few_marks(browser: Any, tmp_path: Path
         assert area.get_attribute("data-whole") == "false"
         box = page.locator(".canvas").first.bounding_box()
         middle, y = box["x"] + 64 + (box["width"] - 70) / 2, box["y"] + 60
-        for _ in range(6):  # drag over the middle of what is in view
+        for _ in range(6):  # drag across the middle of the visible range
             before = page.evaluate(VIEW)
             page.mouse.move(middle - 20, y)
             page.mouse.down()

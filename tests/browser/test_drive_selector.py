@@ -1,4 +1,4 @@
-"""The selector of a page of several drives: all of them on its plots, or one."""
+"""Browser tests of the drive selector on a comparison page: all drives on its plots, or one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DRIVES = ('Drive "A"', "Drive B", "Drive C")
 
 
 def contender(label: str, iops: float) -> Contender:
-    """A drive with two curves."""
+    """Create a drive with two curves."""
     points = [(n * 60e9, iops / n) for n in range(1, 9)]
     curves = [
         Curve(name, name, time_axis(8 * 60e9), Axis("IOPS"), points, name == "relative")
@@ -36,7 +36,7 @@ def test_one_drive_can_be_shown_alone(browser: Any, tmp_path: Path) -> None:
         assert select.locator("option").all_inner_texts() == ["all", *DRIVES]
 
         def shown() -> list[list[str]]:
-            """The drives that each plot shows, by the switches in its legend."""
+            """Return the drives that each plot shows, read from the switches in its legend."""
             return [
                 [name for name in DRIVES
                  if svg.get_by_role("button", name=name, exact=True).get_attribute("aria-pressed")

@@ -1,4 +1,4 @@
-"""Figures in a browser: values under the pointer, zoom, series on and off, and all without it."""
+"""Browser tests of figures: values under the pointer, zoom, series switches, and no scripts."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ BOX = """svg => {
 
 
 def drag(page: Any, svg: Any, begin: float, end: float) -> None:
-    """Drag over a part of the width of the plot."""
+    """Drag across a fraction of the plot's width."""
     x, y, width, height = svg.evaluate(BOX)
     page.mouse.move(x + begin * width, y + height / 2)
     page.mouse.down()
@@ -109,7 +109,7 @@ def test_zoom_and_back(page: Any, kind: str) -> None:
 
 
 def test_values_and_ticks_are_right_in_a_zoomed_plot(page: Any) -> None:
-    svg = plot(page, "throughput v time")  # of ten hours
+    svg = plot(page, "throughput v time")  # of a ten-hour run
     drag(page, svg, 0.3, 0.5)
     hours = [float(text) for text in svg.evaluate(TICKS) if text[0].isdigit()]
     assert len(hours) >= 3

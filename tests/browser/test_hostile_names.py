@@ -1,4 +1,4 @@
-"""Names from outside in reports: they stay text and run no script."""
+"""Browser tests of hostile names in reports: they stay text and run no script."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def writecliff(*words: object) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run whose load, jobs and drive have such names, in a folder that looks like a scheme."""
+    """Create a run with hostile load, job and drive names, in a folder named like a scheme."""
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "load.toml").write_text(LOAD.format(evil=EVIL))
     drive = write_small_drive(folder)
@@ -67,7 +67,7 @@ def ran(visit: Visit) -> str | None:
 def test_names_run_nothing_and_figures_still_answer(browser: Any, run: Path) -> None:
     with Visit(browser, run / "report.html", 1200) as visit:
         assert ran(visit) is None
-        assert visit.complaints == []  # also of nothing that the policy had to stop
+        assert visit.complaints == []  # including violations that the policy had to block
         assert visit.page.query_selector("img, iframe, object, embed") is None
         assert EVIL in visit.page.inner_text("body")
         figure = visit.page.query_selector("figure svg")

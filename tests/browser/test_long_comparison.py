@@ -1,4 +1,4 @@
-"""Tables of pages that compare many figures fit into the window."""
+"""Browser tests of comparison tables with many figures: they fit into the window."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METRICS = ("IOPS of reads", "99.99 % response time of reads", "maximum response 
 
 
 def drive(label: str, factor: float) -> Contender:
-    """A drive with as many figures as a campaign has."""
+    """Create a drive with as many figures as a campaign has."""
     headlines = [
         Headline(
             key=f"mixes: {load}: {metric}",

@@ -1,4 +1,4 @@
-"""The report in a browser: nothing loaded, no errors, no overlaps, at any width."""
+"""Browser tests of the report: nothing loaded, no errors, no overlaps, at any width."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_wide_figures_take_the_width(browser: Any, sample: Path) -> None:
 def test_print_has_the_header_block_once_and_fills_its_pages(
     browser: Any, reports: dict[str, Path], sample: Path, kind: str
 ) -> None:
-    """The page is complete without scripts."""
+    """Check that the page is complete without scripts."""
     pypdf = pytest.importorskip("pypdf", reason="reads the PDF")
     path = sample if kind == "sample" else reports[kind]
     with Visit(browser, path, 1200, java_script_enabled=False) as visit:

@@ -1,4 +1,4 @@
-"""Loop devices for tests that need a real block device; skipped with a reason where unavailable."""
+"""Loop devices for tests that need a real block device; skipped with a reason if unavailable."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _run(*argv: str) -> str:
 
 @pytest.fixture
 def attach(tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Yield a function that attaches image files as loop devices; all are detached at the end."""
+    """Yield a function that attaches image files as loop devices; all are detached afterwards."""
     attached: list[str] = []
 
     def make(image: Path, *options: str) -> str:
@@ -55,7 +55,7 @@ def attach(tmp_path: Path) -> Iterator[Callable[..., str]]:
         except subprocess.CalledProcessError as error:
             pytest.skip(f"device tests: losetup: {error.stderr.strip()}")
         attached.append(device)
-        # BFQ, if it is the default, may delay one of two jobs by a second.
+        # BFQ, if it is the default scheduler, may delay one of two jobs by a second.
         Path("/sys/block", Path(device).name, "queue/scheduler").write_text("none")
         return device
 
@@ -80,14 +80,14 @@ def loop(attach: Callable[..., str], image: Path) -> str:
 
 @pytest.fixture
 def no_fio_left() -> Iterator[None]:
-    """Check after the test that no fio, running or zombie, is a child of this process."""
+    """Check after the test that this process has no fio child, running or zombie."""
     yield
     assert not fio_children()
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    """Yield a bench to build dangerous targets on; everything is removed after the test."""
+    """Yield a bench for building dangerous targets; everything is removed after the test."""
     with Bench(tmp_path) as bench:
         yield bench
 

@@ -1,6 +1,6 @@
-"""Hundreds of attempts to destroy data, by situation, name and command: all are refused.
+"""Hundreds of attempts to destroy data, by situation, name and command: all must be rejected.
 
-The tables of dangers check the wording of refusals; this one checks that no byte changes.
+The danger tables check the wording of errors; this module checks that no byte changes.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def two_loop_devices_over_a_file_that_was_deleted(bench: Bench) -> Situation:
 
 @situation
 def a_loop_device_over_a_file_on_a_disk_that_is_mounted_by_it(bench: Bench) -> Situation:
-    """Mount a file system from an image that is stored on the disk itself."""
+    """Mount a file system from an image stored on the disk itself."""
     image, device = _with_file_system(bench)
     bench.mount(device, "-o", "noatime")
     return Situation(bench.loop(image, "--read-only"), [image])
@@ -257,7 +257,7 @@ def a_node_of_it_that_was_made_by_hand(bench: Bench) -> Situation:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with input files of commands; do not wait for udev to close devices."""
+    """Return a folder with input files for commands, without waiting for udev."""
     monkeypatch.setattr(usage, "_PROCESS_SETTLE_S", 0.0)
     monkeypatch.chdir(tmp_path)
     for name, text in (("load.toml", LOAD), ("trace.csv", TRACE), ("act.conf", ACT)):
@@ -266,12 +266,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _engine(target: str, situation: Situation) -> tuple[int, str]:
-    """Open the target like every command and purge it; return exit code and error."""
+    """Open the target as every command does, and purge it; return exit code and error."""
     serial = target if situation.serial is None else situation.serial
     try:
         engine = open_target(target, destroy_serial=serial, allow_signatures=situation.wipe)
         try:
-            engine.purge()  # files are refused at the first write
+            engine.purge()  # files are rejected at the first write
         finally:
             engine.close()
     except WritecliffError as error:
@@ -313,7 +313,7 @@ def test_no_command_writes_to_it(
 
 
 def _places(bench: Bench, folder: Path) -> Mapping[str, tuple[str, str | None]]:
-    """Return paths that must not become output files, with the device or file that must not change."""
+    """Return paths that must not become output files, with the device or file to protect."""
     image = _image(bench)
     device = bench.loop(image)
     link, null, pipe, door = (folder / name for name in ("link", "null", "pipe", "door"))

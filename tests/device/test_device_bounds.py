@@ -1,4 +1,4 @@
-"""The upper bound on a test's writes, estimated from reads of the drive, against actual writes."""
+"""Upper bound on a test's writes, estimated from reads of the drive, against actual writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_speed_is_measured_once_and_by_reading(loop: str, image: Path) -> No
     load = Workload("w", (Job(duration_ns=10**9),), seed=1)
     with FioEngine.open_device(loop, destroy_serial=None) as engine:
         limit = engine.speed_limit(load)
-        # Equal to the last digit: a second measurement would give another figure.
+        # The figures are equal to the last digit, which shows that there was no second measurement.
         assert engine.speed_limit(Workload("other", load.jobs, seed=2)) == limit
     assert limit is not None
     assert limit > 1e6
@@ -32,7 +32,7 @@ def test_the_speed_is_measured_once_and_by_reading(loop: str, image: Path) -> No
 def test_the_bound_is_true_and_says_something(loop: str) -> None:
     options = {"end": ["time"], "time_hours": 2 / 3600, "sample_seconds": 1.0, "round_minutes": 0.1}
     procedure = procedure_from_mapping("wsat", options)
-    Path(loop).read_bytes()  # fill the page cache, which a loop device reads from
+    Path(loop).read_bytes()  # fill the page cache, from which a loop device reads
     for remaining in reversed(range(TRIES)):
         with FioEngine.open_device(loop, destroy_serial=loop) as engine:
             plan = procedure.plan(engine.identify(), engine.speed_limit)

@@ -46,7 +46,7 @@ def _captured(device: str, folder: Path, command: list[str]) -> Trace:
 
 
 def _instances(pid: int | None = None) -> set[str]:
-    """Return the tracefs instances of a process; parallel tests may have others."""
+    """Return the tracefs instances of a process, because parallel tests may have others."""
     mine = f"writecliff-{pid or os.getpid()}-*"
     return {path.name for path in (run.find_tracefs() / "instances").glob(mine)}
 
@@ -99,7 +99,7 @@ def test_discards_flushes_and_reads_are_told_apart(loop: str, tmp_path: Path) ->
         for row, flags in zip(
             trace.table.to_pylist(), trace.requests["flags"].to_pylist(), strict=True
         )
-        # Without the kernel's own reads of the partition table.
+        # Excludes the kernel's own reads of the partition table.
         if row["process"] in ("dd", "blkdiscard") and (row["op"] != "read" or flags == "sync")
     ]
     assert [row for row in rows if row[0] == "write"] == [
@@ -179,7 +179,8 @@ def test_requests_are_those_that_the_kernel_counts(
         captured[op][0] += 1
         captured[op][1] += row["length_bytes"]
     assert any("zeroes" in flags for flags in request_flags)  # issued by mkfs
-    # It also counts pure flush requests, and the post-flush of a request as another one.
+    # The kernel also counts pure flush requests, and counts a request's post-flush as another
+    # request.
     flushes, more = counted["fsync"][0], counted["write"][0] - captured["write"][0]
     assert 0 <= more <= flushes
     captured["write"][0] += more
@@ -240,14 +241,14 @@ def test_lost_events_are_counted_and_said(
     lost, metadata = done.metadata["lost_events"], done.metadata
     assert lost > 0
     assert metadata["losses"]["dropped"] + metadata["losses"]["overrun"] == lost
-    # A request has three events; only some requests are in the trace.
+    # Each request has three events, but only some requests are in the trace.
     assert metadata["events"] + lost >= 3 * 2000
     assert sum(metadata["requests"].values()) < 2000
     assert any(f"lost {lost:,} events" in note for note in metadata["notes"])
 
 
 def test_requests_outstanding_at_the_end_are_reported(loop: str, tmp_path: Path) -> None:
-    """Freeze the device, so that a request never completes."""
+    """Freeze the device so that a request never completes."""
     device = traced_device(Path(loop))
     capture = BlockCapture(device, tmp_path / "t.parquet")
     try:
@@ -293,7 +294,7 @@ def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Pat
     root = run.find_tracefs() / "instances"
 
     def recording() -> bool:
-        # A new tracefs instance is active before it is set up; events are enabled after that.
+        # A new tracefs instance is active before it is configured, so enable its events afterwards.
         return any(
             (root / name / "events/block/block_rq_complete/enable").read_text()[0] == "1"
             and (root / name / "tracing_on").read_text() == "1\n"

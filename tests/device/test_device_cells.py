@@ -1,7 +1,7 @@
-"""Cells of the PTS on a loop device: IOPS, MB/s, mean and p99.99 latency equal fio's own.
+"""PTS cells on a loop device: IOPS, MB/s, mean and p99.99 latency must equal fio's own.
 
-Both are taken from the same run: fio's from its final JSON, writecliff's from what a procedure and
-a report get. Composite loads run on sectors of 512 and of 4096 bytes.
+Both sets of figures come from the same run: fio's from its final JSON, writecliff's from the values
+passed to procedures and reports. Composite loads run with sectors of 512 and 4096 bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytest.importorskip("writecliff._native", reason="the native module is not built
 KIB, MIB = 1 << 10, 1 << 20
 SECOND = 1_000_000_000
 SHORT = SECOND
-RESOLUTION = 1 / 128  # half a bin of either histogram, of its value
+RESOLUTION = 1 / 128  # half a bin of either histogram, relative to the value
 pytestmark = pytest.mark.usefixtures("no_fio_left")
 
 
@@ -66,7 +66,7 @@ def test_figures_of_a_cell_are_fios_own(loop: str, job: Job) -> None:
     assert set(result.jobs[0].operations) <= {"read", "write"}
     for name, mine in result.jobs[0].operations.items():
         raw = theirs[name]
-        # Use the same run time for both: fio rounds it to milliseconds before dividing.
+        # Use the same run time for both, because fio rounds it to milliseconds before dividing.
         assert seconds == pytest.approx(raw["runtime"] / 1000, abs=0.0015)
         assert mine.ios / seconds == pytest.approx(raw["iops"], rel=RESOLUTION)
         assert result.iops(name) == pytest.approx(raw["iops"], rel=RESOLUTION)
@@ -75,10 +75,10 @@ def test_figures_of_a_cell_are_fios_own(loop: str, job: Job) -> None:
         assert (mine.service.count, mine.service.max_ns) == (raw["total_ios"], raw["lat_ns"]["max"])
         for percent, value in raw["lat_ns"]["percentile"].items():
             ours = mine.service.quantile(float(percent) / 100)
-            if ours.value_ns is None:  # not enough samples beyond it: fio gives a figure anyway
+            if ours.value_ns is None:  # too few samples beyond it: fio reports a figure anyway
                 assert raw["total_ios"] * (1 - float(percent) / 100) < 10
                 continue
-            # Ours is the upper end of the bin (or the maximum in it), fio's is its middle.
+            # writecliff reports the upper end of the bin (or the maximum in it), fio its middle.
             assert ours.value_ns == pytest.approx(value, rel=RESOLUTION)
             compared += 1
     assert compared >= (3 if job.block_sizes[0].bytes <= 8 * KIB else 1)
@@ -134,7 +134,7 @@ def test_the_composite_load_runs_on_any_sector(
 
 @pytest.mark.parametrize("sector", [512, 4096])
 def test_its_zones_take_their_shares(attach: Callable[..., str], image: Path, sector: int) -> None:
-    """Check the places of 600 writes by the blocks that are no longer holes of the file."""
+    """Check the locations of 600 writes: the blocks of the file that are no longer holes."""
     loop = attach(image, "--sector-size", str(sector))
     with FioEngine.open_device(loop, destroy_serial=loop) as engine:
         engine.run(Workload("ecw", (composite(600, read_pct=0),)))
@@ -143,7 +143,8 @@ def test_its_zones_take_their_shares(attach: Callable[..., str], image: Path, se
     hot = sum(at < size * 0.05 for at in set(blocks))
     middle = sum(size * 0.05 <= at < size * 0.2 for at in set(blocks))
     cold = sum(at >= size * 0.2 for at in set(blocks))
-    # Few of 300 writes to the 1,638 blocks of the hot zone overlap; with mixed sizes, shares are rough.
+    # Few of 300 writes to the 1,638 blocks of the hot zone overlap; with mixed sizes, fractions are
+    # rough.
     assert hot > middle > 0
     assert hot > cold > 0
     assert max(blocks) > size * 0.6

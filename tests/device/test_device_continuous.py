@@ -103,7 +103,7 @@ def test_a_sequential_stream_goes_on_and_wraps(loop: str) -> None:
         pattern="sequential",
         block_sizes=(BlockSize(64 * KIB),),
         range_bytes=size,
-        rate_bytes_per_s=32 * MIB,  # a third of the range in a step
+        rate_bytes_per_s=32 * MIB,  # a third of the range per step
         duration_ns=STEP_NS,
     )
     with opened(loop) as engine:

@@ -1,4 +1,4 @@
-"""I/O of other programs on the device during a step is detected; without any, none is reported."""
+"""Detection of I/O by other programs on the device during a step, and no false reports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write_from_another_program(loop: str, size: int) -> None:
 
 
 def test_another_writer_is_named(loop: str) -> None:
-    # Rate-limited, so that the share of the other writer does not depend on the machine.
+    # Rate-limited, so that the other writer's fraction does not depend on the machine.
     job = Job(duration_ns=2 * SECOND, rate_iops=500, range_bytes=32 * MIB)
     with FioEngine.open_device(loop, destroy_serial=loop) as engine:
         alone = engine.run(Workload("alone", (job,)))

@@ -19,12 +19,12 @@ pytestmark = [pytest.mark.usefixtures("no_fio_left"), pytest.mark.measures]
 
 
 def stretches(result: StepResult) -> list[tuple[bool, float]]:
-    """Return phases of rows with and without I/Os in order, as (active, length in ms)."""
+    """Return the phases of rows with and without I/Os, in order, as (active, duration in ms)."""
     phases: list[tuple[bool, float]] = []
     begin = 0
     for end in np.unique(result.intervals["end_ns"]).tolist():
         at = result.intervals["end_ns"] == end
-        # The last I/Os of a burst may complete at the beginning of the next row.
+        # The last I/Os of a burst may complete at the start of the next row.
         active = bool(result.intervals["ios"][at].sum() > 20)
         width = (end - begin) / MS
         if phases and phases[-1][0] == active:
@@ -59,7 +59,7 @@ def test_bursts_and_pauses_come_out_right(loop: str, threads: int, depth: int) -
 
 
 def check_rows(result: StepResult) -> None:
-    """Check the properties that do not depend on the load of the machine."""
+    """Check the properties that do not depend on the machine's load."""
     columns = result.intervals
     assert columns["ios"].sum() == result.total()[0]
     assert (np.diff(np.unique(columns["end_ns"])) > 0).all()

@@ -1,4 +1,4 @@
-"""`FioEngine` on a loop device and on files: figures against fio's own, and all failures."""
+"""`FioEngine` on a loop device and on files: figures compared with fio's own, and all failures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def raw_jobs(result: StepResult) -> list[dict]:
 
 
 def remarks(result: StepResult) -> tuple[str, ...]:
-    """Return the warnings without those about other load on the machine."""
+    """Return the warnings except those about other load on the machine."""
     return tuple(text for text in result.warnings if not text.startswith(PREFIX))
 
 
@@ -103,7 +103,7 @@ def test_ends_by_volume_and_count_are_exact(loop: str) -> None:
         pattern="sequential",
         block_sizes=(BlockSize(131072),),
         queue_depth=8,
-        volume_bytes=160 * MIB,  # larger than the device, so it wraps around
+        volume_bytes=160 * MIB,  # larger than the device, so addresses wrap around
     )
     with opened(loop) as engine:
         assert engine.run(Workload("fill", (fill,))).total() == (1280, 160 * MIB)
@@ -186,7 +186,7 @@ def test_writes_stay_where_they_belong(
 
 
 def test_fractional_zones_end_where_they_should(loop: str) -> None:
-    """Send 90 % of the writes to the first 1/16 of the device, a zone that fio needs in bytes."""
+    """Send 90 % of the writes to the first 1/16 of the device, a zone given in bytes."""
     job = Job(ios=400, addresses=Addresses("hot_cold", zones=(Zone(90, 6.25),)))
     with opened(loop) as engine:
         engine.run(Workload("w", (job,)))
@@ -306,7 +306,7 @@ def test_a_file_of_a_decimal_size(tmp_path: Path, capsys: pytest.CaptureFixture[
     load, path = tmp_path / "w.toml", tmp_path / "target.img"
     load.write_text('name = "w"\n[[job]]\nname = "j"\nios = 100\n')
     cli = CommandLine(capsys)
-    for run, size in enumerate(("--size 10MB", "--size 10MB", "")):  # again, then without --size
+    for run, size in enumerate(("--size 10MB", "--size 10MB", "")):  # then again without --size
         output = cli(f"run {load} --on file:{path} {size} --output {tmp_path / str(run)}")
         assert output.code == 0, output.err
         rounded = f"{path}: the size was rounded down to whole sectors: 9998336 bytes"

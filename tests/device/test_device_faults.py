@@ -1,7 +1,7 @@
-"""Faults that loop devices can emulate: measurements are kept, and the error names the cause.
+"""Faults that loop devices can emulate: measurements survive, and the error names the cause.
 
-The exit code reports the failure, and the run can be resumed if the drive is still the same.
-Faults of real drives and device mapper are in tests/drives, the loss of the medium in
+The exit code reports the failure, and the run can be resumed if the drive is unchanged. Faults of
+real drives and device mapper are tested in tests/drives, the loss of the medium in
 test_device_vanish.py, errors and hangs in test_device_hangs.py.
 """
 
@@ -104,7 +104,7 @@ def test_another_drive_of_the_same_size_is_not_resumed(
 
 @pytest.fixture
 def small_disk(bench: Bench) -> Path:
-    """Return the mount point of a file system of 8 MiB."""
+    """Return the mount point of an 8 MiB file system."""
     device = bench.loop(bench.zeros(8 * MIB))
     bench.mkfs(device)
     return bench.mount(device, "-o", "rw")

@@ -1,4 +1,4 @@
-"""A drive that returns errors or hangs: a short stall is reported, a long one ends the run."""
+"""Drives that return errors or hang: a short stall is reported, a long stall ends the run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECOND = 1_000_000_000
 
 @pytest.fixture
 def thin(bench: Bench) -> Iterator[tuple[str, Path]]:
-    """Yield a thin-provisioned drive of 1 GiB with 48 MiB of space, and its image's file system."""
+    """Yield a thin-provisioned 1 GiB drive with 48 MiB of space, and its image's file system."""
     lower = bench.loop(bench.zeros(64 * MIB))
     bench.mkfs(lower)
     folder = bench.mount(lower, "-o", "rw")
@@ -88,7 +88,7 @@ LITTLE = Job(
 def test_the_drive_hangs_for_a_time(
     thin: tuple[str, Path], bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stall is not a failure: the step continues and reports the stall."""
+    """Check that a stall is not a failure: the step continues and reports the stall."""
     monkeypatch.setattr(faults, "STALL_S", 1.5)
     engine = frozen_while_running(thin, bench, seconds=3)
     result = engine.run(
@@ -106,7 +106,7 @@ def test_the_drive_hangs_for_a_time(
 def test_the_drive_hangs_for_ever(
     thin: tuple[str, Path], bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run ends although its fio cannot be killed."""
+    """Check that the run ends although its fio process cannot be killed."""
     monkeypatch.setattr(faults, "GIVE_UP_S", 3.0)
     engine = frozen_while_running(thin, bench, seconds=None)
     begin = time.monotonic()

@@ -1,4 +1,4 @@
-"""Each job on a real target is divided by its own running time, in every output."""
+"""Division of each job on a real target by its own run time, in every output."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ runtime=300ms
 RUN_S = {"late": 0.4, "long": 1.0, "after": 0.3}
 
 
-Log = list[tuple[float, float]]  # time of completion since the job's start and latency, in ns
+Log = list[tuple[float, float]]  # completion time since the job's start and latency, in ns
 
 
 def _ios(result: JobResult) -> int:
@@ -72,7 +72,7 @@ def test_timed_jobs_have_their_own_times(kind: str, loop: str, tmp_path: Path) -
     assert [(name, jobs[name].began_ns) for name in jobs] == [
         ("late", 300 * MS), ("counted", 0), ("long", 0)
     ]  # fmt: skip
-    # `counted` ends with its last I/O, 99 intervals of 2 ms after the first.
+    # `counted` ends with its last I/O, 99 intervals of 2 ms after the first I/O.
     for name, length_ms in (("late", 200), ("counted", 198), ("long", 800)):
         _check_length(jobs[name], length_ms)
     assert step.elapsed_ns == max(job.began_ns + job.elapsed_ns for job in step.jobs)
@@ -83,7 +83,7 @@ def test_timed_jobs_have_their_own_times(kind: str, loop: str, tmp_path: Path) -
 
 def _check_length(result: JobResult, length_ms: int) -> None:
     """Check that a job of 500 I/Os per second ends at its duration, or with a later, slow I/O."""
-    assert 0 < _ios(result) <= 0.5 * length_ms + 1  # fewer where the machine stalls until the end
+    assert 0 < _ios(result) <= 0.5 * length_ms + 1  # fewer if the machine stalls until the end
     read = result.operations["read"]
     assert read.response is not None
     over_ns = result.elapsed_ns - length_ms * MS
@@ -92,7 +92,7 @@ def _check_length(result: JobResult, length_ms: int) -> None:
 
 @pytest.fixture
 def logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Log]]:
-    """Return a function that reads the I/Os of each thread of the last run from fio's logs."""
+    """Return a function that reads the I/Os of each thread in the last run from fio's logs."""
     folder, program = tmp_path / "bin", shutil.which("fio")
     folder.mkdir()
     wrapper = folder / "fio"
@@ -116,18 +116,18 @@ def _log(text: str) -> Log:
 
 
 def test_closed_jobs_have_their_own_times(loop: str, logged: Callable[[], list[Log]]) -> None:
-    """Check Little's law: IOPS times mean latency is the mean number of outstanding I/Os.
+    """Check Little's law: IOPS times mean latency equals the mean number of outstanding I/Os.
 
-    The interval is from the start of a job until its duration is over and no I/O is outstanding. The
-    mean is below the queue depth while fio generates write data, while the kernel delays submission,
-    and while a last I/O is slow.
+    The interval extends from the start of a job until its duration is over and no I/O is
+    outstanding. The mean is below the queue depth while fio generates write data, while the kernel
+    delays submission, and while the last I/O is slow.
     """
     with opened(loop) as engine:
         for seed in range(CLOSED_WORKLOADS):
             draw = random.Random(seed)
             jobs = tuple(_closed(draw, f"j{number}") for number in range(draw.choice((1, 2))))
             workload = Workload("w", jobs, seed=seed, interval_ns=100 * MS)
-            # On a busy machine, a thread of fio may record its end late; another attempt will not.
+            # On a busy machine, a fio thread may record its end late, so the test tries again.
             for _ in range(5):
                 step = engine.run(workload)
                 pairs = list(zip(jobs, step.jobs, _outstanding_by_log(jobs, logged()), strict=True))
@@ -147,7 +147,7 @@ def _outstanding_by_log(jobs: Sequence[Job], logs: list[Log]) -> Iterator[float]
     each = iter(logs)
     for job in jobs:
         ios = [io for _ in range(job.threads) for io in next(each)]
-        # Times are whole milliseconds, so the last I/O may be 1 ms later, 0.3 % of a job.
+        # Times are in whole milliseconds, so the last I/O may be 1 ms later, 0.3 % of a job.
         length_ns = max(job.duration_ns or 0, *(at_ns for at_ns, _ in ios))
         yield sum(latency_ns for _, latency_ns in ios) / length_ns
 
@@ -233,14 +233,14 @@ def test_every_output_has_the_same_rates(
 
 
 def _check_rate(name: str, ios: int, seconds: float, slowest_ns: float) -> None:
-    assert 0 < ios <= 500 * RUN_S[name] + 1  # fewer where the machine stalls until the end
+    assert 0 < ios <= 500 * RUN_S[name] + 1  # fewer if the machine stalls until the end
     assert 0 <= seconds - RUN_S[name] <= slowest_ns / 1e9
 
 
 def test_rates_and_means_of_a_real_file_have_intervals(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Check that percentiles have no confidence interval, since fio logs intervals, not batches."""
+    """Check that percentiles have no interval, because fio logs intervals, not batches."""
     (tmp_path / "drive").write_bytes(bytes(4 * MIB))
     file = tmp_path / "reads.fio"
     file.write_text("[reads]\nrw=randread\nbs=4k\ntime_based\nruntime=1200ms\nrate_iops=500\n"
@@ -265,7 +265,7 @@ def test_rates_and_means_of_a_real_file_have_intervals(
 
 
 def test_a_ramp_is_not_measured(tmp_path: Path) -> None:
-    """Check timed I/O, and a closed load that fio runs."""
+    """Check timed I/O, and a closed-loop load that fio runs."""
     timed = Job(name="timed", read_pct=100, rate_iops=500, queue_depth=512, ramp_ns=100 * MS,
                 start_delay_ns=100 * MS, duration_ns=200 * MS)  # fmt: skip
     closed = Job(

@@ -1,6 +1,6 @@
-"""Tests of PTS-C 1.x in active-range segments, through fio, on a loop device.
+"""PTS-C 1.x tests in active-range segments, through fio, on a loop device.
 
-Written ranges are found in the image file below the device, which was one hole before.
+Written ranges are found in the image file under the device, which was a single hole before.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TESTS: dict[str, dict[str, object]] = {
 
 
 def written(image: Path) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each part of a file that is not a hole."""
+    """Yield the start and end of each extent of a file that is not a hole."""
     fd, at = os.open(image, os.O_RDONLY), 0
     try:
         while True:
@@ -80,7 +80,7 @@ def test_only_segments_of_the_active_range_are_written(
 
 
 def page_of(report: ReportModel) -> list[str]:
-    """Return all text of the report outside tables and figures, with its remarks."""
+    """Return all text of the report outside tables and figures, including its remarks."""
     texts = [*report.disclosures, *report.notes]
     for part in report.sections:
         texts += [cell for table in part.tables for row in table.rows for cell in row]

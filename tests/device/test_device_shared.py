@@ -1,4 +1,4 @@
-"""Data that others use through a second path to the same device are not overwritten."""
+"""Protection of data that others use through a second path to the same device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILL = Workload("fill", (Job(pattern="sequential", block_sizes=(BlockSize(65536)
 
 @contextmanager
 def mounted(device: str, directory: Path) -> Iterator[None]:
-    """Mount a new ext4 file system of the device."""
+    """Mount a new ext4 file system on the device."""
     mkfs = find_tool("mkfs.ext4")
     if mkfs is None:
         pytest.skip("mkfs.ext4 is not installed")

@@ -1,4 +1,4 @@
-"""The I/O stack under programs with known I/O: ext4 on a loop device, as root with tracefs."""
+"""I/O stacks of programs with known I/O: ext4 on a loop device, as root with tracefs."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ for n in range(1000): os.pwrite(fd, b"x" * 4096, n % 10 * 4096)
     assert stack.calls.writes.bytes == 1000 * 4096
     assert stack.written_bytes("data") == 10 * 4096
     assert stack.data_amplification == pytest.approx(0.01)
-    assert stack.program_ns < stack.duration_ns  # written back after the end of the program
+    assert stack.program_ns < stack.duration_ns  # written back after the program has ended
 
 
 def test_reading_again_hits_the_page_cache(mounted: Path) -> None:

@@ -1,4 +1,4 @@
-"""A sweep on a loop device whose parent is killed stops writing at once."""
+"""Termination of a sweep on a loop device: it stops writing as soon as its parent is killed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from writecliff.store.rundir import RunDirectory
 pytest.importorskip("writecliff._native", reason="the native module is not built")
 
 ROOT = Path(__file__).resolve().parents[2]
-# A step of one minute: a member that misses its parent's end would write for that long.
+# A one-minute step: a member that misses its parent's death would write for that long.
 LONG = ["--set", "sample_seconds=60", "--set", "round_minutes=1"]
 
 

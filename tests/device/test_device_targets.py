@@ -1,4 +1,4 @@
-"""Dangerous targets that loop devices can emulate: each is refused, no byte changes.
+"""Dangerous targets that loop devices can emulate: each is rejected, and no byte changes.
 
 Targets that need real drives, md, device mapper or bcache are in tests/drives.
 """
@@ -83,7 +83,7 @@ def mounted_in_another_namespace(bench: Bench) -> Danger:
 
 
 def _mounted_in_nobodys_namespace(bench: Bench, device: str) -> None:
-    """Mount the device in a namespace that outlives its process by a bind mount."""
+    """Mount the device in a namespace that outlives its process through a bind mount."""
     bench.mkfs(device)
     where, folder = bench.path("hidden"), bench.path("namespaces")
     where.mkdir()
@@ -258,6 +258,6 @@ def test_a_dangerous_target_is_refused_and_unchanged(
 
 
 def test_an_unused_disk_is_not_refused(bench: Bench) -> None:
-    """Check that an unused disk, built the same way, is not refused."""
+    """Check that an unused disk, built the same way, is accepted."""
     device = bench.loop()
     claim(device, device)[1].close()

@@ -1,4 +1,4 @@
-"""Dangerous targets by name and by contents: each is refused, no byte changes."""
+"""Dangerous targets by name and by contents: each is rejected, and no byte changes."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def a_file_mapped_into_a_process(bench: Bench) -> Danger:
 
 @kind
 def a_copy_of_a_file_with_its_consent(bench: Bench) -> Danger:
-    """Copy a file of a test with `cp --archive`, which keeps its extended attribute."""
+    """Copy a test's file with `cp --archive`, which preserves its extended attribute."""
     image, copy = _own_file(bench), bench.path("copy")
     run("cp", "--archive", image, copy)
     assert os.listxattr(copy) == os.listxattr(image) != []
@@ -189,7 +189,7 @@ def a_file_with_a_file_system(bench: Bench) -> Danger:
 
 
 def _own_file(bench: Bench) -> Path:
-    """Create a file by a test, which other tests may overwrite."""
+    """Create a file with a test run, which other tests may overwrite."""
     path = bench.path("own")
     file = FileTarget.open(path, SIZE)
     file.require_writable()
@@ -238,11 +238,11 @@ def test_contents_are_kept_without_a_second_consent(
     assert_refused(danger, capsys, tmp_path)
     assert (
         inspect(device).refusal(device, allow_signatures=True) is None
-    )  # without the signature, it may
+    )  # may be written without the signature
 
 
 def test_the_disk_of_the_root_file_system_is_refused() -> None:
-    """Check the refusal without an attempt to write, so that a failure cannot harm the machine."""
+    """Check the rejection without writing, so that a failure cannot harm the machine."""
     number = os.stat("/").st_dev
     link = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
     if not (link / "dev").exists():

@@ -24,7 +24,7 @@ STEP_US = 2000
 
 
 def trace(path: Path, *, reach: int = 64 * MIB, operations: str = "RW") -> Path:
-    """Write a trace of 4 KiB reads and writes, one every 2 ms; the last one ends at `reach`."""
+    """Write a trace of 4 KiB reads and writes, one every 2 ms; the last I/O ends at `reach`."""
     lines = [
         f"{n * STEP_US},{operations[n % len(operations)]},{(reach - 4096) * n // (IOS - 1) // 4096 * 8},8"
         for n in range(IOS)
@@ -56,11 +56,11 @@ def test_a_workload_with_rates_is_issued_at_its_times(loop: str) -> None:
     timing = result.raw["timing"]
     assert isinstance(timing, dict)
     assert timing["left"] == 0
-    # The last write is due after 499 intervals of 1 ms; of the Poisson process, which has a mean of
-    # 0.5 s and a deviation of 0.03 s, the last read is hardly ever due later than after 0.65 s.
+    # The last write is due after 499 intervals of 1 ms. In the Poisson process, which has a mean of
+    # 0.5 s and a standard deviation of 0.03 s, the last read is hardly ever due after 0.65 s.
     assert 499_000_000 <= timing["intended_ns"] < 650_000_000
     assert timing["lateness_ns"]["max"] >= timing["lateness_ns"]["mean"] > 0
-    # Response time counts from the due time of an I/O: it includes the delay of issue.
+    # Response time counts from the due time of an I/O and includes the delay of issue.
     response, service = writes["write"].response, writes["write"].service
     assert response is not None and response.mean_ns is not None and service.mean_ns is not None
     assert response.mean_ns > service.mean_ns
@@ -72,7 +72,7 @@ def test_a_workload_with_rates_is_issued_at_its_times(loop: str) -> None:
 
 
 def test_the_same_workload_issues_the_same_ios_as_on_a_simulated_drive(loop: str) -> None:
-    """Check that both use the same random generators."""
+    """Check that both engines use the same random generators."""
     from writecliff.engines.sim import SimEngine
 
     sizes = (BlockSize(4096, 1), BlockSize(8192, 1))
@@ -143,7 +143,7 @@ def test_a_trace_is_replayed_at_its_times_and_kept(
 def test_each_replay_is_kept_under_a_name_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Check it on targets with dots in their names, too."""
+    """Check the command on targets with dots in their names as well."""
     monkeypatch.chdir(tmp_path)
     image = tmp_path / "disk.of.mine"
     with image.open("wb") as file:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("nbdfuse") is None or not Path("/dev/fuse").exists(),
     reason="needs root, FUSE and nbdfuse",
 )
-# Appends one page-sized line at a time and reports it once durable, or at once.
+# Appends one page-sized line at a time and reports it when it is durable, or immediately.
 APPEND = """
 import os, sys
 with open("file", "ab") as file:
@@ -63,7 +63,7 @@ def _program(folder: Path, name: str, text: str) -> str:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield a folder for temporary files of this test, with a path short enough for sockets."""
+    """Yield a folder for this test's temporary files, with a path short enough for sockets."""
     with TemporaryDirectory(prefix="writecliff-test-") as made:
         Path(made).chmod(0o755)
         monkeypatch.setattr("tempfile.tempdir", made)
@@ -72,7 +72,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def attached(folder: Path) -> list[str]:
-    """Return the loop devices and mounts that still use files of the folder."""
+    """Return the loop devices and mounts that still use files in the folder."""
     loops = Path("/sys/block").glob("loop*/loop/backing_file")
     used = [*(file.read_text() for file in loops), *Path("/proc/mounts").read_text().splitlines()]
     return [line for line in used if str(folder) in line]

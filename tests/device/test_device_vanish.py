@@ -1,6 +1,6 @@
-"""A drive that vanishes during a test, and an unusable fio.
+"""Drives that vanish during a test, and an unusable fio.
 
-The former keeps all complete steps; the latter is reported before anything is written.
+In the first case, all complete steps survive; in the second, the error appears before any write.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def test_the_engine_says_that_it_is_gone(loop: str, image: Path) -> None:
         size = image.stat().st_size
         with pytest.raises(EngineError, match="the drive vanished"):
             engine.run(Workload("again", (job,)))
-        assert image.stat().st_size == size  # refused before any write
+        assert image.stat().st_size == size  # rejected before any write
 
 
 def test_a_run_keeps_its_whole_steps(loop: str, image: Path, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_run_keeps_its_whole_steps(loop: str, image: Path, tmp_path: Path) -> 
     drop_out(loop, image)
     _, output = process.communicate(timeout=WAIT_LIMIT_S)
     assert process.returncode == 1
-    # Writes in flight extend the image again, so the drive may first appear to have shrunk.
+    # Writes in flight extend the image again, so the drive may appear to have shrunk at first.
     causes = ("vanished: its capacity is now 0", "changed its size: ")
     assert any(f"error: {loop}: the drive {cause}" in output for cause in causes), output
     assert re.search("hint: [0-9]+ complete step", output)

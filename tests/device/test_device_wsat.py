@@ -1,4 +1,4 @@
-"""WSAT on a loop device, from the command line: stored figures against fio's own output."""
+"""WSAT on a loop device, from the command line: stored figures compared with fio's own output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIGHT = ["--threads", "1", "--queue-depth", "1"]  # for tests that check only th
 
 
 def for_steps(steps: int) -> list[str]:
-    """Return the options of a test of `steps` one-second steps, three of them per round."""
+    """Return the options of a test with `steps` one-second steps, three per round."""
     hours = str(0.96 * steps / 3600)
     lengths = ["--sample-seconds", "1", "--round-minutes", "0.05"]
     return ["--end", "time", "--time-hours", hours, *lengths]
@@ -81,14 +81,15 @@ def test_stored_steps_are_fios_figures(loop: str, tmp_path: Path) -> None:
         bins = added(before, write)
         assert row["ios"] == sum(bins.values()) == histograms[row["seq"]].count
         assert row["bytes"] == 4096 * row["ios"]
-        # fio does not update all of its counters at the same moment.
+        # fio does not update all of its counters simultaneously.
         ios = write["total_ios"] - before["total_ios"]
         assert row["ios"] == pytest.approx(ios, rel=0.02)
         assert row["elapsed_ns"] == (write["runtime"] - before["runtime"]) * 10**6
         assert row["latency_max_ns"] <= write["lat_ns"]["max"]
         middle = fios_percentile(bins, 0.9999)
-        # Ours is the upper edge of the bin, theirs its middle; a bin is 1/64 of its lower edge. In
-        # the bin of the maximum ours is the maximum, which may lie below fio's middle.
+        # writecliff reports the bin's upper edge, fio its middle; a bin is 1/64 of its lower edge.
+        # In the bin of the maximum, writecliff reports the maximum, which may lie below fio's
+        # middle.
         least = min(middle * (1 - 1e-9), row["latency_max_ns"])
         assert least <= row["latency_p9999_ns"] <= middle * (1 + 1 / 64)
 

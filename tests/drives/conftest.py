@@ -1,6 +1,6 @@
-"""Drives of the guest for the tests of this folder, which run in it (`make test-drives`).
+"""Guest drives for the tests in this folder, which run in the guest (`make test-drives`).
 
-Outside the guest they are skipped with a reason.
+Outside the guest, the tests are skipped with a reason.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.support import tcmu
 from tests.support.guest_drives import Drive, drives_by_serial, hot_plug
 from tests.support.scsi_drive import ScsiDrive
 
-SAS_BYTES = 8 << 20  # small: its commands are handled in Python on an emulated CPU
+SAS_BYTES = 8 << 20  # small, because its commands are handled in Python on an emulated CPU
 IN_GUEST = os.environ.get("WRITECLIFF_GUEST") == "1"
 
 
@@ -33,37 +33,37 @@ def _drives(_in_the_guest: None) -> dict[str, Drive]:
 
 @pytest.fixture(scope="session")
 def nvme(_drives: dict[str, Drive]) -> Drive:
-    """NVMe with a volatile cache and several LBA formats."""
+    """Return an NVMe drive with a volatile cache and several LBA formats."""
     return _drives["QPLAIN01"]
 
 
 @pytest.fixture(scope="session")
 def nvme_fdp(_drives: dict[str, Drive]) -> Drive:
-    """NVMe with flexible data placement: eight handles."""
+    """Return an NVMe drive with flexible data placement and eight handles."""
     return _drives["QFDP0001"]
 
 
 @pytest.fixture(scope="session")
 def nvme_pair(_drives: dict[str, Drive]) -> Drive:
-    """NVMe with a second namespace, which is attached to no controller."""
+    """Return an NVMe drive whose second namespace is attached to no controller."""
     return _drives["QPAIR001"]
 
 
 @pytest.fixture(scope="session")
 def sata(_drives: dict[str, Drive]) -> Drive:
-    """SATA behind AHCI."""
+    """Return a SATA drive behind AHCI."""
     return _drives["QSATA001"]
 
 
 @pytest.fixture(scope="session")
 def scsi(_drives: dict[str, Drive]) -> Drive:
-    """SCSI with five permanent streams, from the module scsi_debug."""
+    """Return a SCSI drive with five permanent streams, from the module scsi_debug."""
     return next(drive for drive in _drives.values() if drive.kind == "scsi")
 
 
 @pytest.fixture(scope="session")
 def sas(_in_the_guest: None) -> Iterator[Drive]:
-    """SAS with SANITIZE, from `tests.support.scsi_drive`: this process answers its commands."""
+    """Return a SAS drive with SANITIZE; this process executes its commands."""
     if why := tcmu.available():
         pytest.skip(why)
     with tcmu.attached(ScsiDrive(size_bytes=SAS_BYTES), "sas", SAS_BYTES):
@@ -79,7 +79,7 @@ def drive(request: pytest.FixtureRequest) -> Drive:
 
 @pytest.fixture
 def qmp(_in_the_guest: None) -> Iterator[Qmp]:
-    """Connect to the monitor of the QEMU that runs this guest."""
+    """Connect to the monitor of the QEMU process that runs this guest."""
     with Qmp.of_guest() as opened:
         yield opened
 
@@ -91,7 +91,8 @@ def plug(qmp: Qmp) -> Iterator[Callable[..., Drive]]:
         yield make
 
 
-# Other tests find the older tools in PATH; recorded output of both generations is in the unit tests.
+# Other tests find the older tools in PATH; recorded output of both generations is in the unit
+# tests.
 @pytest.fixture(params=[pytest.param("older", marks=pytest.mark.long), "newer"])
 def generation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run the test twice: with nvme-cli 2.3 and fio 3.33 in PATH, and with 2.16 and 3.41."""

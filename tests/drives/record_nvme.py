@@ -1,8 +1,9 @@
 """Record the output of nvme-cli versions for the guest's NVMe drives, for unit tests to replay.
 
-Run it in the guest: `python tests/drives/record_nvme.py FOLDER VERSION=PATH...`, where PATH is a
-folder with that version's `nvme`. Writes FOLDER/nvme-cli-VERSION.json (see tests/support/
-nvme_drives.py). The drives are written to and formatted. Host names and times are not recorded.
+Run this program in the guest: `python tests/drives/record_nvme.py FOLDER VERSION=PATH...`, where
+PATH is a folder with that version's `nvme`. The program writes FOLDER/nvme-cli-VERSION.json (see
+tests/support/ nvme_drives.py). It writes to the drives and formats them. Host names and times are
+not recorded.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ EVENTS = "--event-types=0,1,2,3,128,129"
 
 
 def commands(drive: str, namespace: str) -> list[tuple[str, list[str]]]:
-    """Return (state of the drive, command) in the order of execution."""
+    """Return (drive state, command) pairs in the order of execution."""
     asked = [
         ["id-ctrl", drive],
         ["id-ns", drive, "--namespace-id=1"],

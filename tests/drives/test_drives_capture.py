@@ -58,7 +58,7 @@ def test_requests_to_each_drive_are_captured(drive: Drive, tmp_path: Path) -> No
 
 @pytest.fixture
 def mapped(nvme: Drive) -> Iterator[str]:
-    """Yield a bio-based linear mapping of a drive, without its first MiB."""
+    """Yield a bio-based linear mapping of a drive, excluding its first MiB."""
     subprocess.run(["modprobe", "dm-mod"], check=True)
     table = f"0 {64 * MIB // 512} linear {nvme.path} {MIB // 512}"
     subprocess.run(["dmsetup", "create", "captured", "--table", table], check=True)

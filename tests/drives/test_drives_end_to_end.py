@@ -1,8 +1,9 @@
-"""The tests of the standard, end to end, on each of the four drives.
+"""PTS tests, end to end, on each of the four drives.
 
-`test wsat --quick` runs unchanged on one drive, with its report. In `suite pts-e --quick`, on all of them, it
-ends after one drive fill, and the other tests get even smaller grids and shorter steps, because the guest's
-CPU is emulated. The only deviations of a run may then be those of the shortening.
+`test wsat --quick` runs unchanged on one drive, with its report. In `suite pts-e --quick`, which
+runs on all drives, WSAT ends after one drive fill, and the other tests get even smaller grids and
+shorter steps, because the guest's CPU is emulated. A run may then deviate from the standard only by
+this shortening.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from writecliff.procedures.registry import procedure_from_mapping, suite_tests
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SuiteFolder
 
-LOGS = Path("/run/out")  # kept by --results
+LOGS = Path("/run/out")  # retained by --results
 INTENSITY = {
     "threads": "2,1",
     "queue_depths": "2",
@@ -106,8 +107,8 @@ def suite(drive: Drive, folder: Path) -> Ran:
 def drive(request: pytest.FixtureRequest) -> Drive:
     """Return each of the four drives.
 
-    The SCSI drive is the one with SANITIZE: scsi_debug has no purge method of the standard, and crashes
-    in FORMAT UNIT with Linux 7.3.
+    The SCSI drive is the drive with SANITIZE: scsi_debug has no purge method of the standard, and
+    crashes in FORMAT UNIT with Linux 7.3.
     """
     drive: Drive = request.getfixturevalue(request.param)
     return drive
@@ -123,7 +124,7 @@ def results(
 ) -> Iterator[Results]:
     """Run the commands that the selected tests need; yield their results by command and drive.
 
-    Two drives run at a time: one waits while the other computes.
+    Two drives run at a time, because one waits while the other computes.
     """
     asked: dict[str, list[str]] = {}
     for item in request.session.items:
@@ -151,13 +152,13 @@ def results(
 
 
 def shortened(test: str) -> set[str]:
-    """Return the options that --quick and the settings above change."""
+    """Return the options that --quick and the settings in this module change."""
     quick = procedure_from_mapping(test, {"edition": "pts-e", "quick": True})
     return {deviation.option for deviation in quick.deviations()} | set(SHORTER[test])
 
 
 def check_conforms(run: Path, test: str, drive: Drive) -> None:
-    """Check that a run is complete and deviates from the standard only by its shorter test."""
+    """Check that a run is complete and deviates from the standard only by its shortening."""
     with RunDirectory.open(run) as stored:
         manifest = stored.manifest
         assert stored.status == "complete"

@@ -1,7 +1,7 @@
-"""Faults of drives: measurements are kept, and the error names the cause.
+"""Drive faults: measurements survive, and the error names the cause.
 
-Runs that are resumed are slow in the guest, so only a pulled and a replaced drive are tested with one. Faults
-that loop devices can stand for (fio killed, disk full, ...) are in tests/device.
+Resumed runs are slow in the guest, so only a pulled and a replaced drive are tested with a resumed
+run. Faults that loop devices can emulate (fio killed, disk full, ...) are tested in tests/device.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def measured(
 
 
 def failed(path: str, consent: str, happens: Fault, cause: str, **options: object) -> EngineError:
-    """Run `measured` and check that it fails with the cause, a pattern, and keeps its measurements."""
+    """Check that `measured` fails with a cause matching the pattern and retains its steps."""
     with pytest.raises(EngineError, match=cause) as caught:
         measured(path, consent, happens, **options)  # type: ignore[arg-type]
     assert caught.value.exit_code == 1
@@ -146,7 +146,7 @@ def test_another_nvme_drive_in_its_place_is_not_resumed(
 
 @pytest.fixture
 def spare(shelf: Shelf, scsi: Drive) -> str:
-    """Add a second SCSI drive, which a test may lose, and return its name."""
+    """Add a second SCSI drive, which a test may remove, and return its name."""
     control = Path("/sys/bus/pseudo/drivers/scsi_debug/add_host")
     before = set(Path("/sys/block").glob("sd*"))
     control.write_text("1")
@@ -216,7 +216,7 @@ def test_a_drive_becomes_write_protected(spare: str, shelf: Shelf) -> None:
 
 @fault("a drive changes its size")
 def test_a_drive_changes_its_size(mapped: Mapped) -> None:
-    """Enlarge the drive, which makes no I/O fail."""
+    """Enlarge the drive, which does not make any I/O fail."""
     larger = SECTORS + 2048
     cause = rf"^{mapped.path}: the drive changed its size: it has {larger * 512} bytes now"
     error = failed_between_steps(mapped.path, lambda: mapped.exchange(mapped.linear(larger)))

@@ -24,7 +24,7 @@ NEW_KERNEL = tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 16)
 
 
 def run(drive: Drive, *streams: int) -> StepResult:
-    """Write 2 MiB to each of the streams."""
+    """Write 2 MiB to each stream."""
     jobs = tuple(
         Job(
             name=f"s{stream}",
@@ -41,7 +41,7 @@ def run(drive: Drive, *streams: int) -> StepResult:
 
 
 def taken(result: StepResult) -> dict[int, int]:
-    """Return the bytes that the step wrote to each handle, modulo the size of a reclaim unit."""
+    """Return the bytes that the step wrote to each handle, modulo the reclaim unit size."""
     assert result.data_placement is not None
     before, after = result.data_placement
     filled = {
@@ -76,7 +76,7 @@ def test_streams_arrive_as_placement_handles(nvme_fdp: Drive, tools: Callable[..
 
 
 def test_streams_arrive_as_hints(nvme_fdp: Drive, tools: Callable[..., Path]) -> None:
-    """Use write streams of the kernel with a fio too old for passthrough."""
+    """Use the kernel's write streams with a fio version too old for passthrough."""
     if not NEW_KERNEL:
         pytest.skip("write streams came with Linux 6.16")
     tools("older")

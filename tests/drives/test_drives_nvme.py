@@ -1,4 +1,4 @@
-"""NVMe drives with both generations of tools: write cache, format, health, identity."""
+"""NVMe drives with both tool generations: write cache, format, health, identity."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def namespace(drive: Drive) -> NvmeDrive:
 
 
 def cache_of(drive: Drive) -> bool:
-    """Return the state of the write cache as read by another program."""
+    """Return the write-cache state as read by another program."""
     return "0x00000001" in nvme("get-feature", namespace(drive).node, "--feature-id=6")
 
 
@@ -150,8 +150,8 @@ def test_nothing_that_would_erase_a_detached_namespace_is_sent(
 ) -> None:
     """Check that no command that would erase a detached namespace is sent.
 
-    QEMU formats only one namespace, so the Identify data are changed to report that a format affects
-    all of them, and that sanitize is supported. The list of namespaces is unchanged.
+    QEMU formats only one namespace, so the Identify data are changed to report that a format
+    affects all namespaces, and that sanitize is supported. The list of namespaces is unchanged.
     """
     is_so, send = NvmeDrive.controller, NvmeDrive.command
     sent = []
@@ -172,7 +172,8 @@ def test_nothing_that_would_erase_a_detached_namespace_is_sent(
     assert "admin-passthru" in sent
 
 
-# QEMU's formats: 0 to 3 of 512 bytes, 4 to 7 of 4096, with 0, 8, 16 and 64 bytes of metadata.
+# QEMU's formats: 0 to 3 have 512-byte sectors, 4 to 7 have 4096-byte sectors, with 0, 8, 16 and 64
+# bytes of metadata.
 @pytest.mark.figure(purge="NVMe format of 4 KiB sectors and of metadata")
 @pytest.mark.parametrize(
     ("lbaf", "layout"),

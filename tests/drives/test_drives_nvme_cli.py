@@ -1,4 +1,4 @@
-"""A served drive under the commands of nvme-cli: identify, logs, features, data, purges."""
+"""Served drives under nvme-cli commands: identify, logs, features, data, purges."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.served_in_guest import connected, run
 from tests.support.small_drive import write_small_drive
 from writecliff.serve import DriveServer, ServeOptions
 
-# Features mandatory for an I/O controller over fabrics and readable without a data buffer.
+# Features that are mandatory for an I/O controller over fabrics and readable without a data buffer.
 FEATURES = ("0x01", "0x02", "0x04", "0x05", "0x06", "0x07", "0x0a", "0x0b", "0x0f")
 
 

@@ -1,4 +1,4 @@
-"""Power states of an NVMe drive: listed, selected, and recorded; an unsupported one is refused.
+"""NVMe power states: listed, selected, and recorded; an unsupported state is rejected.
 
 The emulated drive has one power state, with its power in the descriptor, and rejects Set Features.
 """
@@ -23,7 +23,7 @@ SHORT = ["--end", "time", "--time-hours", "0.0004", "--sample-seconds", "0.5",
 
 
 def descriptor_watts(drive: Drive) -> float:
-    """Return the power of state 0 from the drive's raw page: in 0.01 W, or in 0.1 mW if bit 0 is set."""
+    """Return the power of state 0 from the raw page, in 0.01 W, or in 0.1 mW if bit 0 is set."""
     words = ["nvme", "id-ctrl", drive.controller, "--raw-binary"]
     page = subprocess.run(words, capture_output=True, check=True).stdout
     assert page[263] == 0  # number of power states, zero-based

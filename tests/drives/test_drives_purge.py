@@ -1,8 +1,8 @@
-"""Purge methods with the distributed tools: the data are gone, the format is kept.
+"""Purge methods with the distributed tools: the data are erased, the format is preserved.
 
-No emulator has ATA security and sanitize or SCSI SANITIZE and FORMAT UNIT (QEMU's disk acknowledges
-FORMAT UNIT without executing it). The drives of `tests.support`, attached to the real SCSI stack, have
-them.
+No emulator supports ATA security and sanitize or SCSI SANITIZE and FORMAT UNIT (QEMU's disk
+acknowledges FORMAT UNIT without executing it). The drives of `tests.support`, attached to the real
+SCSI stack, support these commands.
 """
 
 from __future__ import annotations
@@ -182,8 +182,9 @@ def test_discard_is_the_last_resort_and_says_so(
     """Purge scsi_debug, which has UNMAP but neither SANITIZE nor FORMAT UNIT.
 
     FORMAT UNIT is not sent: since Linux 6.15 its opcode, 04h, is FORMAT MEDIUM of scsi_debug's tapes.
-    The driver checks the device type only for opcodes shared by several commands, so it is executed on
-    a disk, too, and partition_tape dereferences the null pointer of the missing tape.
+    The driver checks the device type only for opcodes shared by several commands. FORMAT MEDIUM is
+    therefore also executed on a disk, and partition_tape dereferences the null pointer of the
+    missing tape.
     """
     monkeypatch.setattr(purge, "scsi_format_unit", lambda *words, **more: "not sent")
     path = Path(scsi.path)
@@ -207,7 +208,7 @@ def test_a_sata_drive_without_security_is_discarded(sata: Drive) -> None:
 
 @pytest.mark.figure(purge="discard of virtio, disclosed")
 def test_a_virtio_disk_has_only_discard(plug: Callable[..., Drive]) -> None:
-    """QEMU acknowledges a discard without executing it, so the image keeps the data."""
+    """QEMU acknowledges a discard without executing it, so the image retains the data."""
     if subprocess.run(["modprobe", "virtio_blk"], check=False).returncode:
         pytest.skip("no module virtio_blk")
     path = Path(plug("QVIRT001", driver="virtio-blk-pci").path)

@@ -1,7 +1,7 @@
-"""A served drive whose server is repeatedly stopped and killed, under fio in the guest.
+"""Restarts of a drive server that is repeatedly stopped and killed, under fio in the guest.
 
-The kernel's host reconnects (`ctrl-loss-tmo=-1`). fio must see no error and must verify all data it
-wrote, immediately and again after the last restart.
+The kernel's host reconnects (`ctrl-loss-tmo=-1`). fio must see no error and must verify all data
+that it wrote, immediately and again after the last restart.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ServerProcess:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "writecliff", "serve", f"sim:{self._drive}", "--quiet"]
-        # Slow, so that commands are outstanding when the server ends.
+        # Slowed down, so that commands are outstanding when the server ends.
         words = ("--slow-down", "10", "--state", str(self._state))
         self.process = subprocess.Popen(
             [*command, *words, "--listen", f"127.0.0.1:{self.port}"],
@@ -83,7 +83,7 @@ def written_bytes(device: Path) -> int:
 
 
 def fio(device: Path, part: int, *more: str) -> tuple[str, ...]:
-    """Return the fio command of random writes to one part of the drive, with verification."""
+    """Return the fio command for random writes to one section of the drive, with verification."""
     where = (f"--filename={device}", f"--offset={part * PART}", f"--size={PART}")
     how = ("--ioengine=libaio", "--direct=1", "--rw=randwrite", "--bsrange=4k-16k", "--iodepth=8")
     verify = ("--verify=crc32c", "--verify_fatal=1", f"--randseed={part + 1}", "--fsync=32")

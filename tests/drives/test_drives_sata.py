@@ -1,4 +1,4 @@
-"""SATA: hdparm and smartctl on QEMU's AHCI disk, and the state of its write cache."""
+"""SATA: hdparm and smartctl on QEMU's AHCI disk, and the disk's write-cache state."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_write_cache_is_what_the_drive_says(sata: Drive, disk: BlockDevice) 
 
 
 def test_what_the_drive_does_not_count_is_unknown(sata: Drive, disk: BlockDevice) -> None:
-    """QEMU's disk has no SMART attribute of host or NAND writes."""
+    """QEMU's disk has no SMART attribute for host or NAND writes."""
     vitals = read_vitals(SYSTEM, disk, sata.path)
     assert vitals.counters.nand_write_bytes is None
     assert vitals.counters.write_amplification_since(vitals.counters) is None

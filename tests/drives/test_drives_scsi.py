@@ -73,7 +73,7 @@ def groups() -> dict[int, int]:
 
 
 def test_hint_n_arrives_as_group_n(scsi: Drive, generation: str) -> None:
-    """Run concurrent jobs of one fio process, each with a stream, with both versions of fio."""
+    """Run concurrent jobs of one fio process, each with a stream, with both fio versions."""
     jobs = tuple(
         Job(name=f"stream {n}", stream=n, block_sizes=(BlockSize(4096),), ios=100 * (n + 1))
         for n in range(6)
@@ -89,7 +89,7 @@ def test_hint_n_arrives_as_group_n(scsi: Drive, generation: str) -> None:
 def test_a_hint_applies_to_the_node_not_to_one_descriptor(scsi: Drive) -> None:
     """Show why fio's `write_hint` is not used: it applies to the device node.
 
-    Two descriptors of one node both write with the hint that was set last.
+    Two descriptors of one node both write with the most recently set hint.
     """
     opened = [os.open(scsi.path, os.O_WRONLY | os.O_DIRECT) for _ in range(2)]
     for fd, hint in zip(opened, (2, 5), strict=True):

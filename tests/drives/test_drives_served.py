@@ -108,7 +108,7 @@ def test_the_guest_uses_a_drive_over_nbd(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_kernels_own_target_is_measured_beside_a_server() -> None:
-    """Measure the kernel's target with the same client; it is removed and can be measured again."""
+    """Measure the kernel's target with the same client; check that it can be measured again."""
     for _ in range(2):
         rows = run_bench("sim:sata-tlc-120", seconds=0.1, kernel=True)
         measured = [row for row, _ in zip(rows, DEPTHS, strict=False)]
@@ -123,10 +123,10 @@ def test_the_kernels_own_target_is_measured_beside_a_server() -> None:
 def test_attach_and_detach(
     generation: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Attach and detach with the commands; the block size outlives the server.
+    """Attach and detach with the commands; check that the block size outlives the server.
 
-    Refused attempts run in processes of their own, which do not hold the device open; starting one takes
-    seconds in the guest.
+    Rejected attempts run in separate processes, which do not hold the device open; starting a
+    process takes seconds in the guest.
     """
 
     def writecliff(*words: str) -> str:
@@ -174,11 +174,12 @@ def _set_hint(path: Path, hint: int) -> int:
 
 
 def test_a_file_system_has_the_stream_of_its_loop_device(tmp_path: Path) -> None:
-    """Check that a file system writes with the stream of the loop device below it.
+    """Check that a file system writes with the stream of the loop device under it.
 
-    Hints of files do not leave their file system. The hint of a device node becomes the write stream of
-    direct I/O to it, and thus of a loop device over the node and of the file system on that. The kernel
-    keeps the first stream of a loop device, so each stream needs a loop device of its own.
+    File hints do not leave their file system. The hint of a device node becomes the write stream of
+    direct I/O to the node, and thus of a loop device over the node and of a file system on that
+    loop device. The kernel retains the first stream of a loop device, so each stream needs a
+    separate loop device.
     """
     if not os.uname().release.startswith("7."):
         pytest.skip("the kernel has no write streams")
@@ -207,10 +208,10 @@ def test_a_file_system_has_the_stream_of_its_loop_device(tmp_path: Path) -> None
 def _written_by_loop(
     server: DriveServer, device: Path, folder: Path, hint: int, loops: list[str]
 ) -> dict[int, int]:
-    """Return the bytes by placement identifier of a file system on a loop device.
+    """Return the bytes written by a file system on a loop device, by placement identifier.
 
-    The loop device, which is added to `loops`, is over a node with this write hint; the file written
-    has another hint.
+    The loop device, which is added to `loops`, is over a node with this write hint; the written
+    file has another hint.
     """
     node = Path(f"/dev/stream-{hint}")
     os.mknod(node, 0o60600, device.stat().st_rdev)

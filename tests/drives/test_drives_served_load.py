@@ -1,4 +1,4 @@
-"""A simulated drive served to the guest under load: file systems, placement, and reconnects."""
+"""Simulated drives served to the guest under load: file systems, placement, and reconnects."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_drive_that_is_disconnected_under_load_can_be_connected_again(tmp_path
 
 @pytest.mark.parametrize("how", ["power cut", pytest.param("restart", marks=pytest.mark.long)])
 def test_io_goes_on_when_the_server_is_back(how: str, tmp_path: Path) -> None:
-    """The host reconnects by itself, and no acknowledged data are lost."""
+    """Check that the host reconnects by itself, and that no acknowledged data are lost."""
     before = run("dmesg")
     path, state = write_small_drive(tmp_path), tmp_path / "drive.state"
     with serving(path, state) as server:

@@ -1,6 +1,7 @@
-"""Dangerous targets that need drives, md, device mapper, bcache, LVM or multipath.
+"""Dangerous targets that require drives, md, device mapper, bcache, LVM or multipath.
 
-Each is refused, and no byte changes. Targets that loop devices can emulate are in tests/device.
+Each target is rejected, and no byte changes. Targets that loop devices can emulate are in
+tests/device.
 """
 
 from __future__ import annotations
@@ -186,7 +187,7 @@ def the_origin_of_a_snapshot(shelf: Shelf) -> Danger:
 
 @kind
 def a_disk_below_a_device_mapper_target_that_a_process_writes(shelf: Shelf) -> Danger:
-    """The kernel prevents mounts of a lower disk, but not opening it for writing."""
+    """The kernel prevents mounting a lower disk, but not opening it for writing."""
     lower = shelf.loop()
     pid = shelf.script(f"exec 3<>{lower}").pid
     device = shelf.mapped("above", f"0 8192 linear {lower} 0")
@@ -476,7 +477,7 @@ def shelf(
 def test_a_dangerous_target_is_refused_and_unchanged(
     name: str, shelf: Shelf, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    # A command takes seconds in the guest; other tests check that refusals reach the user.
+    # A command takes seconds in the guest; other tests check that errors reach the user.
     assert_refused(kind[name](shelf), capsys, tmp_path, command=name == "a_mounted_nvme_drive")
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz`: run cases and list the places of failures; exit code 1 if there are any."""
+"""`python -m tests.fuzz`: run cases, list failure locations; exit code 1 if there are any."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TURN = 20  # cases of each kind per turn
 
 
 def main() -> int:
-    # A background process may ignore SIGINT, and the commands to be interrupted would inherit that.
+    # A background process may ignore SIGINT, and the commands to be interrupted would inherit this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     kinds = all_kinds()
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def turns(first: int, cases: int) -> Iterator[range]:
-    """Yield a few case numbers at a time, so that kinds advance together if the run is stopped."""
+    """Yield a few case numbers at a time, so that all kinds advance together if interrupted."""
     for start in range(first, first + cases, TURN):
         yield range(start, min(start + TURN, first + cases))
 

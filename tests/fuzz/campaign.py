@@ -18,7 +18,7 @@ def run_cases(
 ) -> None:
     """Run the numbered cases and add their outcomes to `summary`.
 
-    `folder` keeps the corpus that the cases share.
+    `folder` stores the corpus that the cases share.
     """
     corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)

@@ -88,7 +88,7 @@ def number(draw: Random) -> str:
 
 
 def document(value: Any, draw: Random) -> Any:
-    """Return a JSON document with one to three values, at any depth, replaced, deleted or moved."""
+    """Return a JSON document with one to three values replaced, deleted or moved, at any depth."""
     changed = copy.deepcopy(value)
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
         _change_inside(changed, draw)

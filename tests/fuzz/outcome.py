@@ -1,4 +1,4 @@
-"""The outcome of a case, and the summary of a kind."""
+"""Outcome of a case, and summary of a kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAILURES: tuple[Verdict, ...] = ("traceback", "panic", "killed", "slow", "hangs"
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one case.
+    """Outcome of one case.
 
     `place` is the source line of a failure, `message` the last line that the command printed.
     """
@@ -34,13 +34,13 @@ class Outcome:
 
 @dataclass
 class Summary:
-    """The outcomes of the cases of a kind."""
+    """Outcomes of the cases of a kind."""
 
     kind: str
     outcomes: list[Outcome] = field(default_factory=list)
 
     def places(self) -> dict[tuple[str, str], list[int]]:
-        """Return the numbers of failed cases by verdict and place, the most frequent first."""
+        """Return the counts of failed cases by verdict and location, the most frequent first."""
         numbers: dict[tuple[str, str], list[int]] = defaultdict(list)
         for outcome in self.outcomes:
             if outcome.failed:
@@ -48,7 +48,7 @@ class Summary:
         return dict(sorted(numbers.items(), key=lambda item: -len(item[1])))
 
     def lines(self) -> Iterable[str]:
-        """Yield the lines of the summary: counts, extremes, and the first cases of each place."""
+        """Yield the summary lines: counts, extremes, and the first cases of each location."""
         counts: dict[str, int] = defaultdict(int)
         for outcome in self.outcomes:
             counts[outcome.verdict] += 1

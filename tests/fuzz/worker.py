@@ -1,4 +1,4 @@
-"""Run a case in a process of its own, with limits of time and memory.
+"""Run a case in a separate process, with limits on time and memory.
 
 A panic, an abort or an endless loop of native code ends only that case.
 """
@@ -22,8 +22,8 @@ from tests.support.forked import fork, left_behind, wait_within
 
 SECONDS_MAX = 10.0
 BYTES_MAX = 2 << 30
-_LEFT_S = 1.0  # until the children of a stopped command are stopped, too
-_ADDRESSES = 5 << 30  # bytes beyond those mapped already; reserved memory counts
+_LEFT_S = 1.0  # until the children of a stopped command have also been stopped
+_ADDRESSES = 5 << 30  # bytes beyond the memory already mapped; reserved memory counts
 # A simulation may take as long as its load requires if it prints its progress, as a percentage
 # or by steps or rounds.
 _SAYS_HOW_FAR = re.compile(
@@ -33,7 +33,7 @@ _STOPS = {"slow": signal.SIGPROF, "hangs": signal.SIGALRM}
 
 
 def run_case(number: int, folder: Path, words: Callable[[Path], list[str]]) -> Outcome:
-    """`words(folder)` writes the files of the case and returns its command line, both in the child."""
+    """In the child, `words(folder)` writes the files of the case and returns its command line."""
     case = folder / "case"
     shutil.rmtree(case, ignore_errors=True)
     case.mkdir()
@@ -44,7 +44,7 @@ def run_case(number: int, folder: Path, words: Callable[[Path], list[str]]) -> O
             os.kill(child, signal.SIGKILL)
     _, status, used = os.wait4(child, 0)
     left_behind(_LEFT_S)
-    # A fork starts with the memory it shares, not with the peak of its parent.
+    # A fork starts with the memory that it shares, not with the peak of its parent.
     seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
     message = _text(case / "stderr")
     verdict, place = _judge(case, status, message, seconds, peak)

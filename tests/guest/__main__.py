@@ -1,4 +1,4 @@
-"""`python -m tests.guest`: run the drive tests, a command or a shell in the guest, or only fetch it."""
+"""`python -m tests.guest`: run the drive tests, a command or a shell in the guest, or fetch it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOT_RUN = 3
 
 
 def main() -> int:
-    """Return the exit code of the command in the guest; 3 if no guest could run."""
+    """Return the exit code of the command in the guest, or 3 if no guest could run."""
     parser, options = _parse()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def _code_of_skip(options: argparse.Namespace) -> int:
-    """Return 0 if the skip was requested or is allowed by --or-skip, else NOT_RUN."""
+    """Return 0 if the skip was requested or --or-skip allows it, otherwise NOT_RUN."""
     asked = bool(os.environ.get("WRITECLIFF_NO_GUEST"))
     return 0 if asked or options.or_skip else NOT_RUN
 
@@ -93,7 +93,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     paths = [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
     where = {"PYTHONPATH": ":".join(paths), "PYTHONUNBUFFERED": "1"}
     where["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = (
-        "1"  # no plugin is needed, and some take seconds to import
+        "1"  # no plugin is needed, and some plugins take seconds to import
     )
     parts = fetch(options.kernel)
     with run_folder() as run:

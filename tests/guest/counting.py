@@ -1,7 +1,7 @@
 """A pytest plugin that counts the cases of figures: `-p tests.guest.counting --figures FILE`.
 
-A test that is a case of a figure has a mark: `pytest.mark.figure(faults="vanished")`. A case may name
-parameters of the test, as in `"{drive} wsat"`; figures are those of `figures.FIGURES`.
+A mark identifies a test as a case of a figure: `pytest.mark.figure(faults="vanished")`. A case may
+name parameters of the test, as in `"{drive} wsat"`; `figures.FIGURES` lists the figures.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Packages of a Debian suite, downloaded independently of the machine's own suite.
 
 APT runs with a separate state directory: it verifies signatures and checksums as usual, but installs
-nothing and leaves the machine's package lists unchanged. The mirror is the machine's.
+nothing and leaves the machine's package lists unchanged. The mirror is the machine's own mirror.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.guest.reasons import CannotRun
 
 _KEYRINGS = ("debian-archive-keyring.pgp", "debian-archive-keyring.gpg")
-# Disable the machine's hooks and extra indexes: they concern the machine's state, not ours.
+# Disable the machine's hooks and extra indexes, which concern the machine's state, not the cache.
 _CONFIGURATION = """\
 Dir::State "{state}";
 Dir::State::status "{state}/status";
@@ -37,7 +37,7 @@ APT::Architectures {{ "amd64"; }};
 
 
 def mirrors() -> list[str]:
-    """Return the Debian mirrors in this machine's APT sources, the likeliest first."""
+    """Return the Debian mirrors in this machine's APT sources, the most likely first."""
     output = _run(["apt-get", "indextargets", "--format", "$(REPO_URI)"])
     uris = dict.fromkeys(line.rstrip("/") for line in output.split())
     named_debian = [uri for uri in uris if re.search(r"/debian$", uri)]
@@ -45,7 +45,7 @@ def mirrors() -> list[str]:
 
 
 class Suite:
-    """One suite of the mirror, such as `trixie`, with a private APT state in folder `state`.
+    """A suite of the mirror, such as `trixie`, with a private APT state in folder `state`.
 
     Raises CannotRun: no mirror of this machine has the suite.
     """
@@ -84,7 +84,7 @@ class Suite:
         return sorted((self._state / "archives").glob("*.deb"))
 
     def kernel(self) -> list[Path]:
-        """Download image and modules of the newest kernel for amd64."""
+        """Download the image and modules of the newest amd64 kernel."""
         output = self._apt("apt-cache", "depends", "--recurse", "--important", "linux-image-amd64")
         parts = {
             line
@@ -111,9 +111,9 @@ def _run(words: Sequence[str], folder: Path | None = None) -> str:
 
 
 def unpack(package: Path, folder: Path, without: Sequence[str] = ()) -> list[str]:
-    """Unpack a package into `folder`, except for paths matching `without`.
+    """Unpack a package into `folder`, except paths that match `without`.
 
-    Return the paths of its commands, relative to `folder`.
+    Return the paths of the package's commands, relative to `folder`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     options = [f"--exclude={pattern}" for pattern in without]

@@ -1,4 +1,4 @@
-"""The drives of every guest, and free slots for those that a test plugs in.
+"""Drives of every guest, and free slots for drives that a test plugs in.
 
 Tests identify drives by serial number. Images are sparse files that QEMU never flushes.
 """
@@ -31,14 +31,15 @@ def options(images: Path) -> list[str]:
         words += ["-device", f"pcie-root-port,id=slot_{name},chassis={number},slot={number}"]
     for name in ("nvme", "nvme_fdp", "sata", "nvme_pair", "nvme_detached"):
         words += ["-drive", f"id=image_{name},if=none,file={_image(images, name)},{_RAW}"]
-    # A volatile cache, several LBA formats, the counters of the Open Compute Project.
+    # Volatile cache, several LBA formats, and the Open Compute Project's counters.
     words += ["-device", "nvme,id=nvme,bus=slot_nvme,serial=QPLAIN01,drive=image_nvme,ocp=on"]
-    # Flexible data placement: one reclaim group, eight handles, reclaim units of 8 MiB.
+    # Flexible data placement: one reclaim group, eight handles, 8 MiB reclaim units.
     placement = "fdp=on,fdp.nruh=8,fdp.nrg=1,fdp.runs=8M"
     words += ["-device", f"nvme-subsys,id=placement,nqn=placement,{placement}"]
     words += ["-device", "nvme,id=nvme_fdp,bus=slot_nvme_fdp,serial=QFDP0001,subsys=placement"]
     words += ["-device", "nvme-ns,drive=image_nvme_fdp,bus=nvme_fdp,nsid=1,fdp.ruhs=0-7"]
-    # Two namespaces, one of them attached to no controller. Such a drive cannot be hot-plugged.
+    # Two namespaces, one of which is attached to no controller. A drive with two namespaces cannot
+    # be hot-plugged.
     words += ["-device", "nvme-subsys,id=pair,nqn=pair"]
     words += ["-device", "nvme,id=nvme_pair,bus=slot_nvme_pair,serial=QPAIR001,subsys=pair"]
     words += ["-device", "nvme-ns,drive=image_nvme_pair,bus=nvme_pair,nsid=1"]

@@ -1,8 +1,8 @@
-"""Download the parts of the bench into the cache: emulator, kernel, and tools of two generations.
+"""Download the bench's components into the cache: emulator, kernel, tools of two generations.
 
-The cache is `writecliff/guest` under XDG_CACHE_HOME. A part is assembled in a temporary folder and renamed
-when complete, under a lock, so that no bench sees a partial one, even if two start at once. A complete cache
-needs no network.
+The cache is the folder `writecliff/guest` under XDG_CACHE_HOME. A component is assembled in a
+temporary folder and renamed when complete, under a lock. No bench therefore sees a partial
+component, even if two benches start at once. A complete cache needs no network.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tests.guest import programs, stubs
 from tests.guest.debian import Suite, unpack
 from tests.guest.reasons import CannotRun
 
-# Debian 12's QEMU has no flexible data placement; 13's has.
+# Debian 12's QEMU does not support flexible data placement; Debian 13's does.
 EMULATOR_SUITE = "trixie"
 EMULATOR = ("qemu-system-x86",)
-# Kernels: the suite's newest. Backports have write streams in the block layer (Linux 6.16 and later), 13's own
-# 6.12 has not.
+# Kernels: the newest of each suite. Backports support write streams in the block layer (Linux 6.16
+# and later); 13's own 6.12 does not.
 KERNEL_SUITES = {"6.12": "trixie", "newest": "trixie-backports"}
 
-# The output of tools differs between versions: nvme-cli 2.3 and fio 3.33, nvme-cli 2.16 and fio 3.41.
+# Tool output differs between versions: nvme-cli 2.3 and fio 3.33, nvme-cli 2.16 and fio 3.41.
 _DRIVE_TOOLS = ("fio", "hdparm", "nvme-cli", "sg3-utils", "smartmontools")
 _OTHER_TOOLS = (
     *("bcache-tools", "blktrace", "btrfs-progs", "busybox-static", "cryptsetup-bin", "dmsetup"),
@@ -57,7 +57,7 @@ _NO_DRIVE_NEEDS += ("*/drivers/net/wireless", "*/drivers/net/ethernet", "./usr/s
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """An unpacked kernel: `tree/lib/modules/VERSION` has its modules."""
+    """An unpacked kernel: `tree/lib/modules/VERSION` contains its modules."""
 
     tree: Path
     version: str
@@ -71,7 +71,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of a guest; `tools` are folders for PATH, by generation."""
+    """Components of a guest; `tools` maps each generation to a folder for PATH."""
 
     emulator: Path
     kernel: Kernel
@@ -84,7 +84,7 @@ class Parts:
 
 
 def cache() -> Path:
-    """Return the folder of downloads."""
+    """Return the download folder."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "writecliff" / "guest"
 
@@ -95,12 +95,12 @@ def default_kernel() -> str:
 
 
 def fetch(kernel: str | None = None) -> Parts:
-    """Download missing parts into the cache and return the paths of all parts.
+    """Download missing components into the cache and return the paths of all components.
 
     `kernel` is a key of KERNEL_SUITES.
 
     Raises:
-        CannotRun: a part cannot be downloaded or built on this machine.
+        CannotRun: a component cannot be downloaded or built on this machine.
     """
     _needs()
     tools = {name: _tools(name) for name in TOOLS}
@@ -159,7 +159,7 @@ def _make_kernel(folder: Path, state: Path, suite: str, depmod: Path) -> None:
 
 
 def _part(name: str, recipe: str, make: Callable[[Path, Path, Path], None]) -> Path:
-    """Return the folder of a part; `make(folder, APT state, final folder)` creates a missing one."""
+    """Return a component's folder; `make(folder, APT state, final folder)` creates it."""
     final = cache() / name
     final.parent.mkdir(parents=True, exist_ok=True)
     with _locked(final.with_suffix(".lock")):

@@ -1,4 +1,4 @@
-"""Figures of the drive tests: how many cases of each have passed."""
+"""Figures of the drive tests: how many cases of each figure have passed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDTH = max(map(len, FIGURES.values())) + 2
 
 
 class Figures:
-    """The cases of each figure. A case may be several tests; it passes if all of them do."""
+    """Cases of each figure. A case may consist of several tests; it passes if all of them pass."""
 
     def __init__(self) -> None:
         self._cases: dict[str, dict[str, str]] = {}
@@ -28,7 +28,7 @@ class Figures:
         """Count one phase of a test.
 
         Raises:
-            ValueError: no such figure.
+            ValueError: the figure does not exist.
         """
         if figure not in FIGURES:
             raise ValueError(f"{case}: no figure is called {figure}; see {__name__}")
@@ -42,7 +42,7 @@ class Figures:
 
     @classmethod
     def of_files(cls, *paths: Path) -> Self:
-        """Read the cases from those of the files that exist."""
+        """Read the cases from those files that exist."""
         figures = cls()
         for path in paths:
             cases = json.loads(path.read_text()) if path.exists() else {}

@@ -1,7 +1,7 @@
-"""The guest's first root file system: busybox, the modules that drives need, and `init.sh`.
+"""First root file system of the guest: busybox, the modules for the drives, and `init.sh`.
 
-An archive in the format of `cpio --format=newc`. Neither it nor the modules are compressed:
-decompression on an emulated CPU takes longer than QEMU's copy.
+An archive in the format of `cpio --format=newc`. Neither the archive nor the modules are
+compressed: decompression on an emulated CPU takes longer than QEMU's copy.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ _FOLDER, _FILE, _LINK = 0o040755, 0o100755, 0o120777
 def write(place: Path, *, busybox: Path, modules: Path, load: Mapping[str, str]) -> None:
     """Write the archive.
 
-    `modules` is the kernel's folder with `modules.dep`; `load` maps the names of modules to their options,
-    in the order of loading. Dependencies are added; modules that the kernel does not have count as built in.
+    `modules` is the kernel's folder with `modules.dep`; `load` maps module names to options, in
+    loading order. Dependencies are added; modules that the kernel does not have are assumed to be
+    built in.
     """
     with place.open("wb") as file:
         archive = _Archive(file)
@@ -77,7 +78,8 @@ class _Archive:
         """Add a folder, a file, or a symbolic link to `content`."""
         self._inode += 1
         path = name.encode() + b"\0"
-        # inode, mode, user, group, links, time, size, device (2), special device (2), name, checksum
+        # inode, mode, user, group, links, time, size, device (2), special device (2), name,
+        # checksum
         fields = [self._inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(path), 0]
         header = b"070701" + b"".join(b"%08X" % field for field in fields)
         for part in (header + path, content):

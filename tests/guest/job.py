@@ -1,4 +1,4 @@
-"""A command run in a guest: its output as it comes, its exit code, and nothing left behind."""
+"""A command in a guest: its output as it arrives, its exit code, and the clean-up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _START_S, _STARTS = 120.0, 3
 
 @contextmanager
 def run_folder() -> Iterator[Path]:
-    """Yield a folder for one guest, removed at the end with those of killed benches."""
+    """Yield a folder for one guest; remove it at the end, with the folders of killed benches."""
     for old in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError), (old / "lock").open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -44,8 +44,9 @@ def run_folder() -> Iterator[Path]:
 class Job:
     """A command in a guest; as a context manager, it ends the guest on exit.
 
-    `out` is the folder that the guest sees as /run/out, `images` the folder of its drives' contents; both
-    default to subfolders of the run folder. A second guest on the same drives needs those of the first.
+    `out` is the folder that the guest sees as /run/out, `images` the folder with its drives'
+    contents; both default to subfolders of the run folder. A second guest on the same drives needs
+    the images of the first guest.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class Job:
         )
 
     def _has_started(self) -> bool:
-        """Wait until the guest mounts its root file system or ends; return False if it hangs.
+        """Wait until the guest mounts its root file system or ends; return `False` if it hangs.
 
         On a busy machine, an emulated CPU may hang while the kernel selects its clock source.
         """
@@ -116,12 +117,12 @@ class Job:
         yield from self._process.stdout
 
     def cut_power(self) -> None:
-        """End the guest at once, like a power failure."""
+        """End the guest immediately, like a power failure."""
         self._process.kill()
         self._process.wait()
 
     def wait(self) -> int:
-        """Wait for the end and return the exit code.
+        """Wait until the guest ends and return the exit code.
 
         Raises:
             GuestFailed: the guest ended before the command.

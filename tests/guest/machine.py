@@ -1,9 +1,9 @@
-"""QEMU: its command line, its start, and its end.
+"""QEMU processes: command line, start, and end.
 
-The CPU is emulated, because build machines seldom offer nested virtualisation;
-WRITECLIFF_GUEST_ACCELERATOR=kvm uses it if available. WRITECLIFF_GUEST_PROCESSORS=1 makes a guest with one
-CPU, which takes a third less of the machine's CPU time: no lock is contended, and atomic operations are plain
-ones. QEMU ends with the process that started it.
+The CPU is emulated, because build machines rarely offer nested virtualisation;
+WRITECLIFF_GUEST_ACCELERATOR=kvm uses it if available. WRITECLIFF_GUEST_PROCESSORS=1 creates a guest
+with one CPU, which takes a third less of the machine's CPU time, because no lock is contended and
+atomic operations are plain operations. QEMU ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _KERNEL_OPTIONS = (
     "console=ttyS0 panic=-1 mitigations=off audit=0 cryptomgr.notests nvme_core.io_timeout=255 "
     "init_on_alloc=0 hardened_usercopy=off randomize_kstack_offset=off transparent_hugepage=always"
 )
-# String instructions are emulated byte by byte; without these two features, C library and kernel copy words.
+# String instructions are emulated byte by byte; without these two features, the C library and the
+# kernel copy words.
 _PROCESSOR = "max,la57=off,erms=off,fsrm=off"
 _START = Path(__file__).with_name("start.sh")
 
@@ -30,8 +31,8 @@ _START = Path(__file__).with_name("start.sh")
 class Machine:
     """A virtual machine that has not been started yet.
 
-    `run` is a folder for temporary files of the machine, `images` one for the contents of its drives, `out`
-    the one that the guest sees as /run/out and writes to.
+    `run` is a folder for the machine's temporary files, `images` a folder for the contents of its
+    drives, and `out` the folder that the guest sees as /run/out and writes to.
     """
 
     def __init__(self, parts: Parts, *, run: Path, images: Path, out: Path) -> None:
@@ -79,7 +80,7 @@ class Machine:
         return words + drives.options(self._images)
 
     def _channels(self, terminal: bool) -> list[str]:
-        """Return options that connect the job to our terminal or output, and QEMU's monitor to the guest."""
+        """Return options that connect the job's output, and QEMU's monitor to the guest."""
         monitor = self._run / "qmp"
         words = ["-device", "virtio-serial-pci"]
         if terminal:
@@ -88,7 +89,8 @@ class Machine:
         else:
             words += ["-chardev", "file,id=output,path=/proc/self/fd/1"]  # the pipe read by `Job`
             words += ["-device", "virtserialport,name=output,chardev=output"]
-        # QEMU is client and server of this socket: no port of the host's network is involved.
+        # QEMU is both client and server of this socket, so no port of the host's network is
+        # involved.
         words += ["-chardev", f"socket,id=monitor,path={monitor},server=on,wait=off"]
         words += ["-mon", "chardev=monitor,mode=control"]
         words += ["-chardev", f"socket,id=qmp,path={monitor},server=off"]

@@ -1,7 +1,7 @@
-"""Programs of another Debian release, run from where they were unpacked, with their own C library.
+"""Programs of another Debian release, run from their unpacked tree with their own C library.
 
-A program and its libraries are in one tree. Their dynamic loader is started explicitly with the library path,
-so that the release and packages of this machine do not matter.
+A program and its libraries are in one tree. Their dynamic loader is started explicitly with the
+library path, so this machine's release and packages do not matter.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _LIBRARIES = (
     "lib/x86_64-linux-gnu",
     "usr/lib/x86_64-linux-gnu",
     "lib",  # multipath-tools
-    "usr/lib/x86_64-linux-gnu/ceph",  # fio's Ceph engines name it as an absolute path
+    "usr/lib/x86_64-linux-gnu/ceph",  # fio's Ceph engines refer to it by an absolute path
     "usr/lib/x86_64-linux-gnu/systemd",
 )
-STUBS = "stubs"  # libraries made by `stubs`, searched first
+STUBS = "stubs"  # libraries built by `stubs`, searched first
 _ELF, _LOADER = b"\x7fELF", b"ld-linux"
 
 
@@ -37,10 +37,10 @@ def command(tree: Path, program: str, name: str | None = None) -> list[str]:
 
 
 def wrap(tree: Path, programs: Iterable[str], folder: Path, final: Path) -> None:
-    """Create a folder for PATH with a wrapper script for each of `programs`, which are paths in `tree`.
+    """Create a folder for PATH with a wrapper script for each of `programs` (paths in `tree`).
 
-    `final` is the path of the tree when the scripts are used. Static programs and scripts, which need no
-    loader, are linked.
+    `final` is the path of the tree when the scripts are used. Static programs and scripts need no
+    loader and are linked.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for program in programs:
@@ -61,7 +61,7 @@ def wrap(tree: Path, programs: Iterable[str], folder: Path, final: Path) -> None
 
 
 def _within(tree: Path, program: str) -> Path | None:
-    """Resolve `program` with `tree` as the root; return None if the file does not exist."""
+    """Resolve `program` with `tree` as the root; return `None` if the file does not exist."""
     path = tree / program
     for _ in range(8):
         if not path.is_symlink():

@@ -1,9 +1,10 @@
-"""A client of QEMU's monitor, for use in the guest: pull a drive, throttle it, add another.
+"""Client of QEMU's monitor, for use in the guest: remove, throttle and add drives.
 
     with Qmp.of_guest() as qmp:
         qmp.execute("device_del", id="nvme")
 
-QEMU's documents call the protocol QMP: lines of JSON, answers to commands mixed with events.
+QEMU's documents call the protocol QMP: lines of JSON, where replies to commands are mixed with
+events.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _PATIENCE_S = 30.0
 
 
 class QmpError(Exception):
-    """QEMU refused a command, or did not answer."""
+    """Error of QEMU: it rejected a command, or did not reply."""
 
 
 class Qmp:
@@ -35,14 +36,14 @@ class Qmp:
         try:
             self.execute("qmp_capabilities")
         except QmpError as error:
-            # An earlier client of the same machine may have negotiated already.
+            # An earlier client of the same machine may already have negotiated.
             if "CommandNotFound" not in str(error):
                 raise
 
     @classmethod
     @contextmanager
     def of_guest(cls, port: str = PORT) -> Iterator[Qmp]:
-        """Connect to the monitor of the QEMU that runs this guest."""
+        """Connect to the monitor of the QEMU process that runs this guest."""
         descriptor = os.open(port, os.O_RDWR)
         try:
             yield cls(descriptor)
@@ -50,10 +51,10 @@ class Qmp:
             os.close(descriptor)
 
     def execute(self, command: str, **arguments: Any) -> Any:
-        """Run a command and return its answer.
+        """Run a command and return QEMU's reply.
 
         Raises:
-            QmpError: QEMU refused the command.
+            QmpError: QmpError: QEMU rejected the command.
         """
         self._number += 1
         mark = f"{os.getpid()}.{self._number}"
@@ -87,7 +88,7 @@ class Qmp:
                 raise QmpError(f"no event {name} {data or ''} in {timeout_s:g} s")
 
     def _line(self, deadline: float) -> dict[str, Any] | None:
-        """Return the next message, or None at the deadline; events are also added to `events`."""
+        """Return the next message, or `None` at the deadline; events are also added to `events`."""
         while b"\n" not in self._rest:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self._descriptor], [], [], left)[0]:

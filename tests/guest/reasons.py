@@ -1,11 +1,11 @@
-"""Errors of the bench, with a one-line reason for the user."""
+"""Errors of the bench, each with a one-line reason for the user."""
 
 from __future__ import annotations
 
 
 class CannotRun(Exception):
-    """No guest can run on this machine; the message names what is missing."""
+    """Error: no guest can run on this machine; the message names the missing requirement."""
 
 
 class GuestFailed(Exception):
-    """The guest ended without a result; the message has the end of its console."""
+    """Error: the guest ended without a result; the message includes the end of its console."""

@@ -1,8 +1,8 @@
-"""Stub libraries in place of those that a program is linked to and no test uses.
+"""Stub libraries that replace libraries to which a program is linked but that no test uses.
 
-Debian's fio is linked to the clients of Ceph, Gluster, NFS and others, more than sixty libraries that are
-relocated at each start, which takes seconds on an emulated CPU for each step of a test. The program itself
-is used as distributed.
+Debian's fio is linked to the clients of Ceph, Gluster, NFS and others. These more than sixty
+libraries are relocated at each start, which takes seconds on an emulated CPU for each test step.
+The program itself is used as distributed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VERSIONS = re.compile(r"File: (\S+)|Name: (\S+)")
 
 
 def make(program: Path, folder: Path) -> None:
-    """Build stubs of the libraries that `program` needs; without a compiler, it uses the real ones."""
+    """Build stubs of the libraries that `program` needs; without a compiler, use the real ones."""
     folder.mkdir(exist_ok=True)
     if not all(map(shutil.which, ("cc", "readelf"))):
         return
@@ -43,7 +43,7 @@ def make(program: Path, folder: Path) -> None:
 
 
 def _versions(output: str) -> dict[str, list[str]]:
-    """Return the symbol versions required of each library."""
+    """Return the symbol versions required from each library."""
     versions: dict[str, list[str]] = {}
     library = ""
     for file, version in _VERSIONS.findall(output.partition(".gnu.version_r")[2]):
@@ -54,7 +54,7 @@ def _versions(output: str) -> dict[str, list[str]]:
 
 
 def _link(library: Path, functions: Mapping[str, list[str]]) -> None:
-    """Build a library of empty functions, given by symbol version; "": unversioned."""
+    """Build a library of empty functions by symbol version ("" for unversioned functions)."""
     source, script = library.with_suffix(".c"), library.with_suffix(".map")
     names = [name for several in functions.values() for name in several]
     source.write_text("".join(f"void {name}(void) {{}}\n" for name in names))

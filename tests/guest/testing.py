@@ -1,7 +1,7 @@
 """Run all drive tests and print the table of figures.
 
-Some run outside the guest: those that cut its power, and those that need a fast drive. The table is made
-from the test results (`counting`).
+Some tests run outside the guest: those that cut its power, and those that need a fast drive. The
+table is generated from the test results (`counting`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OUTSIDE = ["tests/power", "tests/device/test_device_gaps.py"]
 
 
 def run_all(job: Job, *, seconds: float | None, where: Mapping[str, str]) -> int:
-    """Run pytest in the guest, then outside, print the table, and return the first nonzero exit code.
+    """Run pytest in and outside the guest, print the table, return the first nonzero exit code.
 
     `job` is a guest whose command is `pytest_words(...)`.
     """
@@ -43,7 +43,7 @@ def pytest_words(figures: Path | str, *more: str) -> list[str]:
 
 
 def failed_in(results: Path) -> list[str]:
-    """Return the ids of failed tests from a file of `--junitxml`; empty if the file does not exist."""
+    """Return the ids of failed tests from a `--junitxml` file; empty if the file does not exist."""
     if not results.exists():
         return []
     cases = ElementTree.parse(results).getroot().iter("testcase")

@@ -1,4 +1,4 @@
-"""`python -m tests.kills`: run trials; exit code 1 if one does not end like the undisturbed run."""
+"""`python -m tests.kills`: run trials; exit code 1 if any ends unlike the undisturbed run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disks that are almost full or read-only for a while."""
+"""Disks that are temporarily almost full or read-only."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ Resize = Callable[[int | None], None]
 def small_disk(folder: Path, file_system: str) -> Iterator[Resize]:
     """Mount a disk at `folder` and yield a function that limits its free space.
 
-    The function takes the number of free bytes to leave; 0 makes the disk read-only, None restores it.
+    The function takes the number of free bytes to leave; 0 makes the disk read-only, `None`
+    restores it.
 
     Raises:
-        CalledProcessError: the disk cannot be made or mounted.
+        CalledProcessError: the disk cannot be created or mounted.
         OSError: the ballast cannot be written.
     """
     image = folder.with_suffix(".img")
@@ -53,7 +54,7 @@ def small_disk(folder: Path, file_system: str) -> Iterator[Resize]:
 
 
 def _fill(ballast: Path, room: int) -> None:
-    """Fill the disk but for `room` bytes; the file system needs some of its own."""
+    """Fill the disk except for `room` bytes; the file system also needs some space."""
     os.sync()
     there = os.statvfs(ballast.parent)
     size = there.f_bavail * there.f_frsize - room

@@ -14,14 +14,14 @@ from tests.kills.trial import Kind, Result, Words, plain_json
 _WHEN = ("sha256", "command", "timestamp", "timestamp_ms", "time")
 _EXPORT = ("device", "export", "sata-tlc-120", "--output", "d.toml")
 _PROGRAM = ("sh", "-c", "for n in 1 2 3; do echo $n > data; done")
-# Text that depends on the time and place of a command.
+# Text that depends on when and where a command ran.
 _VARIES = re.compile(
     rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(Z|\+00:00)?|[\d.]+ (\xc2\xb5s|ms|s) of wall time"
 )
 
 
 def _files(*names: str) -> Callable[[Path], Result]:
-    """Return a function that reads files, and all files of folders."""
+    """Return a function that reads files, and all files in folders."""
 
     def result(folder: Path) -> Result:
         contents: dict[str, bytes] = {}
@@ -53,7 +53,7 @@ def _traces(corpus: Path) -> None:
 
 
 def _captured(folder: Path) -> Result:
-    """Return the I/O of the captured program, without times and process IDs, which vary."""
+    """Return the captured program's I/O, without times and process IDs, which vary."""
     import pyarrow.parquet as pq
 
     path = folder / "again.parquet"
@@ -66,7 +66,7 @@ def _captured(folder: Path) -> Result:
 
 
 def _captured_again(folder: Path) -> Sequence[Words]:
-    """Return the commands to repeat a capture: the recording stays until recovered or discarded."""
+    """Return the commands to repeat a capture; its recording stays until recovered."""
     if not (folder / "t.parquet.events").exists():
         return [("capture", "--output", "t.parquet", "--", *_PROGRAM)]
     return [("capture", "--output", "again.parquet", "--", *_PROGRAM)]
@@ -98,7 +98,7 @@ def file_kinds(prepare: Callable[[Path], None],
         kind("export", ("store",), ("runs", "export", "run-1", "--store", "store", "--output", "runs.tar.gz"),
              "runs.tar.gz"),
         kind("tag", ("store",), ("runs", "tag", "run-1", "+kept", "--store", "store"), "store/run-1/tags.json"),
-        # Existing files are kept: a command killed after its last step has completed its work.
+        # Existing files stay, because a command killed after its last step has completed its work.
         Kind("drive", everything, placed(), _EXPORT, lambda folder: [] if (folder / "d.toml").exists() else [_EXPORT],
              _files("d.toml")),
         kind("fio", (), ("fio", "--on=sim:small.toml", "--name=j", "--rw=write", "--size=8m", "--output=f.json",

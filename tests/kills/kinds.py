@@ -1,4 +1,4 @@
-"""The kinds of commands that are killed, each with the results that have to be equal."""
+"""Kinds of commands that are killed, each with the results that must be equal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ volume = "{100 + 50 * n} MB"
 SHORT = 'name = "short"\nprecondition = "none"\n[[job]]\nread = "30 %"\nvolume = "40 MB"\n'
 ON = ("--on", "sim:small.toml")
 DRIVE = "small.toml"
-# Keys with the time, place and program version of a run.
+# Keys with the time, location and program version of a run.
 ABOUT = (
     "candidate", "command", "finished", "folder", "host", "name", "output", "pdf", "report", "resumed", "run", "runs",
     "seconds", "sessions", "size_bytes", "started", "store", "csv", "sha256", "pid", "path", "wall_s",
@@ -66,9 +66,9 @@ def _answer(words: Words, folder: Path) -> str:
 
 
 def of_run(name: str) -> Callable[[Path], Result]:
-    """Return a function that reads summary, tables and plots of a run.
+    """Return a function that reads the summary, tables and plots of a run.
 
-    A report depends on nothing else, and is not rendered.
+    A report depends on nothing else, so it is not rendered.
     """
 
     def result(folder: Path) -> Result:
@@ -93,8 +93,8 @@ def _rows(path: Path) -> bytes:
 def _taken_up(start: Words, command: str, mark: str) -> Callable[[Path], Sequence[Words]]:
     """Return the commands that complete a run.
 
-    They repeat `start` if the run had not begun, resume it if it had, and only render the report of a
-    finished run.
+    They repeat `start` if the run had not started, resume a started run, and only render the report
+    of a finished run.
     """
 
     def again(folder: Path) -> Sequence[Words]:
@@ -134,7 +134,7 @@ INDEX = ("runs", "index", "--store", "store")
 
 
 def _prepared_again(folder: Path) -> Sequence[Words]:
-    """Return the commands for the run and for another one, with the cache that was being written."""
+    """Return commands for the run and for another run, with the cache that was being written."""
     first = _taken_up(PREPARED, "run", "manifest.json")(folder)
     return [*first, ("run", "prepared.toml", *ON, "--output", "fresh", "--quiet")]
 
@@ -148,7 +148,7 @@ def _of_prepared(folder: Path) -> Result:
 
 
 def _import_again(folder: Path) -> Sequence[Words]:
-    """Return the command to import the runs that are missing; others would be stored twice."""
+    """Return the command to import missing runs; existing runs would be stored twice."""
     there = [path for path in folder.glob("store/imports/*") if not path.name.startswith(".")]
     return [] if there else [IMPORT]
 
@@ -163,7 +163,7 @@ def _trace(corpus: Path) -> None:
 
 
 def _replay_again(folder: Path) -> Sequence[Words]:
-    """Return the command to repeat the replay in a new place; it cannot be resumed."""
+    """Return the command to repeat the replay in a new location; it cannot be resumed."""
     return [(*REPLAY, "--output", "again")]
 
 
@@ -255,8 +255,8 @@ def _served_before(corpus: Path) -> None:
 def _served_again(folder: Path) -> Sequence[Words]:
     """Return the commands to serve the drive again.
 
-    A session that did not store its state leaves the drive unchanged. Its record can be shown once it
-    contains an interval.
+    A session that did not store its state leaves the drive unchanged. The session's record can be
+    shown once it contains an interval.
     """
     state, before = (folder / name for name in ("drive.state", "before.state"))
     again = [] if state.read_bytes() != before.read_bytes() else [(*SERVED, "again")]
@@ -269,7 +269,7 @@ def _of_served(folder: Path) -> Result:
 
 
 def all_kinds() -> Mapping[str, Kind]:
-    """Return the kinds by name."""
+    """Return the kinds of commands by name."""
     return {
         kind.name: kind
         for kind in (

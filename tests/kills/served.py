@@ -1,6 +1,6 @@
-"""`python -m tests.kills.served FOLDER`: a session of a served drive and its client in one process.
+"""`python -m tests.kills.served FOLDER`: a drive server's session with its client in one process.
 
-The client sends the same requests each time and then ends the session as a user does. The drive is
+The client sends the same requests each time and then ends the session as a user would. The drive is
 served without timing, so that the final state is always the same.
 """
 

@@ -1,4 +1,4 @@
-"""A trial: disturb a command, check what it leaves behind, and complete its work."""
+"""Trials: disturb a command, check what it leaves behind, and complete its work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.forked import fork, left_behind, spent, wait_within
 Disturbance = Literal["kill", "full", "read-only"]
 DISTURBANCES: tuple[Disturbance, ...] = ("kill", "full", "read-only")
 _ROOT = Path(__file__).parents[2]
-_ORPHANS_S = 15.0  # members end when they notice that their parent is gone
+_ORPHANS_S = 15.0  # members end when they notice that their parent has exited
 _COMMAND_S = 300.0  # CPU time
 
 Words = Sequence[str]
@@ -31,10 +31,10 @@ Result = Mapping[str, bytes]
 class Kind:
     """A kind of command.
 
-    Commands run in a folder of their own, with relative paths, so that results do not depend on its
-    place. `prepare` creates their inputs, once, in the corpus; `place` copies them to the folder of a
-    trial; `start` is the command to disturb; `again` returns the commands that complete the work,
-    given the state of the folder; `result` returns the data that have to be equal.
+    Commands run in a separate folder, with relative paths, so that results do not depend on its
+    location. `prepare` creates their inputs, once, in the corpus; `place` copies the inputs to a
+    trial's folder; `start` is the command to disturb; `again` returns the commands that complete
+    the work, given the state of the folder; `result` returns the data that must be equal.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a trial; `wrong` describes the failure, "" means none."""
+    """Outcome of a trial; `wrong` describes the failure, or is "" if there is none."""
 
     wrong: str
     how: str
@@ -84,7 +84,7 @@ class Undisturbed:
 
 @dataclass(frozen=True)
 class Case:
-    """A trial in `folder`, disturbed after `share` of the undisturbed CPU time."""
+    """A trial in `folder`, disturbed after the fraction `share` of the undisturbed CPU time."""
 
     whole: Undisturbed
     folder: Path
@@ -162,7 +162,7 @@ class Child:
         return 0
 
     def wait(self) -> float:
-        """Wait for the end; return the CPU time of the process and its children, in seconds."""
+        """Wait until the process exits; return the CPU time of it and its children, in seconds."""
         if why := wait_within(self._pid, _COMMAND_S):
             os.kill(self._pid, signal.SIGKILL)
         _, status, used = os.wait4(self._pid, 0)
@@ -172,7 +172,7 @@ class Child:
         return used.ru_utime + used.ru_stime
 
     def kill_after(self, seconds: float) -> float:
-        """Kill the process after this much CPU time of it and its children; return the actual time.
+        """Kill the process after this CPU time of it and its children; return the actual time.
 
         With wall time, the moment would depend on other load on the machine.
         """
@@ -182,7 +182,7 @@ class Child:
             if had >= seconds:
                 break
             time.sleep(0.002)
-        os.kill(self._pid, signal.SIGKILL)  # harmless if it is a zombie
+        os.kill(self._pid, signal.SIGKILL)  # harmless if the process is a zombie
         self.code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         return had
 
@@ -191,7 +191,7 @@ class Child:
         return list(left_behind(_ORPHANS_S).values())
 
     def answer(self) -> str:
-        """Return its stdout.
+        """Return the command's stdout.
 
         Raises:
             RuntimeError: the command failed.
@@ -202,10 +202,10 @@ class Child:
         return self._out.read_text()
 
     def misbehaved(self) -> str:
-        """Return what is wrong with its exit on a full or read-only disk; "" if nothing is."""
+        """Return what is wrong with the exit on a full or read-only disk, or ""."""
         message = self.last_stderr_lines()
         if self.code == 0:
-            return ""  # it had enough space
+            return ""  # the command had enough space
         if "Traceback" in message or "unexpected" in message or not message:
             return f"no error that names the disk: {message or 'no output'}"
         return "" if self.code in (1, 2) else f"exit code {self.code}: {message}"
@@ -215,7 +215,7 @@ class Child:
 
 
 def different(expected: Result, actual: Result) -> str:
-    """Describe the first difference; "" if there is none."""
+    """Describe the first difference, or return "" if there is none."""
     if sorted(expected) != sorted(actual):
         return f"other files: {sorted(set(expected) ^ set(actual))[:4]}"
     for name, data in expected.items():
@@ -245,7 +245,7 @@ def _bytes_in(folder: Path) -> int:
 
 
 def _tells_of_resuming(value: object) -> bool:
-    """Return True for a report's note that a run was interrupted, which is expected."""
+    """Return `True` for the expected note in a report that a run was interrupted."""
     return isinstance(value, str) and value.startswith("The run was interrupted")
 
 

@@ -1,4 +1,4 @@
-"""The guest, for tests that cut its power; skipped with a reason where no guest can run."""
+"""Guests for tests that cut their power; skipped with a reason if no guest can run."""
 
 from __future__ import annotations
 

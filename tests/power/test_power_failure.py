@@ -1,7 +1,7 @@
-"""The machine loses power during a test, and the test resumes where it was.
+"""Power failure of the machine during a test, which then resumes from its last durable step.
 
-QEMU is killed while a guest writes. The run directory lies on an ext4 of one of its drives, so what was not
-made durable in time is lost with the guest's memory, as on a real machine.
+QEMU is killed while a guest writes. The run directory is on an ext4 file system on one of its
+drives. Data that were not durable in time are lost with the guest's memory, as on a real machine.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_a_run_survives_a_power_failure(parts: Parts, run: Path) -> None:
         rows = directory.rounds().to_pylist()
         assert len(directory.manifest.interruptions) == 1
     assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
-    # Rounds reported before the power cut were durable by then.
+    # Rounds reported before the power cut were already durable.
     assert _rounds(output) <= {row["round"] for row in rows[: int(stored[1])]}
 
 

@@ -1,6 +1,6 @@
 """A SATA drive behind a SCSI/ATA translation layer (ACS-4, SAT-4), for `tcmu.attached`.
 
-It has ATA security and sanitize, which no emulated drive has; hdparm reaches them with
+The drive has ATA security and sanitize, which no emulated drive supports; hdparm reaches them with
 ATA PASS-THROUGH.
 """
 

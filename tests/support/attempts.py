@@ -1,7 +1,7 @@
 """Attempts to write to protected targets, by the way the target is named and by command.
 
-Each attempt carries every consent that a user could give by mistake. It has to be refused with a
-one-line error and exit code 2, and every byte within its reach has to stay unchanged.
+Each attempt carries every consent that a user could give by mistake. Each attempt must be rejected
+with a one-line error and exit code 2, and every byte within its reach must remain unchanged.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _BESIDE = ("hint: ", "note: ")
 class Situation:
     """A device or file that must not be written.
 
-    `serial` is the confirmation that the device asks for; None: its path as given. `first` is the
-    number of leading bytes that must not change; None: all of them.
+    `serial` is the confirmation that the device requires; `None`: its path as given. `first` is the
+    number of leading bytes that must not change; `None`: all bytes.
     """
 
     device: str
@@ -35,14 +35,14 @@ class Situation:
 
 @dataclass
 class Seen:
-    """The attempts of one test: their number and those not refused correctly."""
+    """Attempts of one test: their number, and those not rejected correctly."""
 
     tried: int = 0
     wrong: list[str] = field(default_factory=list)
 
 
 def digest(paths: Sequence[str | Path], first: int | None = None) -> str:
-    """Return a hash of the contents of devices and files, with the page cache written back."""
+    """Return a hash of the contents of devices and files, after writing back the page cache."""
     os.sync()
     hashed = hashlib.blake2b()
     for path in paths:
@@ -143,13 +143,13 @@ def outputs(path: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def refused(run: Callable[[], tuple[int, str]], seen: Seen, what: str) -> None:
-    """Record an attempt that is not refused correctly; `run` returns exit code and output."""
+    """Record an attempt that is not rejected correctly; `run` returns exit code and output."""
     seen.tried += 1
     code, output = run()
     lines = [line for line in output.splitlines() if not line.startswith(_BESIDE)]
     if code != 2:
         seen.wrong.append(f"{what}: exit code {code}: {output.strip()[-300:]}")
     elif what.endswith("--dry-run") and lines[-1].startswith("the run would be refused: "):
-        return  # below the plan
+        return  # printed after the plan
     elif len(lines) != 1 or not lines[0].startswith("error: "):
         seen.wrong.append(f"{what}: {len(lines)} lines instead of one: {output.strip()[:300]}")

@@ -1,4 +1,4 @@
-"""Flawed runs, whose reports must state their flaws."""
+"""Flawed runs whose reports must state their flaws."""
 
 from __future__ import annotations
 

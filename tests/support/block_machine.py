@@ -35,7 +35,7 @@ class Machine:
         )
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult:
-        """Return the recorded answer whose words begin the command; without one, the tool is missing."""
+        """Return the recorded output whose words match; otherwise, the tool is missing."""
         self.calls.append(list(argv))
         for words, answer in self.answers.items():
             if tuple(argv[: len(words)]) == words:
@@ -43,7 +43,7 @@ class Machine:
         return ToolResult(ABSENT, "", f"{argv[0]} is not installed")
 
     def scsi(self, path: Path, command: bytes, length: int) -> ScsiAnswer:
-        """Return the recorded answer whose bytes begin the command block, or else an error."""
+        """Return the recorded response for a matching command block, or an error."""
         for start, answer in self.scsi_answers.items():
             if command.startswith(start):
                 return replace(answer, data=answer.data[:length])
@@ -61,7 +61,7 @@ class Machine:
         model: str = "Drive",
         bus: str = "",
     ) -> Path:
-        """Add a zeroed disk of 1 MiB below `bus` in sysfs ("ata1") and return its device node."""
+        """Add a zeroed 1 MiB disk below `bus` in sysfs ("ata1") and return its device node."""
         directory = self.sys / "devices" / bus / name
         (directory / "device").mkdir(parents=True)
         if bus:
@@ -97,7 +97,7 @@ class Machine:
             path.write_text(f"{text}\n")
 
     def attributes(self, disk: str, **files: str) -> None:
-        """Write sysfs attributes of a disk; `queue__write_cache` stands for queue/write_cache."""
+        """Write sysfs attributes of a disk; `queue__write_cache` means queue/write_cache."""
         named = {name.replace("__", "/"): text for name, text in files.items()}
         self.write(self.sys / "devices" / disk, named)
 

@@ -17,7 +17,7 @@ _BUFFER_KB = 16 << 10  # per CPU
 
 @dataclass
 class IssueTimes:
-    """Issue times in seconds of the monotonic clock, ascending; complete once the trace has ended."""
+    """Issue times in seconds of the monotonic clock, ascending; complete once the trace ends."""
 
     seconds: list[float] = field(default_factory=list)
 
@@ -61,7 +61,7 @@ def _traced(instance: Path, device: str) -> Iterator[IssueTimes]:
         event = instance / "events/block/block_rq_issue"
         (instance / "trace_clock").write_text("mono")
         (instance / "buffer_size_kb").write_text(str(_BUFFER_KB))
-        # The kernel's own form of a device number.
+        # The kernel's own representation of a device number.
         (event / "filter").write_text(f"dev == {os.major(number) << 20 | os.minor(number)}")
         (event / "enable").write_text("1")
         times = IssueTimes()

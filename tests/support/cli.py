@@ -22,7 +22,7 @@ class CommandOutput:
 class CommandLine:
     """A callable that runs a command line, such as `cli("test wsat --on sim:fake")`.
 
-    Pass a list of arguments if one of them contains spaces.
+    Pass a list of arguments if any of them contains spaces.
     """
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,6 +44,6 @@ def serve_fake_drive(monkeypatch: pytest.MonkeyPatch, make: Callable[[], FakeEng
         return make()
 
     # No device file describes the fake drive, so its memory use cannot be estimated. Patching
-    # imports the module; imported after the next line, it would bind the fake permanently.
+    # imports the module; if it were imported later, it would bind the fake permanently.
     monkeypatch.setattr("writecliff.suite.memory.check_memory", lambda members, engine: None)
     monkeypatch.setattr("writecliff.engines.target.open_target", open_target)

@@ -1,8 +1,8 @@
-"""Targets that must be refused: the check, and the disks to build them from.
+"""Targets that must be rejected: the check, and the disks from which they are built.
 
-A `Danger` is tried with every consent that a user could give by mistake. Engine and command line
-have to refuse it with a one-line error, and every byte of it and of its neighbours has to stay
-unchanged.
+Each `Danger` is tried with every consent that a user could give by mistake. Engine and command line
+must reject the target with a one-line error, and every byte of the target and of its neighbours
+must remain unchanged.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ SIZE = 24 * MIB
 
 @dataclass(frozen=True)
 class Danger:
-    """A target that must be refused, with patterns of its error and hint."""
+    """A target that must be rejected, with patterns of the error and hint."""
 
     target: str
     refused: str
     hint: str
     guarded: Sequence[str | Path]  # devices and files that must not change
-    consent: str | None = None  # the right confirmation; None: the target's own path
-    wipe: bool = True  # also consent to the loss of signatures
+    consent: str | None = None  # correct confirmation; `None`: the target's own path
+    wipe: bool = True  # includes consent to the loss of signatures
     first: int | None = None  # number of leading bytes to compare; None: all
 
 
 class Kinds(dict[str, Callable[[B], Danger]], Generic[B]):
-    """A table of builders of dangers by name; as a decorator, it adds a builder."""
+    """A table of danger builders by name; as a decorator, it adds a builder."""
 
     def __call__(self, build: Callable[[B], Danger]) -> Callable[[B], Danger]:
         self[build.__name__] = build
@@ -71,7 +71,7 @@ def contents(paths: Sequence[str | Path], first: int | None = None) -> dict[str,
 def changed(
     before: Mapping[str, Sequence[bytes]], after: Mapping[str, Sequence[bytes]]
 ) -> list[str]:
-    """Return the places where the contents differ."""
+    """Return the locations where the contents differ."""
     return [
         f"{path} from byte {number * _PIECE + _first_difference(old, new)}"
         for path in before
@@ -87,13 +87,13 @@ def _first_difference(old: bytes, new: bytes) -> int:
 def assert_refused(
     danger: Danger, capsys: pytest.CaptureFixture[str], folder: Path, *, command: bool = True
 ) -> None:
-    """Check that the engine refuses the target, then the command line unless `command` is False."""
+    """Check that the engine rejects the target, and the command line unless `command` is False."""
     consent = danger.target if danger.consent is None else danger.consent
     before = contents(danger.guarded, danger.first)
     with pytest.raises(TargetError) as caught:
         engine = open_target(danger.target, destroy_serial=consent, allow_signatures=danger.wipe)
         try:
-            engine.purge()  # files are refused at the first write
+            engine.purge()  # files are rejected at the first write
         finally:
             engine.close()
     _assert_clear(danger, str(caught.value), caught.value.hint or "")
@@ -161,7 +161,7 @@ class Bench(contextlib.ExitStack):
         self._count = 0
 
     def path(self, name: str) -> Path:
-        """Return a new path in the folder of the test."""
+        """Return a new path in the test's folder."""
         self._count += 1
         return self.folder / f"{name}{self._count}"
 
@@ -192,7 +192,8 @@ class Bench(contextlib.ExitStack):
             device = self.loop(image)
         else:
             write_mbr(device)
-        # partx parses the table itself: not every kernel is built with DOS partition support.
+        # partx parses the table itself, because not every kernel is built with DOS partition
+        # support.
         run("partx", "--add", device)
         self.callback(run, "partx", "--delete", device)
         partition = f"{device}p1" if device[-1].isdigit() else f"{device}1"
@@ -207,9 +208,9 @@ class Bench(contextlib.ExitStack):
     def mount(self, device: str, *options: str) -> Path:
         where = self.path("mount")
         where.mkdir()
-        # Read-only: a writable file system changes without any I/O of the test.
+        # Read-only, because a writable file system changes without any I/O by the test.
         run("mount", "-o", "ro", *options, device, where)
-        # A loop device on it may be detached with a delay.
+        # A loop device on the file system may be detached with a delay.
         self.callback(require, lambda: succeeds("umount", where))
         return where
 

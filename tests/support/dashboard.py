@@ -80,7 +80,7 @@ class Served:
         return self.ask(f"{path}?{urlencode({'name': name, **more}, doseq=True)}")
 
     def form(self, path: str, fields: dict[str, str], **headers: str) -> Answer:
-        """Send a form as a page of the dashboard does."""
+        """Send a form as a dashboard page would."""
         xsrf = "0123456789abcdef0123456789abcdef"
         cookie = f"writecliff-ui-{self.port}-form={xsrf}"
         return self.ask(path, method="POST", cookie=cookie,

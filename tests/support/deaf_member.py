@@ -10,7 +10,7 @@ MARK = "waiting"
 
 
 def lose_one_interrupt(run: Path) -> None:
-    """Swallow one interrupt, as Python does with one raised in a destructor."""
+    """Ignore one interrupt, as Python does with an interrupt raised in a destructor."""
     (run / MARK).touch()
     try:
         time.sleep(30)

@@ -1,9 +1,9 @@
 """Run the code blocks of a documentation page, in order, in one folder.
 
-`sh` blocks run in a shell with this environment's program; `python` blocks share a namespace. The
-words after the language of a block are explained in docs/_ext/fences.py. sybil and similar tools
-make a test of each block, and pytest-xdist distributes those over processes; the blocks of a page
-depend on each other.
+`sh` blocks run in a shell with this environment's program; `python` blocks share a namespace.
+docs/_ext/fences.py explains the words after a block's language. sybil and similar tools turn each
+block into a test, which pytest-xdist distributes over processes, but the blocks of a page depend on
+each other.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _BINARIES = Path(sys.executable).parent
 
 
 class ExampleError(AssertionError):
-    """A block does not behave as its page says."""
+    """Error: a block does not behave as its page says."""
 
 
 class Examples:
-    """A folder to run blocks of pages in; `replaced` maps text of blocks to shorter workloads."""
+    """A folder where page blocks run; `replaced` maps text of blocks to shorter workloads."""
 
     def __init__(self, folder: Path, replaced: Mapping[str, str] | None = None) -> None:
         self.folder = folder
@@ -40,7 +40,7 @@ class Examples:
         return self.run_text(page.read_text(encoding="utf-8"), str(page.relative_to(ROOT)))
 
     def run_text(self, text: str, name: str) -> int:
-        """Run all blocks of the text of a page and return the number of blocks run."""
+        """Run all blocks in the text of a page and return the number of blocks run."""
         count = 0
         for fence in fences(text):
             where = f"{name}:{fence.line}"
@@ -66,12 +66,12 @@ class Examples:
         return text
 
     def _shell(self, text: str) -> list[str]:
-        """Return the command of a shell block; its last working directory is that of the next."""
+        """Return a shell block's command; the next block starts in its working directory."""
         keep = f'code=$?; pwd >"{self.folder}/.cwd"; exit $code'
         return ["bash", "-e", "-c", f"trap '{keep}' EXIT\n{text}"]
 
     def _program(self, text: str) -> list[str]:
-        """Return a command that runs all Python blocks so far and prints the output of the last."""
+        """Return a command that runs all Python blocks so far and prints the last output."""
         hush = "import contextlib as _c, io as _i\nwith _c.redirect_stdout(_i.StringIO()):\n"
         before = f"{hush}    exec({self._python!r})\n" if self._python else ""
         self._python += text
@@ -96,7 +96,7 @@ class Examples:
         self._printed = done.stdout
 
     def _compare(self, fence: Fence, where: str) -> None:
-        """Check that the lines of the page are printed in order, possibly with others in between."""
+        """Check that the page's lines are printed in order, possibly with others between."""
         printed = [" ".join(line.split()) for line in self._printed.splitlines()]
         at = 0
         for line in fence.body.splitlines():

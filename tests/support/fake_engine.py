@@ -1,8 +1,8 @@
 """A drive modelled by a formula: deterministic, instant, with a write cliff.
 
-It keeps the `Engine` contract (virtual clock, counters, histograms, per-second rows, save and
-restore) so that procedures, stores and reports can be tested without a simulator or a disk. The
-results of a step depend only on the state (bytes written since purge) and the workload's seed.
+The drive fulfils the `Engine` contract (virtual clock, counters, histograms, per-second rows, save
+and restore), so that procedures, stores and reports can be tested without a simulator or a disk.
+The results of a step depend only on the state (bytes written since purge) and the workload's seed.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ STEADY_IOPS = 12_000.0
 class FakeEngine:
     """A fake drive.
 
-    `before_run` is called before each `run` with its number (from 1), so that a test can raise or
-    sleep. `noise` is the relative spread of the IOPS between steps.
+    `before_run` is called before each `run` with the run's number (from 1), so that a test can
+    raise or sleep. `noise` is the relative spread of the IOPS between steps.
     """
 
     capacity_bytes: int = 480_000_000_000
@@ -67,7 +67,7 @@ class FakeEngine:
     runs: int = 0
     calls: list[str] = field(default_factory=list)
     closed: bool = False
-    running: bool = False  # the load of the last run is still running
+    running: bool = False  # the load of the previous run is still running
     kept_running: list[bool] = field(default_factory=list)  # argument `keep_running` of each run
 
     def identify(self) -> DeviceIdentity:
@@ -111,7 +111,7 @@ class FakeEngine:
         pass
 
     def power_states(self, *, settle: bool = False) -> None:
-        """Do nothing: the drive has no power states."""
+        """Do nothing, because the drive has no power states."""
 
     def expected_iops(self, fills: float) -> float:
         """Return fresh IOPS up to one drive fill, then an exponential decay to the steady level."""
@@ -183,7 +183,7 @@ class FakeEngine:
 
     @staticmethod
     def _latencies(rng: random.Random, ios: int, mean_s: float) -> Any:
-        """Return latencies near the mean; one in 10,000 is ten times as long, one fifty times."""
+        """Return latencies near the mean, with rare outliers ten and fifty times as long."""
         histogram = Histogram()
         mean_ns = mean_s * SECOND_NS
         slow = ios // 10_000

@@ -16,7 +16,8 @@ from writecliff.store.rundir import RunDirectory
 Fault = Callable[[], object]
 SHORT = ("--end", "time", "--time-hours", "0.0015", "--sample-seconds", "0.5")
 SHORT += ("--round-minutes", "0.025")
-# For faults that need few writes in flight: a loop device accepts as many as the CPUs issue.
+# For faults that need few writes in flight, because a loop device accepts as many as the CPUs
+# issue.
 LIGHT = (*SHORT, "--threads", "1", "--queue-depth", "1")
 
 
@@ -47,7 +48,7 @@ class FailingRun:
     def fails_by(
         self, fault: Fault, after_rounds: int = 2, options: tuple[str, ...] = SHORT
     ) -> Ended:
-        """Start the run and inject the fault once `after_rounds` rounds are stored."""
+        """Start the run and inject the fault once `after_rounds` rounds have been stored."""
         failed: list[BaseException] = []
         over = threading.Event()
         last = self.directory / "rounds" / f"{after_rounds:06d}.parquet"
@@ -83,12 +84,12 @@ class FailingRun:
         return Ended(code, lines.get("error", ""), lines.get("hint", ""))
 
     def stored_steps(self) -> tuple[str, int]:
-        """Return the status of the run and its number of complete steps."""
+        """Return the run's status and number of complete steps."""
         with RunDirectory.open(self.directory) as run:
             return run.status, run.rounds().num_rows
 
     def assert_kept(self, ended: Ended, cause: str) -> int:
-        """Check that the run failed for the named cause and kept all complete steps."""
+        """Check that the run failed for the expected cause and retained all complete steps."""
         import re
 
         assert ended.code == 1, ended

@@ -1,6 +1,6 @@
-"""Every generic figure, drawn from difficult data; used by tests only.
+"""All generic figures, drawn from difficult data; used only by tests.
 
-Long labels, many series, eight decades of latency, gaps, columns that would hide others.
+Draw long labels, many series, eight decades of latency, gaps, and overlapping columns.
 """
 
 from __future__ import annotations

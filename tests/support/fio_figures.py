@@ -1,9 +1,9 @@
-"""Random fio job files: I/Os, bytes, run time and rates of a simulated drive against fio itself.
+"""Random fio job files: I/Os, bytes, run time and rates on a simulated drive and in fio.
 
 `python -m tests.support.fio_figures --count 60 --seed 1` prints each figure that differs. fio runs
-on a sparse file, whose I/Os take almost no time; so run times and rates are compared only for jobs
-paced by a rate or think time. Figures may differ by `TOLERANCE`, and further by what `_Allowance`
-derives from the options of their jobs.
+on a sparse file, whose I/Os take almost no time, so run times and rates are compared only for jobs
+paced by a rate or think time. Figures may differ by `TOLERANCE`, plus the allowance that
+`_Allowance` derives from the options of their jobs.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from writecliff.workload.fiojob import load_fio_job
 MIB = 1 << 20
 CAPACITY = 64 * MIB
 TOLERANCE = 0.02
-# Only a repeated difference counts: on a busy machine, fio sleeps longer than it should.
+# Only a repeated difference counts, because on a busy machine fio sleeps longer than it should.
 ATTEMPTS = 3
-# Two samples of a binomial or of a sum of sizes differ by more once in 16,000 cases.
+# Two samples of a binomial or of a sum of sizes exceed this difference once in 16,000 cases.
 DEVIATIONS = 4 * 2**0.5
-# fio counts run time in whole milliseconds, and takes up to another one to start a thread.
+# fio counts run time in whole milliseconds, and takes up to one more millisecond to start a thread.
 RUNTIME_MS = 2.0
 _FIGURES = ("ios", "bytes", "runtime_ms", "iops")
 _OPERATIONS = ("read", "write")
 _DEVICE = "nvme-ms-480"
 _PAUSE_IS_CUT = (3, 34)  # fio cuts a pause short at the end of `runtime`
-_PAUSES_AFTER_RAMP = (3, 36)  # older: no pause until as many I/Os are done as in the ramp
+_PAUSES_AFTER_RAMP = (3, 36)  # older: no pause for as many I/Os as the ramp had
 
 
 _Entry = tuple[str, dict[str, dict[str, float]]]
@@ -48,22 +48,22 @@ _Entry = tuple[str, dict[str, dict[str, float]]]
 
 @dataclass(frozen=True)
 class Section:
-    """A job of a job file, with derived parameters that its figures depend on."""
+    """A job of a job file, with the derived parameters on which its figures depend."""
 
     name: str
     lines: tuple[str, ...]
     paced: bool
-    read_share: float | None  # of a random mix; None: no mix
-    size_variation: float  # standard deviation of the drawn sizes, as a share of their mean
+    read_share: float | None  # percentage of reads in a random mix; `None`: no mix
+    size_variation: float  # standard deviation of the random sizes, relative to their mean
     begins_group: bool
 
     def option(self, name: str) -> str | None:
-        """Return the value of an option; None if it is not given."""
+        """Return the value of an option, or `None` if it is not given."""
         values = [line.partition("=")[2] for line in self.lines if line.partition("=")[0] == name]
         return values[0] if values else None
 
     def number(self, name: str) -> int:
-        """Return the value of an option as a number without its unit; 0 if it is not given."""
+        """Return the numeric value of an option without its unit, or 0 if it is not given."""
         return int((self.option(name) or "0").removesuffix("ms"))
 
     @property
@@ -80,7 +80,7 @@ class JobFile:
     reports_groups: bool
 
     def entries(self) -> list[tuple[Section, ...]]:
-        """Return the jobs of each entry of fio's results."""
+        """Return the jobs for each entry of fio's results."""
         if not self.reports_groups:
             return [(section,) for section in self.sections for _ in range(section.threads)]
         groups: list[list[Section]] = []
@@ -93,7 +93,7 @@ class JobFile:
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure of a job that differs from fio's."""
+    """A figure of a job that differs from fio's figure."""
 
     job: str
     figure: str
@@ -105,7 +105,7 @@ class Difference:
 
 
 def job_file(seed: int) -> JobFile:
-    """Return a random job file of one to three jobs that takes fio a few seconds at most."""
+    """Return a random job file with one to three jobs that take fio a few seconds at most."""
     draw = random.Random(seed)
     reports_groups = draw.random() < 1 / 3
     text = "[global]\nthread\ninvalidate=0\n" + "group_reporting\n" * reports_groups
@@ -165,9 +165,9 @@ def _section(draw: random.Random, name: str, *, late: bool) -> Section:
 
 
 def _sizes(draw: random.Random, mixed: bool) -> tuple[list[str], float, float]:
-    """Return block sizes, their mean, and their standard deviation as a share of the mean."""
+    """Return block sizes, their mean, and their standard deviation relative to the mean."""
     kind = draw.choice(("plain", "plain", "plain", "range", "split", "directions"))
-    if kind == "range":  # four sizes with equal shares
+    if kind == "range":  # four equally frequent sizes
         return ["bsrange=4k-16k"], 10240.0, 1.25**0.5 / 2.5
     if kind == "split":
         shares = draw.choice((
@@ -185,7 +185,7 @@ def _sizes(draw: random.Random, mixed: bool) -> tuple[list[str], float, float]:
 
 
 def _pace(draw: random.Random, mean: float, mixed: bool) -> tuple[list[str], float | None]:
-    """Return rates and think time with the approximate I/Os per second they allow; None: unpaced."""
+    """Return rates and think time with the approximate IOPS that they allow; `None`: unpaced."""
     kind = draw.choice(("rate", "rate_iops", "rate_iops", "think", "both", "both", "none"))
     lines, per_s = [], None
     if kind in ("rate", "rate_iops", "both"):
@@ -231,7 +231,7 @@ def _ends(draw: random.Random, size: int, mean: float, per_s: float | None) -> l
 
 @dataclass(frozen=True)
 class Comparison:
-    """Figures that differ in every attempt, the number of attempts, and jobs left out with reasons."""
+    """Figures that differ in every attempt, the attempts, and skipped jobs with reasons."""
 
     differences: tuple[Difference, ...]
     attempts: int
@@ -239,7 +239,7 @@ class Comparison:
 
 
 def compare(file: JobFile, folder: Path, fio: str) -> Comparison:
-    """Compare the figures of the jobs with fio's, up to `ATTEMPTS` times."""
+    """Compare the jobs' figures with fio's, up to `ATTEMPTS` times."""
     path = folder / "case.fio"
     path.write_text(file.text)
     ours = _figures(_simulated(path))
@@ -291,7 +291,7 @@ def _run(path: Path, folder: Path, fio: str) -> tuple[tuple[int, int], list[_Ent
 
 
 def _figures(document: dict[str, Any]) -> list[_Entry]:
-    """Return the name of each entry with its figures for reads, writes, and both."""
+    """Return each entry's name with its figures for reads, writes, and both."""
     entries = []
     for entry in document["jobs"]:
         of: dict[str, dict[str, float]] = {}
@@ -311,19 +311,19 @@ def _figures(document: dict[str, Any]) -> list[_Entry]:
 
 
 def _left_out(section: Section, version: tuple[int, int]) -> str | None:
-    """Return why a job is not compared: this fio deviates from its manual. None: compared."""
+    """Return why a job is not compared if this fio deviates from its manual. None: compared."""
     ramped = section.option("ramp_time") is not None
     if ramped and section.option("thinktime") is not None and version < _PAUSES_AFTER_RAMP:
         return "fio does not pause after a ramp until as many I/Os are done as in the ramp"
     by_direction = section.option("bs") == "4k,16k" and section.option("rw") == "randrw"
     if by_direction and "norandommap" not in section.lines:
-        # With size=256k, passes of 20 seeds had 45,056 to 274,432 bytes.
+        # With size=256k, passes with 20 seeds had 45,056 to 274,432 bytes.
         return "fio indexes its map of blocks by another block size and ends a pass early"
     return None
 
 
 class _Allowance:
-    """Allowed differences between fio's figures and ours, in addition to the tolerance."""
+    """Allowed differences between fio's and writecliff's figures, in addition to the tolerance."""
 
     def __init__(self, members: Sequence[Section], version: tuple[int, int]) -> None:
         self._members = members
@@ -334,7 +334,7 @@ class _Allowance:
         self.edge = sum(
             member.threads * max(1, member.number("thinktime_blocks")) for member in by_time
         )
-        # The I/O that ends a ramp and those then outstanding may or may not count as ramp I/Os.
+        # The I/O that ends a ramp and the I/Os then outstanding may or may not count as ramp I/Os.
         ramped = [member for member in members if member.option("ramp_time") is not None]
         self.edge += sum(member.threads * member.number("iodepth") for member in ramped)
         pauses = [member.number("thinktime") for member in by_time]
@@ -343,14 +343,14 @@ class _Allowance:
             self.runtime_ms += max(pauses, default=0)
 
     def deviation(self, operation: str, ios: float, size: float) -> float:
-        """Return the largest deviation of a random count or volume, as a share of it."""
+        """Return the largest deviation of a random count or volume, relative to it."""
         square = 0.0
         for member in self._members:
             share = member.read_share
             if share is not None and operation == "write":
                 share = 1 - share
             mix = 0.0 if share is None or operation == "both" else (1 - share)
-            # fio repeats the random sequence of one pass over the size in the next.
+            # fio repeats the random sequence of one pass over the size in the next pass.
             passes = max(1.0, size / member.threads / member.number("size"))
             square = max(square, (mix + member.size_variation**2) * passes)
         deviation: float = DEVIATIONS * (square / max(ios, 1.0)) ** 0.5

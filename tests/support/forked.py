@@ -1,6 +1,6 @@
-"""Commands in forks of a process with all modules imported: a case costs milliseconds.
+"""Commands in forks of a process with all modules imported: a case costs only milliseconds.
 
-Their limits are CPU time, so that other load on the machine makes no case fail.
+The limits are on CPU time, so that other load on the machine does not make any case fail.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MODULES = (
 _PROGRAMS = ("__main__", "member")
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 _LOOKS_S = 0.1
-# A runnable process gets some CPU time within this interval, even behind busier ones.
+# A runnable process gets some CPU time within this interval, even behind busier processes.
 _HANGS_S, _HANGS_BELOW_S = 90.0, 0.02
 
 Why = Literal["", "slow", "hangs"]
@@ -61,7 +61,7 @@ def _import_all() -> None:
 
 
 def _compile_templates() -> None:
-    """Compile the templates of pages, so that no fork has to."""
+    """Compile the page templates, so that no fork has to compile them."""
     from writecliff.report.pages import _environment
 
     for name in _environment().list_templates():
@@ -97,10 +97,10 @@ def _end(run: Callable[[], int]) -> NoReturn:
 
 
 def wait_within(pid: int, seconds_max: float) -> Why:
-    """Wait for a process to end, but at most for `seconds_max` of CPU time.
+    """Wait until a process ends, at most for `seconds_max` of CPU time.
 
-    Return "" if it ended, "slow" if it and its descendants used up the time, "hangs" if they used
-    no CPU for a long time. The process is neither reaped nor stopped.
+    Return "" if the process ended, "slow" if it and its descendants used up the time, "hangs" if
+    they used no CPU for a long time. The process is neither reaped nor stopped.
     """
     descriptor = os.pidfd_open(pid)
     try:
@@ -133,7 +133,7 @@ def spent(pid: int) -> float:
 def left_behind(wait_s: float) -> dict[int, str]:
     """Return the orphaned processes still running after `wait_s`, with their command lines.
 
-    They are then killed.
+    These processes are then killed.
     """
     end = time.monotonic() + wait_s
     while (left := _ours()) and time.monotonic() < end:
@@ -151,7 +151,7 @@ def left_behind(wait_s: float) -> dict[int, str]:
 
 
 def _ours() -> list[int]:
-    """Return the running child processes, inherited ones included; reap those that have ended."""
+    """Return the running child processes, including inherited ones; reap those that have ended."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

@@ -1,4 +1,4 @@
-"""The drives of the guest as its kernel shows them, and hot-plugging of more."""
+"""Drives of the guest as seen by its kernel, and hot-plugging of further drives."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Drive:
 
     @property
     def name(self) -> str:
-        """The kernel's name, such as nvme0n1."""
+        """Kernel name, such as nvme0n1."""
         return Path(self.path).name
 
     @property
     def controller(self) -> str:
-        """The node of the controller of an NVMe drive, such as /dev/nvme0."""
+        """Controller node of an NVMe drive, such as /dev/nvme0."""
         return self.path.rpartition("n")[0]
 
     @property
@@ -43,7 +43,7 @@ _IDENTIFIERS = {"QPLAIN01": "nvme", "QFDP0001": "nvme_fdp", "QSATA001": "sata"}
 
 
 def drives_by_serial() -> dict[str, Drive]:
-    """Return all disks with a serial number, without the hidden paths of a multipath drive."""
+    """Return all disks with a serial number, except the hidden paths of a multipath drive."""
     drives = {}
     for disk in _shown():
         if serial := _serial(disk):
@@ -86,7 +86,7 @@ def _text(path: Path) -> str:
 
 @contextmanager
 def hot_plug(qmp: Qmp) -> Iterator[Callable[..., Drive]]:
-    """Yield a function that hot-plugs a drive; all plugged drives are pulled at the end."""
+    """Yield a function that hot-plugs a drive; all plugged drives are removed at the end."""
     images = Path(os.environ["WRITECLIFF_GUEST_IMAGES"])
     plugged: list[str] = []
 
@@ -119,7 +119,7 @@ def hot_plug(qmp: Qmp) -> Iterator[Callable[..., Drive]]:
 
 
 def create(qmp: Qmp, options: dict[str, Any]) -> None:
-    """Have QEMU create an image file on its host."""
+    """Make QEMU create an image file on its host."""
     job = f"create_{time.monotonic_ns()}"
     qmp.execute("blockdev-create", **{"job-id": job, "options": options})
     qmp.wait_event("JOB_STATUS_CHANGE", id=job, status="concluded")
@@ -129,7 +129,7 @@ def create(qmp: Qmp, options: dict[str, Any]) -> None:
 
 
 def pull(qmp: Qmp, identifier: str) -> None:
-    """Pull a drive from its slot and wait until it is gone; do nothing if it already is."""
+    """Remove a drive from its slot and wait until it is gone; do nothing if it already is."""
     names = {entry["name"] for entry in qmp.execute("qom-list", path="/machine/peripheral")}
     if identifier in names:
         qmp.execute("device_del", id=identifier)

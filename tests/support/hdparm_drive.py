@@ -39,7 +39,7 @@ IO_ERROR = 5  # EIO, hdparm's exit code for a command that the drive aborted
 class HdparmDrive:
     """A runner of hdparm; its fields are the drive's state and the options it rejects."""
 
-    features: tuple[str, ...] = ()  # of word 59: "BLOCK_ERASE_EXT command", ...
+    features: tuple[str, ...] = ()  # capabilities in word 59: "BLOCK_ERASE_EXT command", ...
     security: bool = True
     frozen: bool = False
     password: str | None = None
@@ -47,9 +47,9 @@ class HdparmDrive:
     enhanced: bool = True
     refuses: tuple[str, ...] = ()  # options whose command the drive aborts
     state: str = "SD0 Sanitize Idle"
-    polls: int = 3  # status queries that report a sanitize in progress
+    polls: int = 3  # number of status queries that report a sanitize in progress
     fails: bool = False  # the sanitize fails
-    silent: bool = False  # no status after the sanitize
+    silent: bool = False  # the drive reports no status after the sanitize
     bridged: bool = False  # a bridge drops the sense data
     erased: list[str] = field(default_factory=list)
     calls: list[list[str]] = field(default_factory=list)
@@ -67,7 +67,7 @@ class HdparmDrive:
 
     @property
     def used(self) -> list[str]:
-        """The options used so far, without those that only query."""
+        """Options used so far, except those that only query."""
         asked = ("-I", "--sanitize-status")
         return [
             word

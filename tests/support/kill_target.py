@@ -1,8 +1,8 @@
 """A process that runs WSAT on the fake drive until it is killed.
 
 `python kill_target.py DIR SECONDS LAST` prints a line after every step, so that the test knows when
-to kill it, and waits to be killed after `LAST` steps. With `resume` for LAST it runs to the end. Its
-clock advances by SECONDS each time it is read.
+to kill the process, and waits to be killed after `LAST` steps. With `resume` as LAST, the process
+runs to the end. The process's clock advances by SECONDS each time it is read.
 """
 
 from __future__ import annotations

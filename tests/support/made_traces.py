@@ -1,6 +1,7 @@
 """Synthetic traces of five servers, as references for `writecliff trace synthesise`.
 
-They differ in hot data, sizes, sequential runs and arrivals. They are the same on every machine.
+The traces differ in hot data, sizes, sequential runs and arrivals. The traces are identical on
+every machine.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Made = tuple[Floats, NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]
 
 
 def _modulated(draw: np.random.Generator, count: int, seconds: float, rates: list[float]) -> Floats:
-    """Return the times of Poisson arrivals whose rate changes piecewise."""
+    """Return the times of Poisson arrivals whose rate is piecewise constant."""
     rate = np.array(rates)[np.arange(count) * len(rates) // count]
     times = np.cumsum(draw.exponential(1.0, count) / rate)
     scaled: Floats = times / times[-1] * seconds
@@ -26,7 +27,7 @@ def _modulated(draw: np.random.Generator, count: int, seconds: float, rates: lis
 
 
 def _zipf(draw: np.random.Generator, theta: float, pages: int, count: int) -> NDArray[np.int64]:
-    """Return pages of Zipf-distributed popularity, scattered over a range."""
+    """Return pages with Zipf-distributed popularity, scattered over a range."""
     ranks = np.minimum(draw.zipf(theta, count) - 1, pages - 1).astype(np.int64)
     scattered: NDArray[np.int64] = ranks * 2_654_435_761 % pages
     return scattered
@@ -51,14 +52,14 @@ def database(draw: np.random.Generator, count: int) -> Made:
 
 
 def key_value(draw: np.random.Generator, count: int) -> Made:
-    """Return uniformly distributed accesses to records, a third of them writes."""
+    """Return uniformly distributed accesses to records, a third of which are writes."""
     write = draw.random(count) < 0.33
     at = draw.integers(0, 1 << 16, count) * 4 * KIB
     return _modulated(draw, count, count / 400, [1]), write, at, np.full(count, 4 * KIB)
 
 
 def web(draw: np.random.Generator, count: int) -> Made:
-    """Return accesses to files of different sizes, mostly reads; a fifth of them are uploads."""
+    """Return accesses to files of different sizes, mostly reads; a fifth are uploads."""
     write = draw.random(count) < 0.2
     file = np.where(write, draw.integers(0, 1 << 13, count), _zipf(draw, 1.3, 1 << 13, count))
     length = np.array([4, 4, 8, 32, 64])[file * 40_503 % 5] * KIB
@@ -66,7 +67,7 @@ def web(draw: np.random.Generator, count: int) -> Made:
 
 
 def mail(draw: np.random.Generator, count: int) -> Made:
-    """Return accesses to messages of different sizes, written once or twice and read."""
+    """Return accesses to messages of different sizes, written once or twice and then read."""
     write = draw.random(count) < 0.6
     part = np.where(draw.random(count) < 0.7, draw.random(count) / 10, draw.random(count))
     place = (part * (1 << 14)).astype(np.int64)
@@ -89,7 +90,7 @@ KINDS: dict[str, Callable[[np.random.Generator, int], Made]] = {
 
 
 def write_trace(path: Path, kind: str, count: int = 30_000) -> Path:
-    """Write a trace of `count` I/Os as a table with the columns of `COLUMNS`."""
+    """Write a trace of `count` I/Os as a table with the columns in `COLUMNS`."""
     time_s, write, at, length = KINDS[kind](np.random.default_rng(1), count)
     rows = zip((time_s * 1e9).astype(np.int64).tolist(), np.where(write, "W", "R").tolist(),
                at.tolist(), length.tolist(), strict=True)  # fmt: skip

@@ -15,7 +15,7 @@ _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def make_many_runs(root: Path, runs: int) -> None:
-    """Store runs of 40 drives, seven minutes apart; every third one has the tag `nightly`."""
+    """Store runs of 40 drives, seven minutes apart; every third run has the tag `nightly`."""
     template = json.loads((make_run(root / ".template") / "manifest.json").read_text())
     for key in ("sha256", "schema"):
         del template[key]

@@ -14,7 +14,7 @@ _READ, _WRITE, _FLUSH, _TRIM = 0, 1, 3, 4
 
 
 class NbdClient:
-    """A client connected to a URI as printed by `writecliff serve`."""
+    """A client connected to a URI printed by `writecliff serve`."""
 
     def __init__(self, uri: str) -> None:
         parts = urlsplit(uri)

@@ -1,9 +1,9 @@
-"""NVMe drives of a fake machine: recorded answers of nvme-cli, and answers built by field.
+"""NVMe drives of a fake machine: recorded output of nvme-cli, and output built by field.
 
-`recorded/nvme-cli-VERSION.json` holds what that version printed about the drives of QEMU 10.0 in a
-guest with Linux 7.3: serial number of the drive -> moment -> command -> exit status and output.
-"data" is standard output as bytes, compressed by zlib, in Base64. `tests/drives/record_nvme.py`
-records them.
+`recorded/nvme-cli-VERSION.json` contains the output that this version printed for the drives of
+QEMU 10.0 in a guest with Linux 7.3: drive serial number -> moment -> command -> exit status and
+output. "data" is standard output as bytes, compressed by zlib, in Base64.
+`tests/drives/record_nvme.py` records them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NEW, WRITTEN = "before", "after 20 MiB were written"
 
 
 def replay(machine: Machine, version: str, serial: str, moment: str = NEW) -> None:
-    """Answer as that version of nvme-cli did for that drive; unrecorded commands are missing."""
+    """Reply as this nvme-cli version did for this drive; unrecorded commands are missing."""
     answers = json.loads((RECORDED / f"nvme-cli-{version}.json").read_text())[serial][moment]
     for command, answer in answers.items():
         data = zlib.decompress(base64.b64decode(answer["data"])) if "data" in answer else b""
@@ -127,7 +127,7 @@ def sanitize_page(
 
 
 def answer_controller(machine: Machine, **fields: int) -> None:
-    """Answer for a plain drive, with `fields` set in its `controller_page`."""
+    """Reply for a plain drive, with `fields` set in its `controller_page`."""
     node = f"{machine.dev}/nvme0"
     machine.answer(f"nvme id-ctrl {node}", data=controller_page(**fields))
     machine.answer(f"nvme id-ns {node}", data=namespace_page())

@@ -1,4 +1,4 @@
-"""An NVMe/TCP host that writes with placement identifiers, for tests of served drives."""
+"""NVMe/TCP hosts that write with placement identifiers, for tests of served drives."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Queue:
         return data
 
     def run(self, opcode: int, dwords: dict[int, int], data: bytes = b"") -> int:
-        """Send a command with its data, if any, in the capsule; return the result of its completion."""
+        """Send a command with its data, if any, in the capsule; return its completion's result."""
         entry = bytearray(64)
         entry[:2] = opcode, 0x40
         entry[32:36], entry[39] = struct.pack("<I", len(data)), 1
@@ -64,7 +64,7 @@ class NvmeTcpHost:
         self._io.connect(subsystem, controller, 1)
 
     def write(self, offset: int, data: bytes, placement: int | None = None) -> None:
-        """Write whole blocks of 512 bytes, 8 KiB at most, with a placement identifier."""
+        """Write whole 512-byte blocks, at most 8 KiB, with a placement identifier."""
         lba, count = offset // 512, len(data) // 512
         dwords = {1: 1, 10: lba & 0xFFFF_FFFF, 11: lba >> 32, 12: count - 1}
         if placement is not None:

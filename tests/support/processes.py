@@ -1,4 +1,4 @@
-"""Child processes of tests: find them, and wait for their end."""
+"""Child processes of tests: search for them, and wait until they end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-WAIT_LIMIT_S = 300.0  # bounds waits only: more than a busy machine needs
+WAIT_LIMIT_S = 300.0  # only limits waits: longer than a busy machine needs
 
 
 def children(pid: int, program: bytes) -> list[int]:
@@ -17,7 +17,7 @@ def children(pid: int, program: bytes) -> list[int]:
 
 
 def fio_children() -> list[int]:
-    """Return the fio processes started by this process, zombies included."""
+    """Return the fio processes started by this process, including zombies."""
     return [child for child in _children(os.getpid()) if _read(child, "comm") == b"fio\n"]
 
 
@@ -36,7 +36,7 @@ def _read(pid: int, file: str) -> bytes:
 
 
 def alive(pid: int) -> bool:
-    """Return True while a process runs; zombies, which init may reap late, do not count."""
+    """Return `True` while a process runs; zombies, which init may reap late, do not count."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -44,7 +44,7 @@ def alive(pid: int) -> bool:
 
 
 def wait_for(condition: Callable[[], object], timeout_s: float = WAIT_LIMIT_S) -> bool:
-    """Wait for `condition`; return False if it is still false after `timeout_s`."""
+    """Wait for `condition`; return `False` if it is still false after `timeout_s`."""
     end_s = time.monotonic() + timeout_s
     while not (met := bool(condition())) and time.monotonic() < end_s:
         time.sleep(0.02)

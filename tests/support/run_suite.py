@@ -1,8 +1,9 @@
 """Run `suite pts-e --quick` on a drive without rendering its reports.
 
-Usage: `run_suite.py DRIVE SERIAL FOLDER SETTING...`. Reports are made from run directories and never
-access a drive; in a guest with an emulated CPU, rendering eight of them takes longer than the tests.
-Members are forked because starting Python takes half a minute there.
+Usage: `run_suite.py DRIVE SERIAL FOLDER SETTING...`. Reports are built from run directories and
+    never access a drive; in a guest with an emulated CPU, rendering eight reports takes longer than
+    the tests.
+Members are forked because starting Python takes half a minute in the guest.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def fork_members() -> None:
 
 
 class Forked:
-    """A member process with the part of the `subprocess.Popen` interface that its parent uses."""
+    """A member process with the subset of the `subprocess.Popen` interface that its parent uses."""
 
     def __init__(self, words: list[str], *, pass_fds: list[int]) -> None:
         parent = os.getpid()
@@ -52,7 +53,7 @@ class Forked:
 
 
 def no_page(run: Path) -> None:
-    """Render no report."""
+    """Skip rendering the report."""
 
 
 def main(drive: str, serial: str, folder: str, *settings: str) -> None:

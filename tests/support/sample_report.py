@@ -1,4 +1,4 @@
-"""A report of sample data, without a run: long names and every kind of figure."""
+"""Sample reports, without a run: long names and every kind of figure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A SAS drive in memory for `tcmu.attached` (SPC-5, SBC-4).
 
-It has background SANITIZE and FORMAT UNIT, a format with protection information, and a caching
-mode page.
+The drive supports background SANITIZE and FORMAT UNIT, a format with protection information, and a
+caching mode page.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def sense(key: int, code: tuple[int, int], progress: float | None = None) -> byt
 class ScsiDrive:
     """A SAS drive.
 
-    `seconds` is the duration of an erase. With `lies`, an erase reports success without erasing; with
+    `seconds` is the erase duration. With `lies`, an erase reports success without erasing; with
     `fails`, it reports failure. `erases` lists the completed erases.
     """
 
@@ -86,7 +86,7 @@ class ScsiDrive:
     # -- background erase -----------------------------------------------------------------------
 
     def _pending(self) -> bytes:
-        """Return the sense data of a running or failed erase; empty if there is none."""
+        """Return the sense data of a running or failed erase, or empty bytes if there is none."""
         if self._running is not None:
             what, began = self._running
             progress = (time.monotonic() - began) / self.seconds
@@ -133,7 +133,7 @@ class ScsiDrive:
     def _format_unit(self, command: bytes, data: bytes) -> Reply:
         """Format the drive.
 
-        FMTPINFO and PROTECTION FIELD USAGE alone determine the new protection type (SBC-4 table 38).
+        Only FMTPINFO and PROTECTION FIELD USAGE determine the new protection type (SBC-4 table 38).
         """
         information, usage = command[1] >> 6, data[0] & 7 if data else 0
         kinds = {(0, 0): 0, (2, 0): 1, (3, 0): 2, (3, 1): 3}
@@ -150,7 +150,8 @@ class ScsiDrive:
         length = int.from_bytes(command[3:5], "big")
         if not command[1] & 1:
             names = f"{self.vendor:8}{self.model:16}{'1.0':4}".encode()
-            # PROTECT stays 0: with it the kernel's loopback would request protection information.
+            # PROTECT stays 0, because otherwise the kernel's loopback would request protection
+            # information.
             head = bytes([0, 0, 6, 0x12, 31, 0, 0, 2])
             return Reply((head + names)[:length])
         pages = {

@@ -36,7 +36,7 @@ def namespace(serial: str) -> Path:
 
 
 def served(server: DriveServer, port: int = 0) -> tuple[str, str]:
-    """Serve the drive and return its port and NQN; port 0 selects a free one."""
+    """Serve the drive and return its port and NQN; port 0 selects a free port."""
     (uri,) = server.listen_nvme([f"127.0.0.1:{port}"])
     match = re.fullmatch(r"nvme\+tcp://127\.0\.0\.1:(\d+)/(.*)", uri)
     assert match is not None
@@ -47,7 +47,7 @@ def served(server: DriveServer, port: int = 0) -> tuple[str, str]:
 def connected(
     server: DriveServer, *options: str, at: tuple[str, str] | None = None
 ) -> Iterator[Path]:
-    """Attach the server's drive; `at` is the result of `served` if it is served already."""
+    """Attach the server's drive; `at` is the result of `served` if it is already served."""
     port, name = at or served(server)
     where = ("-t", "tcp", "-a", "127.0.0.1", "-s", port)
     assert name in run("nvme", "discover", *where, *HOST)
@@ -80,9 +80,9 @@ def write_and_check(
 
 
 def kernel_warnings(before: str, *, lost: bool = False) -> list[str]:
-    """Return the kernel's warnings after `before`, an earlier output of dmesg.
+    """Return the kernel's warnings since `before`, an earlier output of dmesg.
 
-    `lost`: the drive was removed, so timeouts and I/O errors are expected.
+    With `lost`, the drive was removed, so timeouts and I/O errors are expected.
     """
     lines = run("dmesg").removeprefix(before).splitlines()
     pattern = r"WARNING|BUG|Oops|Call Trace|blocked for" + ("" if lost else "|timeout|I/O error")

@@ -1,4 +1,4 @@
-"""Stacked devices on disks of the guest: md, device mapper, LVM, LUKS, the kernel's NVMe target."""
+"""Stacked devices on guest disks: md, device mapper, LVM, LUKS, the kernel's NVMe target."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Shelf(Bench):
             pytest.skip(f"kernel module {name}: {error}")
 
     def mapped(self, name: str, table: str) -> str:
-        """Create a device mapper device and return the kernel's node of it."""
+        """Create a device mapper device and return its kernel node."""
         self.module("dm_mod")
         run("dmsetup", "create", name, "--table", table)
         self.callback(run, "dmsetup", "remove", "--retry", name)

@@ -1,4 +1,4 @@
-"""A simulated drive that saturates quickly: the shipped SATA drive, scaled down."""
+"""Simulated drive that saturates quickly: the shipped SATA drive, scaled down."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHANGES = {
 
 
 def write_small_drive(folder: Path, **more: str) -> Path:
-    """Write the device file and return its path; `more` maps further lines, `key="value"`."""
+    """Write the device file and return its path; `more` adds lines `key="value"`."""
     text = (FOLDER / "sata-tlc-120.toml").read_text()
     for old, new in CHANGES.items():
         assert old in text

@@ -1,8 +1,8 @@
-"""Run `writecliff` and have it signal itself at a given point.
+"""Run `writecliff` and make it signal itself at a given point.
 
-Usage: `stop_itself.py SIGNAL WHERE WORDS...`. WHERE is `step:N`, once N steps of a test are stored,
-or `event:TEXT`, once a member of a set reports TEXT. A test that waits for output and then sends
-the signal may be too late: the process may have ended.
+Usage: `stop_itself.py SIGNAL WHERE WORDS...`. WHERE is `step:N`, when N steps of a test have been
+    stored, or `event:TEXT`, when a member of a set reports TEXT. A test that waits for output and
+    then sends the signal may be too late, because the process may already have ended.
 """
 
 from __future__ import annotations

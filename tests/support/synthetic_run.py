@@ -1,7 +1,8 @@
-"""Run directories as a WSAT run leaves them, made from formulas: with a write cliff, in a second.
+"""Run directories of a WSAT run with a write cliff, generated from formulas in a second.
 
-The drive: 120 GB, SATA, fast for 1.1 drive fills, then a cliff and an exponential approach to the
-saturated level, with garbage-collection tails in the latencies. Everything goes through the store.
+The modelled drive is a 120 GB SATA drive, fast for 1.1 drive fills. A cliff and an exponential
+approach to the saturated level follow, with garbage-collection tails in the latencies. All data are
+written through the store.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Drive:
     cliff_fills: float = 1.1
     settling_fills: float = 0.45
     noise: float = 0.012
-    drift_per_fill: float = 0.0  # relative; not 0: no steady state
+    drift_per_fill: float = 0.0  # relative slope; not 0: no steady state
     has_waf: bool = True
 
     def iops(self, fills: float) -> float:
@@ -143,9 +144,10 @@ _LOG_EDGES = np.log(_EDGES)
 
 
 def latencies(rng: np.random.Generator, ios: int, mean_ns: float, waf: float) -> Any:
-    """Return latencies near the mean with, during garbage collection, a second mode far above it.
+    """Return latencies near the mean and, during garbage collection, a second mode far above it.
 
-    Log-normal parts; tanh stands in for the error function, which is enough for test data.
+    The latencies have log-normal components; tanh replaces the error function, which is sufficient
+    for test data.
     """
     from writecliff._native import Histogram
 

@@ -1,9 +1,9 @@
 """SCSI drives of the kernel whose commands are handled in Python.
 
-The kernel's target in user space (target_core_user) hands every command block to a ring in shared
-memory; its loopback (tcm_loop) shows the target as a disk of this machine. So the real hdparm and
-sg3-utils talk through the real SCSI stack to drives that no emulator has. Needs root, configfs and
-the two modules.
+The kernel's user-space target (target_core_user) passes every command block to a ring in shared
+memory; its loopback (tcm_loop) shows the target as a disk of this machine. The real hdparm and
+sg3-utils thus communicate through the real SCSI stack with drives that no emulator provides.
+Requires root, configfs and the two modules.
 
 Sources: linux/Documentation/target/tcmu-design.rst, include/uapi/linux/target_core_user.h
 (mailbox version 2).
@@ -46,7 +46,7 @@ class Reply:
 
 
 class Answers(Protocol):
-    """A drive: it answers a command block and its data."""
+    """A drive that executes a command block with its data and returns a response."""
 
     def answer(self, command: bytes, data: bytes) -> Reply: ...
 
@@ -54,8 +54,8 @@ class Answers(Protocol):
 class _Ring:
     """Serves the ring of one target until it is closed.
 
-    Head and tail are read and written in native format: struct moves "<I" byte by byte, so that a
-    head that the kernel moves meanwhile would be read half old and half new.
+    Head and tail are read and written in native format: struct moves "<I" byte by byte, so a head
+    that the kernel moves at the same time would be read half old and half new.
     """
 
     def __init__(self, name: str, drive: Answers) -> None:
@@ -120,7 +120,7 @@ class _Ring:
             data = b"".join(self._memory[at : at + length] for at, length in parts)
         try:
             reply = self._drive.answer(command, data)
-        except Exception as error:  # every command needs an answer
+        except Exception as error:  # every command needs a response
             self.failure = error
             reply = Reply(sense=bytes([0x70, 0, 0x04, 0, 0, 0, 0, 10, *bytes(10)]))
         rest = memoryview(reply.data)
@@ -136,7 +136,7 @@ class _Ring:
 
 
 def available() -> str:
-    """Return why this machine cannot emulate SCSI drives; "" if it can."""
+    """Return why this machine cannot emulate SCSI drives, or "" if it can."""
     if os.geteuid() != 0:
         return "only root can make a SCSI target"
     for module in ("target_core_user", "tcm_loop"):
@@ -148,7 +148,7 @@ def available() -> str:
 
 @contextmanager
 def attached(drive: Answers, name: str, size_bytes: int) -> Iterator[Path]:
-    """Attach `drive` and yield its block device; reraise exceptions of the drive at the end."""
+    """Attach `drive` and yield its block device; reraise the drive's exceptions at the end."""
     backing = _CONFIG / "core/user_0" / name
     number = f"naa.5001405{sum(name.encode()):09x}"
     group = _CONFIG / "loopback" / number / "tpgt_1"

@@ -1,4 +1,4 @@
-"""A program on a pseudoterminal: send it keys, and read its output up to an expected text."""
+"""Programs on a pseudoterminal: send keys, and read the output up to an expected text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of unit tests: no deadline for drawn cases, because the machine may be busy."""
+"""Settings of unit tests: no deadline for generated cases, because the machine may be busy."""
 
 from __future__ import annotations
 

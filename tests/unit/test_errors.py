@@ -1,4 +1,4 @@
-"""The error for unknown names."""
+"""Error texts for unknown names."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ QUICK = ("act", "capture", "device", "events", "figures", "fio", "fio-json", "mo
 STORED = ("columns", "manifest", "parquet", "meter", "archive")
 
 
-# Few: to make the runs that `stored` mutates takes most of its time.
+# Only a few, because creating the runs that `stored` mutates takes most of its time.
 @pytest.mark.parametrize(("kinds", "cases"), [(QUICK, 2), (STORED, 2)], ids=["given", "stored"])
 def test_mutated_inputs_are_read_or_refused(
     kinds: tuple[str, ...], cases: int, tmp_path: Path
@@ -35,7 +35,7 @@ def test_mutated_inputs_are_read_or_refused(
 
 @pytest.mark.parametrize("text", [WORKLOAD, *JOBS])
 def test_what_is_mutated_is_itself_accepted(text: str, tmp_path: Path) -> None:
-    """Otherwise each case would be rejected early, for the same reason."""
+    """Otherwise, each case would be rejected early, for the same reason."""
     path = tmp_path / ("case.toml" if text == WORKLOAD else "case.fio")
     path.write_text(text)
     assert load_workload(path, capacity_bytes=960_000_000).steps

@@ -1,4 +1,4 @@
-"""Commands killed at random times and resumed; `python -m tests.kills` does more."""
+"""Commands killed at random times and resumed; `python -m tests.kills` runs more trials."""
 
 from __future__ import annotations
 

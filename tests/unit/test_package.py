@@ -16,7 +16,7 @@ from writecliff.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "writecliff"
-# Modules that determine the start time; standard modules count with their imports.
+# Modules that determine the start-up time; standard modules count with their imports.
 IMPORTED = {
     "import writecliff": {"importlib", "writecliff"},
     "from writecliff.cli.main import main; main(['--help'])": {
@@ -80,7 +80,7 @@ def test_start_needs_everything_on_its_list() -> None:
 
 
 def test_a_wheel_stays_small(tmp_path: Path) -> None:
-    """Compressed, they take 3.6 MB; a wheel may have 15 MB (tools/check-wheel)."""
+    """Check the data files, which take 3.6 MB compressed; a wheel may have 15 MB."""
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "python"], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Tools of a release: rejected input, and output."""
+"""Release tools: rejected input, and output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of writecliff's processes at startup; as a library it changes none."""
+"""Start-up settings of writecliff's processes; as a library, it changes none."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_process_of_ours_stores_tables_without_pandas() -> None:
     pytest.importorskip("pandas", reason="the extra pandas")
     table = "import sys, pyarrow; pyarrow.Table.from_pylist([{'a': 1}]); "
     seen = "print('pandas' in sys.modules)"
-    assert _printed(table + seen) == "True"  # what it is spared
+    assert _printed(table + seen) == "True"  # avoided imports
     lean = "from writecliff.startup import lean; lean(); "
     assert _printed(lean + table + seen) == "False"
     assert _printed(lean + _STATE) == "True True"

@@ -1,8 +1,8 @@
 """Walls between the Rust crates, as ARCHITECTURE.md states them ("independent of").
 
-Cargo rejects uses of crates that are not dependencies, so the table of dependencies is the wall.
-Each `clippy.toml` lists the types that its crate must not use. Python's walls are contracts of
-import-linter (`pyproject.toml`), checked by `make lint`.
+Cargo rejects uses of crates that are not dependencies, so the table of dependencies enforces the
+walls. Each `clippy.toml` lists the types that its crate must not use. Python's walls are contracts
+of import-linter (`pyproject.toml`), checked by `make lint`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ DEPENDENCIES = {
     "tracefs": set(),
     "traces": {"base", "tracefs"},
 }
-# Crates that must stay free of the simulated drives, and of the host that drives them.
+# Crates that must not depend on the simulated drives, or on the host that drives them.
 WITHOUT_SIMULATOR = [
     "contents",
     "filesystem",
@@ -150,14 +150,14 @@ def test_only_one_crate_links_python() -> None:
 
 
 def test_a_mechanism_is_named_in_few_files() -> None:
-    """Only a mechanism's own files, the lists of mechanisms and few others name it."""
+    """Check that only a mechanism's own files, the lists of mechanisms and few others name it."""
     files = [path for path in ROOT.glob("crates/*/src/**/*.rs") if "slc_cache" in path.read_text()]
     names = sorted(str(path.relative_to(ROOT)) for path in files)
     assert 0 < len(names) <= 6, names
 
 
 def test_sector_and_slot_have_one_definition_each() -> None:
-    """Only `base` gives a block, page, sector or slot its 512 or 4,096 bytes."""
+    """Check that only `base` defines 512 or 4,096 bytes for a block, page, sector or slot."""
     size = re.compile(r"const (BLOCK|PAGE|SECTOR|SLOT)(_BYTES|_SIZE)?: *\w+ = (512|4_?096)(\.0)?;")
     texts = {path: path.read_text() for path in ROOT.glob("crates/*/src/**/*.rs")}
     defining = {
@@ -168,8 +168,8 @@ def test_sector_and_slot_have_one_definition_each() -> None:
     assert defining == {"crates/base/src/units.rs": ["SECTOR", "SLOT"]}
 
 
-# Modules of reports that may use regular expressions: two clean SVG and HTML, one reads limits that
-# a user wrote. Others have values, and must not read them out of text that is shown.
+# Modules of `report` that may use regular expressions: two clean SVG and HTML, one reads limits written
+# by a user. Other modules have values, and must not parse them from displayed text.
 PATTERNS_ALLOWED = {"style.py", "pdf.py", "expectations.py"}
 
 

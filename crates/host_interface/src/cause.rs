@@ -36,11 +36,11 @@ causes! {
     HostQueue "host_queue";
     /// waiting for commands of the other direction, on drives with such a barrier
     Barrier "barrier";
-    /// waiting for the link, and on it
+    /// waiting for the link, and transfer over the link
     Link "link";
     /// waiting for the firmware, and firmware processing
     Firmware "firmware";
-    /// waiting for the mapping processor to catch up
+    /// waiting for the mapping core to catch up
     MappingProcessor "mapping_processor";
     /// waiting for a mapping table segment that the controller does not hold
     MappingTable "mapping_table";
@@ -69,7 +69,7 @@ causes! {
     ReadRetry "read_retry";
     /// waiting for media work, journal or checkpoint, or delayed by an internal task
     Housekeeping "housekeeping";
-    /// held back by thermal or endurance throttling, or by a limit on active dies
+    /// delayed by thermal or endurance throttling, or by a limit on active dies
     Throttling "throttling";
 }
 

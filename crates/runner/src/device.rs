@@ -106,8 +106,8 @@ impl Counters {
 }
 
 counters! { |c: Counters|
-    Integer "host_write_bytes" Bytes: c.host_write_bytes(), "written by the host";
-    Integer "host_read_bytes" Bytes: c.host_read_bytes(), "read by the host";
+    Integer "host_write_bytes" Bytes: c.host_write_bytes(), "bytes written by the host";
+    Integer "host_read_bytes" Bytes: c.host_read_bytes(), "bytes read by the host";
 }
 
 /// Returns the counters of all drive types, with the values of this drive.

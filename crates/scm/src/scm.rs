@@ -54,10 +54,10 @@ pub struct ScmCounters {
 }
 
 counters! { |c: ScmCounters|
-    Integer "media_write_bytes" Bytes: c.media.write_bytes, "written to storage-class memory";
-    Integer "media_read_bytes" Bytes: c.media.read_bytes, "read from storage-class memory";
+    Integer "media_write_bytes" Bytes: c.media.write_bytes, "bytes written to storage-class memory";
+    Integer "media_read_bytes" Bytes: c.media.read_bytes, "bytes read from storage-class memory";
     Integer "partial_units" Count: c.media.partial_units,
-        "units of storage-class memory that were read before a write of a part of them";
+        "units of storage-class memory that were read before a partial write";
 }
 
 impl Scm {

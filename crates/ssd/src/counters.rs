@@ -73,14 +73,16 @@ pub struct DriveCounters {
 
 counters! { |c: DriveCounters|
     Integer "nand_write_bytes" Bytes: c.nand_write_bytes,
-        "written to flash for any reason; data in the write buffer count";
+        "bytes written to flash for any reason, including data in the write buffer";
     Integer "gc_moved_bytes" Bytes: c.gc_moved_bytes,
-        "of `nand_write_bytes`, relocated by garbage collection";
-    Integer "erases_min" Count level of_any_size: c.wear.min.into(), "fewest erases of a block";
-    Real "erases_mean" Count level of_any_size: c.wear.mean, "mean erases of a block";
-    Integer "erases_max" Count level of_any_size: c.wear.max.into(), "most erases of a block";
+        "portion of `nand_write_bytes` relocated by garbage collection";
+    Integer "erases_min" Count level of_any_size: c.wear.min.into(),
+        "lowest erase count of any block";
+    Real "erases_mean" Count level of_any_size: c.wear.mean, "mean erase count of all blocks";
+    Integer "erases_max" Count level of_any_size: c.wear.max.into(),
+        "highest erase count of any block";
     Real "percentage_used" Percent level of_any_size: c.wear.percentage_used,
-        "mean erases over rated cycles, as in NVMe SMART; may exceed 100";
+        "mean erases relative to rated cycles, as in NVMe SMART; may exceed 100";
 }
 
 impl DriveCounters {

@@ -18,9 +18,9 @@ from writecliff.workload.fiojob import arithmetic, syntax
 _HEAD = """\
 # Limits
 
-Sizes and counts that writecliff accepts, from the constants of the program. Unless the table says
-otherwise, input beyond a limit is refused before the run, with exit code 2 and an error that names
-the file and the limit.
+This page lists the sizes and counts that writecliff accepts, taken from its constants. Unless the
+table says otherwise, input beyond a limit is rejected before the run, with exit code 2 and an error
+that names the file and the limit.
 
 [Features that are not modelled](../explanation/model.md#features-that-are-not-modelled) describes
 the limits of the model in detail.
@@ -40,11 +40,11 @@ _MODEL = (
     ("Hard disks", "", "user_capacity", "capacity of a hard disk"),
     ("Storage-class memory", "", "user_capacity", "capacity of a storage-class memory drive"),
 )
-# Features of real drives that the model does not have, or has in one form only.
+# Features of real drives that the model does not have, or has only in a single form.
 _FEATURES = [
     ("namespaces of a drive", "1", "not modelled"),
     ("arbitration", "order of arrival", "round robin, weights and urgent classes have no effect"),
-    ("zones (ZNS)", "none", "`host_zones` of a workload; the drive does not enforce them"),
+    ("zones (ZNS)", "none", "`host_zones` of a workload; the drive does not enforce zones"),
     ("virtual functions (SR-IOV), ANA, reservations", "none", "not modelled"),
     (
         "PCIe, SATA, SAS",
@@ -55,7 +55,7 @@ _FEATURES = [
 ]
 # Physical page addresses of a simulated drive: 32 bits, each for a slot of 4 KiB.
 _FLASH_ADDRESSED = 4096 << 32
-REFUSED = "refused"
+REFUSED = "rejected"
 
 
 def limits() -> Mapping[str, list[tuple[str, str, str]]]:
@@ -65,8 +65,8 @@ def limits() -> Mapping[str, list[tuple[str, str, str]]]:
         "Simulated drives": [
             *((text, _upper_bound(*key), REFUSED) for *key, text in _MODEL),
             ("flash of an SSD at full size", f"less than {_size(_FLASH_ADDRESSED)}",
-             "[simulated scaled down](../guides/devices.md#very-large-drives), or refused by "
-             "commands that cannot scale"),
+             "[simulated at a reduced scale](../guides/devices.md#very-large-drives), or rejected "
+             "by commands that cannot scale the drive"),
         ],
         "The model": _FEATURES,
         "Input files": [
@@ -80,14 +80,14 @@ def limits() -> Mapping[str, list[tuple[str, str, str]]]:
         "Workloads": [
             ("concurrent jobs", _count(native["jobs"]), REFUSED),
             ("threads of a job", _count(native["threads"]), REFUSED),
-            ("outstanding I/Os of a thread", _count(native["queue_depth"]), REFUSED),
+            ("outstanding I/Os per thread", _count(native["queue_depth"]), REFUSED),
             ("memory of all threads of a step", _size(native["threads_bytes"]), REFUSED),
             ("rows of a step's series: intervals × jobs × 3", _count(native["series_rows"]),
-             "refused if the workload gives its duration; otherwise the step ends with an error"),
+             "rejected if the workload gives its duration; otherwise the step ends with an error"),
             ("block size", _size(native["block_bytes"]), REFUSED),
             ("segments of the active range", _count(native["segments"]), REFUSED),
             ("files used in turn", _count(native["files"]), REFUSED),
-            ("zones of the host (`host_zones`)", _count(native["zones"]), REFUSED),
+            ("host zones (`host_zones`)", _count(native["zones"]), REFUSED),
             ("regions of an address distribution", _count(native["regions"]), REFUSED),
         ],
         "fio job files": [
@@ -110,7 +110,7 @@ def limits() -> Mapping[str, list[tuple[str, str, str]]]:
             ("count, bytes or nanoseconds", _count(checked.NUMBER_MAX),
              "the run counts as damaged"),
             ("rows of a table", "memory of the machine",
-             'refused: "need 38 GB of memory; this machine has 24 GB"'),
+             'rejected: "need 38 GB of memory; this machine has 24 GB"'),
             ("unpacked bytes per byte of a run archive",
              f"{unpacking.RATIO_MAX:,}, and {_size(unpacking.FREE_BYTES)} in any case", REFUSED),
             ("entries of a run archive", _count(unpacking.ENTRIES_MAX), REFUSED),
@@ -119,7 +119,7 @@ def limits() -> Mapping[str, list[tuple[str, str, str]]]:
         "Served drives": [
             ("connections", _count(native["served_connections"]), "closed"),
             ("outstanding requests of an NBD client", _count(native["served_nbd_requests"]),
-             "read once an earlier request is answered"),
+             "read after an earlier request completes"),
         ],
         "Real drives": [
             ("I/O size of a replayed trace", _size(native["issued_io_bytes"]),

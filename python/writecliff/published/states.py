@@ -1,8 +1,8 @@
-"""Drive states before loads: the workloads that lead to them, and drives that stay in them.
+"""Drive states before loads: the workloads that lead to a state, and drives held in a state.
 
-A drive is prepared once per state. Loads run on a copy that is made in memory, which takes 0.1 s
-per terabyte; reading a saved state takes seconds. Devices that differ only in timing reach the same
-state, so candidates of a fit copy it from each other.
+A drive is prepared once per state. Loads run on an in-memory copy, which takes 0.1 s per terabyte;
+reading a saved state takes seconds. Devices that differ only in timing reach the same state, so
+candidates of a fit copy the state from each other.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _CLIENT_DEPTH = 32
 
 
 class PreparedDrives:
-    """Drives from which the candidates of a fit copy their states.
+    """Prepared drives from which the candidates of a fit copy their states.
 
-    Each is prepared when the first candidate requests it. It is a drive of the candidate's device
-    or, if `origins` has a device for the name, of that device, whose states may be in `cache`. A
-    candidate whose preconditioning depends on other values prepares its own drive.
+    Each drive is prepared when the first candidate requests it. A prepared drive has the
+    candidate's device or, if `origins` has a device for the name, that device, whose states may be
+    in `cache`. A candidate whose preconditioning depends on other values prepares a separate drive.
     """
 
     def __init__(
         self, origins: Mapping[str, _native.Device] | None = None, cache: StateCache | None = None
     ) -> None:
-        """Create an empty set of drives; `origins` are devices by name."""
+        """Create an empty set of prepared drives; `origins` maps names to devices."""
         self._origins = origins or {}
         self._cache = cache
         self._drives: dict[tuple[str, tuple[Workload, ...]], _PreparedDrive] = {}
@@ -51,7 +51,7 @@ class PreparedDrives:
         steps: Sequence[Workload],
         on_progress: ProgressHook | None = None,
     ) -> None:
-        """Bring a candidate of the drive `name` to the state after `steps`."""
+        """Bring the candidate for drive `name` to the state after `steps`."""
         with self._lock:
             prepared = self._drives.setdefault((name, tuple(steps)), _PreparedDrive())
         with prepared.lock:  # a drive cannot be copied while it is in use
@@ -80,7 +80,7 @@ class PreparedDrives:
 
 
 class _PreparedDrive:
-    """A drive in a state; `drive` is None until it is prepared."""
+    """A drive in a prepared state; `drive` is `None` until it has been prepared."""
 
     def __init__(self) -> None:
         self.drive: SimEngine | None = None
@@ -90,8 +90,9 @@ class _PreparedDrive:
 class StatefulDrive:
     """A simulated drive that is brought to the required state before each load.
 
-    It is `scale` times smaller than the whole drive. With `copies` it takes twice the memory,
-    because a second drive stays in the state. With `prepared` it copies every state from there.
+    The drive is `scale` times smaller than the full-size drive. With `copies`, the object takes
+    twice the memory, because a second drive stays in the prepared state. With `prepared`, every
+    state is copied from the prepared drives.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class StatefulDrive:
         cache: StateCache | None = None,
         prepared: PreparedDrives | None = None,
     ) -> None:
-        """Create a drive from `engine`, named `name` in messages."""
+        """Create the drive from `engine`; `name` identifies it in messages."""
         self.engine = engine
         self.capacity_bytes = engine.identify().capacity_bytes
         self._name = name
@@ -133,7 +134,7 @@ class StatefulDrive:
             self.engine.copy_from(self._ready)
 
     def steps_to(self, load: Load) -> Sequence[Workload]:
-        """Return the workloads that lead to the state of a load; none for a new drive.
+        """Return the workloads that lead to the state before a load; empty for a new drive.
 
         A drive without flash has only one state.
         """
@@ -144,7 +145,7 @@ class StatefulDrive:
         return [_of_data(step, load.compressible_pct) for step in steps]
 
     def active_range(self, job: Job) -> Job:
-        """Return the job on the active range of PTS-C.
+        """Return a job on the active range of PTS-C.
 
         A scaled-down drive has proportionally fewer segments.
         """
@@ -153,7 +154,7 @@ class StatefulDrive:
         return replace(job, range_bytes=self._client_range, segments=segments)
 
     def _client_steps(self) -> list[Workload]:
-        """Steps of PTS-C: two sequential fills of the range, then twice the active segments."""
+        """Return the PTS-C steps: two sequential fills, then twice the active segments."""
         fill = Job(
             pattern="sequential",
             block_sizes=(BlockSize(128 * KIB),),

@@ -1,4 +1,4 @@
-"""The kinds of input files, each with its mutations and the commands that read it."""
+"""Kinds of input files, each with its mutations and the commands that read it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from random import Random
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of input file.
+    """A kind of input file.
 
-    `prepare(corpus)` creates, once, the files that cases are derived from or need;
+    `prepare(corpus)` creates, once, the files from which cases are derived or which they need;
     `case(corpus, folder, draw)` writes the files of a case and returns its command line.
     """
 
@@ -22,7 +22,7 @@ class Kind:
 
 
 def all_kinds() -> Mapping[str, Kind]:
-    """Return the kinds by name."""
+    """Return the kinds of input files by name."""
     from tests.fuzz.kinds import inputs, stored, texts, tomls, traced
 
     kinds = (*texts.KINDS, *tomls.KINDS, *stored.KINDS, *traced.KINDS, *inputs.KINDS)

@@ -47,7 +47,7 @@ COLUMNS = "time=ts:us,operation=op,offset=lba:sectors,length=bytes"
 
 
 def written(path: Path, data: bytes, draw: Random) -> None:
-    """Write the file, or occasionally put something else in its place."""
+    """Write the file, or occasionally create another kind of file instead."""
     chance = draw.random()
     if chance < 0.97:
         head = draw.choice((b"\xef\xbb\xbf", b"\xff\xfe")) if chance > 0.94 else b""
@@ -67,7 +67,7 @@ def written(path: Path, data: bytes, draw: Random) -> None:
 
 
 def _two_drives(corpus: Path) -> str:
-    """Return two candidates; a single one is refused without a limit."""
+    """Return two candidates, because a single candidate is rejected without a limit."""
     return f"{corpus}/small.toml,{corpus}/other.toml"
 
 
@@ -127,7 +127,7 @@ def _synthetic(corpus: Path) -> None:
 
 
 def _model(corpus: Path, folder: Path, draw: Random) -> list[str]:
-    """Mutate workloads that contain a model of a trace."""
+    """Mutate workloads that contain a trace model."""
     text = (corpus / "synthetic/workload.toml").read_text()
     keys = [word for word in dict.fromkeys(text.replace("=", " ").split()) if word[:1].isalpha()]
     written(folder / "w.toml", mutate.text(text, draw, keys, mutate.TOML), draw)
@@ -143,7 +143,7 @@ def _synthesise(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def _table(corpus: Path, folder: Path, draw: Random) -> list[str]:
-    """Mutate custom tables and the descriptions of their columns."""
+    """Mutate custom tables and their column descriptions."""
     table, columns = TABLE.encode(), COLUMNS
     if draw.random() < 0.6:
         table = mutate.text(TABLE, draw, ["ts", "op", "lba", "R", "W"])
@@ -191,9 +191,9 @@ def _packings(draw: Random, repeats: int) -> Callable[[bytes], bytes]:
         return bytes(pa.compress(data, "zstd", asbytes=True))
 
     def bzipped(data: bytes) -> bytes:
-        """Compress data to bzip2 streams, equal ones only once.
+        """Compress data to bzip2 streams, compressing equal streams only once.
 
-        bzip2 takes seconds for 30 MB of repeated data, which would count as time of the case.
+        bzip2 takes seconds for 30 MB of repeated data, which would count towards the case's time.
         """
         if len(data) <= _STREAM_BYTES:
             return bz2.compress(data, 1)
@@ -209,10 +209,10 @@ def _packings(draw: Random, repeats: int) -> Callable[[bytes], bytes]:
 def _capture(corpus: Path, folder: Path, draw: Random) -> list[str]:
     words = ["access", "operation", "size", "share", "step", "streams", "duration", "iops", "name"]
     written(folder / "c.toml", mutate.text(CAPTURE, draw, words, mutate.TOML), draw)
-    # Not tcqd: its pilot runs take nine seconds, whatever the capture.
+    # tcqd is excluded, because its pilot runs take nine seconds with any capture.
     test = draw.choice(("replay-native", "multi-wsat", "is-wsat"))
     on = ["--on", f"sim:{corpus}/small.toml", "--output", "out", "--quick"]
-    # The others simulate for ten seconds, whatever the capture.
+    # The other tests simulate for ten seconds with any capture.
     runs_it = test == "replay-native" and draw.random() < 0.3
     return ["test", test, "--capture", "c.toml", *on, *([] if runs_it else ["--dry-run"])]
 
@@ -264,7 +264,7 @@ def _archive(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def _store(corpus: Path, folder: Path, draw: Random) -> list[str]:
-    """Mutate the metadata that a store keeps for itself and for each run."""
+    """Mutate the metadata of a store and of each run in it."""
     shutil.copytree(corpus / "store", folder / "store")
     files = sorted(path for path in (folder / "store").rglob("*") if path.is_file())
     inputs = [path for path in files if ".writecliff" in path.parts or path.suffix == ".json"]

@@ -1,7 +1,7 @@
 """Stored files with valid checksums: manifests, suites, Parquet files, saved drives.
 
-A change that the checksum detects is the simple case; most files here have a valid checksum over
-contents that no run has written.
+Changes that the checksum detects are the simple case; most of these files have a valid checksum
+over contents that no run has written.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _program(*words: str) -> list[str]:
 
 
 def _run(*words: str) -> None:
-    """Run a command in a fork, where all modules are imported already."""
+    """Run a command in a fork, where all modules have already been imported."""
     from writecliff.cli.main import main
 
     def silently() -> int:
@@ -85,7 +85,7 @@ def runs(corpus: Path) -> None:
 
 
 def interrupted(corpus: Path) -> None:
-    """Create a run that was stopped early, with the saved drive to resume it from."""
+    """Create a run that was stopped early, with the saved drive from which to resume it."""
     small_drive(corpus)
     run = corpus / "stopped"
     steps = "".join(f'[[step]]\n[[step.job]]\nvolume = "{n + 1} MB"\n' for n in range(120))
@@ -99,7 +99,7 @@ def interrupted(corpus: Path) -> None:
 
 
 def _stop_early(corpus: Path, run: Path) -> None:
-    """Stop a run, mostly between two steps; stopped within a step, it leaves no checkpoint."""
+    """Stop a run, usually between two steps; a run stopped within a step leaves no checkpoint."""
     words = ("run", str(corpus / "steps.toml"), "--on", f"sim:{corpus}/small.toml",
              "--quiet", "--output", str(run))  # fmt: skip
     child = subprocess.Popen(_program(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -134,7 +134,7 @@ def sealed(path: Path, schema: str, fields: Any) -> None:
 
     try:
         path.write_bytes(sealed_document(schema, fields))
-    except ValueError:  # not valid JSON: written as another program might
+    except ValueError:  # not valid JSON: written as another program might write it
         path.write_text(json.dumps({"schema": schema, **fields}))
 
 
@@ -297,7 +297,7 @@ def _state(corpus: Path, folder: Path, draw: Random) -> list[str]:
 def resealed(data: bytes, draw: Random) -> bytes:
     """Return a saved drive with one or two chunks changed and their checksums valid.
 
-    The format is that of `crates/base/src/codec.rs`.
+    `crates/base/src/codec.rs` defines the format.
     """
     sections: list[tuple[bytes, int, list[tuple[int, bytes]]]] = []
     at = 8
@@ -320,7 +320,7 @@ def resealed(data: bytes, draw: Random) -> bytes:
             number = draw.randrange(len(chunks))
             packing, packed = chunks[number]
             changed = mutate.raw(packed, draw)
-            if draw.random() < 0.7:  # as long as before, so that decompression succeeds
+            if draw.random() < 0.7:  # same length as before, so that decompression succeeds
                 changed = (changed + packed)[: len(packed)]
             chunks[number] = (packing if draw.random() < 0.9 else draw.randrange(4), changed)
         else:

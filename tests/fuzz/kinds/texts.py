@@ -93,7 +93,7 @@ def _act(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 def _figures(corpus: Path, folder: Path, draw: Random) -> list[str]:
     text = FIGURES.replace("DRIVE", f"{corpus}/small.toml")
-    if draw.random() < 0.5:  # a single row, so that more rows get simulated
+    if draw.random() < 0.5:  # a single row, so that more rows are simulated
         lines = text.splitlines(keepends=True)
         text = lines[0] + draw.choice(lines[1:])
     (folder / "figures.csv").write_bytes(mutate.text(text, draw, METRICS, METRICS))

@@ -1,4 +1,4 @@
-"""TOML: rules for streams, fits, device files, workload files."""
+"""TOML files: stream rules, fits, device files, workload files."""
 
 from __future__ import annotations
 

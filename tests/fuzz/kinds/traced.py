@@ -1,4 +1,4 @@
-"""Traces in published formats and in our own, and the events of a capture."""
+"""Traces in published formats and in writecliff's own, and the events of a capture."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ def _trace(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def _slots() -> list[list[Any]]:
-    """Return the event slots of two processes with a file each.
+    """Return the event slots of two processes with one file each.
 
-    An event has op, flags, errno, pid, time, inode, device, links, a, b and thread. A text has a slot
-    of its own.
+    Each event has op, flags, errno, pid, time, inode, device, links, a, b and thread. A text
+    occupies a separate slot.
     """
     slots: list[list[Any]] = []
     time_ns = 10**12

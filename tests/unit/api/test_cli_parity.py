@@ -1,7 +1,7 @@
-"""Commands and their functions make the same files, and nothing beside them.
+"""Parity of commands and their functions: both create the same files, and no others.
 
-Both run in an empty working directory that must stay empty. The stamps that may differ are
-declared here: times, the command line, digests over both, and the process that held the lock.
+Both run in an empty working directory that must stay empty. The fields that may differ are declared
+in this module: times, the command line, digests over both, and the process that held the lock.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ size=16m
 
 @dataclass(frozen=True)
 class Inputs:
-    """Files that a case reads, in a folder of their own."""
+    """Files that a case reads, in a separate folder."""
 
     folder: Path
 
@@ -72,7 +72,7 @@ class Inputs:
         return str(self.folder / name)
 
     def run(self, seed: int) -> str:
-        """Return the directory of a finished run, which is made when it is first asked for."""
+        """Return the directory of a finished run, which is created on the first request."""
         path = self.folder / f"run-{seed}"
         if not path.exists():
             writecliff.run_workload(self.path("load.toml"), self.on, output=path, seed=seed)
@@ -95,7 +95,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     drive = write_small_drive(folder)
     plain = drive.read_text()
     (folder / "plain.toml").write_text(plain)
-    (folder / "large").mkdir()  # enough for a model
+    (folder / "large").mkdir()  # enough I/Os for a model
     write_small_drive(folder / "large", user_capacity='"1100 MB"', blocks_per_plane="208")
     drive.write_text(plain + FDP)
     (folder / "load.toml").write_text(LOAD)
@@ -111,11 +111,11 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
 
 @dataclass(frozen=True)
 class Pair:
-    """Words of a command without --output, and the function that must do the same."""
+    """Arguments of a command without --output, and the function that must do the same."""
 
     words: Callable[[Inputs], list[str]]
     function: Callable[[Inputs, Path], Any]
-    files: set[str]  # some of those that both make
+    files: set[str]  # some of the files that both create
     output: str = "out"
 
 
@@ -232,7 +232,7 @@ PAIRS = {
         {"workload.toml", "workload.fio"},
     ),
 }  # fmt: skip
-PAGES_OF_COMMANDS = {"synthetic.html"}  # `synthesise` writes the page of what the function returns
+PAGES_OF_COMMANDS = {"synthetic.html"}  # `synthesise` writes the page of the function's result
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -273,7 +273,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def differences(first: dict[str, bytes], second: dict[str, bytes]) -> set[str]:
-    """Names of files that only one has, or whose contents differ in more than stamps."""
+    """Return files that only one side has, or whose contents differ beyond the allowed fields."""
     names = (first.keys() | second.keys()) - STAMP_FILES
     return {
         name
@@ -299,7 +299,7 @@ def _without_stamps(value: Any) -> Any:
 
 
 class _StopsAfterAStep(RunProgress):
-    """Ctrl-C when the first step is stored."""
+    """Simulate Ctrl-C after the first step has been stored."""
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
         raise KeyboardInterrupt
@@ -308,7 +308,7 @@ class _StopsAfterAStep(RunProgress):
 def test_a_run_is_resumed_alike(
     inputs: Inputs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A resumed run opens the drive as it was opened at the start: with causes of latency."""
+    """Check that a resumed run keeps the original options, such as latency causes."""
     load = tmp_path / "steps.toml"
     job = '[[step.job]]\nname = "a"\nvolume = "400 kB"\nread = "50 %"\nstream = 12\n'
     load.write_text(f'name = "steps"\n[[step]]\nname = "x"\n{job}[[step]]\nname = "y"\n{job}')
@@ -338,7 +338,7 @@ def test_a_run_from_python_has_the_events_of_the_drive(inputs: Inputs, tmp_path:
 def test_runs_that_need_too_much_memory_are_refused_before_any_begins(
     output: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither the named output nor a default folder remains, as with the commands."""
+    """Check that neither the named output nor a default folder remains, as with the commands."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("writecliff.suite.memory.available_memory_bytes", lambda: 100 << 20)
     with pytest.raises(writecliff.WritecliffError, match="not enough memory: iops requires"):

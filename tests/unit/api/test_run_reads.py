@@ -1,4 +1,4 @@
-"""A run that was just measured is read once: for its limits, its report and its comparison."""
+"""Reads of a run that was just measured: once for its limits, its report and its comparison."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEST = "test wsat --on sim:fake --end time --time-hours 0.02 --quiet"
 
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Reports that are built, Parquet files and manifests that are read."""
+    """Numbers of reports built, and of Parquet files and manifests read."""
     reads: Counter[str] = Counter()
 
     def counted(place: Any, name: str, what: str) -> None:

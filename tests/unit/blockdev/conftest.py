@@ -1,4 +1,4 @@
-"""A made-up machine; `tests.support` is found wherever pytest is started."""
+"""Fixtures for a simulated machine; `tests.support` is importable wherever pytest is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ATA sanitize, security erase and write cache, on what hdparm 9.65 prints by its own source."""
+"""ATA sanitize, security erase and write cache, using hdparm 9.65's output per its source."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_ata_erase_refuses_drives_that_it_cannot_erase(drive: HdparmDrive, reaso
     outcome = ata_erase.ata_secure_erase(drive, SATA)
     assert isinstance(outcome, str)
     assert reason in outcome
-    assert set(drive.used) <= {"--security-disable"}  # our own password, where any is set
+    assert set(drive.used) <= {"--security-disable"}  # writecliff's own password, if any is set
 
 
 class _Interrupted(HdparmDrive):
@@ -208,7 +208,7 @@ def test_a_sata_drive_that_hdparm_does_not_reach_is_asked_by_mode_page(
 
 
 def caching_page(*, enabled: bool) -> ScsiAnswer:
-    """MODE SENSE(10) of scsi_debug, Linux 6.12."""
+    """Return the response of scsi_debug (Linux 6.12) to MODE SENSE(10)."""
     page = bytearray.fromhex("08121000ffff0000ffffffff8014000000000000")
     page[2] |= 0x04 if enabled else 0
     return ScsiAnswer((6 + len(page)).to_bytes(2, "big") + bytes(6) + bytes(page))

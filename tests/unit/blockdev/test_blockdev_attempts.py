@@ -1,7 +1,7 @@
-"""Drives that must not be written, on made-up machines: those that this machine cannot have.
+"""Drives that must not be written, on simulated machines with set-ups that this machine lacks.
 
-Each is inspected with the right serial and every consent. Loop devices stand for what they can in
-tests/device, real drives in tests/drives.
+Each drive is inspected with the right serial and every consent. tests/device uses loop devices
+where possible; tests/drives uses real drives.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ IN_USE: dict[str, tuple[Build, str]] = {}
 
 
 def case(says: str) -> Callable[[Build], Build]:
-    """A use of sda that is added to the table, and what the refusal says."""
+    """A use of sda that is added to the table, and the expected error text."""
 
     def add(build: Build) -> Build:
         IN_USE[build.__name__] = (build, says)
@@ -33,7 +33,7 @@ def case(says: str) -> Callable[[Build], Build]:
 
 
 def _above(machine: Machine, upper: str, number: tuple[int, int], *lower: str, **more: str) -> None:
-    """A device that the kernel has built on others."""
+    """A device that the kernel has built on other devices."""
     machine.disk(upper, number)
     machine.attributes(upper, **more)
     for name in lower:
@@ -114,7 +114,7 @@ def mounted_where_a_blank_is(machine: Machine) -> None:
 
 @case("is mounted at /data")
 def mounted_with_another_number(machine: Machine) -> None:
-    """Btrfs and FUSE have numbers of their own; the source alone tells."""
+    """Btrfs and FUSE have their own device numbers, so only the source identifies the device."""
     machine.mount("0:44", "/data", str(machine.dev / "sda"))
 
 

@@ -1,4 +1,4 @@
-"""Identity, counters, purge and write cache, from recorded answers of the tools."""
+"""Identity, counters, purge and write cache, from recorded tool output."""
 
 from __future__ import annotations
 
@@ -116,12 +116,12 @@ def test_an_attribute_without_a_known_unit_stays_unknown(
 
 
 def test_a_sata_drive_under_load_is_sent_no_command(machine: Machine, sata: BlockDevice) -> None:
-    """Each would let its queue run empty; a later reading of the idle drive has the counters."""
+    """Each would drain the queue; a later reading of the idle drive has the counters."""
     table = [row(241, "Total_LBAs_Written", 1000)]
     machine.answer("smartctl -j -A", json.dumps({"ata_smart_attributes": {"table": table}}))
     sensor = machine.sys / "devices/sda/device/hwmon/hwmon0"
     sensor.mkdir(parents=True)
-    (sensor / "temp1_input").write_text("40000")  # drivetemp asks the drive for it
+    (sensor / "temp1_input").write_text("40000")  # drivetemp queries the drive for this value
     before, measured = len(machine.calls), read_under_load(machine.system, sata, SATA)
     assert len(machine.calls) == before
     assert (measured.counters, measured.temperature_c) == (Counters(), None)

@@ -44,7 +44,7 @@ def test_created_with_the_given_size_and_usable_again(tmp_path: Path) -> None:
 def test_a_copy_with_its_attributes_is_not_for_writing(tmp_path: Path) -> None:
     path, copy = tmp_path / "x.img", tmp_path / "copy.img"
     written(path)
-    shutil.copy2(path, copy)  # as cp -a: data, times and extended attributes
+    shutil.copy2(path, copy)  # like cp -a: data, times and extended attributes
     assert os.listxattr(copy) == os.listxattr(path)
     assert "holds data that was not written by a test" in refusal(copy)
     assert refusal(path) == ""

@@ -1,4 +1,4 @@
-"""Other ways to the bytes of a disk, and users in the kernel, on a made-up machine."""
+"""Other paths to the bytes of a disk, and users in the kernel, on a simulated machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def uses(machine: Machine, name: str = "sda") -> tuple[Use, ...]:
 
 
 def stack(machine: Machine, upper: str, *lower: str) -> None:
-    """`upper` is built on `lower`."""
+    """Add a device `upper` that is built on `lower`."""
     for name in lower:
         upper_folder, other = machine.sys / "devices" / upper, machine.sys / "devices" / name
         (upper_folder / "slaves" / name).symlink_to(other)
@@ -43,7 +43,7 @@ def sda(machine: Machine) -> Machine:
 
 @pytest.fixture
 def two_paths(sda: Machine) -> Machine:
-    """One drive with two ports, without multipath."""
+    """Create one drive with two ports, without multipath."""
     sda.disk("sdb", (8, 16))
     for name in ("sda", "sdb"):
         sda.attributes(name, device__wwid="naa.5000c500a1b2c3d4")
@@ -114,7 +114,7 @@ LINEAR = "{}: 0 1024 linear 8:0 {}\n"
         (LINEAR.format("one", 2048) + "two: 0 2048 striped 2 128 8:0 1024 8:16 0\n", False),
         (LINEAR.format("one", 1024) + "two: 0 2048 striped 2 128 8:0 1024 8:16 0\n", True),
         ("one: 0 1024 thin 8:0 1\ntwo: 0 1024 thin 8:0 2\n", False),
-        (LINEAR.format("one", 0), True),  # nothing is known of the other
+        (LINEAR.format("one", 0), True),  # the other disk is unknown
     ],
 )
 def test_dm_devices_that_share_sectors_of_a_disk(sda: Machine, table: str, shared: bool) -> None:
@@ -171,7 +171,7 @@ def test_a_drive_of_our_own_nvme_target_stands_on_the_exported_device(sda: Machi
 
 
 def test_two_namespaces_of_one_drive_are_told_apart(machine: Machine) -> None:
-    """They share the serial number: a run on one must not be resumed on the other."""
+    """The two drives share the serial number: a run on one must not be resumed on the other."""
     identities = []
     for number in (1, 2):
         machine.disk(f"nvme0n{number}", (259, number), serial="S1")
@@ -226,7 +226,7 @@ def test_the_node_of_libdevmapper_is_a_name_of_the_device(sda: Machine) -> None:
         ({}, None),
         ({"device__state": "running"}, None),
         ({"device__state": "offline"}, "its state is offline"),
-        ({"device__state": "resetting"}, None),  # it will be back
+        ({"device__state": "resetting"}, None),  # the device will return
         ({"device__nvme0__state": "dead", "device__nvme1__state": "live"}, None),
         ({"device__nvme0__state": "dead"}, "its state is dead"),
         ({"dm__suspended": "1"}, "suspended by device mapper"),
@@ -240,7 +240,7 @@ def test_a_drive_that_cannot_answer_is_not_read(
     if expected is None:
         inspect(path, sda.system)
         return
-    path.unlink()  # to read it would be another error
+    path.unlink()  # reading it would cause another error
     with pytest.raises(TargetError, match=expected) as caught:
         inspect(path, sda.system)
     assert caught.value.hint == "reconnect the drive, then start again"

@@ -132,7 +132,7 @@ def test_contents_are_listed_and_need_the_second_flag(machine: Machine) -> None:
     assert "--wipe-signatures" in error.hint
     assert refusal(machine, path, allow_signatures=True) is None
     wrong = refusal(machine, path, "other", allow_signatures=True)
-    assert wrong is not None  # the second flag does not replace the serial
+    assert wrong is not None  # the second flag does not replace the serial number
 
 
 def test_an_unreadable_answer_of_blkid_is_no_empty_device(machine: Machine) -> None:
@@ -163,7 +163,7 @@ def test_use_comes_before_everything_else(machine: Machine) -> None:
 
 
 def test_the_kernel_has_the_last_word(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """EBUSY from O_EXCL is a refusal even where no rule above found a reason."""
+    """Check that EBUSY from O_EXCL causes a rejection even if no other rule found a reason."""
     path = machine.disk("sda", (8, 0), serial=SERIAL)
 
     def busy(name: object, flags: int) -> int:
@@ -175,7 +175,7 @@ def test_the_kernel_has_the_last_word(machine: Machine, monkeypatch: pytest.Monk
 
 
 def test_a_device_that_changes_while_it_is_claimed_is_refused(machine: Machine) -> None:
-    # The node of the made-up machine is a file, so its number never is the one that was stat'ed.
+    # The node of the simulated machine is a file, so its number never equals the number from stat.
     path = machine.disk("sda", (8, 0), serial=SERIAL)
     before = path.read_bytes()
     with pytest.raises(TargetError, match="no longer the device that was claimed"):
@@ -200,7 +200,7 @@ LOCKED = "Security:\n\t\tsupported\n\t\tenabled\n\t\tlocked\n\tnot\tfrozen\n"
 def test_a_locked_drive_is_refused_with_the_commands_that_unlock_it(machine: Machine) -> None:
     path = machine.disk("sda", (8, 0), serial=SERIAL)
     machine.attributes("sda", device__vendor="ATA")
-    path.unlink()  # it cannot be read
+    path.unlink()  # unreadable
     machine.answer(f"hdparm -I {path}", LOCKED)
     with pytest.raises(TargetError, match="locked by an ATA security password") as caught:
         claim(path, SERIAL, system=machine.system)
@@ -213,7 +213,7 @@ def test_a_claim_removes_the_password_of_an_interrupted_erase(machine: Machine) 
     path = machine.disk("sda", (8, 0), serial=SERIAL)
     machine.attributes("sda", device__vendor="ATA")
     machine.answer(f"hdparm -I {path}", LOCKED.replace("\t\tlocked", "\tnot\tlocked"))
-    with pytest.raises(TargetError, match="no longer the device"):  # its node is a file
+    with pytest.raises(TargetError, match="no longer the device"):  # the node is a file
         claim(path, SERIAL, system=machine.system)
     disable = ["hdparm", "--user-master", "u", "--security-disable", "writecliff", str(path)]
     assert disable in machine.calls

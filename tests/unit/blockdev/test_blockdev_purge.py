@@ -1,4 +1,4 @@
-"""Which purge a drive gets, whether it is believed, and that the format of a SCSI drive is kept."""
+"""Purge methods: selection and verification, and preservation of a SCSI drive's format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READY = ScsiAnswer()
 
 
 def sense(key: int, asc: int, ascq: int, progress: int | None = None) -> bytes:
-    """Fixed format sense data (SPC-5 4.4.3)."""
+    """Return fixed format sense data (SPC-5 4.4.3)."""
     data = bytearray(18)
     data[0], data[2], data[7], data[12], data[13] = 0x70, key, 10, asc, ascq
     if progress is not None:
@@ -34,7 +34,7 @@ def sense(key: int, asc: int, ascq: int, progress: int | None = None) -> bytes:
 
 
 def capacity(protection: int = 0, block_bytes: int = 512, exponent: int = 0) -> bytes:
-    """Parameter data of READ CAPACITY(16)."""
+    """Return the parameter data of READ CAPACITY(16)."""
     field = 0 if protection == 0 else 1 | (protection - 1) << 1
     blocks = (MIB // block_bytes - 1).to_bytes(8, "big")
     return blocks + block_bytes.to_bytes(4, "big") + bytes([field, exponent << 4]) + bytes(18)
@@ -69,7 +69,7 @@ def test_sense_data_in_both_formats() -> None:
 
 
 class Drive:
-    """A SCSI drive: answers of REQUEST SENSE in order, then it is ready (or not)."""
+    """A SCSI drive with responses to REQUEST SENSE in order, after which it is ready (or not)."""
 
     def __init__(self, *pending: bytes, ready: ScsiAnswer = READY) -> None:
         self.pending = list(pending)
@@ -108,7 +108,7 @@ def test_sanitize_is_waited_for(machine: Machine) -> None:
 
 
 def test_a_failed_sanitize_is_not_taken_for_a_finished_one(machine: Machine) -> None:
-    """`sg_sanitize` 1.46 to 1.49 ends with exit code 0 here: there is no progress indication."""
+    """Check a drive for which `sg_sanitize` 1.46 to 1.49 sees no progress indication."""
     machine.answer("sg_sanitize")
     failed = ScsiAnswer(sense=Sense(3, 0x31, 0x03))
     for drive in (Drive(sense(3, 0x31, 0x03)), Drive(sense(2, 4, 0x1B, 9), ready=failed)):
@@ -195,7 +195,7 @@ def test_sata_methods_in_their_order(machine: Machine) -> None:
 
 
 class _Medium:
-    """A drive's content in a file; `erases` says what its commands do with it."""
+    """A drive whose content is a file; `erases` defines the effect of its commands on the file."""
 
     def __init__(self, path: Path, *, erases: Sequence[str]) -> None:
         self.path, self.erases = path, erases
@@ -209,7 +209,7 @@ class _Medium:
 
 @pytest.fixture
 def buffered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "O_DIRECT", 0)  # a file system in memory may not have it
+    monkeypatch.setattr(os, "O_DIRECT", 0)  # a file system in memory may not support it
 
 
 @pytest.mark.usefixtures("buffered")

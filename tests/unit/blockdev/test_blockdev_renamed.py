@@ -1,4 +1,4 @@
-"""A drive that a restart has given another name, on a made-up machine."""
+"""Drives that have another name after a restart, on a simulated machine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_what_is_not_found_for_certain_keeps_its_name(
         replace(before, capacity_bytes=2 * MIB),
         replace(before, backing="namespace 3"),
         replace(before, target=str(machine.dev / "nvme0n1p1")),  # as large as its disk
-        replace(before, target=str(machine.dev / "disk/by-id/S2")),  # follows the drive by itself
+        replace(before, target=str(machine.dev / "disk/by-id/S2")),  # follows it automatically
     ):
         assert node_now(other, machine.system) == other.target
 

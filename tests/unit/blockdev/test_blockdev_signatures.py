@@ -1,4 +1,4 @@
-"""Our own table of magic numbers, and how it goes together with libblkid."""
+"""Signatures: writecliff's own table of magic numbers, and its agreement with libblkid."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_without_blkid_the_own_table_decides(machine: Machine) -> None:
 
 
 def test_with_blkid_two_byte_magics_are_left_to_it(machine: Machine) -> None:
-    """The end of a test leaves random data; 55aa in it is no partition table."""
+    """Check that random data at the end of a test, even with 55aa, are no partition table."""
     path = machine.disk("sda", (8, 0))
     written(path, 510, b"\x55\xaa")
     machine.answer("blkid", "", returncode=2)

@@ -1,4 +1,4 @@
-"""Mounts, swap, holders, loops, the root disk and other processes, on a made-up machine."""
+"""Mounts, swap, holders, loops, the root disk and other processes, on a simulated machine."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_loop_device_whose_file_cannot_be_reached_is_of_others(sda: Machine) -
 
 
 def test_the_disk_below_a_loop_device(sda: Machine) -> None:
-    """A loop device with an offset has no slaves in sysfs; its writes reach the disk all the same."""
+    """A loop device with an offset has no slaves in sysfs, but its writes reach the disk."""
     sda.disk("loop3", (7, 3))
     sda.attributes("loop3", loop__backing_file=str(sda.dev / "sda"), loop__offset=str(1 << 19))
     assert uses(sda, "loop3") == ()
@@ -96,7 +96,7 @@ def test_the_disk_below_a_loop_device(sda: Machine) -> None:
 
 
 def test_the_root_disk_is_found_through_the_layers_below(sda: Machine) -> None:
-    """/ on an LVM volume on a LUKS container on sda2."""
+    """Build a root file system on an LVM volume on a LUKS container on sda2."""
     sda.disk("dm-0", (253, 0))
     sda.disk("dm-1", (253, 1))
     devices = sda.sys / "devices"

@@ -1,4 +1,4 @@
-"""Vitals and health of drives from recorded answers, and readings of a made-up machine."""
+"""Vitals and health of drives from recorded output, and readings of a simulated machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters of SATA and SAS drives from smartctl's JSON, by the keys of its source (7.3).
+"""SATA and SAS counters from smartctl's JSON, by the keys in its source (7.3).
 
 `ataprint.cpp` (device statistics) and `scsiprint.cpp` (error counter log, solid state media).
 """

@@ -1,4 +1,4 @@
-"""The volatile write cache of NVMe drives, from what two versions of nvme-cli print."""
+"""Volatile write cache of NVMe drives, from the output of two nvme-cli versions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_both_states_as_printed(machine: Machine, version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_the_namespace_answers(machine: Machine, version: str) -> None:
-    """Why the controller is asked: the recorded refusal of the namespace's own node."""
+    """Check that the controller is queried: the namespace's node rejects the command."""
     replay(machine, version, "QPLAIN01")
     words = f"nvme set-feature {machine.dev}/nvme0n1 --feature-id=0x06 --value=0".split()
     answer = machine.run(words)

@@ -1,7 +1,7 @@
-"""Format and sanitize of NVMe drives: what is sent, what is kept, and when nothing is sent.
+"""Format and sanitize of NVMe drives: commands sent, data preserved, and cases with no command.
 
-Formats are replayed from recorded answers. QEMU's drives have no sanitize, so its answers are made
-after Base Specification 2.1, 5.1.12.1.33, and the texts of nvme-cli's source that they replace.
+Formats are replayed from recorded output. QEMU's drives have no sanitize, so its responses follow
+Base Specification 2.1, 5.1.12.1.33, and replace the corresponding text of nvme-cli's source.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ GIB = 1 << 30
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Time passes only in sleeps."""
+    """Time advances only in sleeps."""
     now = [0.0]
 
     def sleep(seconds: float) -> None:
@@ -65,7 +65,7 @@ def test_a_format_names_the_whole_layout(machine: Machine, version: str) -> None
 
 def test_metadata_and_protection_are_kept(machine: Machine) -> None:
     disk = alone(machine)
-    answer_controller(machine, fna=0b001)  # nvme-cli takes LBA format 0 there unless told
+    answer_controller(machine, fna=0b001)  # nvme-cli uses LBA format 0 there by default
     blocks = MIB // 4096
     page = namespace_page(blocks=blocks, flbas=0b10011, dps=0b1010)
     machine.answer(f"nvme id-ns {machine.dev}/nvme0", data=page)
@@ -81,12 +81,12 @@ def test_an_index_above_15_has_its_upper_bits_elsewhere() -> None:
     data[25] = 20 - 1
     data[128 + 4 * 18 : 132 + 4 * 18] = (12 << 16 | 16).to_bytes(4, "little")
     assert Namespace.of(bytes(data)).layout == Layout(18, 4096, 16, False, 0, False)
-    data[25] = 16 - 1  # the upper bits are reserved where 16 formats are enough
+    data[25] = 16 - 1  # the upper bits are reserved if 16 formats are enough
     assert Namespace.of(bytes(data)).layout.lba_format == 2
 
 
 class Changing:
-    """Answers in turn to one command; the last one stays."""
+    """Return successive responses to one command; the last response repeats."""
 
     def __init__(self, machine: Machine, command: str, answers: Sequence[ToolResult]) -> None:
         self.command, self.answers, self.run = command, list(answers), machine.run
@@ -175,7 +175,7 @@ def test_namespaces_of_other_controllers_of_the_drive_count(machine: Machine) ->
     managed = controller_page(oacs=0b1010, fna=1, sanicap=2)
     machine.answer(f"nvme id-ctrl {node}", data=managed)
     outcome = nvme_erase(machine.system, disk)
-    assert isinstance(outcome, str) and "format: " in outcome  # alone, but `nvme format` is absent
+    assert isinstance(outcome, str) and "format: " in outcome  # alone, but `nvme format` is missing
     assert sent(machine, "format") and sent(machine, "format")[0][2] == str(node)
     machine.calls.clear()
     allocated = f"nvme admin-passthru {node} --opcode=0x06 --cdw10=0x10"
@@ -201,7 +201,7 @@ def test_a_drive_that_does_not_list_its_namespaces_is_not_erased_whole(machine: 
 def test_a_drive_of_several_controllers_is_asked_for_all_namespaces(
     machine: Machine, lists: bool
 ) -> None:
-    """Without namespace management, too: CMIC says that there may be other controllers."""
+    """Without namespace management as well: CMIC indicates that there may be other controllers."""
     disk = alone(machine)
     answer_controller(machine, fna=1, sanicap=2, cmic=2)
     allocated = f"nvme admin-passthru {machine.dev}/nvme0 --opcode=0x06 --cdw10=0x10"

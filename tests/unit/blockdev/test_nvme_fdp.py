@@ -1,4 +1,4 @@
-"""Flexible data placement of a real drive, in the types that a simulated one fills."""
+"""Flexible data placement of a real drive, in the types that a simulated drive also uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from writecliff.engines.data_placement_status import DataPlacementStatus, FdpSta
 from writecliff.engines.fio.measured import counted_since
 from writecliff.engines.fio.targets import DeviceTarget
 
-BLOCKS = 8 << 20 >> 9  # of a reclaim unit
+BLOCKS = 8 << 20 >> 9  # reclaim unit size
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -164,7 +164,7 @@ def test_a_simulated_drive_still_counts_its_events() -> None:
 def test_events_are_enabled_for_runs_that_write_once(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Opening alone, as for a dry run, changes no setting of the drive."""
+    """Check that opening the drive, as in a dry run, changes no setting."""
     alone(machine)
     replay(machine, "2.16", "QFDP0001")
     machine.answer("nvme fdp set-events")

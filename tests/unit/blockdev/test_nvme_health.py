@@ -1,7 +1,7 @@
-"""Counters of NVMe drives: SMART log, and what was written to the flash by each log that tells.
+"""NVMe drive counters: SMART log, and flash writes from each log that reports them.
 
-The SMART and endurance logs are recorded from nvme-cli. Logs that QEMU's drives lack (OCP, vendors)
-are built after the OCP specification and the structures and JSON of nvme-cli's plugins.
+The SMART and endurance logs were recorded from nvme-cli. Logs that QEMU's drives lack (OCP,
+vendors) follow the OCP specification and the structures and JSON of nvme-cli's plugins.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ def test_fdp_statistics_count_host_and_flash(machine: Machine) -> None:
     reading = read_vitals(machine.system, disk, NODE)
     written = reading.counters.since(before)
     assert written.host_write_bytes == 20 << 20
-    assert written.nand_write_bytes == 44_564_480 - 22_020_096  # as the emulator counts
+    assert written.nand_write_bytes == 44_564_480 - 22_020_096  # counted as in the emulator
     assert reading.media_source == "FDP statistics (log 22h)"
     log = next(call for call in machine.calls if "--log-id=0x22" in call)
-    assert "--lsi=1" in log  # the endurance group of the namespace
+    assert "--lsi=1" in log  # the namespace's endurance group
 
 
 def test_statistics_that_are_still_zero_are_known(machine: Machine) -> None:
     disk = alone(machine)
-    replay(machine, "2.3", "QFDP0001")  # before anything was written
+    replay(machine, "2.3", "QFDP0001")  # before any write
     reading = read_vitals(machine.system, disk, NODE).counters
     assert (reading.host_write_bytes, reading.nand_write_bytes) == (0, 0)
 
@@ -145,7 +145,7 @@ def test_the_endurance_group_log(machine: Machine) -> None:
         5 * 10**9,
     )
     assert reading.media_source == "endurance group log (09h)"
-    log(machine, 0x09, page(512, {64: (16, 5)}), "--lsi=3")  # the optional field is not kept
+    log(machine, 0x09, page(512, {64: (16, 5)}), "--lsi=3")  # the optional field is not retained
     reading = read_vitals(machine.system, disk, NODE)
     assert (reading.counters.nand_write_bytes, reading.counters.host_write_bytes) == (
         None,
@@ -165,7 +165,7 @@ def test_ocps_log_is_known_by_its_guid(machine: Machine) -> None:
         3_584_000,
     )
     assert reading.media_source == "OCP SMART log (C0h)"
-    log(machine, 0xC0, page(512, {0: (16, 5)}))  # a vendor's own log of that number
+    log(machine, 0xC0, page(512, {0: (16, 5)}))  # a vendor-specific log with that number
     assert read_vitals(machine.system, disk, NODE).counters.nand_write_bytes is None
 
 
@@ -260,7 +260,7 @@ def test_a_report_without_smartctl(machine: Machine) -> None:
 
 
 def test_the_controllers_of_a_shared_namespace(machine: Machine) -> None:
-    """With multipath the drive's link, sensor and errors are behind a controller of its own."""
+    """With multipath, the drive's link, sensor and errors are behind its own controller."""
     disk = shared(machine)
     for number, name in enumerate(("nvme3", "nvme4")):
         function = machine.sys / f"devices/pci0000:00/0000:00:0{number}.0"
@@ -283,7 +283,7 @@ def test_the_controllers_of_a_shared_namespace(machine: Machine) -> None:
 
 
 def test_a_link_that_is_none(machine: Machine) -> None:
-    disk = alone(machine)  # as QEMU's drives show theirs
+    disk = alone(machine)  # as shown by QEMU's drives
     function = machine.sys / "devices/pci0000:00/0000:00:06.0"
     machine.write(function, {"current_link_speed": "Unknown", "current_link_width": "0"})
     assert read_vitals(machine.system, disk, NODE).link is None

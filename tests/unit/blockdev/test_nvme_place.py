@@ -1,4 +1,4 @@
-"""Where a drive is in the machine: controllers, PCIe links, host adapters, as headers name them."""
+"""Location of a drive in the machine: controllers, PCIe links, host adapters, as in headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Power states of NVMe drives: read, set for a test with consent, set back."""
+"""NVMe power states: read, set for a test with consent, restored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from writecliff.engines.blockdev.nvme.power import (
 from writecliff.engines.blockdev.tools import ToolResult
 from writecliff.errors import TargetError
 
-# Number, power, flags (1: units of 0.1 mW, 2: no I/O), entry and exit in us.
+# Number, power, flags (1: units of 0.1 mW, 2: no I/O), entry and exit latency in us.
 DESCRIPTORS = ((825, 0, 0, 0), (460, 0, 0, 0), (0, 0, 5, 5), (500, 3, 210, 1200))
 
 

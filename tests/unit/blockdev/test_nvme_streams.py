@@ -1,6 +1,6 @@
-"""The Streams directive of a real drive, in the type that a simulated one fills.
+"""Streams directive of a real drive, in the type that a simulated drive also uses.
 
-The answers are made after Base Specification 2.1, 8.1.8.3.1: no emulator has the directive.
+The responses follow Base Specification 2.1, 8.1.8.3.1, because no emulator supports the directive.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def disk(machine: Machine) -> BlockDevice:
 
 
 def answer(machine: Machine, *open_streams: int, nsa: int = 0) -> None:
-    """Sixteen streams, of which `nsa` are the namespace's own."""
+    """Return sixteen streams, of which `nsa` belong to the namespace."""
     receive = f"nvme admin-passthru {machine.dev}/nvme0 --opcode=0x1a --namespace-id=1"
     sizes = {0: (2, 16), 2: (2, 16 - nsa), 16: (4, 32), 20: (2, 64), 22: (2, nsa)}
     machine.answer(f"{receive} {PARAMETERS}", data=page(32, sizes))

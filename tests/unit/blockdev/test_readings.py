@@ -1,4 +1,4 @@
-"""Number of commands to a drive between the steps of a test."""
+"""Number of commands sent to a drive between the steps of a test."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_drive_that_was_read_after_a_step_is_not_asked_before_the_next(
     assert machine.calls == []
     assert before.vitals == after.vitals
     assert (after.machine.cpu, before.machine.cpu and before.machine.cpu.busy) == (None, 19)
-    target.reading_before()  # of another step: a load has run since
+    target.reading_before()  # of another step, because a load has run since
     assert machine.calls
 
 

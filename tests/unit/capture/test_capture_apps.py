@@ -1,4 +1,4 @@
-"""The ready-made loads in small: RocksDB and PostgreSQL run; parts of Cassandra are tested."""
+"""The built-in loads, small: RocksDB and PostgreSQL run; components of Cassandra are tested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`writecliff capture` on C programs: streams of the C library, errno, and libaio."""
+"""`writecliff capture` on C programs: C library streams, errno, and libaio."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _compile(place: Path, source: str, *libraries: str) -> None:
 
 
 def test_streams_of_the_c_library(place: Path) -> None:
-    """`FILE *` bypasses all hooks; its writes are derived from the position of the file."""
+    """`FILE *` bypasses all hooks, so its writes are derived from the file position."""
     _compile(place, C_PROGRAM)
     done = capture(["./p"], Options(place / "t.parquet", place / "data"))
     assert done.exit_code == 5

@@ -1,4 +1,4 @@
-"""`writecliff capture` on small programs whose writes are known."""
+"""`writecliff capture` on small programs with known writes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _program(place: Path, text: str) -> list[str]:
 def _captured(
     place: Path, text: str, **options: Any
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return rows and metadata of the I/O of a Python program below `data`."""
+    """Return the rows and metadata of a Python program's I/O below `data`."""
     output = place / "t.parquet"
     capture(_program(place, text), Options(output, place / "data", **options))
     trace = read_trace(output)
@@ -202,7 +202,7 @@ fd = make("data/a"); os.write(fd, b"3")
 
 
 def test_a_number_given_again_is_another_file(place: Path) -> None:
-    """File systems reuse inode numbers at once; some of these 50 files share one."""
+    """File systems reuse inode numbers immediately; some of these 50 files share a number."""
     rows, metadata = _captured(
         place,
         """
@@ -364,7 +364,7 @@ def test_a_killed_capture_is_recovered(place: Path) -> None:
 
 
 def test_a_program_may_lock_its_memory(place: Path) -> None:
-    """Locking memory, as Cassandra does, must not load the whole mapping of the events."""
+    """Locking memory, as Cassandra does, must not load the whole event mapping."""
     rows, metadata = _captured(
         place,
         """
@@ -380,7 +380,7 @@ os.write(fd, b"x" * (2 if done == 0 and peak > 500_000 else 1))
 
 
 def test_many_events_of_many_threads(place: Path) -> None:
-    """Threads and processes record more events than the file's first segment holds."""
+    """Record more events from threads and processes than the file's first segment holds."""
     _, metadata = _captured(
         place,
         """

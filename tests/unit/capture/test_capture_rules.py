@@ -1,4 +1,4 @@
-"""Rule files: meaning, errors, and equal results for tables and single rows."""
+"""Rule files: meaning, errors, and equal results for tables and individual rows."""
 
 from __future__ import annotations
 

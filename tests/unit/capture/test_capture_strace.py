@@ -23,7 +23,7 @@ Seen = list[tuple[str, str, int, int]]
 
 
 def _rows(text: str) -> tuple[Seen, list[str]]:
-    """Return the operations of a program in /d, with paths below /d."""
+    """Return the operations of a program in /d, with paths relative to /d."""
     lines = [f"{line.strip()}\n" for line in text.strip().splitlines()]
     read = events_of(lines, folder=Path("/d"))
     table = convert(read.events, root=Path("/d")).table.to_pylist()

@@ -30,7 +30,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
 
 @pytest.fixture
 def drives(tmp_path: Path) -> list[str]:
-    """Return the paths of a drive, of a drive with slower flash, and of a drive with longer life."""
+    """Return the paths of three drives: normal, with slower flash, with longer life."""
     changed = {
         "usual": {},
         "slow": {"program": '["9 ms"]', "read": '["300 us", "300 us", "300 us"]'},

@@ -1,4 +1,4 @@
-"""Levels of simulation of `choose`: scales, errors, and the drives that are simulated again."""
+"""Simulation levels of `choose`: scales, errors, and the drives that are simulated again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
 
 
 def levels_of(drive: str, tmp_path: Path, **options: object) -> list[tuple[str, float, float]]:
-    """Return name, scale and seconds on the scaled drive of each level of a drive."""
+    """Return the name, scale and seconds on the scaled drive for each level of a drive."""
     workload = str(find_workload(Path("oltp-4k")))
     question = Question(workload=workload, candidates=(drive,), **options)  # type: ignore[arg-type]
     plan = plan_choice(question, tmp_path)
@@ -61,7 +61,7 @@ def test_a_stationary_load_lasts_longer_on_a_drive_that_is_scaled_down(tmp_path:
 
 def test_the_load_of_a_drive_with_an_slc_cache_is_shortened_with_it(tmp_path: Path) -> None:
     rows = levels_of("t500-1000", tmp_path)
-    assert [scale for _, scale, _ in rows] == [64.0, 16.0, 4.0]  # 0.5, 2 and 10 s at least
+    assert [scale for _, scale, _ in rows] == [64.0, 16.0, 4.0]  # at least 0.5, 2 and 10 s
     assert [seconds for _, _, seconds in rows] == [60 / 64, 60 / 16, 60 / 4]
 
 
@@ -122,7 +122,7 @@ def test_a_spent_budget_names_the_drives_that_could_be_first(
     answer = choose(cli, tmp_path / "c", "--budget", "0s")
     assert {row["level"] for row in answer["ranking"]} == {ROUGH.name}  # type: ignore[attr-defined]
     assert answer["ended"] == "budget" and answer["open"]
-    # More time continues the choice.
+    # A longer budget continues the choice.
     words = ["choose", "--resume", str(tmp_path / "c"), "--quiet", "--json", "--budget", "5min"]
     resumed = json.loads(cli(words).out)
     assert resumed["ended"] == "decided" and resumed["ranking"][0]["level"] == FINE.name

@@ -209,7 +209,7 @@ def test_loads_have_the_kinds_of_their_figures() -> None:
         "p99 of reads alone, below full rate",
     )
     assert kinds(read_pct=70).kinds_of("reads/mean") == ("mean latency of reads beside writes",)
-    assert kinds().kinds_of("flush/p99") == ("flushes",)  # no source publishes flushes
+    assert kinds().kinds_of("flush/p99") == ("flushes",)  # no source publishes flush latencies
     assert kinds().kinds_of("life") == ("endurance", "random writes")
     assert kinds(rate_iops=1e4).kinds_of("life", rated_life=True) == ()
 
@@ -256,11 +256,11 @@ def test_current_drives_have_the_errors_of_their_held_out_figures_by_kind() -> N
     errors = [f.error_pct for f in ssd_iq() if (f.family, f.kind) == ("pm9a3", "skewed writes")]
     assert skew.of("iops").pct == median(errors)
     tail = skew.of("p99.99")
-    assert tail.is_bound and tail.pct is not None  # the class defaults were set with them in view
+    assert tail.is_bound and tail.pct is not None  # the class defaults were set from them
 
 
 def test_a_current_drive_wins_no_mix_clearly() -> None:
-    """Two mixes of current drives are too few for an error, and both were seen before a fit."""
+    """Check that two mixes of current drives, both seen before a fit, are too few for an error."""
     error = model_error("t500-1000", kinds(read_pct=70))
     fast, slow = figures(1.0, 2.0, iops=100.0), figures(1.0, 2.0, iops=10.0)
     _, second = ranked(asked(), {"iops": 1.0}, error, a=fast, b=slow)
@@ -302,7 +302,7 @@ def test_flushes_count_where_the_load_has_some() -> None:
 
 
 def test_figures_that_test_nothing_do_not_count() -> None:
-    """Three writes of 15 µs at queue depth 1 are constants or a repetition."""
+    """Check that three 15 µs writes at queue depth 1 count as constants or a repetition."""
     kind = mean_kind("random writes")
     means = [figure for figure in current_drives() if figure.kind == kind]
     assert [bool(figure.exclusion) for figure in means].count(True) == 3

@@ -1,4 +1,4 @@
-"""Drives of a group that this machine cannot simulate are omitted and reported."""
+"""Drives of a group that this machine cannot simulate: omitted and reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_drives_at_full_size_are_omitted_if_they_do_not_fit(tmp_path: Path) -> N
     assert possible.candidates == ("fl6-1600", "p5800x-400")
     assert left_out_text(possible.left_out) == f"{LARGE} needs 32 GB of memory where 20 GB are free"
     assert without_too_large(asked, (), budget_bytes=40 * GB) == asked
-    # Drives given by name stay, and are rejected with a reason when they run.
+    # Drives given by name stay in the list, and are rejected with a reason when they run.
     assert without_too_large(asked, (LARGE,), budget_bytes=20 * GB) == asked
 
 
@@ -52,7 +52,7 @@ def test_a_trace_needs_drives_that_can_be_simulated_at_full_size(tmp_path: Path)
 def test_the_answer_lists_omitted_drives(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a machine with 3 GB, a drive of 1.6 TB is too large at full size."""
+    """Check that a 1.6 TB drive is too large at full size on a machine with 3 GB."""
     monkeypatch.setattr("writecliff.parallel.available_memory_bytes", lambda: 3 * GB)
     asked = question(tmp_path)
     small = tmp_path / "small"

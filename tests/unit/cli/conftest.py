@@ -1,4 +1,4 @@
-"""The command line as a fixture; `tests.support` is found wherever pytest is started."""
+"""Fixtures for the command line; `tests.support` is importable wherever pytest is started."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.fake_engine import FakeEngine  # noqa: E402
 
 @pytest.fixture
 def drive() -> FakeEngine:
-    """The fake drive behind `sim:fake`; a test may change it before it is opened."""
+    """Return the fake drive behind `sim:fake`; a test may change it before it is opened."""
     return FakeEngine()
 
 

@@ -1,4 +1,4 @@
-"""Damaged device and workload files: always one line that says what is wrong, never a traceback."""
+"""Damaged device and workload files: always a one-line error, never a traceback."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BITS = (b"0", b"9" * 20, b"-", b'"', b"[", b"\n", b"\x00", b"e99", b"= ", b"\xff
 
 
 def damaged(text: bytes, rng: random.Random) -> bytes:
-    """A few bytes changed, removed or put in, or numbers replaced."""
+    """Change, remove or insert a few bytes, or replace numbers."""
     data = bytearray(text)
     for _ in range(rng.choice([1, 1, 1, 2, 3, 8])):
         place = rng.randrange(len(data))
@@ -81,7 +81,7 @@ def test_damaged_workload_files(seed: int, tmp_path: Path) -> None:
 
 
 def refusals(read: Callable[[], object], path: Path, rng: random.Random) -> int:
-    """Count the damaged files that `read` refuses, each with a clear error."""
+    """Count the damaged files that `read` rejects, each with a clear error."""
     refused = 0
     for _ in range(EDITS):
         text = damaged(WORKLOAD, rng)

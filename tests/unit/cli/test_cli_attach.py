@@ -1,4 +1,4 @@
-"""`writecliff attach` and `detach` on a made-up machine, whose nvme-cli connects and disconnects."""
+"""`writecliff attach` and `detach` on a simulated machine whose nvme-cli connects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DONE = ToolResult(0, "")
 
 
 class Initiator:
-    """The kernel's initiator, driven by `modprobe` and `nvme` of the machine."""
+    """The kernel's initiator, controlled by the simulated machine's `modprobe` and `nvme`."""
 
     def __init__(self, root: Path) -> None:
         self.machine = Machine(root)

@@ -1,4 +1,4 @@
-"""`writecliff device cache` lists prepared states and removes them."""
+"""`writecliff device cache`: prepared states are listed and removed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from writecliff.engines.state_cache import StateCache
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of two states: the first of another build, the second of this one."""
+    """Create a cache with two states: one of another build, one of this build."""
     monkeypatch.setenv("WRITECLIFF_CACHE", str(tmp_path / "cache"))
     drive = str(write_small_drive(tmp_path))
     with monkeypatch.context() as patch:

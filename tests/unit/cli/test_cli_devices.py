@@ -1,4 +1,4 @@
-"""`writecliff device` and `writecliff lab validate` on what the program really ships."""
+"""`writecliff device` and `writecliff lab validate` on the shipped files."""
 
 from __future__ import annotations
 

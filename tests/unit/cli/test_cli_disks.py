@@ -1,4 +1,4 @@
-"""Hard disks on the command line: tests of the standard run, what needs flash is refused."""
+"""Hard disks on the command line: standard tests run, commands that require flash are rejected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from writecliff.devices import read_device_file
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    """The command line with the drives of the simulator instead of the fake one."""
+    """Return the command line with the simulator's drives instead of the fake drive."""
     return CommandLine(capsys)
 
 

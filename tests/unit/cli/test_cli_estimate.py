@@ -1,4 +1,4 @@
-"""`--dry-run` on a simulated drive says what the run then takes."""
+"""`--dry-run` on a simulated drive: the estimate matches the run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUN = "test wsat --on sim:small.toml --end capacity --sample-seconds 6 --round-m
 def cli(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> CommandLine:
-    """The command line with the simulator behind it, in a folder with a small drive."""
+    """Return the command line with the simulator, in a folder with a small drive."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut in these tests
     monkeypatch.chdir(tmp_path)
     write_small_drive(tmp_path)

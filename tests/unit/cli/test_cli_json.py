@@ -1,4 +1,4 @@
-"""Every command takes --json, and its answer is of a type that describes each key."""
+"""JSON of commands: each accepts --json, and its output has a type that describes every key."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LISTS = {
 
 
 def _leaves() -> Iterator[tuple[str, ...]]:
-    """All commands that do something."""
+    """Return all commands that perform an action."""
     app = build_app()
 
     def below(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -61,9 +61,7 @@ def _leaves() -> Iterator[tuple[str, ...]]:
 def test_every_command_takes_json(cli: CommandLine) -> None:
     for words in _leaves():
         completed = cli([*words, "--help"])
-        option = (
-            "--output-format" if words == ("fio",) else "--json"
-        )  # fio has an option of its own
+        option = "--output-format" if words == ("fio",) else "--json"  # fio has its own option
         assert option in completed.out, " ".join(words)
 
 

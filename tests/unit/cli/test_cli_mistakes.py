@@ -1,4 +1,4 @@
-"""Mistakes that people make on the command line, and what they are told."""
+"""Common mistakes on the command line, and their error messages."""
 
 from __future__ import annotations
 

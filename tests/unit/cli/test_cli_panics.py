@@ -1,4 +1,4 @@
-"""Panics of the native module are internal errors: one line, exit code 1, a report in a file."""
+"""Panics of the native module: internal errors with one line, exit code 1 and a report file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _reports(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def _assert_reported(folder: Path, err: str, message: str) -> None:
-    """The error is two lines, and the report has the message and both stacks."""
+    """Check that the error has two lines, and that the report has the message and both stacks."""
     (report,) = folder.glob("writecliff-*.traceback")
     assert re.fullmatch(
         f"error: internal error: {message} {PLACE}\n"
@@ -42,7 +42,7 @@ def _assert_reported(folder: Path, err: str, message: str) -> None:
 def test_a_panic_under_a_command_is_an_internal_error(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    # No error of the native module is expected there.
+    # No error of the native module is expected in this case.
     monkeypatch.setattr(_native, "trace_formats", lambda: _native.panic_for_test("lost a unit"))
     assert main(["trace", "formats"]) == 1
     _assert_reported(tmp_path, capfd.readouterr().err, "lost a unit")

@@ -1,4 +1,4 @@
-"""Output on stderr: no warnings of libraries, and the progress of long steps."""
+"""Output on stderr: no library warnings, and the progress of long steps."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_log_says_how_long_preconditioning_may_take(
 
 
 class Pipe:
-    """Keeps what a child sends."""
+    """Stores what a child sends."""
 
     def __init__(self) -> None:
         self.sent: list[ChildEvent] = []
@@ -94,8 +94,8 @@ def test_a_run_of_a_set_says_where_a_long_step_is(
     for tenth in range(1000):
         now_s = tenth / 10
         child.step_progress(Progress(elapsed_ns=0, ios=1, iops=1.0, fraction=now_s / 100))
-    assert len(pipe.sent) == 99, [step_event.text for step_event in pipe.sent]  # not every look
-    assert all(step_event.fraction is None for step_event in pipe.sent)  # the load has not begun
+    assert len(pipe.sent) == 99, [step_event.text for step_event in pipe.sent]  # not at every poll
+    assert all(step_event.fraction is None for step_event in pipe.sent)  # the load has not started
     for second, event in enumerate(pipe.sent, 1):
         now_s = second
         view.log(event)
@@ -119,7 +119,7 @@ def test_a_set_says_how_long_the_rest_may_take(
     monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
     view = SetView(Screen(), ["a", "b", "c"])
     view.log(ChildEvent("b", "progress", "load  50 %", 0.5))
-    view.log(ChildEvent("b", "line", "round 1: steady"))  # says no share, and takes none back
+    view.log(ChildEvent("b", "line", "round 1: steady"))  # reports no fraction, and revokes none
     now_s = 30.0
     view.log(ChildEvent("a", "line", "complete", 1.0))
     assert capsys.readouterr().err.splitlines() == [

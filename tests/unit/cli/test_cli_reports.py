@@ -20,7 +20,7 @@ def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the first test leaves its run for the others."""
+    """Folder where the first test leaves its run for the others."""
     return tmp_path_factory.mktemp("kept") / "r"
 
 
@@ -51,7 +51,7 @@ def test_report_is_written_beside_the_run(cli: CommandLine, stored: Path) -> Non
 def test_a_run_is_resumed_and_reported_by_its_very_name(
     cli: CommandLine, drive: FakeEngine, name: str
 ) -> None:
-    """`y[1]` is not a pattern, which `y1` would match; a name with a colon is not a URI."""
+    """Check that `y[1]` is not a pattern, which `y1` would match, and a colon makes no URI."""
     words = "test wsat --on sim:fake --end time --quiet --time-hours"
     assert cli(f"{words} 0.2 --output y1").code == 0
     drive.before_run = interrupted_at(drive.runs + 3)

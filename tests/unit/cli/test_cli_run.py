@@ -1,4 +1,4 @@
-"""`writecliff run FILE` with fio job files on the fake drive: table, JSON, notes, refusals."""
+"""`writecliff run FILE` with fio job files on the fake drive: table, JSON, notes, errors."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_run_ends_with_the_comparison_to_its_baseline(cli: CommandLine) -> Non
     words = "run two.fio --on sim:fake --quiet --seed 6 --output c --baseline a --json"
     comparison = json.loads(cli(words).out)["comparison"]
     assert comparison["figures"] and comparison["report"] == "c/comparison.html"
-    assert json.loads(cli("report c --json").out)["summary"]["steps"]  # the page is no damage
+    assert json.loads(cli("report c --json").out)["summary"]["steps"]  # the page is intact
 
 
 def test_a_baseline_is_looked_at_before_anything_is_run(cli: CommandLine) -> None:

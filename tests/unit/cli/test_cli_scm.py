@@ -1,4 +1,4 @@
-"""Storage-class memory on the command line: steady at once, and what needs flash is refused."""
+"""Storage-class memory on the command line: steady at once; flash commands are rejected."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from writecliff.devices import read_device_file
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    """The command line with the drives of the simulator instead of the fake one."""
+    """Return the command line with the simulator's drives instead of the fake drive."""
     return CommandLine(capsys)
 
 
 def test_write_saturation_is_steady_at_once(cli: CommandLine, tmp_path: Path) -> None:
-    """Its rates are a fiftieth of the drive's, for time."""
+    """The test drive has a fiftieth of the drive's rates, to save time."""
     text, _ = read_device_file("p5800x-400")
     for line in ('user_capacity = "400 GB"', "banks = 7", 'write_time = "0.578 us"'):
         assert line in text

@@ -82,7 +82,7 @@ def cpu_time_s(code: str) -> float:
 
 
 def test_help_takes_little_more_than_the_start_of_python() -> None:
-    """About 3.5 times the CPU time of an empty program: 33 ms where that takes 9.5 ms."""
+    """Check that start-up takes about 3.5 times the CPU time of an empty program."""
     codes = ("from writecliff.cli.main import main; main(['--help'])", "pass")
     rounds = [[cpu_time_s(code) for code in codes] for _ in range(10)]
     help_s, empty_s = map(min, zip(*rounds, strict=True))
@@ -228,7 +228,7 @@ Examples:
 
 
 def wsat_screen(cli: CommandLine) -> tuple[str, str]:
-    """The help in two parts: what all tests have, and the options of the test."""
+    """Check that the help has two sections: common options, and the options of the test."""
     options, mark, shared = cli("test wsat --help").out.partition("Drive:\n")
     return mark + shared, options
 

@@ -1,4 +1,4 @@
-"""`writecliff serve` as a process: its address, its end by a signal, its summary."""
+"""`writecliff serve` as a process: address, end by signal, summary."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_only_loopback_and_sockets_are_closed_to_others(address: str, is_open: b
 
 
 def test_power_is_cut_at_a_write_and_by_a_signal(tmp_path: Path) -> None:
-    """Clients lose their connection; the drive is there again, with what was flushed."""
+    """Check that clients lose their connection, and that the drive returns with flushed data."""
     words = ("--fast", "--json", "--cut-at-write", "3", "--cut-seed", "5")
     process = _start(write_small_drive(tmp_path), "--nbd", "127.0.0.1:0", *words)
     address, data = _address(process), b"x" * 4096
@@ -150,7 +150,7 @@ def test_power_is_cut_at_a_write_and_by_a_signal(tmp_path: Path) -> None:
     with NbdClient(address) as client:
         assert client.read(0, 4096) == data
         process.send_signal(signal.SIGUSR1)
-        while True:  # the signal takes its time
+        while True:  # delivering the signal takes some time
             try:
                 client.read(0, 4096)
             except OSError:

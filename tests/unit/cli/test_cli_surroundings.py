@@ -1,6 +1,6 @@
-"""Commands with names that are no text or move the cursor, other locales and odd terminals.
+"""Commands with undecodable or hostile names, other locales and unusual terminals.
 
-Several starts in a second too.
+Check several starts within one second as well.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def start(folder: Path, *words: str, **more: str) -> subprocess.Popen[bytes]:
 
 
 def run_program(folder: Path, *words: str, code: int = 0, **more: str) -> str:
-    """Run a command and return its output, which must hold no control characters."""
+    """Run a command and return its output, which must not contain control characters."""
     child = start(folder, *words, **more)
     text = b"".join(child.communicate()).decode("utf-8", "strict")
     assert child.returncode == code, text
@@ -63,7 +63,7 @@ def folder(tmp_path: Path) -> Path:
 def test_names_that_are_no_plain_text(
     folder: Path, name: str, surroundings: dict[str, str]
 ) -> None:
-    """Device, workload and output have the name; what is made can be listed and reported."""
+    """Check that device, workload and output have the name and can be listed and reported."""
     for kind in ("small", "w"):
         (folder / f"{kind}.toml").rename(folder / f"{kind}{name}.toml")
     run = ("run", f"w{name}.toml", "--on", f"sim:small{name}.toml", "--output", f"r{name}")
@@ -74,7 +74,7 @@ def test_names_that_are_no_plain_text(
 
 
 def test_a_device_whose_fields_move_the_cursor(folder: Path) -> None:
-    """Its texts are shown by commands and pages that a device of somebody else comes to."""
+    """Check texts of a foreign device file, which commands and pages show."""
     text = (folder / "small.toml").read_text()
     odd = "".join(f"\\u{ord(character):04x}" for character in f"{ODD}<script>")
     for key in ("name", "description", "model"):

@@ -1,4 +1,4 @@
-"""`writecliff test wsat` on the fake drive: dry run, run, resume, JSON, errors of the drive."""
+"""`writecliff test wsat` on the fake drive: dry run, run, resume, JSON, drive errors."""
 
 from __future__ import annotations
 

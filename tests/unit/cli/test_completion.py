@@ -1,4 +1,4 @@
-"""Completion of words by Tab: the words that the program offers, and Tabs in real shells."""
+"""Tab completion: the words that the program offers, and Tab in real shells."""
 
 from __future__ import annotations
 
@@ -186,5 +186,5 @@ def test_in_a_real_shell(shell: str, tmp_path: Path) -> None:
         ):
             terminal.type(f"{typed}\t")
             terminal.until(expected)
-            terminal.type("\x15echo on''ward\r")  # Ctrl-U: the line is gone
+            terminal.type("\x15echo on''ward\r")  # Ctrl-U clears the line
             terminal.until("onward")

@@ -1,4 +1,4 @@
-"""The manual pages: complete, and without a complaint of the programs that show them."""
+"""Manual pages: complete, and rendered without warnings."""
 
 from __future__ import annotations
 

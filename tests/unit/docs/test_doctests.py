@@ -1,4 +1,4 @@
-"""The examples in docstrings do what they show."""
+"""Examples in docstrings: they produce the results that they show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code blocks of tutorial and guides do what their pages say, and name options that there are."""
+"""Code blocks of the tutorial and guides: they run as described, and their options exist."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TUTORIAL = [
     DOCS / "tutorial" / f"{name}.md" for name in ("install", "write-cliff", "load", "answer")
 ]
 GUIDES = sorted((DOCS / "guides").glob("*.md"))
-# Guides whose blocks a test of their own runs, with more to say about what they give.
+# Guides whose blocks have a separate test that checks their results in more detail.
 OWN_TESTS = {
     "data-sheet.md": "test_guide_data_sheet.py",
     "four-questions.md": "test_guide_questions.py",
@@ -38,7 +38,8 @@ RUN_HERE = [
 ]
 
 
-# The last page of the tutorial, five settings of a sweep and two seeds, takes as long as all others.
+# The last page of the tutorial, with five sweep settings and two seeds, takes as long as all
+# others.
 @pytest.mark.parametrize(
     "pages",
     [TUTORIAL[:3], pytest.param(TUTORIAL, marks=pytest.mark.long)],
@@ -51,7 +52,7 @@ def test_the_tutorial_from_its_first_line(pages: list[Path], tmp_path: Path) -> 
 
 @pytest.mark.parametrize("page", RUN_HERE, ids=lambda page: page.stem)
 def test_a_guide(page: Path, tmp_path: Path) -> None:
-    """On a drive of 960 MB in place of one of 120 or 960 GB, without a comparison on drives."""
+    """Run the guide on a 960 MB drive instead of a 120 or 960 GB drive, without comparisons."""
     small = write_small_drive(tmp_path)
     shorter = {
         "synthesise example:cassandra --on sim:nvme-tlc-960": "synthesise example:cassandra",
@@ -86,7 +87,7 @@ def test_every_block_has_a_language_and_every_one_that_does_not_run_a_reason(pag
 
 
 def _commands() -> list[str]:
-    """Every command line of writecliff in tutorial, guides and README, without redirections."""
+    """Return every writecliff command line in tutorial, guides and README, without redirections."""
     commands: dict[str, None] = {}
     for page in [*TUTORIAL, *GUIDES, ROOT / "README.md"]:
         for fence in fences(page.read_text(encoding="utf-8")):
@@ -99,7 +100,7 @@ def _commands() -> list[str]:
 
 @pytest.mark.parametrize("line", _commands())
 def test_every_command_line_is_one_of_the_program(line: str) -> None:
-    """Also those that are not run: an option that is gone is found here."""
+    """Check lines that are not run as well, so that a removed option is found."""
     words = shlex.split(line, comments=True)[1:]
     app = build_app()
     _, bound, unused, *_ = app.parse_known_args(words)

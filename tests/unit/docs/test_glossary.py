@@ -1,4 +1,4 @@
-"""The glossary names what is there, and the vocabulary that it replaced does not come back."""
+"""Glossary: its names exist, and the vocabulary that it replaced does not return."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 
 
 def _rows() -> list[list[str]]:
-    """Cells of every row of every table, heads and rules left out."""
+    """Return the cells of every row of every table, without headers and rules."""
     lines = [line for line in GLOSSARY.read_text().splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return [row for row in cells if row[0] != "term"]
 
 
 def _names() -> list[str]:
-    """Return the names in code quotes of the column "in writecliff", the last but one."""
+    """Return the names in code quotes in the column "in writecliff", the last but one."""
     return [name for row in _rows() for name in re.findall(r"`([^`]+)`", row[-2])]
 
 

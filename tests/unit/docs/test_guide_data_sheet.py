@@ -1,4 +1,4 @@
-"""The guide from a data sheet to a drive, as it stands."""
+"""The guide from a data sheet to a drive, run as written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guide to Python runs as it stands, on a small drive, and gives what the command line gives."""
+"""The Python guide, run as written on a small drive; results match the command line."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "python.md"
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Run the examples in order in a folder of their own, and return their variables."""
+    """Run the examples in order in a separate folder, and return their variables."""
     folder = tmp_path_factory.mktemp("guide")
     drive = write_small_drive(folder)
     made: dict[str, Any] = {"folder": folder}
@@ -106,7 +106,7 @@ def test_every_function_of_the_package_is_in_the_guide_and_documented() -> None:
 
 @pytest.mark.parametrize("kind", EXPLAINED, ids=lambda kind: kind.__name__)
 def test_every_field_is_explained(kind: type) -> None:
-    """By a comment on its line or above it, a text below it, or in the docstring."""
+    """Check for a comment on its line or above it, a text below it, or a docstring entry."""
     lines, _ = inspect.getsourcelines(kind)
     (body,) = (
         node for node in ast.walk(ast.parse("".join(lines))) if isinstance(node, ast.ClassDef)

@@ -1,4 +1,4 @@
-"""The guide "Four questions": its commands answer in their last lines, on small traces and drives."""
+"""The guide "Four questions": its commands give answers, on small traces and drives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from writecliff.capture.apps import postgres
 from writecliff.errors import TargetError
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "four-questions.md"
-# Loads and replays of seconds, and a test of seconds on a drive of 960 MB.
+# Loads and replays that take seconds, and a test that takes seconds on a 960 MB drive.
 SHORTER = {
     "capture --app postgres": "--records 20000 --operations 200",
     "capture --app rocksdb": "--records 25000 --operations 25000",
@@ -25,7 +25,7 @@ SHORTER = {
 
 
 def questions() -> dict[str, list[str]]:
-    """The commands of each section by its title."""
+    """Return the commands of each section by its title."""
     parts = re.split(r"^## (.*)$", GUIDE.read_text(encoding="utf-8"), flags=re.M)[1:]
     return {
         title: re.findall(r"^writecliff (.*)$", body, re.M)
@@ -35,7 +35,7 @@ def questions() -> dict[str, list[str]]:
 
 @pytest.fixture
 def ask(cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    """Runs the commands below a title that contains a word; the lines that the last one printed."""
+    """Return a function that runs the commands of a section and returns the last one's output."""
     monkeypatch.chdir(tmp_path)
     drive = write_small_drive(tmp_path)
 
@@ -71,7 +71,7 @@ def test_two_drives_and_streams_for_postgresql(ask) -> None:  # type: ignore[no-
     except TargetError as error:
         pytest.skip(str(error))
     assert re.match(r"(Switch streams on|Leave streams off)[.,] ?.*1\.\d+", ask("streams")[-1])
-    *_, page, compared = ask("two drives")  # of the same trace
+    *_, page, compared = ask("two drives")  # replays of the same trace
     assert page.split() == ["comparison", "pro/comparison.html"]
     assert re.match(r"compared .*(845dc-pro-800|pm863-960) is better at \d+ of \d+", compared)
 

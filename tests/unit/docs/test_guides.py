@@ -1,4 +1,4 @@
-"""The examples of the guides do what the guides say."""
+"""Examples of the guides: they produce the results that the guides describe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of keys of device and workload files, and the keys that guides name."""
+"""Pages of device and workload keys, and the keys that guides name."""
 
 from __future__ import annotations
 

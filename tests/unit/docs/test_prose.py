@@ -1,4 +1,4 @@
-"""`tools/prose` lists messages, checks grammar and draws sentences."""
+"""`tools/prose`: lists of messages, grammar checks and random sentences."""
 
 from __future__ import annotations
 

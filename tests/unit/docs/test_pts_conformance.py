@@ -1,4 +1,4 @@
-"""The page of conformance to the PTS names tests that there are."""
+"""PTS conformance page: the tests that it names exist."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "reference" / "pts-conformance.md"
-ROWS_MIN = 30  # without a check: what a reader sees at once
+ROWS_MIN = 30  # rows without a check are verifiable by reading
 
 
 def test_every_check_is_a_test() -> None:

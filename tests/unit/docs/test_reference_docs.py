@@ -1,4 +1,4 @@
-"""The reference pages against the program: no option, column or key is missing or stale."""
+"""Reference pages against the program: no option, column or key is missing or stale."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 
 def cli_reference() -> str:
-    """The page; that it is what `reference()` writes, which takes seconds, is checked once."""
+    """Return the page; a separate test checks once, in seconds, that `reference()` generates it."""
     return (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
 
 
@@ -56,14 +56,14 @@ def test_every_option_of_a_test_is_in_its_reference(test: str) -> None:
     common = text.split(f"### Options of all {kind}\n", 1)[1].split("\n### ", 1)[0]
     help_text = text.split(f"\n### `writecliff test {test}`", 1)[1].split("\n### ", 1)[0]
     for item in fields(procedure_class(test).options_type):
-        if item.metadata["measured"]:  # found by the test, not given
+        if item.metadata["measured"]:  # determined by the test, not given
             continue
         name = item.name.replace("_", "-")
         assert (f"--{name}" in common) or (f"--{name}" in help_text), name
 
 
 def _documented(heading: str) -> set[str]:
-    """The names in the first column of the tables below a heading."""
+    """Return the names in the first column of the tables below a heading."""
     text = (DOCS / "reference" / "run-directory.md").read_text(encoding="utf-8")
     section = text.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
     firsts = (line.split("|")[1] for line in section.splitlines() if line.startswith("| `"))
@@ -114,7 +114,7 @@ def test_the_reference_of_causes_is_what_the_simulator_declares() -> None:
 
 
 def test_help_names_options_as_they_are_given() -> None:
-    """No help text has the Python name of an option of its command, but for keys of JSON."""
+    """Check that no help text has the Python name of an option of its command, except JSON keys."""
     text = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
     for section in re.split(r"^##+ ", text, flags=re.M):
         options = re.findall(r"^  --([a-z]+(?:-[a-z]+)+)", section, flags=re.M)

@@ -1,4 +1,4 @@
-"""The site: built without a warning, whole without a network, with every function and report."""
+"""Documentation site: built without warnings, complete offline, with all functions and reports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.browser.visit import Visit
 
 ROOT = Path(__file__).parents[3]
 KINDS = ("tutorial", "guides", "reference", "explanation")
-# Attributes that make a browser fetch a file when it shows the page, unlike links.
+# Attributes that, unlike links, make a browser fetch a file when it shows the page.
 FETCHING = {
     ("script", "src"), ("img", "src"), ("img", "srcset"), ("iframe", "src"), ("source", "src"),
     ("embed", "src"), ("object", "data"), ("video", "src"), ("audio", "src"), ("use", "href"),
@@ -32,7 +32,7 @@ FETCHING = {
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as `make site` does, without making reports of the gallery; once for all workers."""
+    """Build the site as `make site` does, without gallery reports; once for all workers."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "site"
     with folder.with_suffix(".lock").open("w") as lock:

@@ -1,4 +1,4 @@
-"""The page of validations says what the files of the commands say, and what is missing."""
+"""Validation page: it states the results of the files, and which are missing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Write the page of a validation with known errors.
 
     Theory misses its tolerance once. Fitted figures are 10 % too high, the first is 100 % too
-    high. Figures of other sources are 30 % too low. There are no streams.
+    high. Figures of other sources are 30 % too low. The data contain no streams.
     """
     folder = tmp_path_factory.mktemp("validation")
     rows = [{"error_pct": -0.2}, {"error_pct": 0.7}]
@@ -98,7 +98,7 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_figure_is_on_the_page_of_figures(tmp_path: Path) -> None:
-    """With one row of theory, one fitted figure 10 % too high, and nothing else."""
+    """Use one row of theory and one fitted figure that is 10 % too high."""
     row = {"policy": "greedy", "overprovision": 0.07, "pages_per_block": 256}
     row |= {"waf_measured": 7.6, "waf_theory": 7.5, "error_pct": 1.33}
     (tmp_path / "waf.json").write_text(json.dumps({"tolerance_pct": 0.5, "rows": [row]}))

@@ -1,4 +1,4 @@
-"""`tests.support` is found wherever pytest is started."""
+"""Make `tests.support` importable wherever pytest is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disturbances from two readings, and the end of an SLC cache in made-up series."""
+"""Disturbances from two readings, and the end of an SLC cache in synthetic series."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_scheduler_that_starves_jobs_is_named_where_io_goes_through_it() -> No
 
 
 def test_steal_counts_against_the_time_that_was_wanted() -> None:
-    """64 CPUs, one of them busy: 100 stolen ticks of 1000 wanted are 10 %, not 0.2 %."""
+    """With one of 64 CPUs busy, 100 stolen ticks of 1000 requested are 10 %, not 0.2 %."""
     after = CpuTimes(busy=1900, waiting=100, stolen=150, total=73_000)
     (text,) = texts(reading(IDLE), reading(after, written=400 * MB))
     assert text.startswith("CPU steal: 10 % of the CPU time that this machine needed")
@@ -85,9 +85,9 @@ def test_io_of_others_is_named_by_operation() -> None:
 @pytest.mark.parametrize(
     ("written", "of_job"),
     [
-        (401 * MB, OF_JOB),  # udev looks at a device that was closed
+        (401 * MB, OF_JOB),  # udev reads a device after it is closed
         (0, OF_JOB),  # statistics are switched off
-        (900 * MB, None),  # the I/Os of a failed step are not known
+        (900 * MB, None),  # the I/Os of a failed step are unknown
     ],
 )
 def test_io_that_is_not_held_against_others(
@@ -122,7 +122,7 @@ def noisy(level: float, count: int, spread: float = 0.03, seed: int = 1) -> list
 
 
 def test_the_end_of_a_cache_is_found_where_it_is() -> None:
-    series = [*noisy(1000, 20), 700.0, *noisy(300, 39, seed=2)]  # the fall is within one value
+    series = [*noisy(1000, 20), 700.0, *noisy(300, 39, seed=2)]  # the drop is within one value
     drops = level_drop(series)
     assert drops is not None
     assert drops.index == 20
@@ -148,13 +148,13 @@ def test_a_long_series_is_looked_through_quickly() -> None:
     "series",
     [
         noisy(1000, 60),
-        [*noisy(1000, 20), *noisy(800, 40)],  # a fifth: not enough
+        [*noisy(1000, 20), *noisy(800, 40)],  # a fifth, which is not enough
         [*noisy(1000, 20), 100.0, 90.0, *noisy(1000, 30)],  # a stall
         [*noisy(1000, 20), *noisy(300, 20), *noisy(1000, 20)],  # comes back
         [1000 * 0.97**i for i in range(60)],  # a slow decline
-        [*noisy(1000, 20), *noisy(400, 40, spread=0.6)],  # collection: not steady behind
-        [*noisy(1000, 3), *noisy(300, 40)],  # no stretch before
-        [*noisy(1000, 40), *noisy(300, 3)],  # nor behind
+        [*noisy(1000, 20), *noisy(400, 40, spread=0.6)],  # collection: not steady afterwards
+        [*noisy(1000, 3), *noisy(300, 40)],  # no steady period before
+        [*noisy(1000, 40), *noisy(300, 3)],  # no steady period after
         [0.0] * 40,
         [],
     ],

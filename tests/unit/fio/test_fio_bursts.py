@@ -1,4 +1,4 @@
-"""Bursts and pauses: which burst of a workload has what, and the series with its pauses."""
+"""Bursts and pauses: properties of each burst of a workload, and series with pauses."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_last_burst_ends_with_the_workload() -> None:
 @pytest.mark.parametrize(
     ("ends", "done", "left"),
     [
-        ({"ios": 100, "threads": 4}, (30, 0), {"ios": 72}),  # whole turns of its threads
+        ({"ios": 100, "threads": 4}, (30, 0), {"ios": 72}),  # whole cycles of its threads
         ({"ios": 100}, (100, 0), None),
         ({"volume_bytes": 1 << 20}, (3, 12288), {"volume_bytes": (1 << 20) - 12288}),
         ({"volume_bytes": 1 << 20}, (256, 1 << 20), None),
@@ -107,7 +107,7 @@ def test_the_series_has_bursts_and_pauses(monkeypatch: pytest.MonkeyPatch) -> No
     assert (step.elapsed_ms, step.done()) == (6000, (200, 200 * 4096))
     assert step.notes == []
 
-    late_ns = 5 * S // 2  # fio needs longer to end than the pause lasts
+    late_ns = 5 * S // 2  # fio takes longer to end than the pause lasts
     run_bursts(Measured(workload, step.plan, 0, QUIET), run_burst, lambda: None)
     late = Measured(workload, step.plan, 0, QUIET)
     step = late

@@ -1,4 +1,4 @@
-"""Workloads as fio job files: exact text, and clear refusals of what fio cannot express."""
+"""Workloads as fio job files: exact text, and clear errors for features that fio lacks."""
 
 from __future__ import annotations
 
@@ -142,9 +142,9 @@ LARGE = Job(block_sizes=(BlockSize(128 << 10),), queue_depth=32, ios=1)
     ("job", "target", "scrambled"),
     [
         (LARGE, FAST, True),
-        (LARGE, DISK, False),  # a thread generates more than the drive takes
-        (replace(LARGE, queue_depth=1), FAST, False),  # one buffer: each write as the last
-        (Job(queue_depth=256, ios=1), FAST, False),  # the thread is busy with I/Os, not with data
+        (LARGE, DISK, False),  # a thread generates more data than the drive accepts
+        (replace(LARGE, queue_depth=1), FAST, False),  # one buffer: all writes have equal data
+        (Job(queue_depth=256, ios=1), FAST, False),  # the thread is limited by I/Os, not data
         (replace(LARGE, compressible_pct=50), FAST, False),
         (replace(LARGE, duplicate_pct=50), FAST, False),
     ],
@@ -201,7 +201,8 @@ def test_directions(pattern: str, read_pct: float, trim_pct: float, rw: str) -> 
     [
         (Addresses("zipf", theta=1.2), "zipf:1.2:0.5"),
         (Addresses("hot_cold", zones=(Zone(90, 10),)), "zoned:90/10:10/90"),
-        # An eighth of the range is no whole percent: sizes in bytes, on block boundaries.
+        # An eighth of the range is not a whole percentage, so sizes are in bytes, on block
+        # boundaries.
         (
             Addresses("hot_cold", zones=(Zone(90, 12.5),)),
             f"zoned_abs:90/{GIB // 8}:10/{GIB // 8 * 7}",
@@ -287,11 +288,11 @@ def test_streams_as_hints_where_the_kernel_takes_them_for_streams() -> None:
     drive = Target("/dev/sdx", GIB, 512, False, DataPlacement("hint", "", 4, nodes))
     applied = plan(Workload("w", (Job(stream=3, ios=1), Job(ios=1))), drive, FIO)
     every, _, jobs = applied.text.partition("[0-")
-    assert "filename=" not in every  # fio would use it as well as the job's own
+    assert "filename=" not in every  # fio would use it in addition to the job's own
     first, second = jobs.split("\n\n")
     assert "filename=/dev/w/hint-3\n" in first + "\n"
     assert "filename=/dev/w/hint-0\n" in second + "\n"
-    assert "write_hint" not in applied.text  # of the inode, so of every job that shares it
+    assert "write_hint" not in applied.text  # of the inode, so shared by its jobs
     assert "io_uring_cmd" not in applied.text and applied.counted
     assert applied.warnings[0].startswith("streams are write hints")
     with pytest.raises(EngineError, match="stream 4: the drive has write streams by hints up to 3"):

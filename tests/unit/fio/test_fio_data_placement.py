@@ -1,4 +1,4 @@
-"""When writes can be steered to placement handles, and the reason given where they cannot."""
+"""Steering of writes to placement handles, and the reason given if it is impossible."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_hints_where_the_kernel_has_write_streams(machine: Machine) -> None:
 
 
 def permanent_streams(machine: Machine, count: int, *, reduced_control: bool = True) -> None:
-    """Answers of scsi_debug, Linux 6.12: five permanent streams of lifetimes 1 to 5."""
+    """Responses of scsi_debug, Linux 6.12: five permanent streams with lifetimes 1 to 5."""
     descriptors = b"".join(
         bytes([0x04 if stream < count else 0, *bytes(15)]) for stream in range(6)
     )

@@ -1,4 +1,4 @@
-"""Stalls and causes of failed steps, with a clock and answers of the test's own."""
+"""Stalls and causes of failed steps, with a simulated clock and recorded responses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIO_3_33 = (
 
 
 class Machine:
-    """A clock, and a drive that completes I/Os when told to."""
+    """A simulated clock, and a drive that completes I/Os on request."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -56,7 +56,7 @@ def test_a_pause_is_no_stall(counts: tuple[int, int] | None) -> None:
 
 
 def test_a_load_that_is_never_idle_stalls_with_nothing_in_flight() -> None:
-    """A suspended device mapper delays I/Os after the load's first I/Os and before its end."""
+    """Check that a suspended device mapper delays I/Os during the load."""
     machine = Machine()
     watch = machine.watch(never_idle=True)
     machine.wait(watch, 30, report=True)  # fio prepares
@@ -103,7 +103,7 @@ def test_a_drive_that_never_answers_is_given_up() -> None:
     watch = machine.watch()
     machine.counts = (100, 4)
     with pytest.raises(EngineError, match="no I/O was completed for 10 min"):
-        machine.wait(watch, GIVE_UP_S + 10, report=True)  # though fio still reports
+        machine.wait(watch, GIVE_UP_S + 10, report=True)  # although fio still reports
     assert watch.notes != []
 
 

@@ -1,4 +1,4 @@
-"""fio's json+ as results, against documents recorded from fio 3.33 and cut to what is read."""
+"""fio's json+ as results, compared with documents recorded from fio 3.33 and shortened."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def documents() -> list[dict[str, Any]]:
 
 
 def fio_bin(value_ns: int) -> tuple[int, int]:
-    """(key that fio prints, upper end) of a latency's bin: stat.c, plat_val_to_idx and back."""
+    """Return (fio's key, upper end) of a latency's bin, as computed in stat.c."""
     if value_ns.bit_length() <= 7:
         return value_ns, value_ns
     error_bits = value_ns.bit_length() - 7
@@ -102,7 +102,7 @@ def test_recorded_histogram_keeps_fios_moments(documents: list[dict[str, Any]]) 
 
 
 def test_bytes_of_one_block_size_follow_from_the_ios(documents: list[dict[str, Any]]) -> None:
-    """Fio counts the bytes of a running job before it counts its I/Os."""
+    """Check a running job, whose bytes fio counts before its I/Os."""
     assert parse.read_document(documents[-1], {0: 8192})[0, "read"].bytes == 20 * 8192
 
 
@@ -240,7 +240,7 @@ def test_a_stall_is_a_row_without_ios_but_an_ended_job_has_no_rows() -> None:
 
 
 def document_with_flushes(latencies_ns: list[int], *, writes: int, runtime_ms: int) -> Any:
-    """A report of fio's of a job with fdatasync, whose `total_ios` is 0."""
+    """Check fio's report of a job with fdatasync, whose `total_ios` is 0."""
 
     def section(of: parse.OperationStats) -> dict[str, Any]:
         latency = {"min": of.min_ns, "max": of.max_ns, "mean": of.mean_ns, "stddev": of.sd_ns}

@@ -1,4 +1,4 @@
-"""The life of the fio process: it always ends, and what it said last is kept. Uses a stand-in."""
+"""Lifetime of the fio process: it always ends, and its last output is kept. A stub replaces fio."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DOCUMENT = '{\n "jobs": []\n}\n'
 
 @pytest.fixture
 def stand_in(tmp_path: Path) -> Any:
-    """Makes a program out of a few lines of shell; it gets fio's arguments."""
+    """Create a program from a few lines of shell; it receives fio's arguments."""
 
     def make(script: str) -> str:
         program = tmp_path / "fio"
@@ -35,7 +35,7 @@ def stand_in(tmp_path: Path) -> Any:
 
 
 def gone(pid: int) -> bool:
-    """Return True if a process has ended (a zombie has, but must not be a child of ours)."""
+    """Return `True` if a process has ended (or is a zombie, but no child of this one)."""
     deadline = time.monotonic() + WAIT_LIMIT_S
     while time.monotonic() < deadline:
         try:
@@ -47,7 +47,7 @@ def gone(pid: int) -> bool:
 
 
 def run(process: FioProcess) -> tuple[list[Document], Exit]:
-    """Run to the end: all reports, and how it ended."""
+    """Run to the end and return all reports and the exit status."""
     process.start()
     return list(iter(process.next, None)), process.ended()
 
@@ -102,7 +102,7 @@ def test_stop_asks_the_child_to_end_and_reads_its_last_report(stand_in: Any) -> 
 
 
 def test_reports_are_read_while_nobody_takes_them(stand_in: Any, tmp_path: Path) -> None:
-    """A pipe holds 64 KiB: fio must not wait for a driver that stores a step meanwhile."""
+    """Check that fio does not wait for a driver that stores a step: a pipe holds 64 KiB."""
     done = tmp_path / "done"
     text = DOCUMENT.encode("unicode_escape").decode()
     script = f"head -c 1000000 /dev/zero | tr '\\0' '\\n'; printf '{text}'; touch {done}"

@@ -1,4 +1,4 @@
-"""Mixes of block sizes on drives of 4 KiB sectors: raised and disclosed, not refused."""
+"""Block-size mixes on drives with 4 KiB sectors: rounded up and disclosed, not rejected."""
 
 from __future__ import annotations
 

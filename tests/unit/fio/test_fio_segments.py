@@ -1,4 +1,4 @@
-"""Sequential streams in active-range segments, as fio really issues them to a file."""
+"""Sequential streams in active-range segments, as fio actually issues them to a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from writecliff.workload.model import BlockSize, Job, Segments, Workload
 
 MIB = 1 << 20
 BLOCK = 64 << 10
-SEGMENTS = Segments(4, 12 * BLOCK)  # of three blocks each
+SEGMENTS = Segments(4, 12 * BLOCK)  # segments of three blocks each
 SECOND = 1_000_000_000
 
 
@@ -31,7 +31,7 @@ def job(read_pct: float, **more: int) -> Job:
 
 
 def issued(tmp_path: Path, load: Job) -> list[list[int]]:
-    """The block numbers, from the begin of the range on, that each of fio's jobs issued."""
+    """Return the block numbers, from the start of the range, that each fio job issued."""
     with FioEngine.open_file(tmp_path / "drive", size_bytes=4 * MIB) as engine:
         text = engine.job_file(Workload("w", (load,)))
     logs, lines = [], []

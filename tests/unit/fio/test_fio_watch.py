@@ -1,4 +1,4 @@
-"""Disturbances of a step: the end of a cache is reported only where it is possible."""
+"""Disturbances of a step: the end of a cache is reported only if it is possible."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUIET = Reading(Sample(), Vitals())
 
 
 def falling(job: Job = FILL, before: Reading = QUIET, seconds: int = 60) -> Measured:
-    """1,000 MB/s for 20 s, then 300 MB/s."""
+    """Check a series with 1,000 MB/s for 20 s, then 300 MB/s."""
     workload = Workload("w", (job,))
     step = Measured(workload, plan(workload, DISK, FIO), 0, before)
     step.begin_part()
@@ -53,10 +53,10 @@ def test_the_end_of_a_cache_is_said_early_after_a_purge_only() -> None:
     watch = purged()
     (text,) = concluded(watch)
     assert "looks like the end of an SLC cache: 21 s into the step, 20.0 GB after the purge" in text
-    (text,) = concluded(watch)  # 32 GB further on
+    (text,) = concluded(watch)  # 32 GB later
     assert "52.0 GB after the purge" in text
     assert len(concluded(watch)) == 1
-    assert concluded(watch) == []  # 96 + 20 GB are more than the drive holds
+    assert concluded(watch) == []  # 96 + 20 GB exceed the drive's capacity
     watch.purged()
     assert len(concluded(watch)) == 1
     assert concluded(DisturbanceWatch("sdx", 100_000 * MB)) == []
@@ -98,7 +98,7 @@ def test_other_io_of_a_failed_step_is_unknown() -> None:
 def test_a_cut_forgives_what_was_done_until_the_drive_was_read(
     late_ms: float, warned: list[bool]
 ) -> None:
-    """32,000 MB in 60 s, and 500 MB more by the kernel's count: 0.25 s of the load are 133 MB."""
+    """A load of 32,000 MB in 60 s, with 500 MB more in the kernel's count (0.25 s are 133 MB)."""
     step = falling(FILL, Reading(Sample(disk=DiskIo({"read": 0, "write": 0})), Vitals()))
     step.goes_on, step.late_ms = True, late_ms
     after = Reading(Sample(disk=DiskIo({"read": 0, "write": 32_500 * MB})), Vitals())

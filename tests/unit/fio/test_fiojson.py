@@ -1,4 +1,4 @@
-"""The fio-shaped JSON: the structure of the real one, and arithmetic between its figures."""
+"""The fio-compatible JSON: the structure of fio's own, and arithmetic between its figures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def fio(request: pytest.FixtureRequest) -> str:
 
 
 def _real(fio: str, text: str, folder: Path) -> dict[str, Any]:
-    """The JSON of fio itself for a job file."""
+    """Return fio's own JSON for a job file."""
     (folder / "real.fio").write_text(text)
     done = subprocess.run(
         [fio, "--output-format=json+", "real.fio"],
@@ -76,7 +76,7 @@ def _step(
     seconds: float = 3.25,
     elapsed: list[float] | None = None,
 ) -> StepResult:
-    """A step whose rows spread each operation's I/Os evenly, the last row being a short one."""
+    """Return a step whose rows spread each operation's I/Os evenly; the last row is shorter."""
     ends = [*range(SECOND_NS, int(seconds * SECOND_NS), SECOND_NS), int(seconds * SECOND_NS)]
     columns: dict[str, list[float]] = {key: [] for key in ("end_ns", "job", "operation", "ios")}
     columns["bytes"] = []
@@ -119,7 +119,7 @@ description=a mix
 
 
 def _shape(value: Any, path: str = "") -> Any:
-    """Keys and types, without the keys that depend on the measurement."""
+    """Return keys and types, except for keys that depend on the measurement."""
     if isinstance(value, dict):
         if path.endswith(("options", ".bins")):
             return {"*": "str" if path.endswith("options") else "int"}
@@ -130,7 +130,7 @@ def _shape(value: Any, path: str = "") -> Any:
 
 
 def _without(value: Any, names: set[str]) -> Any:
-    """The document without keys of these names."""
+    """Return the document without keys of these names."""
     if isinstance(value, dict):
         return {key: _without(inner, names) for key, inner in value.items() if key not in names}
     return [_without(inner, names) for inner in value] if isinstance(value, list) else value
@@ -152,7 +152,7 @@ STEADY_MIX = "runtime=3\ntime_based\nrate_iops=400\nss=iops:90%\nss_dur=2"
 )  # fmt: skip
 def test_structure_is_that_of_fio(extra: str, fio: str, tmp_path: Path) -> None:
     text = MIX + extra + "\n"
-    if "trim" in extra:  # of a file, fio trims nothing
+    if "trim" in extra:  # on a file, fio trims nothing
         text = text.replace("libaio", "null") + "disk_util=0\n"
     (tmp_path / "target.img").write_bytes(bytes(1 << 20))
     target = f"filename={tmp_path / 'target.img'}\nthread"
@@ -171,7 +171,7 @@ def test_structure_is_that_of_fio(extra: str, fio: str, tmp_path: Path) -> None:
             assert list(entry[section]) == list(real_entry[section])
         assert entry.get("steadystate", {}).get("ss") == real_entry.get("steadystate", {}).get("ss")
         listed, real_options = entry["job options"], real_entry["job options"]
-        if "fio-3.33" in real["fio version"]:  # leaves out options without a value
+        if "fio-3.33" in real["fio version"]:  # omits options without a value
             listed = {name: value for name, value in listed.items() if value}
         assert list(listed.items()) == list(real_options.items())
 
@@ -224,7 +224,7 @@ def test_figures_agree_with_each_other(tmp_path: Path) -> None:
     assert "percentile" not in read["lat_ns"]
     assert read["slat_ns"]["N"] == 0
     assert read["iops_mean"] == pytest.approx(1200) == read["iops_max"] == read["iops_min"]
-    assert read["iops_samples"] == read["bw_samples"] == 3  # the last quarter of a second is not
+    assert read["iops_samples"] == read["bw_samples"] == 3  # the last quarter second is excluded
     assert read["bw_mean"] == pytest.approx(1200 * 4) == read["bw_max"]
     assert read["bw_agg"] == pytest.approx(100)
     assert read["bw_dev"] == pytest.approx(0, abs=1e-6)
@@ -256,7 +256,7 @@ def test_a_percentile_of_few_samples_is_their_maximum() -> None:
 
 @needs_fio
 def test_bins_are_keyed_as_by_fio(tmp_path: Path) -> None:
-    """Every key that fio prints is the key of its own value, and of the ends of its bucket."""
+    """Check that every key that fio prints is the key of its own value and of its bucket's ends."""
     assert FIO is not None
     done = subprocess.run(
         [FIO, "--name=n", "--ioengine=null", "--size=200m", "--output-format=json+"],
@@ -336,8 +336,8 @@ def test_group_reporting_merges_jobs_of_a_group(tmp_path: Path) -> None:
     assert write["clat_ns"]["mean"] == pytest.approx(statistics.fmean(first_values + second_values))
     assert write["runtime"] == 2000 and write["iops"] == pytest.approx(750)
     assert entries[0]["job_runtime"] == 2 * 2000 + 1000
-    assert entries[0]["job options"] == {"rw": "write"}  # of the last member, as in fio
-    assert first.service.count == 1000  # results themselves are left alone
+    assert entries[0]["job options"] == {"rw": "write"}  # belongs to the last member, as in fio
+    assert first.service.count == 1000  # the results themselves stay unchanged
 
 
 def test_threads_are_entries_without_group_reporting(tmp_path: Path) -> None:
@@ -420,7 +420,7 @@ STEADY = (
 def test_steady_state_shows_what_it_was_judged_by(
     asked: str, criterion: str, deviation: float, slope: float, tmp_path: Path
 ) -> None:
-    """By hand: 90, 100, 110, 130 and 150 reads in five seconds, a window of the last three."""
+    """Computed by hand for 90, 100, 110, 130 and 150 reads in five seconds, last three used."""
     step = _step([{"read": _operation(580, 1)[0]}], seconds=5.0)
     ios = np.array([90.0, 100.0, 110.0, 130.0, 150.0])
     rows = {**step.intervals, "ios": ios, "bytes": ios * 4096, "latency_mean_ns": ios * 0 + 1000}

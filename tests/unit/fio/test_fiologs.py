@@ -1,4 +1,4 @@
-"""fio's log files and fio's text, made from what was measured."""
+"""fio's log files and fio's text, generated from measurements."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_names_and_columns_are_those_of_fio(tmp_path: Path) -> None:
     )
     theirs = {path.name: path.read_text() for path in tmp_path.glob("*.log")}
     ours = write_logs(job_file, [STEP], tmp_path / "logs")
-    # A simulated drive has no submission, so no slat.
+    # A simulated drive has no submission time, so slat is missing.
     assert {path.name for path in ours} == {name for name in theirs if "_slat" not in name}
     for path in ours:
         columns = [
@@ -108,7 +108,7 @@ def test_the_text_is_that_of_fio(tmp_path: Path) -> None:
     theirs = fio_output[:begin].splitlines()[3:] + fio_output[end:].splitlines()
 
     def plain(lines: list[str]) -> list[str]:
-        """Without process numbers, zone resets, blank lines, and headers of fio's own start."""
+        """Return text without process numbers, zone resets, blank lines and fio's headers."""
         text = "\n".join(lines).replace("; 0 zone resets", "")
         text = re.sub(r"pid=\d+", "pid=0", text)
         figure_lines = [
@@ -119,7 +119,7 @@ def test_the_text_is_that_of_fio(tmp_path: Path) -> None:
     ours, expected = plain(fio_text(document).splitlines()), plain(theirs)
     assert len(ours) == len(expected)
     different = [pair for pair in zip(ours, expected, strict=True) if pair[0] != pair[1]]
-    # The JSON has rounded means and rates: the last digit of a few figures may differ.
+    # The JSON has rounded means and rates, so the last digit of a few figures may differ.
     assert len(different) <= 6, different
     for mine, real in different:
         assert re.sub(r"[\d.]+", "#", mine) == re.sub(r"[\d.]+", "#", real)

@@ -1,4 +1,4 @@
-"""Device nodes per hint: made, marked and removed. Only root may make nodes."""
+"""Device nodes per hint: created, marked and removed. Skip without root."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from writecliff.engines.fio.targets import HintNodes
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files in place of nodes: a test has no device that it may open."""
+    """Create files instead of nodes, because the test has no device that it may open."""
     monkeypatch.setattr(os, "mknod", lambda path, mode, device: Path(path).touch())
 
 

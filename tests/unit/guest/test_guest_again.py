@@ -1,4 +1,4 @@
-"""Second run of the tests that failed in a guest."""
+"""Second run of tests that failed in a guest."""
 
 from __future__ import annotations
 

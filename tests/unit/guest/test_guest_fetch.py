@@ -1,4 +1,4 @@
-"""The cache of the bench: a part is whole or not there, and a machine that cannot have it says why."""
+"""Cache of the bench: components are complete or absent, and errors name the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small parts of the bench: the first root's archive, the monitor's client, the table of figures."""
+"""Small components of the bench: the first root's archive, the monitor's client, the table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def unpacked(archive: bytes) -> dict[str, tuple[int, bytes]]:
-    """Names with mode and content of a cpio archive in the format newc."""
+    """Return the names with mode and content of a cpio archive in newc format."""
     members, at = {}, 0
     while True:
         assert archive[at : at + 6] == b"070701"
@@ -64,7 +64,7 @@ Answer = Callable[[dict[str, object]], list[dict[str, object]]]
 
 
 def monitor(answer: Answer) -> Qmp:
-    """A client of a monitor that greets, and sends what `answer` returns for each command."""
+    """Return a client of a monitor that greets and sends the results of `answer`."""
     ours, theirs = socket.socketpair()
 
     def serve() -> None:
@@ -98,7 +98,7 @@ def test_the_client_tells_answers_from_events() -> None:
 
 def test_the_client_says_why_a_command_failed() -> None:
     def answer(command: dict[str, object]) -> list[dict[str, object]]:
-        if command["execute"] == "qmp_capabilities":  # an earlier client has asked already
+        if command["execute"] == "qmp_capabilities":  # an earlier client has already negotiated
             return [{"error": {"class": "CommandNotFound", "desc": "complete"}}]
         return [{"error": {"class": "GenericError", "desc": "it is not there"}}]
 
@@ -139,12 +139,12 @@ def test_what_killed_benches_left_is_removed(
     with run_folder() as other, run_folder() as folder:
         (folder / "image").touch()
         assert not left.exists()
-        assert other.exists()  # it is still in use
+        assert other.exists()  # the folder is still in use
     assert list(tmp_path.iterdir()) == []
 
 
 class Hanging:
-    """A machine whose first `hangs` starts come to nothing."""
+    """A machine whose first `hangs` starts hang."""
 
     def __init__(self, out: Path, hangs: int) -> None:
         self.console = out / "console"

@@ -1,4 +1,4 @@
-"""Empty libraries: a program starts with them as with those that it was linked to."""
+"""Stub libraries: a program starts with them as with the libraries to which it was linked."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_is_not_used_is_not_loaded(tmp_path: Path) -> None:
     def loads(*folders: Path) -> list[str]:
         where = {**os.environ, "LD_LIBRARY_PATH": ":".join(map(str, folders))}
         done = subprocess.run([program], env=where, capture_output=True, text=True, check=True)
-        assert done.stderr == ""  # as of a library without the version that is asked for
+        assert done.stderr == ""  # as for a library without the requested version
         return sorted(done.stdout.split())
 
     assert loads(tmp_path) == sorted(SOURCES)

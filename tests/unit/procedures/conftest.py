@@ -1,4 +1,4 @@
-"""`tests.support` is found wherever pytest is started, and tests do not wait for the medium."""
+"""Fixtures of procedure tests, which do not wait for the medium."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ if ROOT not in sys.path:
 
 @pytest.fixture(autouse=True)
 def _no_waiting_for_the_medium(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No power is cut in these tests, so `fsync`, most of the time of a fake step, is left out."""
+    """Omit `fsync`, which dominates a fake step, because no power is cut in these tests."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)

@@ -1,4 +1,4 @@
-"""ACT: rates against its own documentation, configuration files, judgement and search."""
+"""ACT: rates compared with its documentation, configuration files, assessment and search."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def act(**options: object) -> Act:
 
 
 def test_1x_is_what_act_derives() -> None:
-    """floor(131072 / 1536) = 85 records a block; 1000 / 85 x 2 = 23.53 reads and writes."""
+    """Check floor(131072 / 1536) = 85 records per block; 1000 / 85 x 2 = 23.53 reads and writes."""
     rates = act().rates()
     assert (rates.reads, rates.writes, rates.stored_bytes) == (2000, 0, 1536)
     assert rates.large_reads == rates.large_writes == pytest.approx(2 * 1000 / 85)
@@ -52,7 +52,7 @@ def test_1x_is_what_act_derives() -> None:
 
 
 def test_records_are_rounded_as_the_version_does() -> None:
-    """1500 bytes are stored as 1504 in ACT 6 (87 a block) and as 1536 in 3.0 (85 a block)."""
+    """Check that 1500 bytes are stored as 1504 in ACT 6 (87 per block) and as 1536 in 3.0 (85)."""
     assert act(record_bytes=1500).rates().large_reads == pytest.approx(2 * 1000 / 87)
     old = act(record_bytes=1500, model="3.x").rates()
     assert old.stored_bytes == 1536
@@ -194,7 +194,7 @@ def test_lag_adds_up_over_steps_and_stops_the_test() -> None:
 
 
 def search(limit: int, first: int, most: int) -> tuple[list[int], int]:
-    """The loads that a search tries on a drive that passes up to `limit`."""
+    """Return the loads that a search tries on a drive that passes up to `limit`."""
     tried: list[int] = []
     while load := next_multiple(
         [m for m in tried if m <= limit], [m for m in tried if m > limit], first, most

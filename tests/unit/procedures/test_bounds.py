@@ -1,4 +1,4 @@
-"""Bounds on what a run writes: never less than it does, and not so much that they say nothing."""
+"""Bounds on the writes of a run: never below the actual volume, and tight enough to be useful."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def test_a_load_writes_no_more_than_its_rates_and_mixes_allow(
 
 
 def test_what_the_engine_knows_of_the_drive_bounds_it() -> None:
-    """The bound of a small NVMe drive that writes 40 MB/s is not 44.7 drive fills."""
+    """Check that the bound for a small NVMe drive that writes 40 MB/s is not 44.7 drive fills."""
     drive = SimEngine("nvme-tlc-960").identify()
     test = procedure_from_mapping("wsat", {"end": ["time"], "time_hours": 0.001})
     link, measured = plan_of(test, drive), plan_of(test, drive, lambda load: 40e6)
     assert link.write_bytes_max == pytest.approx(3938e6 * 60, rel=0.001)
     assert measured.write_bytes_likely == 40_000_000 * 60
-    assert measured.write_bytes_max == link.write_bytes_max  # reads are no proof
+    assert measured.write_bytes_max == link.write_bytes_max  # reads prove nothing
     assert link.write_bytes_likely is None
     text = written_text(measured, replace(drive, capacity_bytes=10**9, rated_tbw_bytes=None))
     assert text.startswith("likely at most 2.4 GB (2.4 drive fills), at twice the speed of its")
@@ -79,7 +79,7 @@ def test_what_the_engine_knows_of_the_drive_bounds_it() -> None:
 QUICK = {"quick": True}
 ROUND = {"round_minutes": 0.1, "histogram": False}
 CASES = [
-    # Random writes are slower than the link, the only known limit.
+    # Random writes are slower than the link, which is the only known limit.
     ("wsat", {"end": ["time"], "time_hours": 2 / 3600, "sample_seconds": 0.5}, 12),
     ("wsat", {"end": ["capacity"], "drive_fills": 0.5, "sample_seconds": 0.1, **ROUND}, 1.2),
     ("act", {**QUICK, "state": "fill", "load": "1x"}, 1.1),

@@ -1,4 +1,4 @@
-"""Which steps are one load: the driver leaves it running between them, and ends it in any case."""
+"""Steps that form one load: the driver leaves it running between them, and always ends it."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ GIB = 1 << 30
         ([], 0),
         ([30 * GIB], 30 * GIB),
         ([30 * GIB, 30 * GIB], 60 * GIB),
-        ([30 * GIB] * 3, 120 * GIB - 75 * GIB // 2),  # the end of the range, as far as it is sure
+        ([30 * GIB] * 3, 120 * GIB - 75 * GIB // 2),  # the end of the range, as far as known
         ([30 * GIB] * 4, 0),
         ([30 * GIB] * 5, 30 * GIB),
-        ([200 * GIB], 0),  # all of it in a step
+        ([200 * GIB], 0),  # the whole range in one step
         ([0], 0),
     ],
 )

@@ -1,4 +1,4 @@
-"""ECW/CBW and DIRTH: order of cells, what depends on results, operating points, resuming."""
+"""ECW/CBW and DIRTH: cell order, dependence on results, operating points, resuming."""
 
 from __future__ import annotations
 

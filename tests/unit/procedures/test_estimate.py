@@ -1,4 +1,4 @@
-"""The estimate before a run against what the run then took; the scaled drive behind it."""
+"""The estimate before a run compared with the run's duration; the scaled drive behind it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.registry import PROCEDURES, procedure_from_mapping
 from writecliff.workload.model import SECOND_NS, Job, Segments, Workload
 
-# Options that shorten a test more than --quick, so that it ends quickly on the small drive.
-# Steps are longer than those of --quick: on so small a drive chance decides which round of one-second
-# steps is the first steady one, and a round more or less is more than 5 % of such a run.
+# Options that shorten a test more than --quick, so that it ends quickly on the small drive. Steps
+# are longer than those of --quick: on so small a drive, chance determines which round of one-second
+# steps is the first steady round, and a round more or less is more than 5 % of such a run.
 CELLS = {"threads": [8, 2], "queue_depths": [8, 1], "prewrite_minutes": 0.2}
 SHORT: dict[str, dict[str, Any]] = {
     "iops": {"block_sizes_kib": [128.0, 4.0], "read_pcts": [100.0, 65.0, 0.0]},
@@ -35,14 +35,15 @@ SHORT: dict[str, dict[str, Any]] = {
     "hir": {"step_seconds": 5.0, "precondition_minutes": 0.5, "waits_seconds": [5.0]},
     "ecw": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
     "dirth": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
-    # By time: when so short a run is steady is by chance, and `wsat` has the end by steady state.
+    # By time, because chance determines when so short a run is steady, and `wsat` covers the end by
+    # steady state.
     "multi-wsat": {"end": ["time"], "time_hours": 0.05, "sample_seconds": 2.0},
-    # Random streams alone: the small drive has so few reclaim units that the write amplification of
+    # Only random streams: the small drive has so few reclaim units that the write amplification of
     # sequential writes by several threads depends on their number (a quarter more or less).
     "is-wsat": {"streams": 2, "end": ["time"], "time_hours": 0.05, "sample_seconds": 2.0},
     "tcqd": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
 }
-ENOUGH_S = 1000.0  # of processor time: which pilots are run must not depend on the machine
+ENOUGH_S = 1000.0  # CPU time: the selection of pilots must not depend on the machine
 
 
 @pytest.mark.parametrize("name", list(PROCEDURES))
@@ -204,7 +205,7 @@ def test_long_pilots_tell_how_long_they_may_take(tmp_path: Path) -> None:
     engine = SimEngine(str(write_small_drive(tmp_path)))
     procedure = procedure_from_mapping("wsat", {"quick": True, **SHORT["wsat"]}, simulated=True)
     lines: list[str] = []
-    now_s = itertools.count(0, 3)  # each look at the clock is three seconds later
+    now_s = itertools.count(0, 3)  # each reading of the clock is three seconds later
     estimated = estimate(
         procedure, engine, budget_s=12.0, clock=lambda: next(now_s), log=lines.append
     )

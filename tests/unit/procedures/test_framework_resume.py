@@ -1,4 +1,4 @@
-"""A run that was stopped and taken up again gives the table of a run that was not."""
+"""Resumed runs: their table equals that of an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from writecliff.procedures.wsat import Wsat
 from writecliff.store.rundir import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[3]
-STEPS = 12  # six rounds of two
+STEPS = 12  # six rounds with two steps each
 PROCEDURE = Wsat(replace(OPTIONS, time_hours=STEPS / 60))
 
 
 def stopped_clock() -> float:
-    """With this clock and no interval every step is followed by a checkpoint."""
+    """Check that with this clock and no interval, every step is followed by a checkpoint."""
     return 0.0
 
 
@@ -98,7 +98,7 @@ def test_kill_9_loses_only_steps_that_are_not_stored(
         str(look_s),
     ]
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
-    # A few steps more, in which it is killed, and no end that it could reach before.
+    # A few more steps, during which it is killed, and no end that it could reach before.
     process = subprocess.Popen(
         [*script, str(kill_after + 3)], stdout=subprocess.PIPE, text=True, env=environment
     )
@@ -134,7 +134,7 @@ def test_a_real_drive_resumes_without_a_purge(tmp_path: Path) -> None:
     drive = FakeEngine(kind="fio", before_run=interrupted_at(8), target="/dev/fake")
     with pytest.raises(RunInterrupted):
         run_procedure(PROCEDURE, drive, directory, checkpoint_interval_s=0.0)
-    drive.before_run, drive.clock_ns, drive.calls = None, 0, []  # a new process: a new clock
+    drive.before_run, drive.clock_ns, drive.calls = None, 0, []  # a new process has a new clock
     outcome = run_procedure(PROCEDURE, drive, directory, resume=True)
     assert drive.calls[:2] == ["cache off", "run minute 8"]
     rows = outcome.history.rows

@@ -32,7 +32,7 @@ def run(
 
 
 def small_drive() -> FakeEngine:
-    """A drive that is over its cliff after a few minutes."""
+    """A drive that has passed its write cliff after a few minutes."""
     return FakeEngine(capacity_bytes=60_000_000_000)
 
 
@@ -52,7 +52,7 @@ def test_capacity_ends_with_the_step_that_reaches_four_drive_fills(tmp_path: Pat
 
 
 def test_a_level_drive_is_not_steady_before_its_cliff(tmp_path: Path) -> None:
-    """Five samples in the fresh plateau meet the rule; the run goes on to the cliff."""
+    """Check that five samples in the fresh plateau meet the rule, but do not end the run."""
     early = {"end": ("steady", "time"), "round_minutes": 2, "time_hours": 20.0}
     fresh = run(tmp_path / "fresh", fresh_fills=0.0, **early).history.stages["rounds"]
     assert fresh.decision is not None
@@ -146,7 +146,7 @@ def test_rows_add_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "wall_s", "expected"),
     [
-        ("fio", 0.0, [1, 2, 3, 4, 5, 6]),  # what a real drive did cannot be done again
+        ("fio", 0.0, [1, 2, 3, 4, 5, 6]),  # steps on a real drive cannot be repeated
         ("sim", GROUPED_S, [1, 2, 3, 4, 5, 6]),
         ("sim", GROUPED_S / 2, [0, 2, 2, 4, 4, 6]),
         ("sim", 0.0, [0, 0, 0, 0, 0, 0]),
@@ -256,7 +256,7 @@ def test_partial_step_of_a_failing_drive_is_kept(tmp_path: Path) -> None:
 
 
 class Preconditioned(Wsat):
-    """Twice: a stage with preconditioning, then one that purges again."""
+    """Check two stages with preconditioning, the second of which purges again."""
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
         job = Job(pattern="sequential", volume_bytes=2 * identity.capacity_bytes)
@@ -276,7 +276,7 @@ def test_preconditioning_counts_as_written_since_the_last_purge(tmp_path: Path) 
         first = history.stages[phase].rows[0]
         assert first.drive_fills == pytest.approx(2 + first.host_write_bytes / 60e9)
     assert [call for call in engine.calls if call == "purge"] == ["purge", "purge"]
-    # Each stage begins from nothing; the run has written what both have.
+    # Each stage starts from zero; the run's total includes both stages.
     totals = [history.stages[phase].host_write_bytes_total for phase in ("rounds", "rounds-b")]
     assert history.host_write_bytes == sum(totals)
 
@@ -288,12 +288,12 @@ def test_a_run_of_two_purges_resumes_as_if_never_stopped(tmp_path: Path, stop_at
     engine = small_drive()
     engine.before_run = interrupted_at(stop_at)
     with pytest.raises(RunInterrupted):
-        # By a clock that stands still, saving costs nothing: every step has a checkpoint.
+        # Because the clock is stopped, saving costs nothing, so every step has a checkpoint.
         run_procedure(procedure, engine, tmp_path / "r", checkpoint_interval_s=0, clock=lambda: 0.0)
     again = small_drive()
     outcome = run_procedure(procedure, again, tmp_path / "r", resume=True)
     assert outcome.history.rows == whole
-    # Row 7 is the last of the first stage: only from there on is the second purge still to come.
+    # Row 7 is the last row of the first stage: only after it is the second purge still to come.
     assert ("purge" in again.calls) is (stop_at <= 8)
 
 

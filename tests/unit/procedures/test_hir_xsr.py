@@ -1,4 +1,4 @@
-"""HIR and XSR: bursts and pauses, the baseline without them, groups without gaps, recovery."""
+"""HIR and XSR: bursts and pauses, the baseline without pauses, groups without gaps, recovery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals that arrive while a record is written are delivered afterwards, each of them."""
+"""Signals that arrive while a record is written: each of them is delivered afterwards."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_signal_waits_for_the_end_of_the_block(numbers: tuple[signal.Signals, 
 
 
 def test_an_ignored_signal_does_not_take_the_place_of_the_next() -> None:
-    """A member of a suite ignores the terminal's SIGINT; its parent's SIGTERM must count."""
+    """Check that a suite member ignores the terminal's SIGINT but obeys its parent's SIGTERM."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with pytest.raises(KeyboardInterrupt), terminate_as_interrupt(), interrupt_deferred():
         signal.raise_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""`--no-purge`: the drive is not purged, and every place says so."""
+"""`--no-purge`: the drive is not purged, and all output discloses this."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Whole default runs of the standard's tests, step by step: docs/reference/pts-conformance.md.
 
-Nothing is shortened and no option is given but edition and revision. The drive is a formula, and
-nothing is stored, so a day of its time takes a second. Conditions are read from the I/Os that the
-drive was asked for and from what was measured, never from the procedure.
+Nothing is shortened, and the only options are edition and revision. The drive is a formula, and
+nothing is stored, so a day of its time takes a second. Conditions are checked from the requested
+I/Os and the measurements, never from the procedure.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EDITIONS = [ENTERPRISE, CLIENT, *MERGED]
 
 @dataclass
 class Watched(FakeEngine):
-    """Keeps what it was asked for, in order: "purge", "cache on", or the job of a step."""
+    """Records the requests in order: "purge", "cache on", or the job of a step."""
 
     asked: list[str | Job] = field(default_factory=list)
 
@@ -51,7 +51,7 @@ class Watched(FakeEngine):
 
 @dataclass
 class Samples(RunProgress):
-    """The record of which steps were steady-state samples."""
+    """Record of the steps that were steady-state samples."""
 
     flags: list[bool] = field(default_factory=list)
 
@@ -73,7 +73,7 @@ class Whole:
         return [row for row in self.rows if row.phase == name]
 
     def jobs(self, phase: str) -> list[Job]:
-        """Return the jobs of the drive in the phases whose names start with `phase`."""
+        """Return the drive's jobs in the phases whose names start with `phase`."""
         jobs = [job for job in self.asked if not isinstance(job, str)]
         assert len(jobs) == len(self.rows)
         pairs = zip(self.rows, jobs, strict=True)
@@ -99,7 +99,7 @@ def run() -> Callable[..., Whole]:
     return whole
 
 
-# -- what holds for every test -------------------------------------------------------------------
+# -- requirements of every test ------------------------------------------------------------------
 
 EVERY = [
     *((test, ENTERPRISE) for test in ("iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth")),
@@ -153,7 +153,7 @@ def test_steps_follow_each_other_without_a_pause(run: Any, test: str, edition: A
 
 @pytest.mark.parametrize(("test", "edition"), LOOPED, ids=names(LOOPED))
 def test_rounds_end_with_the_first_steady_window(run: Any, test: str, edition: Any) -> None:
-    """The rule, worked out here: spread at most 20 %, slope x 4 at most 10 % of the average."""
+    """Check the rule, computed independently: spread at most 20 %, slope x 4 at most 10 %."""
     whole = run(test, edition)
     for phase in loops(test, edition):
         rounds = by_round(whole.phase(phase))
@@ -168,7 +168,7 @@ def test_rounds_end_with_the_first_steady_window(run: Any, test: str, edition: A
 
 
 def loops(test: str, edition: tuple[str, str]) -> list[str]:
-    """The phases that end when they are steady."""
+    """Return the phases that end when they are steady."""
     if test == "tp":
         return ["rounds-1024k", *(["rounds-128k"] if edition != CLIENT else [])]
     return {
@@ -181,7 +181,7 @@ def loops(test: str, edition: tuple[str, str]) -> list[str]:
 def variables(
     test: str, edition: tuple[str, str], phase: str
 ) -> list[Callable[[Sequence[StepRow]], float]]:
-    """The tracking variables of a loop, as functions of the rows of a round."""
+    """Return the tracking variables of a loop, as functions of the rows of a round."""
     if test == "iops":
         cells = [(4 * KIB, 0.0)]
         if edition[1] == "2.0":
@@ -213,12 +213,12 @@ def is_steady(values: Sequence[float]) -> bool:
 
 
 def fills_before(rows: Sequence[StepRow]) -> float:
-    """Drive fills when the sample of a round, its last step, begins."""
+    """Return the drive fills when the sample of a round, its last step, starts."""
     return (rows[-1].host_write_bytes_total - rows[-1].host_write_bytes) / CAPACITY
 
 
 def loads(rows: Sequence[StepRow]) -> set[tuple[Any, ...]]:
-    """Pattern, threads and queue depth of the rows."""
+    """Return the pattern, threads and queue depth of the rows."""
     return {(row.pattern, row.threads, row.queue_depth) for row in rows}
 
 
@@ -419,7 +419,7 @@ def test_each_active_range_of_the_client_suite(run: Any, name: str) -> None:
     assert whole.asked[0] == "purge"
     assert whole.procedure.deviations() == ()
     for job in whole.jobs("precondition"):
-        assert job.segments is None  # all of the active range
+        assert job.segments is None  # the whole active range
     for job in whole.jobs("rounds"):
         assert job.segments is not None
         assert (job.segments.count, job.segments.amount_bytes) == (2048, gib * GIB)
@@ -431,7 +431,7 @@ def test_each_active_range_of_the_client_suite(run: Any, name: str) -> None:
 
 # -- where sources differ ------------------------------------------------------------------------
 
-POINTS = ("half-way to TC 1/QD 1", "5 ms")  # of the operating points of ECW and DIRTH
+POINTS = ("half-way to TC 1/QD 1", "5 ms")  # operating points of ECW and DIRTH
 
 
 @pytest.mark.parametrize(

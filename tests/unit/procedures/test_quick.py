@@ -1,4 +1,4 @@
-"""Quick tests: on a simulated drive the whole test on a smaller one, on a real one a short form."""
+"""Quick tests: the whole test on a smaller simulated drive, a short form on a real drive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from writecliff.suite.plan import plan_suite
 from writecliff.workload.model import SECOND_NS
 
 QUICK = {"quick": True}
-# On a drive of 960 MB these steps are worth as much as minutes on one of 120 GB.
+# On a 960 MB drive, these steps correspond to minutes on a 120 GB drive.
 SHORT: dict[str, dict[str, Any]] = {
     "wsat": {"sample_seconds": 6.0, "round_minutes": 0.2},
     "tp": {"step_seconds": 6.0, "block_sizes_kib": [128.0]},
@@ -43,12 +43,12 @@ SHORT: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def suites(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, SuiteFolder]:
-    """A suite of the small drive in full length, and a quick one."""
+    """Run a full-length suite on the small drive, and a quick suite."""
     folder = tmp_path_factory.mktemp("suites")
     target = f"sim:{write_small_drive(folder)}"
     scales = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut here
+        patch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut in these tests
         for quick in (False, True):
             common = {"quick": quick}
             members = plan_suite("pts-e", target, tests=[*SHORT], common=common, special=SHORT)
@@ -77,7 +77,7 @@ def test_a_figure_that_is_missing_or_off_is_not_passed() -> None:
     assert row.ok
     assert not replace(row, quick=2.21).ok
     assert not replace(row, quick=None).ok
-    assert replace(row, key="latency_4k_0_100_max", quick=None).ok  # of fewer I/Os: not given
+    assert replace(row, key="latency_4k_0_100_max", quick=None).ok  # too few I/Os: not given
     assert replace(row, quick=9.0, unit="ms", at="TC2/QD1", quick_at="TC4/QD1").ok
     assert not replace(row, quick=9.0, unit="IOPS", at="TC2/QD1", quick_at="TC4/QD1").ok
 
@@ -141,7 +141,7 @@ def test_a_short_test_of_a_real_drive_says_what_it_cannot_know(tmp_path: Path) -
 
 
 def test_a_short_test_of_a_real_drive_ends_within_the_hour() -> None:
-    """Also on a drive that never settles."""
+    """Check a drive that never settles as well."""
     plan = procedure_from_mapping("wsat", QUICK).plan(FakeEngine(kind="fio").identify())
     assert plan.device_time_max_ns is not None
     assert plan.device_time_max_ns < 3600 * SECOND_NS

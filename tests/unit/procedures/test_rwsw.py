@@ -1,4 +1,4 @@
-"""The tests of I/O captures (RWSW): what they apply, and what they say, on a small drive."""
+"""Tests of I/O captures (RWSW): the loads that they apply, and their results, on a small drive."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def answer(capsys: pytest.CaptureFixture[str], words: str) -> dict[str, object]:
 
 
 def said_of(capsys: pytest.CaptureFixture[str], run: Path) -> dict[str, Any]:
-    """The summary of a stored run."""
+    """Return the summary of a stored run."""
     assert main(["report", str(run), "--json"]) == 0
     summary: dict[str, Any] = json.loads(capsys.readouterr().out)["summary"]
     return summary
@@ -52,7 +52,7 @@ def test_each_step_has_its_own_streams_and_depth(portal: Path) -> None:
 
 def test_the_applied_workload_has_the_dominant_streams(portal: Path) -> None:
     test = MultiWsat(MultiWsatOptions(capture=str(portal), streams=2))
-    # By the I/Os of the steps: 55 and 80 % of 30,000 and 54,000 are reads of 4 KiB.
+    # By the I/Os of the steps: 55 and 80 % of 30,000 and 54,000 are 4 KiB reads.
     reads, writes = (0.55 * 30_000 + 0.80 * 54_000), (0.30 * 30_000 + 0.20 * 54_000)
     shares = {applied.stream.text: applied.share_pct for applied in test.applied}
     assert shares == {
@@ -92,7 +92,7 @@ def test_a_small_drive_is_tested(
     for section in ["The I/O capture", *sections]:
         assert f">{section}<" in page, section
     if name == "is-wsat":
-        # Bars begin at 0, lines over time are logarithmic.
+        # Bars start at 0, lines over time are logarithmic.
         assert page.count("IOPS (logarithmic)") == 1
     summary = said_of(capsys, run)
     assert summary["capture"]["name"] == "portal"

@@ -1,4 +1,4 @@
-"""The steady-state rule: worked vectors of the standard's definition, its limits, its invariances."""
+"""The steady-state rule: worked examples of the standard's definition, limits, invariances."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_limits_belong_to_the_allowed_side() -> None:
 
 
 def test_equality_is_not_lost_to_rounding() -> None:
-    # The slope excursion is exactly a tenth of the average, which binary floats cannot say.
+    # The slope excursion is exactly a tenth of the average, which binary floats cannot represent.
     for average in range(20, 20_000, 20):
         values = [average + step * average / 20 for step in (-1, -0.5, 0, 0.5, 1)]
         assert judge(values, FIRST_FIVE).slope_ok, average
@@ -177,7 +177,7 @@ def test_all_variables_must_be_steady_in_one_window() -> None:
     rows = [(100, 10), (100, 20), (100, 30), (100, 30), (100, 30), (200, 30), (200, 30)]
     verdicts = [tracker.add({"a": a, "b": b}) for a, b in rows]
     assert verdicts[4:] == ["not steady", "not steady", "not steady"]
-    # b alone is steady in rounds 3..7, a alone was in 1..5: never together.
+    # b alone is steady in rounds 3..7, a alone was steady in 1..5: never both together.
     assert tracker.decisions[0].states["a"].steady
     assert tracker.decisions[2].states["b"].steady
     assert tracker.first_steady is None

@@ -1,4 +1,4 @@
-"""A load that a drive does not keep up with is no steady state: verdict, limits, choice."""
+"""Loads that a drive cannot sustain: not steady; effects on verdict, limits, choice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECOND_NS = 1_000_000_000
 
 
 def row(done: int, *, seconds: float = 1.0, size: int = 4096, **schedule: float) -> dict[str, Any]:
-    """A job in a row of the table `rounds`."""
+    """Return a job in a row of the table `rounds`."""
     none = dict.fromkeys(f"{op}_{what}" for op in ("write", "trim") for what in ("ios", "bytes"))
     return {
         "name": "j", "elapsed_ns": round(seconds * SECOND_NS), "read_ios": done,
@@ -41,9 +41,9 @@ RATED = Job(rate_iops=10_000.0)
     ("job", "rows", "text"),
     [
         (RATED, [row(8237, **OVERLOAD)], "load not sustained: 82 % of 10,000 IOPS"),
-        # The backlog of a burst has drained at the end.
+        # The backlog of a burst has drained by the end.
         (RATED, [row(8237, **{**OVERLOAD, "last_age_ns": 10**6})], ""),
-        # A slope that noise explains, and one of less than 1 %.
+        # A slope that noise explains, and a slope of less than 1 %.
         (RATED, [row(8237, **{**OVERLOAD, "slope_error": 0.1})], ""),
         (RATED, [row(9950, **{**OVERLOAD, "slope": 0.004, "last_age_ns": 4 * 10**6})], ""),
         # Two of five rounds of a window, then three.
@@ -54,7 +54,7 @@ RATED = Job(rate_iops=10_000.0)
          "load not sustained: 82 % of 41.0 MB/s"),
         (Job(log=IoLog("rr", (0, 0), (4096, 4096), (0, 1))), [row(8237, **OVERLOAD)],
          "load not sustained: 80 % of 10,296 IOPS"),
-        # fio counts alone.
+        # fio reports only counts.
         (RATED, [row(8237)], "load not sustained: 82 % of 10,000 IOPS"),
         (RATED, [row(9_900)], ""),
         (Job(rate_iops=10_000.0, think_ns=1000), [row(8237)], ""),
@@ -74,7 +74,7 @@ def measured(engine: SimEngine, *jobs: Job) -> str:
 
 
 def reads(**more: Any) -> Job:
-    """Reads of a drive that serves some 10,000 of them a second at queue depth 1."""
+    """Read from a drive that serves about 10,000 reads per second at queue depth 1."""
     return Job(read_pct=100, **{"duration_ns": SECOND_NS // 4, **more})
 
 
@@ -87,7 +87,8 @@ def test_a_simulated_drive_keeps_up_or_not(tmp_path: Path) -> None:
         job = reads(rate_iops=2 * alone, arrival=arrival)
         assert measured(with_data, job).startswith(("load not sustained: 49 %",
                                                     "load not sustained: 50 %"))  # fmt: skip
-        # A queue that holds all of the backlog does not hide it; the drive serves more so.
+        # A queue that holds the whole backlog does not hide it; the drive serves more I/Os that
+        # way.
         deep = measured(with_data, reads(rate_iops=50 * alone, arrival=arrival, queue_depth=4096))
         assert deep.startswith("load not sustained: ")
         assert measured(with_data, reads(rate_iops=0.8 * alone, arrival=arrival)) == ""
@@ -96,7 +97,7 @@ def test_a_simulated_drive_keeps_up_or_not(tmp_path: Path) -> None:
         reads(name="behind", rate_iops=2 * alone),
     )
     assert measured(with_data, sustained, behind).startswith("load not sustained: behind 4")
-    # 200 reads at once, and nothing more for longer than they take.
+    # 200 reads at once, then nothing for longer than they take.
     ios, end_ns = 200, 4 * round(200 / alone * SECOND_NS)
     times = (*range(ios), end_ns)
     burst = IoLog("r" * (ios + 1), tuple(4096 * n for n in range(ios + 1)), (4096,) * (ios + 1),

@@ -66,10 +66,10 @@ def test_states(changes: dict[str, object], state: str) -> None:
     ("changes", "seconds"),
     [
         ({"read_pct": 100.0}, 10.0),
-        ({"read_pct": 100.0, "outstanding": 1}, 60.0),  # few I/Os, so that percentiles need time
+        ({"read_pct": 100.0, "outstanding": 1}, 60.0),  # few I/Os, so percentiles need time
         ({"read_pct": 100.0, "metric": "iops_stddev"}, 1200.0),
         ({"metric": "iops_consistency_read"}, 1200.0),  # one second in a thousand
-        ({"metric": "latency_max"}, 300.0),  # five rounds of a minute
+        ({"metric": "latency_max"}, 300.0),  # five one-minute rounds
         ({"metric": "latency_max_read_improvement", "baseline": "mlc-a-800"}, 300.0),
         ({"access": "messenger", "metric": "latency_p99.99_read"}, 60.0),
         ({"metric": "latency_p99.9"}, 60.0),
@@ -213,7 +213,7 @@ def test_states_are_explained() -> None:
 
 
 def test_the_order_of_loads_does_not_depend_on_hashes() -> None:
-    """Loads of a drive come from a set; their measurements are written in a fixed order."""
+    """Check that the loads of a drive, which are a set, are written in a fixed order."""
     conditions = (
         measured for figure in read_figures() if (measured := condition(figure)) is not None
     )

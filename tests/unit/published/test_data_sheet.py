@@ -1,4 +1,4 @@
-"""Data sheets of drives: every row has a source, and measured rows are the drive's."""
+"""Data sheets of drives: every row has a source, and measured rows match the drive."""
 
 from __future__ import annotations
 

@@ -70,13 +70,13 @@ def test_data_are_random_unless_the_table_says_how_far_they_compress(tmp_path: P
 
 
 def test_no_fit_uses_a_figure_of_compressible_data() -> None:
-    """Figures of drives that compress are predicted, not fitted."""
+    """Check that figures of drives that compress are predicted, not fitted."""
     assert not any(figure.compressible_pct for figure in read_figures())
     assert sum(figure.compressible_pct == 100 for figure in read_figures(OTHERS)) >= 5
 
 
 def test_columns_may_stand_in_any_order_and_others_beside_them(tmp_path: Path) -> None:
-    """The program's own figures.csv is a valid input."""
+    """Check that the program's own figures.csv is a valid input."""
     path = tmp_path / "own.csv"
     path.write_text("extra," + ",".join(reversed(COLUMNS)) + "\n")
     with path.open("a") as file:

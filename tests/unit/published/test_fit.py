@@ -1,4 +1,4 @@
-"""Fits of drive parameters to figures, and reports of what the figures do not determine."""
+"""Fits of drive parameters to figures, and reports of undetermined parameters."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _figure(device: str, metric: str, read_pct: float, depth: int, size: int) ->
 
 @pytest.fixture(scope="module")
 def drive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[PublishedFigure]]:
-    """A drive with wrong parameters, and figures of the same drive with the right parameters."""
+    """Return a drive with wrong parameters, and figures of this drive with the right parameters."""
     base = ComparedDrive.preset("sata-tlc-120").scaled(48).text
     path = tmp_path_factory.mktemp("fit") / "drive.toml"
     path.write_text(with_values(base, START), encoding="utf-8")
@@ -84,7 +84,7 @@ def test_a_fit_finds_what_the_figures_were_made_with(
 ) -> None:
     monkeypatch.setattr(simulations, "SECONDS_MAX", 2.0)
     path, figures = drive
-    # No measurement depends on how long an idle drive waits.
+    # No measurement depends on the idle delay of a drive.
     idle = '[parameters."controller.idle_delay"]\nfrom = "1 ms"\nto = "90 ms"'
     result = Fit(read_specification(_specification(tmp_path, path, idle)), figures).run()
     fitted = {e.key: e for e in result.estimates}
@@ -122,8 +122,8 @@ def test_the_next_figure_to_measure_depends_on_what_is_open(
         alone[coordinates.index(f"controller.{key}", None)]
         for key in ("relocation_time", "command_time")
     )
-    # The link is slower than the command time, so no load of the menu depends on that. Garbage
-    # collection changes its course with any change, by a per cent or so.
+    # The link is slower than the command time, so no load of the menu depends on the command time.
+    # Any change alters the course of garbage collection, by about one percent.
     proposed = suggestions(problem, coordinates.start, [command, relocation])
     assert all(suggestion.change_pct < 2 for suggestion in proposed if suggestion.combination == 0)
     assert proposed[-1].combination == 1 and proposed[-1].change_pct > 5

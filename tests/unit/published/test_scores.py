@@ -1,4 +1,4 @@
-"""Errors, kinds and comparisons, with made-up figures and results."""
+"""Errors, kinds and comparisons, with synthetic figures and results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_errors_are_of_the_figure() -> None:
 
 
 def test_errors_of_improvements_are_of_the_ratio() -> None:
-    """50 % better where 25 % was published: 1.5 instead of 1.25, not twice as much."""
+    """Check 50 % better where 25 % was published: 1.5 instead of 1.25, not twice as much."""
     row = _row(50.0, metric="iops_improvement", value=25.0, unit="%", baseline="mlc-a-800")
     assert row.error_pct == pytest.approx(20.0)
     worse = _row(-50.0, metric="iops_improvement", value=0.0, unit="%", baseline="mlc-a-800")
@@ -155,7 +155,7 @@ def test_an_improvement_is_a_comparison_in_itself() -> None:
 def test_a_lower_latency_is_an_improvement(
     figures: tuple[PublishedFigure, ...], results: Results
 ) -> None:
-    """Half the maximum of the baseline, 4 ms against 8, is 50 % better."""
+    """Check that half the baseline's maximum, 4 ms against 8 ms, is 50 % better."""
     metric = "latency_max_improvement"
     figure = replace(figures[2], metric=metric, baseline="mlc-a-800", value=50.0, unit="%")
     row = row_of(figure, results, {})

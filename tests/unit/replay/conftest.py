@@ -1,4 +1,4 @@
-"""Trace of the synthetic store, and its rules."""
+"""Fixtures: a trace of the synthetic store, and its rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transfer of traces to the native module, sizes of drives, and replays."""
+"""Transfer of traces to the native module, drive sizes, and replays."""
 
 from __future__ import annotations
 
@@ -161,10 +161,10 @@ def test_separate_streams_help_and_no_block_is_lost(setup: ReplaySetup) -> None:
 
 
 def test_the_oracle_is_no_worse_than_any_other(setup: ReplaySetup) -> None:
-    """The oracle is best with enough streams.
+    """Check that the oracle is best with enough streams.
 
-    With two streams, rules that separate the log are better by a percent here, because buckets of
-    overwrite times are not the best use of two streams.
+    With two streams, rules that separate the log are better by a percent in this case, because
+    grouping by overwrite time is not the best use of two streams.
     """
     for streams, slack in ((2, 1.02), (4, 1.0), (8, 1.0)):
         oracle = replay(setup, "oracle", streams)

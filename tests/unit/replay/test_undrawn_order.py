@@ -1,4 +1,4 @@
-"""Traces that do not show the order of the next overwrites of their data."""
+"""Traces that do not show in which order their data will be overwritten."""
 
 from __future__ import annotations
 

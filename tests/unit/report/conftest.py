@@ -1,4 +1,4 @@
-"""Lets these tests import `tests.support` wherever pytest is started."""
+"""Make `tests.support` importable wherever pytest is started."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ from tests.support.synthetic_run import build_run  # noqa: E402
 
 @pytest.fixture(scope="session")
 def good_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A complete run with a write cliff and steady state in rounds 2 to 6."""
+    """Return a complete run with a write cliff and steady state in rounds 2 to 6."""
     return build_run(tmp_path_factory.mktemp("runs") / "wsat-good")

@@ -1,4 +1,4 @@
-"""Intervals of figures of engines that store no batches, from the intervals of their series."""
+"""Intervals of figures for engines that store no batches, computed from the series."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ READ = (0, "read")
 
 
 def _series(seconds: int, *, spread: float, partial_ns: int = 0) -> pa.Table:
-    """A job's reads, 1,000 a second on average with normal noise, and a last partial interval."""
+    """Return a job's reads, 1,000 per second with normal noise, and a last partial interval."""
     draw = np.random.default_rng(1)
     ios = np.round(1000 + spread * draw.standard_normal(seconds)).astype(np.int64)
     ends = SECOND_NS * np.arange(1, seconds + 1)
@@ -77,7 +77,7 @@ def test_long_series_become_256_batches_and_nothing_is_lost() -> None:
 
 
 def test_a_rate_that_falls_from_start_to_end_has_no_interval() -> None:
-    """Return 10 intervals that lose 100 I/Os each, like a write cliff or a cache that fills up."""
+    """Return 10 intervals that lose 100 I/Os each, as with a write cliff or a full cache."""
     series = _series(10, spread=5.0)
     falling = np.asarray(series["ios"]) - 100 * np.arange(10)
     series = series.set_column(series.column_names.index("ios"), "ios", pa.array(falling))
@@ -86,7 +86,7 @@ def test_a_rate_that_falls_from_start_to_end_has_no_interval() -> None:
 
 
 def test_a_delayed_start_does_not_widen_the_interval() -> None:
-    """A job that starts after 2.5 s has half as many I/Os in its first interval of 1 s."""
+    """Check a job that starts after 2.5 s and has half the I/Os in its first 1 s interval."""
     series = _series(12, spread=5.0)
     ios = np.asarray(series["ios"]).copy()
     ios[:2], ios[2] = 0, ios[2] // 2

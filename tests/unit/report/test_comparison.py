@@ -1,4 +1,4 @@
-"""Comparisons: contenders, labels, best values, and differences beyond noise."""
+"""Comparisons: contenders, labels, best values, and statistically significant differences."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ NEW = Drive(noise=0.002, saturated_iops=14_000.0)
 
 
 def run(path: Path, drive: Drive = OLD, seed: int = 7, **changes: Any) -> Path:
-    """Make a run of saturation; `seed` is that of its noise and of its manifest."""
+    """Create a saturation run; `seed` is used for its noise and its manifest."""
     return build_run(path, drive, changes={"seed": seed, **changes}, **{**SHAPE, "seed": seed})
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two firmware versions and another seed of one drive, and another drive."""
+    """Create runs of one drive (two firmware versions, another seed), and of another drive."""
     folder = tmp_path_factory.mktemp("runs")
     run(folder / "old")
     run(folder / "seed", seed=8)
@@ -301,7 +301,7 @@ def test_a_logarithmic_axis_has_three_labels(low: float, high: float) -> None:
 
 
 def answer(path: Path, iops: float, seed: int = 1) -> Path:
-    """Write the compared parts of the answer of `run --json`."""
+    """Write the compared sections of the output of `run --json`."""
     percentiles = [{"pct": pct, "value_ns": 900_000, "low_ns": 8e5 * 100 / iops,
                     "high_ns": 9e5 * 100 / iops} for pct in (50, 99, 99.9)]  # fmt: skip
     service = {"mean_ns": 1e5, "max_ns": 2e6, "percentiles": percentiles}

@@ -1,4 +1,4 @@
-"""Figures over the setting in which runs differ, and IOPS over block size of both."""
+"""Figures over the setting in which runs differ, and IOPS over block size for both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from writecliff.report.iops import LOG_IOPS
 
 
 def contender(label: str, iops: float, *, curves: Any = (), **setup: str | None) -> Contender:
-    """One run with two figures, IOPS and a write amplification of 1."""
+    """Return a run with two figures, IOPS and a write amplification of 1."""
     figures = [
         Headline(key="iops", label="Saturated", value=iops, unit="IOPS"),
         Headline(key="waf", label="Write amplification", value=1.0, unit=""),
@@ -133,7 +133,7 @@ def test_iops_over_block_size_of_two_active_ranges_are_on_one_plot() -> None:
 
 
 def test_one_drive_with_more_spare_flash_is_one_model() -> None:
-    """A sweep of over-provisioning takes capacity from a drive whose name says its capacity."""
+    """Check an over-provisioning sweep, which reduces the capacity stated in the drive's name."""
     sizes = ("1 GB", "959 MB", "885 MB")
     drives = [contender(size, 1.0, drive="first 1 GB", capacity=size) for size in sizes]
     assert models_of(drives) == ["first"] * 3

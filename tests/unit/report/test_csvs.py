@@ -1,4 +1,4 @@
-"""The CSV files behind figures and tables."""
+"""CSV files behind figures and tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals from batches: coverage on series of known dependence, and what has no interval."""
+"""Intervals from batches: coverage for series with known dependence, and missing intervals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTHS = np.ones(200)
 
 
 def _series(random: np.random.Generator, memory: float) -> np.ndarray:
-    """An autoregressive series of the first order with the variance of its increments 1."""
+    """Return a first-order autoregressive series whose increments have variance 1."""
     noise = random.standard_normal(len(WIDTHS) + 100)
     values = np.zeros(len(noise))
     for n in range(1, len(noise)):

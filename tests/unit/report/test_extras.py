@@ -1,4 +1,4 @@
-"""Remarks on steps and the drive's health, in the report of any test."""
+"""Remarks on steps and on drive health, in the report of any test."""
 
 from __future__ import annotations
 
@@ -70,5 +70,5 @@ def test_health_is_shown_before_and_after_for_real_drives_only(tmp_path: Path) -
 
 
 def test_the_prefix_is_that_of_the_engines() -> None:
-    """The report must not import the engines, so the two constants are compared here."""
+    """Check that two constants are equal, because the report must not import the engines."""
     assert disclosure.PREFIX == PREFIX

@@ -1,4 +1,4 @@
-"""Generic figures: each test excludes a fault of other tools' plots."""
+"""Generic figures: each test excludes a fault found in other tools' plots."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FLAT = pytest.mark.parametrize("kind", [kind for kind in GALLERY if "3-D" not in
 
 @pytest.fixture
 def figure(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The matplotlib figures behind the SVG that a test draws."""
+    """Return the matplotlib figures behind the SVG that a test draws."""
     texts: list[Any] = []
     write = style.to_svg
 
@@ -65,7 +65,7 @@ def test_a_figure_has_the_head_that_it_was_given(kind: str) -> None:
 
 @EVERY
 def test_every_text_and_colour_follows_the_page(kind: str) -> None:
-    """In dark mode, series and ink are variables of the page, so nothing stays dark on dark."""
+    """Check that in dark mode, series and ink are page variables, so nothing stays dark on dark."""
     svg = draw(kind)
     assert "var(--ink" in svg
     texts = list(ElementTree.fromstring(svg).iter(f"{SVG}text"))
@@ -98,7 +98,7 @@ def test_the_legend_is_never_over_the_axes(kind: str, figure: list[Any]) -> None
 
 @FLAT
 def test_texts_do_not_overlap(kind: str, figure: list[Any]) -> None:
-    """Tick labels of an axis do not overlap, nor do the labels above it."""
+    """Check that tick labels of an axis do not overlap each other or the labels above the axis."""
     draw(kind)
     drawn = figure[-1]
     renderer = drawn.canvas.get_renderer()
@@ -123,7 +123,7 @@ def test_texts_do_not_overlap(kind: str, figure: list[Any]) -> None:
 
 @FLAT
 def test_axes_rise(kind: str, figure: list[Any]) -> None:
-    """Positions and labels rise together, so no bar of "2 ms" is left of "250 us"."""
+    """Check that positions and labels increase together, so no "2 ms" bar is left of "250 us"."""
     draw(kind)
     for axes in figure[-1].axes:
         for low, high in (axes.get_xlim(), axes.get_ylim()):
@@ -150,7 +150,7 @@ def _number(text: str) -> float | None:
 
 @FLAT
 def test_units_do_not_flip_within_an_axis(kind: str, figure: list[Any]) -> None:
-    """A unit appears once, in the label of the axis; ticks are numbers without units."""
+    """Check that a unit appears once, in the axis label; ticks are numbers without units."""
     draw(kind)
     units_of_time = re.compile(r"\b(ns|µs|us|ms|s|min|h)\b")
     for axes in figure[-1].axes:
@@ -175,7 +175,7 @@ def test_a_histogram_from_ns_to_seconds_has_one_unit_and_rising_bins(figure: lis
 
 
 def test_histogram_counts_every_io(figure: list[Any]) -> None:
-    """The bars are I/Os, not seconds: their sum is the number of I/Os."""
+    """Check that the bars count I/Os, not seconds: their sum is the number of I/Os."""
     draw("histogram")
     stairs = [patch for patch in figure[-1].axes[0].patches if hasattr(patch, "get_data")]
     counts = stairs[0].get_data().values
@@ -183,7 +183,7 @@ def test_histogram_counts_every_io(figure: list[Any]) -> None:
 
 
 def test_the_slope_line_is_the_least_squares_line(figure: list[Any]) -> None:
-    """The fitted line is not the line through the first and the last sample, here level."""
+    """Check that the fitted line is not the line through the first and last samples."""
     state = judge((10_000, 11_999, 10_000, 10_000, 10_000), (7, 8, 9, 10, 11))
     figures.steady_window(*HEAD, state, Axis("IOPS"))
     by_label = {line.get_label(): line for line in figure[-1].axes[0].lines}
@@ -208,7 +208,7 @@ def test_a_window_of_latencies_is_in_one_unit(size: float, figure: list[Any]) ->
 
 
 def test_points_are_joined_in_the_order_given(figure: list[Any]) -> None:
-    """Demand intensity: IOPS may fall again at high queue depths, the line follows the depths."""
+    """Demand intensity: Check that the line follows the depths even if IOPS fall again."""
     back = Line("TC 4", [100.0, 300.0, 250.0], [1e5, 2e5, 9e5])
     plots.lines(*HEAD, [back], Axis("IOPS"), Axis("ART", units=units.LATENCY_UNITS))
     drawn = figure[-1].axes[0].lines[0]
@@ -265,7 +265,7 @@ def test_near_columns_are_painted_over_far_ones(kind: str, figure: list[Any]) ->
         corners = np.asarray(box._faces)[..., :2].reshape(-1, 2)
         positions.append((box.get_zorder(), (corners.min(axis=0) + corners.max(axis=0)) / 2))
     positions.sort(key=lambda entry: entry[0])
-    # Boxes on a grid: whatever is nearer along either axis must come later.
+    # Boxes on a grid: boxes nearer along either axis must be drawn later.
     for number, (_, near) in enumerate(positions):
         for _, later in positions[number + 1 :]:
             nearer = np.sign(eye) * (later - near)
@@ -296,7 +296,7 @@ def test_iops_of_the_gallery_are_plausible() -> None:
 
 
 def test_texts_about_a_histogram_use_its_unit() -> None:
-    """No "maximum 9 s" over an axis in microseconds."""
+    """Check that there is no "maximum 9 s" over an axis in microseconds."""
     unit = latency_unit(wide_histogram())
     assert units.latency(wide_histogram().max_ns, unit) == "9,000,000 µs"
     assert f"({unit.name}, logarithmic)" in draw("histogram")
@@ -337,7 +337,7 @@ def test_a_series_has_one_colour_in_all_plots_of_a_page() -> None:
 
 
 def test_two_series_of_one_plot_never_look_the_same() -> None:
-    """Colours differ even if the page gave one colour to both in separate plots."""
+    """Check that colours differ even if the page gave both series one colour in separate plots."""
     with colours.one_page():
         colours.looks([f"a{number}" for number in range(8)])
         colours.looks([f"b{number}" for number in range(8)])

@@ -1,4 +1,4 @@
-"""A small `writecliff lab validate intervals`: repetitions of one load, equal and slower drives."""
+"""A small `writecliff lab validate intervals`: repetitions of a load, equal and slower drives."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _report(covered: int, shares: int | None, false_winners: int = 0) -> Interva
 
 
 def test_the_validation_fails_if_coverage_is_too_low_or_winners_are_false() -> None:
-    """A coverage of 93 % yields at most 179 of 200 in 4.5 % of all cases, and 180 in 7.5 %."""
+    """A coverage of 93 % yields at most 179 of 200 in 4.5 % of cases, 180 in 7.5 %."""
     assert _report(180, 200).ok
     assert not _report(179, 200).ok
     assert not _report(200, 179).ok, "by the share of slower I/Os"

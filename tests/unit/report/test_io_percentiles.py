@@ -1,4 +1,4 @@
-"""Percentiles in reports are of I/Os, never of averages over seconds."""
+"""Percentiles in reports: computed from I/Os, never from averages over seconds."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ FAST_NS, SLOW_NS = 100_000, 50_000_000
 
 
 def test_one_slow_io_in_a_thousand_is_in_the_percentiles_and_in_no_average(tmp_path: Path) -> None:
-    """Rare slow I/Os appear in percentiles of I/Os, but in no average over seconds.
+    """Check that rare slow I/Os appear in percentiles of I/Os, but in no average over seconds.
 
-    Every second has the same slow I/Os. Averages hide them; the 99.95th percentile cannot.
+    Every second has the same slow I/Os. Averages hide these I/Os, but the 99.95th percentile
+    cannot.
     """
     with RunDirectory.create(tmp_path / "r", manifest()) as run:
         for record in records(rounds=5, steps_per_round=1, step_s=2.0):

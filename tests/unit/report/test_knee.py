@@ -1,4 +1,4 @@
-"""The knee of a sweep over the queue depth."""
+"""Knee of a sweep over the queue depth."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from writecliff.report.sweep_page import knee_of, knee_text
 
 
 def knee(rates: Mapping[str, float], *, key: str = "load.queue_depth", kind: str = "sweep") -> Any:
-    """The knee of runs with these IOPS by depth, half of them reads."""
+    """Return the knee of runs with these IOPS by depth, half of them reads."""
     members = {depth: SimpleNamespace(settings={key: depth}) for depth in rates}
     folder = SimpleNamespace(kind=kind, members=members)
     halves = {

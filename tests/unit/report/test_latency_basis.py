@@ -1,6 +1,6 @@
 """The basis of latency figures: from the intended arrival.
 
-Service time has keys of its own, `service/...`.
+Service time has separate keys, `service/...`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
 
 
 def run(cli: CommandLine, folder: Path, load: str) -> tuple[dict[str, Any], WorkloadRunReport]:
-    """The answer of a run on a small drive, and its report."""
+    """Return the output of a run on a small drive, and its report."""
     drive = write_small_drive(folder)
     file = folder / "load.toml"
     file.write_text(load)
@@ -112,7 +112,7 @@ def test_without_a_rate_both_keys_are_one_figure(cli: CommandLine, tmp_path: Pat
 def test_the_plot_over_time_names_the_latency_that_it_shows(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Engines such as fio measure from the issue of an I/O, without its wait after arrival."""
+    """Check engines such as fio, which measure from issue and omit the wait after arrival."""
     _, report = run(cli, tmp_path, OPEN_LOAD)
     assert _titles(report) == ["Response time over time"]
     table = RunDirectory.table
@@ -154,7 +154,7 @@ def test_an_open_load_is_scheduled(job: Job, scheduled: bool) -> None:
 
 
 def test_fio_has_no_latency_from_arrival(tmp_path: Path) -> None:
-    """A rate that fio paces has only service times, which do not replace latencies."""
+    """Check that a rate paced by fio has only service times, which do not replace latencies."""
     assert histogram_of("arrival", service=1, response=None, scheduled=True) is None
     assert histogram_of("service", service=1, response=None, scheduled=True) == 1
     times = {"mean_ns": 5e5, "max_ns": 1_000_000, "percentiles": []}

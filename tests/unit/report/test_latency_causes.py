@@ -61,7 +61,7 @@ def test_reads_wait_for_programs_and_writes_for_the_buffer(tmp_path: Path) -> No
 
 
 def buckets(*rows: tuple[int, int, int]) -> LatencyCauses:
-    """Rows of (latency, I/Os, ns of each on the flash); the rest is the link's."""
+    """Return rows of (latency, I/Os, flash ns of each I/O); the remaining time is the link's."""
     latency, ios, flash = (np.array(column, dtype=np.uint64) for column in zip(*rows, strict=True))
     spent = dict.fromkeys(causes(), 0 * ios)
     spent |= {"flash": ios * flash, "link": ios * (latency - flash)}
@@ -72,7 +72,7 @@ def test_bands_divide_a_bucket_that_two_of_them_share() -> None:
     bands = {band.name: band for band in buckets((100, 80, 60), (200, 20, 20)).bands()}
     assert [*bands] == ["to p50", "p50-p90", "p90-p99", "p99-p99.9", SLOWEST]
     assert (bands["to p50"].ios, bands["to p50"].latency_ns) == (50, 100)
-    both = bands["p50-p90"]  # 30 I/Os of the first bucket, 10 of the second
+    both = bands["p50-p90"]  # 30 I/Os in the first bucket, 10 in the second
     assert (both.ios, both.latency_ns, both.mean_ns["flash"]) == (40, 125, 50)
     assert bands[SLOWEST].ios == 20
     assert bands[SLOWEST].largest() == [("link", 90), ("flash", 10)]

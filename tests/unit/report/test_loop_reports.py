@@ -36,13 +36,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
 }
 TESTS = list(OPTIONS)
-LAST = (CHOICES, PLATFORM)  # what every page ends with
+LAST = (CHOICES, PLATFORM)  # sections at the end of every page
 Make = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """`make(test, noise=..., stop_at=..., **options)`: a run on the formula drive."""
+    """Return `make(test, noise=..., stop_at=..., **options)`, which runs on the formula drive."""
 
     def run(test: str, *, noise: float = 0.01, stop_at: int | None = None, **more: Any) -> Path:
         path = tmp_path_factory.mktemp("runs") / test
@@ -81,7 +81,7 @@ def rows(path: Path, phase: str = "rounds") -> list[dict[str, Any]]:
 
 
 def in_window(path: Path, size: int, read: float, phase: str = "rounds") -> list[dict[str, Any]]:
-    """The last five rounds, in which the formula drive is steady."""
+    """Return the last five rounds, when the formula drive is steady."""
     window_rows = rows(path, phase)
     last = max(row["round"] for row in window_rows)
     return [
@@ -341,7 +341,7 @@ def test_every_key_of_the_summary_is_documented(test: str, good: dict[str, Path]
 
     def keys(value: object) -> set[str]:
         if isinstance(value, dict):
-            skipped = {"versions"}  # its keys are names of programs
+            skipped = {"versions"}  # its keys are program names
             inner = (keys(part) for key, part in value.items() if key not in skipped)
             return set(value).union(*inner)
         return set().union(*map(keys, value)) if isinstance(value, list) else set()

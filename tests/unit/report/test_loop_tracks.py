@@ -1,4 +1,4 @@
-"""One round over time with its block sizes, the window of reads, the test platform."""
+"""Round over time with its block sizes, the window of reads, the test platform."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def made(path: Path, test: str, **more: Any) -> Path:
-    """A run on the formula drive."""
+    """Return a run on the formula drive."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         options = {"step_seconds": 12.0, **OPTIONS[test]}
@@ -141,7 +141,7 @@ STATES = tuple(PowerState(n, 8.0 - 3 * n, True, 0, 0) for n in range(3))
 
 
 class StatefulDrive(FakeEngine):
-    """The formula drive with power states: found in 0, opened with 1, and in `last` at the end."""
+    """A formula drive with power states: initially 0, opened with 1, and `last` at the end."""
 
     last = 1
 

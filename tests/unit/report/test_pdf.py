@@ -1,4 +1,4 @@
-"""The report as PDF: the header block once, the stamp once a page, the same bytes every time."""
+"""The report as PDF: header block once, stamp on each page, byte-identical every time."""
 
 from __future__ import annotations
 

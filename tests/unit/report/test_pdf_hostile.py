@@ -1,4 +1,4 @@
-"""Names from outside in a report as PDF: they stay text, and lead nowhere."""
+"""Hostile names in a PDF report: they stay text and create no links."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES = (
 
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A report whose every text is such a name."""
+    """Return a report whose every text is a hostile name."""
     secret = tmp_path_factory.mktemp("secret") / "secret.svg"
     secret.write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><text>{SECRET}</text></svg>')
     names = [name.replace("{url}", secret.as_uri()).replace("{{", "{") for name in NAMES]
@@ -54,7 +54,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def _dictionaries(value: Any, seen: set[int], depth: int = 0) -> Any:
-    """All dictionaries of a document."""
+    """Return all dictionaries of a document."""
     value = value.get_object() if hasattr(value, "get_object") else value
     if id(value) in seen or depth > 50:
         return

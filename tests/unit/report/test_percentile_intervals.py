@@ -24,7 +24,7 @@ BATCHES, IOS, CAPACITY = 120, 2000, 1 << 30
 def _measured(
     latencies_ns: np.ndarray, *, written: float = 0.0, nand: float = 0.0, width_s: float = 1.0
 ) -> Measured:
-    """Batches of one operation, one row of latencies each."""
+    """Return batches of one operation, with one row of latencies each."""
     histogram = _native.Histogram()
     values, counts = np.unique(latencies_ns.astype(np.int64), return_counts=True)
     for value, count in zip(values.tolist(), counts.tolist(), strict=True):
@@ -49,10 +49,10 @@ def _exponential(seed: int = 1) -> np.ndarray:
 
 @pytest.mark.parametrize("q", [0.5, 0.9, 0.99, 0.999])
 def test_independent_latencies_have_the_interval_of_order_statistics(q: float) -> None:
-    """The interval of independent latencies follows from order statistics.
+    """Check that the interval of independent latencies follows from order statistics.
 
-    The standard error of a quantile of an exponential distribution of mean 1 is sqrt(q / (1 - q) /
-    n).
+    The standard error of a quantile of an exponential distribution with mean 1 is sqrt(q / (1 - q)
+    / n).
     """
     bounds = _measured(_exponential()).quantile(q)
     assert bounds is not None
@@ -67,7 +67,7 @@ def test_independent_latencies_have_the_interval_of_order_statistics(q: float) -
 def test_the_interval_of_a_share_covers_the_true_share() -> None:
     single = _native.Histogram()
     single.record(200_000)
-    end_ns = float(single.buckets()[1][0])  # shares are exact between buckets
+    end_ns = float(single.buckets()[1][0])  # fractions are exact between buckets
     truth, inside = np.exp(-(end_ns + 1) / 1e5), 0
     for seed in range(200):
         inside += _measured(_exponential(seed)[:, :200]).covers_slower(end_ns, float(truth))
@@ -75,7 +75,7 @@ def test_the_interval_of_a_share_covers_the_true_share() -> None:
 
 
 def test_slow_ios_that_come_together_are_few_samples() -> None:
-    """2 % of the I/Os are slow, all of them in 3 of 120 batches."""
+    """Return batches where 2 % of the I/Os are slow, all of them in 3 of 120 batches."""
     latencies = _exponential()
     latencies[[20, 60, 90], :1600] = 5e6
     measured = _measured(latencies)
@@ -84,7 +84,7 @@ def test_slow_ios_that_come_together_are_few_samples() -> None:
 
 
 def _with_bursts(seed: int) -> np.ndarray:
-    """Return latencies with bursts of slow I/Os, 0.1 per batch on average, of two batches each."""
+    """Return latencies with bursts of slow I/Os: 0.1 bursts per batch, each two batches long."""
     draw = np.random.default_rng(seed)
     share = np.zeros(BATCHES + 20)
     for start in np.flatnonzero(draw.random(len(share)) < 0.1):
@@ -95,7 +95,7 @@ def _with_bursts(seed: int) -> np.ndarray:
 
 
 def test_every_run_with_some_bursts_has_an_interval_and_most_hold_the_truth() -> None:
-    """If only runs of small estimated variance had intervals, they would be too narrow."""
+    """Check runs with small estimated variance, whose intervals alone would be too narrow."""
     runs = [_measured(_with_bursts(seed)) for seed in range(60)]
     together = merged(run.histogram for run in runs if run.histogram is not None)
     assert together is not None
@@ -162,7 +162,7 @@ def test_flushes_have_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_a_drive_simulated_scaled_down_has_the_intervals_of_the_one_that_ran(
     tmp_path: Path,
 ) -> None:
-    """Batches come from the small drive, so its time and its capacity decide."""
+    """Check that the small drive's time and capacity decide, because batches come from it."""
     whole = SimEngine("sata-tlc-120")
     small = whole.scaled(64, largest_io_bytes=4096)
     written = 4 * whole.identify().capacity_bytes // 4096 * 4096

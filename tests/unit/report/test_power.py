@@ -1,4 +1,4 @@
-"""Power of a real drive: a meter's log beside the run, joined to its steps by time."""
+"""Power of a real drive: a meter's log, joined to the run's steps by time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZES, MIXES = [64.0, 4.0], [100.0, 65.0, 0.0]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make an IOPS run with steps of 1 s on a drive that does not report power."""
+    """Create an IOPS run with 1 s steps on a drive that does not report power."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     options = {"step_seconds": 1.0, "read_pcts": MIXES, "block_sizes_kib": SIZES}
     procedure = procedure_from_mapping("iops", options)
@@ -34,7 +34,7 @@ def headings(run: Path) -> list[str]:
 
 
 def meter_log(run: Path, path: Path, offset_s: float = 0.0) -> Path:
-    """Ten readings a second: 2 W in reads, 5 W in writes, 3 W otherwise."""
+    """Return ten readings per second: 2 W during reads, 5 W during writes, 3 W otherwise."""
     from writecliff.procedures.journal import stored_rows
 
     lines = ["time (s),power (W)"]

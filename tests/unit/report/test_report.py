@@ -1,4 +1,4 @@
-"""The report of good and bad runs, which is byte-equal every time."""
+"""Reports of good and bad runs, which are byte-identical every time."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_what_is_wrong_is_said_first(bad: ReportModel) -> None:
     assert ("Write amplification", "-") in [(key.label, key.value) for key in bad.key_figures]
     assert dict(bad.header.columns[3].rows[:6])["Steady State"] == "not steady in 6 rounds so far"
     names = [figure.name for figure in bad.figures]
-    assert "waf" not in names  # unknown is not drawn
+    assert "waf" not in names  # unknown values are not drawn
 
 
 def test_determination_table_shows_allowed_and_measured_when_failing(bad: ReportModel) -> None:
@@ -294,12 +294,12 @@ def test_figures_are_svg_without_machine_or_date(good: ReportModel) -> None:
 
 
 def test_steady_window_draws_the_fitted_line(tmp_path: Path) -> None:
-    """Not a line through the first and the last sample, as other tools draw it."""
+    """Check the fitted line, which is not the line through the first and last samples."""
     from writecliff.procedures.steady import judge
     from writecliff.report.axes import Axis
     from writecliff.report.figures import steady_window
 
-    # First and last sample are equal and above the rest: through them the line would be level.
+    # First and last samples are equal and above the rest, so a line through them would be level.
     state = judge((10_000, 11_999, 10_000, 10_000, 10_000), (1, 2, 3, 4, 5))
     svg = steady_window(*HEAD, state, Axis("IOPS")).svg
     lines = re.findall(r'd="M ([\d.]+) ([\d.]+) \nL ([\d.]+) ([\d.]+) \n"[^>]*--orange', svg)
@@ -361,7 +361,7 @@ def test_without_latencies_and_intervals(tmp_path: Path) -> None:
 
 
 def test_a_fresh_drive_is_not_called_saturated(tmp_path: Path) -> None:
-    """Five equal samples before the cliff meet the rule; the page must not call them steady."""
+    """Check that the page does not call five equal samples before the cliff steady."""
     path = build_run(tmp_path / "run", rounds=6, steps_per_round=1, step_s=5.0)
     model = build_report(RunDirectory.open(path))
     assert model.verdict.level == "warning"
@@ -371,7 +371,7 @@ def test_a_fresh_drive_is_not_called_saturated(tmp_path: Path) -> None:
 
 
 def test_confidence_curve_reaches_every_marked_nine() -> None:
-    """Also when all slow I/Os share the last bucket, as on a drive without a tail."""
+    """Check the case where all slow I/Os share the last bucket, as on a drive without a tail."""
     from writecliff._native import Histogram
     from writecliff.report.figures import confidence
 

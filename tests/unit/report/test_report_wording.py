@@ -50,7 +50,7 @@ def test_a_settled_drive_is_not_said_to_fall(tmp_path: Path) -> None:
 
 
 def test_fresh_out_of_box_ends_when_all_has_been_written(tmp_path: Path) -> None:
-    """A step of 5 s writes 1.7 GB: a drive of 5 GB is not fresh for a whole minute."""
+    """Check a 5 s step that writes 1.7 GB: a 5 GB drive is not fresh for a whole minute."""
     small = Drive(capacity_bytes=5_000_000_000)
     model = report(tmp_path / "run", small, rounds=5, steps_per_round=6, step_s=5.0)
     fresh = [record.result for record in records(small, rounds=1, steps_per_round=3, step_s=5.0)]
@@ -98,7 +98,7 @@ def test_versions_and_purge_read_well(tmp_path: Path) -> None:
 def test_an_end_by_time_is_named_and_is_no_failure(
     tmp_path: Path, fills: float, headline: str, text: str
 ) -> None:
-    """The standard lets a run end by time: the title includes this end and the state."""
+    """Check that the title of a run that ends by time includes this end and the state."""
     drive = Drive(noise=0.3) if fills < 1 else Drive(capacity_bytes=1 << 50, noise=0.0)
     path = tmp_path / "run"
     build_run(path, drive, rounds=7, **FEW_STEPS)

@@ -1,4 +1,4 @@
-"""Grids of two drives on one page: values side by side, differences, marks on better values."""
+"""Grids of two drives on one page: values side by side, differences, marks on best values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Make = Callable[..., Path]
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """`make(test, model, speed, **options)`: a run on a formula drive."""
+    """Return `make(test, model, speed, **options)`, which runs on a formula drive."""
 
     def run(test: str, model: str, speed: float, **options: Any) -> Path:
         path = tmp_path_factory.mktemp("runs") / f"{test}-{model}"
@@ -51,7 +51,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
 
 @pytest.fixture(scope="module")
 def pair(make: Make) -> tuple[Path, Path]:
-    """The block sizes of two drives, of which B is 1.5 times as fast."""
+    """Return block-size runs of two drives, where B is 1.5 times as fast."""
     options = {"block_sizes_kib": SIZES, "read_pcts": MIXES}
     return make("blocksizes", "A", 1.0, **options), make("blocksizes", "B", 1.5, **options)
 
@@ -67,7 +67,7 @@ def table_of(html: str, caption: str) -> str:
 def compared(
     pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, dict[str, Any]]:
-    """The folder of `compare` with page, PDF and CSV, and its JSON."""
+    """Return the folder of `compare` with page, PDF and CSV, and its JSON."""
     pytest.importorskip("weasyprint", reason="needs the extra pdf and Pango")
     folder = tmp_path_factory.mktemp("page")
     words = ["compare", *map(str, pair), "--output", str(folder / "c.html"), "--pdf"]

@@ -208,9 +208,9 @@ def test_the_optimum_of_outstanding_ios_is_marked(
 
 @pytest.mark.parametrize("name", ["ecw", "dirth"])
 def test_loads_obey_littles_law(name: str, runs: dict[str, Path]) -> None:
-    """Outstanding I/Os = IOPS x response time, including I/Os beyond the 32 that SATA queues.
+    """Check that outstanding I/Os = IOPS x response time, including I/Os queued in the host.
 
-    I/Os that wait in the host count, too.
+    I/Os that wait in the host also count.
     """
     report = report_of(RunDirectory.open(runs[name]))
     assert len(report.cells) == 6
@@ -253,7 +253,7 @@ def test_the_composite_says_what_it_is_made_of(models: dict[str, ReportModel]) -
 def test_unsteady_runs_are_called_so(
     runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Judge the samples of the run as if they fell by half in the window."""
+    """Evaluate the run's samples as if they fell by half in the window."""
     report = report_of(RunDirectory.open(runs["dirth"]))
     precondition, rounds = report.views
     assert rounds.stage is not None
@@ -284,7 +284,7 @@ def test_hir_counts_the_time_of_its_bursts_only(
         stage = report.data.history.stages[f"wait-{wait.wait_s:g}"]
         assert wait.bursts.iops.size == 3
         assert (np.diff(wait.bursts.time_ns) > 0).all()
-        # The bursts hold all I/Os, and nothing else does.
+        # The bursts contain all I/Os, and no other interval does.
         ios = float(wait.bursts.iops.sum()) * 2.0
         assert ios == pytest.approx(sum(row.ios for row in stage.rows))
         assert wait.burst_iops is not None
@@ -312,7 +312,7 @@ def test_xsr_samples_hold_every_byte_and_recovery_follows_from_them(
     for group in report.groups:
         stage = report.data.history.stages[group.group.phase]
         total = sum(row.bytes for row in stage.rows)
-        # Less the I/Os in flight at the end, which are completed after the last whole sample.
+        # Minus the I/Os in flight at the end, which complete after the last whole sample.
         assert sum(rates[group.group.name]) == pytest.approx(total, abs=33 << 20)
     times = [int(row["time_ns"]) for row in rows]
     assert times == sorted(times)
@@ -345,7 +345,7 @@ def test_samples_are_means_over_time_and_maxima_of_maxima() -> None:
 
 
 def test_a_burst_that_is_too_long_counts_with_its_own_time() -> None:
-    """Old versions of fio make the first burst of a step last as long as burst and pause."""
+    """Check old fio versions, which make the first burst last as long as burst and pause."""
     second = np.full(12, 1e9)
     assert hir._burst_iops(np.full(12, 100.0), second, 5e9) == pytest.approx(100)
     ios = np.array([100.0] * 5 + [1.0] + [0.0] * 6)
@@ -362,7 +362,7 @@ def test_headlines_are_told_apart_and_lie_in_their_intervals(
     assert len(set(keys)) == len(keys) >= 3
     for item in headlines:
         assert item.interval is None or item.interval.low <= item.value <= item.interval.high
-    # XSR's throughput changes all along: it has no window that an interval could be of.
+    # XSR's throughput changes continuously, so it has no window with an interval.
     assert any(item.interval is not None for item in headlines) == (name != "xsr")
 
 
@@ -379,7 +379,7 @@ def test_a_demand_test_answers_with_its_knee(runs: dict[str, Path]) -> None:
 
 
 def test_the_summary_of_a_suite_shows_every_test(runs: dict[str, Path], tmp_path: Path) -> None:
-    """Figures and a curve of HIR, XSR, ECW and DIRTH, each curve in the colour of the drive."""
+    """Check figures and a curve of HIR, XSR, ECW and DIRTH, each curve in the drive's colour."""
     members = {name: Member(name, OPTIONS[name], "sim:small") for name in runs}
     folder = SuiteFolder.create(tmp_path / "suite", "suite", "pts-e", members)
     for name, run in runs.items():
@@ -401,7 +401,7 @@ def test_the_summary_of_a_suite_shows_every_test(runs: dict[str, Path], tmp_path
 def test_runs_of_one_test_in_a_suite_stand_side_by_side_by_name(
     runs: dict[str, Path], tmp_path: Path
 ) -> None:
-    """Several runs of one test, such as the active ranges of PTS-C, share tables and curves."""
+    """Check that several runs of one test, such as PTS-C active ranges, share tables and curves."""
     names = ("hir-100-8gib", "hir-75-8gib")
     members = {name: Member("hir", OPTIONS["hir"], "sim:small") for name in names}
     folder = SuiteFolder.create(tmp_path / "suite", "suite", "pts-c", members)

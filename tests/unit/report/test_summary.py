@@ -1,4 +1,4 @@
-"""The JSON summary: independently computed values, and its stable shape."""
+"""The JSON summary: independently computed values, and a stable shape."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_early_run_has_no_window(tmp_path: Path) -> None:
 def test_a_drive_that_leaves_steady_state(tmp_path: Path) -> None:
     path = tmp_path / "run"
     made = manifest(steps_per_round=2, step_s=90.0)
-    made = replace(made, options={**made.options, "fresh_fills": 0.0})  # what is level counts
+    made = replace(made, options={**made.options, "fresh_fills": 0.0})  # a level value counts
     with RunDirectory.create(path, made) as run:
         fresh = records(Drive(cliff_fills=3.0), rounds=9, steps_per_round=2, step_s=90.0)
         for record in fresh:
@@ -204,7 +204,7 @@ def test_a_drive_that_stalls_is_still_summarised(tmp_path: Path) -> None:
 
 
 def test_a_run_in_progress_is_reported_as_far_as_it_is(tmp_path: Path) -> None:
-    """Steps stored while the report is made are not part of it."""
+    """Check that steps stored while the report is built are not included."""
     steps = list(records(rounds=2, steps_per_round=3, step_s=60.0))
     with RunDirectory.create(tmp_path / "run", manifest(steps_per_round=3)) as run:
         for record in steps[:4]:

@@ -1,4 +1,4 @@
-"""States of a drive over a saturation test: fresh out of box, transition, steady state."""
+"""Drive states over a saturation test: fresh out of box, transition, steady state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEP_NS = round(SHAPE["step_s"] * SECOND_NS)
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two drives, the second with a later cliff."""
+    """Return two drives, the second of which has a later cliff."""
     folder = tmp_path_factory.mktemp("runs")
     late = Drive(noise=0.002, cliff_fills=2.2)
     return [
@@ -57,7 +57,7 @@ def test_a_drive_without_a_cliff_never_leaves_it(tmp_path: Path) -> None:
 def test_a_drive_that_relocates_nothing_is_not_called_saturated(
     runs: list[Path], tmp_path: Path
 ) -> None:
-    """IOPS are level at a write amplification of 1, like in segments of PTS-C."""
+    """Check IOPS that are level at a write amplification of 1, as in PTS-C segments."""
     flat = Drive(noise=0.002, saturated_iops=84_000.0, cliff_fills=1e9)
     path = build_run(tmp_path / "flat", flat, **SHAPE)
     report, model = report_of(RunDirectory.open(path)), build_report(RunDirectory.open(path))
@@ -71,7 +71,7 @@ def test_a_drive_that_relocates_nothing_is_not_called_saturated(
 
 
 def test_a_drive_at_its_fresh_speed_that_relocates_is_saturated(tmp_path: Path) -> None:
-    """Its controller or link limits it before and after."""
+    """The drive's controller or link limits it before and after."""
     hidden = Drive(noise=0.002, saturated_iops=84_000.0)
     assert not wsat_of(build_run(tmp_path / "hidden", hidden, **SHAPE)).unsaturated
 

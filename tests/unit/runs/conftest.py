@@ -36,7 +36,7 @@ def cli(
 
 @pytest.fixture(scope="session")
 def made_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of three runs, started on different days; the third was killed."""
+    """Return a store of three runs, started on different days; the third was killed."""
     root = tmp_path_factory.mktemp("made") / "store"
     make_run(root / "runs" / "first", seed=1, created="2026-03-01T10:00:00+00:00")
     make_run(root / "runs" / "second", seed=2, created="2026-03-02T10:00:00+00:00")
@@ -46,7 +46,7 @@ def made_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(made_store: Path, tmp_path: Path) -> Path:
-    """A copy of `made_store` that a test may change."""
+    """Return a copy of `made_store` that a test may change."""
     root = tmp_path / "store"
     shutil.copytree(made_store, root)
     return aged(root)

@@ -1,4 +1,4 @@
-"""The catalogue stays equal to the run directories after changes, damage and deletions."""
+"""The catalogue: it stays equal to the run directories after changes, damage and deletions."""
 
 from __future__ import annotations
 

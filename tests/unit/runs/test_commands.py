@@ -25,7 +25,7 @@ from writecliff.suite.folder import Member, SuiteFolder
 
 @pytest.fixture
 def runs(cli: CommandLine, store: Path) -> Any:
-    """`runs("list")` on the store."""
+    """Run `runs("list")` on the store."""
 
     def call(words: str | list[str]) -> CommandOutput:
         given = words.split() if isinstance(words, str) else words
@@ -116,7 +116,7 @@ def test_filters(runs: Any, words: str | list[str], expected: list[str]) -> None
 def test_mistakes(runs: Any, words: Any, message: str, hint: str) -> None:
     output = runs(words)
     assert (output.code, output.out) == (2, "")
-    text = output.err[max(0, output.err.find("error:")) :]  # after progress, on a slow machine
+    text = output.err[max(0, output.err.find("error:")) :]  # after progress, on slow machines
     first, *more = text.splitlines()
     assert message in first
     assert hint in "".join(more)
@@ -210,7 +210,7 @@ def test_deleting(runs: Any, store: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_what_a_killed_deletion_left_is_swept(store: Path) -> None:
     left = store / "runs" / ".deleted-999999999-1"
-    living = store / "runs" / f".deleted-{1}-1"  # of a process that lives
+    living = store / "runs" / f".deleted-{1}-1"  # of a process that is still running
     left.mkdir()
     living.mkdir()
     LocalPlace(store).sweep()

@@ -94,7 +94,7 @@ def test_old_versions_count_in_kib_and_have_no_bins() -> None:
 def test_jobs_of_a_group_that_did_not_overlap_are_steps(
     first: dict[str, str], second: dict[str, str], steps: int
 ) -> None:
-    """Both jobs measure for 2 s."""
+    """Check that both jobs measure for 2 s."""
     output = document()
     for job, options in zip(output["jobs"], (first, second), strict=True):
         job["groupid"] = 0

@@ -1,4 +1,4 @@
-"""Runs imported from fio's JSON output have the figures that fio reported."""
+"""Runs imported from fio's JSON output: they have the figures that fio reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _direction(ios: int, **latencies: Any) -> dict[str, Any]:
 
 
 def document(*, bins: bool = True, lat: bool = False, second: str = "stonewall") -> dict[str, Any]:
-    """Return fio's output for two jobs: 100 reads of 100 µs, then as many writes."""
+    """Return fio's output for two jobs: 100 reads of 100 µs each, then 100 writes."""
     counted = {"100352": 90, "200704": 10} if bins else None
     clat, empty = _latency(counted, 110_000.0, 201_000), _latency({}, 0.0, 0)
     plain = _latency(counted if lat else None, 111_000.0, 202_000)

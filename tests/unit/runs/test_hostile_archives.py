@@ -1,6 +1,7 @@
 """Hostile archives: bombs, names outside the folder, links, devices, truncated and absurd content.
 
-Each is refused in one line with exit code 2, in bounded memory and time, and leaves no files.
+Each archive is rejected with a one-line error and exit code 2, in bounded memory and time, and
+leaves no files.
 """
 
 from __future__ import annotations
@@ -55,14 +56,14 @@ def _entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
 
 
 def _head(name: str, size: int, kind: bytes = tarfile.REGTYPE) -> bytes:
-    """A header that promises `size` bytes."""
+    """Return a header that promises `size` bytes."""
     header = _entry(name, kind)
     header.size = size
     return header.tobuf(tarfile.GNU_FORMAT)
 
 
 def _zeros_gz(head: bytes, size: int) -> bytes:
-    """A header and zeros, packed 1,000 to 1."""
+    """Return a header and zeros, compressed 1,000 to 1."""
     sink = io.BytesIO()
     with gzip.GzipFile(fileobj=sink, mode="wb", compresslevel=6) as made:
         made.write(head)
@@ -273,7 +274,7 @@ def test_a_hostile_archive_is_refused(
 
 
 def test_bombs_take_little_memory(tmp_path: Path) -> None:
-    """Run in a process of its own, because the peak of memory is never reset."""
+    """Run in a separate process, because the peak memory is never reset."""
     paths = []
     for name in (name for name in ARCHIVES if "bomb" in name):
         suffix, make, _ = ARCHIVES[name]

@@ -1,4 +1,4 @@
-"""Limits on figures: syntax, judgement, results, exit code 3, JUnit."""
+"""Limits on figures: syntax, evaluation, results, exit code 3, JUnit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seam to the native module: its types, its manners, and who may use it."""
+"""The interface to the native module: its types, its contracts, and the modules that use it."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ from writecliff import _native
 PACKAGE = Path(writecliff.__file__).parent
 ROOT = Path(__file__).parents[3]
 CRATE = ROOT / "crates" / "python" / "src"
-# Modules that need more than the result types. A new name here is a decision: see
+# Modules that need more than the result types. Adding a name here is a design decision: see
 # docs/explanation/design.md.
 USERS = {
-    "lab/bench/serve.py",  # the load that it measures servers with
+    "lab/bench/serve.py",  # the load used to measure servers
     "lab/bench/sim.py",
-    "lab/bench/trace.py",  # the reader and the measures themselves
+    "lab/bench/trace.py",  # the reader and the metrics themselves
     "capture/block/run.py",  # reads the kernel's trace buffers
-    "cli/reference_limits.py",  # what bounds workloads
+    "cli/reference_limits.py",  # limits of workloads
     "devices/__init__.py",
     "devices/edit.py",
     "devices/families.py",
-    "devices/quantities.py",  # reads sizes and times of device files as the simulator does
+    "devices/quantities.py",  # parses sizes and times of device files as the simulator does
     "engines/counters.py",  # names, units and kinds of drive counters
-    "engines/fio/parse.py",  # fills the same histogram from fio's bins
+    "engines/fio/parse.py",  # fills an identical histogram from fio's bins
     "engines/sim.py",
     "engines/state_cache.py",
     "lab/experiments/fms_fio.py",
-    "latency_causes.py",  # their names and meanings
+    "latency_causes.py",  # names and meanings of causes
     "native_errors.py",
     "serve/figures.py",  # merges histograms
     "serve/server.py",  # the drive itself
     "lab/reliability/power_loss.py",  # cuts the power
     "store/tables.py",  # rebuilds histograms
-    "synthesis/fit.py",  # finds the runs of a trace
-    "synthesis/result.py",  # draws the I/Os of a model, and measures them
-    "engines/timed/loads.py",  # draws the requests of loads with rates
-    "replay/timed_trace.py",  # makes a trace fit the drive
+    "synthesis/fit.py",  # identifies the runs of a trace
+    "synthesis/result.py",  # generates the I/Os of a model, and measures them
+    "engines/timed/loads.py",  # generates the requests of loads with rates
+    "replay/timed_trace.py",  # fits a trace to the drive
     "traces/characterise.py",  # measures traces
     "traces/convert.py",  # writes them
     "traces/formats.py",  # what there is to know of their formats
     "traces/io_capture.py",  # measures time steps
     "traces/source.py",  # the meaning of columns and operations; reads them
-    "units.py",  # reads sizes as device files do
+    "units.py",  # parses sizes as device files do
     "lab/validate/handles.py",
     "lab/validate/power_cuts.py",
     "lab/validate/theory.py",
     "lab/validate/streams.py",
-    "workload/load.py",  # reads workload files, and checks stored workloads, as the simulator does
+    "workload/load.py",  # reads workload files and checks stored workloads, as the simulator does
     "replay/columns.py",
     "replay/model.py",
     "replay/synthetic.py",
@@ -67,12 +67,12 @@ CLASSES = sorted(
 )
 
 
-# The package around it, which would be checked whole, is not the stub; `make lint` checks it.
+# The package around it, which would be checked as a whole, is not the stub; `make lint` checks it.
 _STUB_ALONE = "[mypy]\npython_version = 3.11\n[mypy-writecliff]\nfollow_imports = skip\n"
 
 
 def test_the_stub_and_the_module_have_the_same_names_and_signatures(tmp_path: Path) -> None:
-    """Mypy's stubtest compares names, parameters, defaults and kinds, both ways."""
+    """Mypy's stubtest compares names, parameters, defaults and kinds, in both directions."""
     settings = tmp_path / "mypy.ini"
     settings.write_text(_STUB_ALONE)
     words = ["-m", "mypy.stubtest", "writecliff._native", "--mypy-config-file", str(settings)]
@@ -99,7 +99,7 @@ def test_native_classes_are_frozen_and_show_what_they_are(name: str) -> None:
 
 
 def test_native_classes_are_declared_frozen() -> None:
-    """Freedom from `&mut self` cannot be seen from Python, so this reads the declarations."""
+    """Python cannot detect `&mut self`, so this test reads the declarations."""
     texts = (path.read_text(encoding="utf-8") for path in CRATE.glob("*.rs"))
     declared = [line for text in texts for line in re.findall(r"#\[pyclass[^\]]*\]", text)]
     assert len(declared) == len(CLASSES)

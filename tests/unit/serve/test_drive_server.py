@@ -59,7 +59,7 @@ def test_the_drive_takes_its_time(drive: str, tmp_path: Path) -> None:
         client.write(0, bytes(range(256)) * 256)
         client.flush()
         assert client.read(0, 4096) == bytes(range(256)) * 16
-        # Lateness is measured after a reply was sent, so the client may be faster.
+        # Lateness is measured after a reply has been sent, so the client may be faster.
         require(lambda: server.snapshot().lateness.count == 3)
         figures = difference(server.first, server.snapshot())
     read = figures.operations["read"]

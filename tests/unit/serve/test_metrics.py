@@ -86,7 +86,7 @@ def test_the_reference_lists_every_metric() -> None:
 
 
 def _get(address: str, request: str) -> bytes:
-    """Send a raw request and return the answer."""
+    """Send a raw request and return the response."""
     host, _, port = address.removeprefix("http://").removesuffix("/metrics").rpartition(":")
     with socket.create_connection((host, int(port)), timeout=WAIT_LIMIT_S) as connection:
         connection.sendall(request.encode())

@@ -35,7 +35,7 @@ class Server:
         self.start("127.0.0.1:0")
 
     def start(self, listen: str) -> None:
-        # Slow, so that the drive has commands when the server ends.
+        # Slowed down, so that the drive has commands when the server ends.
         words = ("--slow-down", "3", "--listen", listen, "--nbd", self._nbd, "--quiet")
         command = [sys.executable, "-m", "writecliff", "serve", f"sim:{self._drive}", *words]
         self.process = subprocess.Popen(
@@ -71,7 +71,7 @@ def content(page: int, version: int) -> bytes:
 
 
 class Writer(Thread):
-    """A client that writes pages until `ended` is set, and repeats unanswered writes."""
+    """A client that writes pages until `ended` is set, and repeats writes without a reply."""
 
     def __init__(self, connect: Callable[[], NbdClient | NvmeTcpHost], pages: range) -> None:
         super().__init__(daemon=True)
@@ -92,14 +92,14 @@ class Writer(Thread):
                 client = None
                 time.sleep(0.02)
                 continue
-            except Exception as error:  # an error of the server
+            except Exception as error:  # a server error
                 self.failure = error
                 return
             self.acknowledged[page] = self.count
             self.count += 1
 
     def write_more(self) -> None:
-        """Wait until the client has written more, and raise its error if it has any."""
+        """Wait until the client has written more, and raise the client's error, if any."""
         enough = self.count + WRITES_BETWEEN
         deadline = time.monotonic() + WAIT_LIMIT_S
         while self.count < enough and self.failure is None:
@@ -136,7 +136,7 @@ def test_clients_lose_nothing_when_the_server_restarts(
                 assert len(writer.acknowledged) >= 2 * WRITES_BETWEEN
                 for page, version in writer.acknowledged.items():
                     data = client.read(page * PAGE, PAGE)
-                    # The last write may have succeeded without an answer.
+                    # The last write may have succeeded without a reply.
                     assert data in (content(page, version), content(page, writer.count))
     finally:
         server.end()

@@ -49,7 +49,7 @@ def _session(drive: str, run: Path, *, slow_down: float | None = None, writes: i
     nbd = server.listen_nbd(f"unix:{run.parent / 'nbd.sock'}")
 
     def all_are_counted() -> bool:
-        """Return `True` once all replies are counted, which happens after they were sent."""
+        """Return `True` once all replies have been counted, which happens after they were sent."""
         snapshot = server.snapshot()
         recorder.look(snapshot)
         return snapshot.lateness.count == writes + 3
@@ -149,7 +149,7 @@ def test_the_trace_is_replayed_and_advised_on(run: tuple[str, Path]) -> None:
 
 
 def test_a_request_across_regions_is_replayed_once(tmp_path: Path) -> None:
-    """Replays distinguish the regions of a drive."""
+    """Check that replays distinguish the regions of a drive."""
     region, size = 64 << 20, 1 << 20
     rows = [(region - size // 2, size, 1), (0, 3 * region, 2), (2 * region - 4096, 8192, 1)]
     offset, length, operation = np.array(rows, np.uint64).T

@@ -1,4 +1,4 @@
-"""Drives of more flash than 32-bit page numbers reach: described whole, simulated smaller."""
+"""Drives with more flash than 32-bit page numbers address: full files, smaller simulations."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _loaded(path: Path, engine: SimEngine) -> WorkloadFile:
 
 
 def large_drive(folder: Path) -> Path:
-    """A drive of 26.4 TB of flash with blocks of so many word lines that it can be made small."""
+    """Return a 26.4 TB drive whose blocks have enough word lines to be scaled down."""
     path = write_small_drive(
         folder,
         user_capacity='"21 TB"',
@@ -162,7 +162,7 @@ def test_members_of_suites_need_the_memory_of_what_is_simulated(load: Path) -> N
 
 
 def test_a_run_says_how_small_the_drive_was(tmp_path: Path, cli: CommandLine, load: Path) -> None:
-    """On a drive that can be made small enough for a test."""
+    """Check a drive that can be scaled down enough for a test."""
     path = large_drive(tmp_path)
     engine = SimEngine(str(path))
     procedure = WorkloadRun.of(_loaded(load, engine), engine.identify(), precondition="none")
@@ -179,7 +179,7 @@ def test_a_run_says_how_small_the_drive_was(tmp_path: Path, cli: CommandLine, lo
 def test_run_simulates_it_smaller_and_says_so(
     tmp_path: Path, cli: CommandLine, load: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At a larger scale than it needs, which would take some GB of memory."""
+    """Use a larger scale than necessary, because the least scale would take some GB of memory."""
     monkeypatch.setattr(SimEngine, "least_scale", lambda self: 8192.0)
     words = ["run", str(load), "--on", f"sim:{large_drive(tmp_path)}", "--precondition", "none"]
     completed = cli([*words, "--output", str(tmp_path / "one")])
@@ -217,7 +217,7 @@ def test_reproductions_take_it_scaled_down_always() -> None:
 
 
 def test_the_flash_of_a_model_is_a_usual_amount() -> None:
-    """Up to 16 TiB as before: what is mapped whole."""
+    """Check that drives of up to 16 TiB are still mapped whole."""
     sizes = {tb: raw_bytes_of(tb * 1e12) / GIB for tb in (3.84, 12.8, 15.36, 30.72, 122.88)}
     assert sizes == {3.84: 4096, 12.8: 15_872, 15.36: 15_872, 30.72: 32_768, 122.88: 131_072}
     with pytest.raises(ConfigError, match="is not supported"):

@@ -49,7 +49,7 @@ def test_sequential_rates_follow_the_dies_up_to_the_controller() -> None:
 
 
 def test_random_rates_have_a_constant_time_and_one_that_the_dies_share() -> None:
-    """2 us in the controller and 8 us on the dies of 1 TB."""
+    """Check 2 us in the controller and 8 us on the dies at 1 TB."""
     sheets_of = family(
         sheet("a-1000", 1000, random_write=1e6 / 10), sheet("a-8000", 8000, random_write=1e6 / 3)
     )
@@ -79,7 +79,7 @@ def test_above_the_largest_capacity_rates_reach_those_of_the_class() -> None:
     )  # fmt: skip
     twice, many = (scaled_sheet("a", gb * 1e9, sheets_of)[0] for gb in (2000, 16_000))
     assert (twice.sequential_write, many.sequential_write) == (3e9, 5e9)
-    assert twice.random_read == pytest.approx(1e6 / 1.5)  # 1 us, and 0.5 us instead of 1
+    assert twice.random_read == pytest.approx(1e6 / 1.5)  # 1 us, and 0.5 us instead of 1 us
     assert many.random_read == pytest.approx(1e6 / (1 + 1 / 16))
 
 

@@ -1,6 +1,6 @@
-"""The data placement interfaces from Python: commands between steps, and what results show.
+"""Data placement interfaces from Python: commands between steps, and the reported results.
 
-The rules of the standards are tested where they are, in `crates/ssd/tests`.
+The rules of the standards are tested in `crates/ssd/tests`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MIB = 1 << 20
 
 
 def engine(folder: Path, section: str) -> SimEngine:
-    """The small drive, which has 8 streams, with this interface."""
+    """Return the small drive, which has 8 streams, with this interface."""
     path = write_small_drive(folder)
     path.write_text(path.read_text() + f"\n[data_placement]\n{section}\n")
     return SimEngine(str(path))

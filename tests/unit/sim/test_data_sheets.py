@@ -1,4 +1,4 @@
-"""Drives derived from data sheets: sound for any sheet, and near those that they are of."""
+"""Drives derived from data sheets: valid for any sheet, and close to the sheet's figures."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def test_planes_read_by_themselves_where_reads_need_it() -> None:
 
     few, many, none = reads(50_000), reads(800_000), reads(0.0)
     for usual, stated, want in (
-        (few, few, (16, 4, False, 1)),  # dies of 512 Gbit, as made
+        (few, few, (16, 4, False, 1)),  # 512 Gbit dies, as manufactured
         (many, none, (16, 4, True, 1)),
         (many, many, (16, 4, True, 1)),
-        # At 3 million reads per second and 256 outstanding, a read takes 85 us. A read alone takes
-        # 80 us, so at most 5.3 us remain for waiting. Only smaller, slower dies wait less.
+        # At 3 million reads per second with 256 outstanding, a read takes 85 us. A read alone takes
+        # 80 us, so at most 5.3 us remain for waiting. Only smaller, slower dies have shorter waits.
         (many, reads(3_000_000, 80), (128, 4, True, 8)),
     ):
         dies = dies_of(raw, newest, bits, usual, stated)
@@ -108,9 +108,9 @@ def test_nvme_drives_of_2017_and_later_have_class_defaults(
 
 
 def test_flash_lasts_for_the_rated_random_writes_of_a_data_centre_drive() -> None:
-    """Twice the spare flash needs fewer cycles for an equal number of drive writes.
+    """Check that twice the spare flash needs fewer cycles for equal drive writes.
 
-    Cycles follow from the write amplification of the drive itself.
+    Check that cycles follow from the drive's own write amplification.
     """
     answers = {"interface": "pcie4", "year": "2022", "cell": "tlc", "power_loss_protection": "yes"}
     for capacity, tbw in (("3840GB", "14016 TB"), ("3200GB", "17520 TB")):
@@ -137,7 +137,7 @@ def test_only_data_centre_drives_have_class_defaults_of_power(protected: str) ->
 
 @pytest.mark.parametrize("spare", [1.05, 1.15, 1.28, 2.0])
 def test_theory_of_uniform_writes(spare: float) -> None:
-    """The valid share of a victim is exp(-spare / A).
+    """Check that the valid fraction of a victim is exp(-spare / A).
 
     This is the probability that a slot survives a pass of the log over spare x capacity slots.
     """

@@ -1,6 +1,6 @@
 """Device files derived from others: scaled, resized, with other streams, with other values.
 
-The figures are those of the first implementation of each, written down before it was replaced.
+The figures were recorded from the first implementation of each derivation before it was replaced.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def opened(name: str) -> _native.Device:
 
 
 def changed(name: str, device: _native.Device) -> dict[str, Any]:
-    """Values of a derived device file that the preset's has not, by dotted key."""
+    """Return the values of a derived device file that differ from the preset, by dotted key."""
     differences = {}
     before = {value.key: value.value for value in describe(opened(name)).values}
     for value in describe(device).values:

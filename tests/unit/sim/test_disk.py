@@ -1,4 +1,4 @@
-"""Hard disks through the public face: what they have, what they do not, and published figures."""
+"""Hard disks through the public API: supported and missing features, and published figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that end by what they measure, and jobs that repeat a log, on a simulated drive."""
+"""Jobs that end by their results, and jobs that repeat a log, on a simulated drive."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_job_ends_in_steady_state(engine: SimEngine) -> None:
     steady = SteadyEnd(metric="iops", limit=10.0, window_ns=100 * MS, check_ns=20 * MS)
     job = Job(read_pct=100.0, queue_depth=4, duration_ns=2000 * MS, until_steady=steady)
     (result,) = engine.run(load(job)).jobs
-    # Reads of a quiet drive are steady at once, so the first whole window is.
+    # Reads of an idle drive are steady at once, so the first whole window is steady.
     assert result.ended_by == "steady_state"
     assert 100 * MS <= result.elapsed_ns < 115 * MS
     tight = replace(job, until_steady=replace(steady, limit=1e-6), duration_ns=200 * MS)
@@ -54,7 +54,7 @@ def test_a_search_finds_the_depth_that_meets_the_target(engine: SimEngine) -> No
         <= 1.05 * target.latency_ns
         < 1.25 * p90(2 * job_result.queue_depth)
     )
-    assert 20 * MS <= job_result.elapsed_ns < 22 * MS  # of the last window alone
+    assert 20 * MS <= job_result.elapsed_ns < 22 * MS  # only of the last window
 
 
 def test_all_jobs_end_with_one(engine: SimEngine) -> None:

@@ -1,4 +1,4 @@
-"""Families of drives: what a variant changes, and that every drive of the catalogue is whole."""
+"""Drive families: changes made by a variant, and completeness of every catalogue drive."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from writecliff.errors import ConfigError
 from writecliff.workload.model import BlockSize, Job, Workload
 
 FAMILIES = sorted(FOLDER.glob("*.toml"))
-# Keys that say what a drive is called; all others need a source.
+# Keys that name a drive; all other keys need a source.
 NAMES = {"name", "description", "model", "vendor", "firmware", "interface"}
 
 
@@ -35,7 +35,7 @@ def _device(name: str) -> dict[str, dict[str, object]]:
 
 @pytest.fixture
 def family_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of families with one file: that of the PM863."""
+    """Create a folder of families with a single file, that of the PM863."""
     path = tmp_path / "mine.toml"
     path.write_text((FOLDER / "pm863.toml").read_text())
     monkeypatch.setattr(families, "FOLDER", tmp_path)
@@ -50,7 +50,7 @@ def _with_variant(path: Path, text: str) -> None:
 
 
 def _silent(path: Path) -> list[str]:
-    """Lines with a value and no source. A variant's capacity is what it is sold by."""
+    """Return lines with a value but no source. Check that a variant's capacity is the one sold."""
     base, _, tables = path.read_text().partition("[variants]")
     value = re.compile(r'^"?([\w.]+)"? *= [^#]*$')
     lines = [(line, NAMES) for line in base.splitlines()]
@@ -84,7 +84,7 @@ def test_every_preset_reads_and_shows_its_sources(name: str) -> None:
 @pytest.mark.parametrize("bytes_max", [240e9, pytest.param(4e12, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", preset_names())
 def test_every_preset_builds(name: str, bytes_max: float) -> None:
-    """Drives with flash at a fraction of their size: a whole one of 8 TB takes 16 GB of memory."""
+    """Check scaled-down drives, because a full 8 TB drive takes 16 GB of memory."""
     text, file_name = read_device_file(name)
     device = open_device(text, file_name)
     if describe(device).kind == "ssd":
@@ -104,7 +104,7 @@ def test_a_variant_has_dies_rated_writes_and_name_of_its_own() -> None:
     same = dict(whole["flash"], dies_per_channel=2)
     assert small["flash"] == same
     assert small["ftl"] == whole["ftl"] and small["controller"] == whole["controller"]
-    # Equal drive writes: 1,400 TB on 960 GB are 350 TB on 240 GB.
+    # Equal drive writes: 1,400 TB on 960 GB correspond to 350 TB on 240 GB.
     assert small["rated_writes"] == "350 TB"
     assert show_device("pm863-240").raw_bytes * 4 == show_device("pm863-960").raw_bytes
 
@@ -214,7 +214,7 @@ def test_names_are_unique_and_the_nearest_is_named() -> None:
 
 
 def test_rated_writes_are_drive_writes() -> None:
-    """The drives of a family have equal ratings, except for ratings with a source.
+    """Check that the drives of a family have equal ratings, except for ratings with a source.
 
     Ratings are rounded to whole terabytes.
     """

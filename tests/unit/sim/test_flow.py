@@ -1,4 +1,4 @@
-"""Jobs whose I/Os keep in proportion, on both clocks."""
+"""Jobs whose I/Os stay in proportion, on both clocks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def test_jobs_of_a_flow_share_their_ios_by_weight(tmp_path: Path) -> None:
     read, write, alone = engine.run(Workload("flow", (READ, WRITE, later))).jobs
     before_the_end = WRITE.ios or 0
     assert write.operations["write"].ios == before_the_end
-    assert read.operations["read"].ios > before_the_end / 8  # not held when the others have ended
+    assert read.operations["read"].ios > before_the_end / 8  # not held after the others end
     assert 30 * MS <= alone.began_ns + alone.elapsed_ns < 31 * MS
     both = (replace(READ, duration_ns=100 * MS), replace(WRITE, ios=None, duration_ns=100 * MS))
     read, write = engine.run(Workload("flow", both)).jobs
-    # Each of the two writing threads has a share of 4.
+    # Each of the two writing threads has a weight of 4.
     assert abs(read.operations["read"].ios - write.operations["write"].ios / 8) <= 1
 
 

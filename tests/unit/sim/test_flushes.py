@@ -1,4 +1,4 @@
-"""Flushes have latencies of their own, from the drive to every form of the results."""
+"""Flushes: separate latencies, from the drive to every form of the results."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ flush_every_writes = 1
 
 @pytest.fixture(scope="module")
 def drive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A drive without power-loss protection, so that a flush waits for the flash."""
+    """Return a drive without power-loss protection, so that a flush waits for the flash."""
     folder = tmp_path_factory.mktemp("drive")
     return write_small_drive(folder, power_loss_protection="false")
 
 
 def measured(drive: Path, job: Job, *, attributed: bool = False) -> tuple[JobResult, float]:
-    """The result of a job that writes, and the IOPS of the step."""
+    """Return the result of a job that writes, and the IOPS of the step."""
     engine = SimEngine(str(drive), attribute_latency=attributed)
     result = engine.run(Workload("log", (job,)))
     return result.jobs[0], result.iops()
@@ -51,7 +51,7 @@ def test_a_log_takes_as_long_as_its_writes_and_flushes(drive: Path) -> None:
     assert flush is not None and flush.service.count == flush.ios == 499  # none after the last
     assert flush.bytes == 0 and write.ios == 500
     assert write.service.mean_ns is not None and flush.service.mean_ns is not None
-    assert flush.service.mean_ns > 10 * write.service.mean_ns  # the program of a page
+    assert flush.service.mean_ns > 10 * write.service.mean_ns  # program time of a page
     assert (write.service.mean_ns + flush.service.mean_ns) * iops == pytest.approx(1e9, rel=0.01)
 
 
@@ -92,7 +92,7 @@ def test_durable_writes_with_a_rate_count_from_their_arrival(drive: Path) -> Non
 
 @pytest.fixture(scope="module")
 def run(drive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the log."""
+    """Return a run of the log."""
     folder = tmp_path_factory.mktemp("log")
     (folder / "log.toml").write_text(LOG)
     words = ["run", str(folder / "log.toml"), "--on", f"sim:{drive}", "--quiet"]

@@ -1,4 +1,4 @@
-"""Rates divide by the time in which their I/Os ran: mean outstanding I/Os = IOPS x mean latency."""
+"""Division of rates by the time when I/Os ran: outstanding I/Os = IOPS x mean latency."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> SimEngine:
 
 
 def _outstanding(result: JobResult) -> float:
-    """Mean outstanding I/Os of a job by Little's law."""
+    """Return a job's mean number of outstanding I/Os by Little's law."""
     latency_ns = sum(
         done.ios * (done.service.mean_ns or 0.0) for done in result.operations.values()
     )
@@ -35,7 +35,7 @@ def _outstanding(result: JobResult) -> float:
 
 
 def _job(draw: random.Random, name: str) -> Job:
-    """A closed job that runs long enough for its last I/Os to weigh less than 1 %."""
+    """Return a closed-loop job that runs long enough for its last I/Os to weigh less than 1 %."""
     job = Job(
         name=name,
         pattern=draw.choice(("random", "sequential")),
@@ -48,7 +48,7 @@ def _job(draw: random.Random, name: str) -> Job:
     )
     kind = draw.choice(("time", "time", "pauses", "steady", "target"))
     if kind == "pauses":
-        # Ends by a count, so that all pauses are whole.
+        # Ends by a count, so that all pauses are complete.
         job = replace(job, queue_depth=1, threads=1, think_ns=2 * MS, duration_ns=None,
                       ios=draw.randrange(20, 200), think_after_ios=draw.choice((1, 5, 20)))  # fmt: skip
     if kind == "steady":
@@ -113,7 +113,7 @@ def _iops(step: StepResult, job: int) -> float:
 
 @pytest.mark.parametrize(
     ("options", "ios", "began_ms", "length_ms"),
-    [  # as fio 3.33 and 3.41; the I/O at the end of the ramp belongs to it
+    [  # as in fio 3.33 and 3.41; the I/O at the end of the ramp belongs to the ramp
         ("rate_iops=100\nsize=1m", 256 - 51, 500, 2040),
         ("rate_iops=100\nsize=1m\nnumber_ios=60", 60, 500, 590),
         ("rate_iops=100\nsize=256k\nloops=2", 128 - 51, 500, 760),
@@ -150,7 +150,7 @@ def test_a_ramp_is_the_first_part_of_its_job(
 
 
 def test_addresses_continue_after_a_ramp(engine: SimEngine) -> None:
-    """Measured from the start, the same reads would be of other addresses."""
+    """Check that the same reads, measured from the start, would have other addresses."""
     job = Job(read_pct=0.0, volume_bytes=4 << 20, range_bytes=4 << 20, rate_iops=1000.0,
               addresses=Addresses("once"))  # fmt: skip
     ramped = engine.run(Workload("w", (replace(job, ramp_ns=500 * MS),)))

@@ -92,7 +92,7 @@ def test_watts_over_time_are_the_energy_of_the_step(tmp_path: Path) -> None:
     watts = [result.intervals["watts"][result.intervals["end_ns"] == end][0] for end in ends]
     widths = np.diff(ends, prepend=0) / 1e9
     assert float((np.array(watts) * widths).sum()) == pytest.approx(joules, rel=1e-6)
-    # At least the controller, at most all dies programming besides.
+    # At least the controller's power, at most all dies programming as well.
     assert all(2.0 <= value < 2.0 + 8 * 0.06 + 8 * 0.05 + 0.1 for value in watts)
 
 
@@ -101,7 +101,7 @@ def test_a_warm_drive_throttles_and_tells_its_temperature(tmp_path: Path) -> Non
     warm = run(engine_with(tmp_path, POWER, THERMAL), seconds=3)
     assert np.isnan(cool.intervals["temperature_c"]).all()
     degrees = warm.intervals["temperature_c"]
-    # 40 degrees by the controller alone, and what the dies add until it throttles.
+    # 40 degrees from the controller alone, plus the heat of the dies until the drive throttles.
     assert ((degrees > 60) & (degrees < 80)).all()
     assert warm.total()[0] < 0.9 * cool.total()[0]
     throttled_ns = (warm.counters_after.throttled_ns or 0) - (
@@ -118,7 +118,7 @@ def test_a_second_stage_of_throttling_follows_the_first(tmp_path: Path) -> None:
     assert counted.throttled_ns and counted.throttled_most_ns
     assert 0 < counted.throttled_most_ns < counted.throttled_ns
     both = run(engine_with(tmp_path, POWER, THERMAL), seconds=1)
-    assert both.counted.throttled_most_ns == 0  # its only stage is no last of several
+    assert both.counted.throttled_most_ns == 0  # its only stage is not the last of several
 
 
 def test_a_drive_that_tells_no_power_has_none(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def written(engine: SimEngine, *, pause_ns: int = 0, duration_ns: int = SECOND_N
 
 
 def test_an_slc_cache_makes_bursts_fast_and_its_end_slow(tmp_path: Path) -> None:
-    """64 MiB hold a burst of 100 ms, if it is folded in the pause of 2 s behind."""
+    """Check that 64 MiB hold a 100 ms burst if it is folded in the following 2 s pause."""
     pauses = {"pause_ns": 2 * SECOND_NS, "duration_ns": 9 * SECOND_NS}
     plain = written(engine_with(tmp_path), **pauses)
     cached = written(engine_with(tmp_path, SLC_CACHE), **pauses)
@@ -192,7 +192,7 @@ def test_an_slc_cache_makes_bursts_fast_and_its_end_slow(tmp_path: Path) -> None
     assert counts.host_write_bytes == cached.total()[1] == counts.slc_write_bytes
     assert (counts.slc_fold_bytes or 0) > 0.7 * cached.total()[1]
     assert plain.counters_after.slc_write_bytes is None
-    # Without pauses it is full after an eighth of a second.
+    # Without pauses, the cache is full after an eighth of a second.
     full = written(engine_with(tmp_path, SLC_CACHE)).counters_after
     assert (full.slc_held_bytes, full.slc_fold_bytes) == (64 * MIB, 0)
     assert full.nand_write_bytes == full.host_write_bytes
@@ -222,7 +222,7 @@ def test_sections_are_shown_and_checked(tmp_path: Path) -> None:
 
 
 def overwritten(engine: SimEngine, **data: float) -> StepResult:
-    """A pass of random writes on a full drive, all of the same data."""
+    """Return a pass of random writes of identical data on a full drive."""
     size = engine.identify().capacity_bytes
     fill = Job(pattern="sequential", block_sizes=(BlockSize(65536),), volume_bytes=size, **data)
     engine.run(Workload("fill", (fill,)))

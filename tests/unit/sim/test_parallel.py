@@ -1,4 +1,4 @@
-"""Runs side by side: same results, within the budget."""
+"""Runs side by side: identical results, within the memory budget."""
 
 from __future__ import annotations
 
@@ -110,5 +110,5 @@ def test_who_watches_hears_how_many_are_done(monkeypatch: pytest.MonkeyPatch) ->
     assert done == [False, True]
     assert set(seen) <= {(0, 2), (1, 2)} and (1, 2) in seen
     looks = len(seen)
-    run_side_by_side([Task("three", 1, partial(time.sleep, 0.05))])  # nobody watches any more
+    run_side_by_side([Task("three", 1, partial(time.sleep, 0.05))])  # no observer is left
     assert len(seen) == looks

@@ -1,4 +1,4 @@
-"""Preconditioned drives come from the cache exactly when nothing has changed."""
+"""Preconditioned drives: loaded from the cache exactly when nothing has changed."""
 
 from __future__ import annotations
 

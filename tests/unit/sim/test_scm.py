@@ -1,4 +1,4 @@
-"""Storage-class memory through the public face: what it has, what it has not, and no history."""
+"""Storage-class memory through the public API: supported and missing features, no history."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def mean_us(result: StepResult) -> float:
 
 
 def times_ns(device: str) -> dict[str, float]:
-    """The times of a device file, by key."""
+    """Return the times of a device file, by key."""
     values = {value.key: value.value.strip('"') for value in show_device(device).values}
     return {key: 1e3 * float(v.removesuffix(" us")) for key, v in values.items() if v[-3:] == " us"}
 
@@ -94,9 +94,9 @@ def test_rates_are_those_of_the_slowest_part() -> None:
 
 
 def test_what_was_written_before_changes_nothing() -> None:
-    """A new drive and a drive with several random overwrites have equal figures.
+    """Check that a new drive and a drive with several random overwrites have equal figures.
 
-    Random writes are equal in every interval, and so are the tails of a mix.
+    Check that random writes are equal in every interval, and so are the tails of a mix.
     """
     random_writes = Job(queue_depth=32, threads=2)
     mix = Job(read_pct=70, queue_depth=16)
@@ -116,7 +116,7 @@ def test_what_was_written_before_changes_nothing() -> None:
 
 
 def test_reads_of_a_mix_wait_for_no_garbage_collection() -> None:
-    """The 99.9th percentile of reads beside as many writes, one of each at a time."""
+    """Return the 99.9th percentile of reads with equally many writes, one of each at a time."""
     pure = measured(SimEngine(DRIVE), Job(read_pct=100, queue_depth=2))
     mixed = measured(SimEngine(DRIVE), Job(read_pct=50, queue_depth=2), seconds=0.1)
     reads = next(o for name, o in mixed.jobs[0].operations.items() if "read" in str(name).lower())
@@ -174,7 +174,7 @@ def test_it_is_a_candidate_of_choices() -> None:
 
 
 def test_its_life_in_a_choice_is_the_rated_one() -> None:
-    """400 GB written 100 times a day live five years; without a rating nothing is said."""
+    """Check that 400 GB written 100 times a day last five years, if a rating is given."""
     question = Question(workload="load.toml", candidates=(DRIVE,), writes_per_day_bytes=40 * 10**12)
     wear = _Wear(host_bytes=1e12, nand_bytes=None, rate_bytes_per_s=1e9)
     (life,) = _wear(wear, show_device(DRIVE), question)

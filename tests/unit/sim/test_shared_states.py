@@ -1,4 +1,4 @@
-"""Machines with caches of their own take states from one place."""
+"""Machines with separate caches that take states from a shared location."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Machine = Callable[[str], StateCache]
 
 @pytest.fixture(params=["folder", "memory"])
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """One place, named as a user would: a path, or a URL."""
+    """Return a location as a user would name it: a path, or a URL."""
     return str(tmp_path / "shared") if request.param == "folder" else f"memory://{tmp_path.name}"
 
 
@@ -29,7 +29,7 @@ def machine(location: str, tmp_path: Path) -> Machine:
 
 
 def prepared(tmp_path: Path, cache: StateCache) -> tuple[bool, bytes]:
-    """Return True if a drive's state came from a cache, and the state."""
+    """Return `True` if a drive's state was loaded from a cache, and the state."""
     engine = SimEngine(str(write_small_drive(tmp_path)), seed=1)
     cached = precondition(engine, "fill", cache=cache)
     engine.save(tmp_path / "state")
@@ -40,9 +40,9 @@ def test_a_state_is_made_once_for_all_machines(machine: Machine, tmp_path: Path)
     cached, made = prepared(tmp_path, machine("one"))
     assert not cached
     assert prepared(tmp_path, machine("two")) == (True, made)
-    alone = StateCache(tmp_path / "two")  # it has a copy of its own now
+    alone = StateCache(tmp_path / "two")  # it now has its own copy
     assert prepared(tmp_path, alone) == (True, made)
-    assert len(list((tmp_path / "two").glob("*"))) == 3  # state, label and lock: no parts
+    assert len(list((tmp_path / "two").glob("*"))) == 3  # state, label and lock: no fragments
 
 
 def test_a_damaged_shared_state_is_made_anew_and_replaced(

@@ -76,13 +76,13 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("cache")
         patch.setenv("WRITECLIFF_CACHE", str(folder))
-        patch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut here
+        patch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut in these tests
         yield folder
 
 
 @pytest.fixture(scope="module")
 def runs(drive: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A short run of every campaign."""
+    """Run every campaign briefly."""
     folder = tmp_path_factory.mktemp("runs")
     for name, more in SHORT.items():
         words = ["test", name, "--on", f"sim:{drive}", "--output", str(folder / name)]
@@ -96,7 +96,7 @@ def summary(run: Path) -> dict[str, Any]:
 
 
 def values(run: Path, **wanted: Any) -> dict[str, float]:
-    """The results that fit, by metric."""
+    """Return the matching results, by metric."""
     return {
         result["metric"]: result["value"]
         for result in summary(run)["results"]
@@ -161,7 +161,7 @@ def test_skewed_writes_are_compared_with_uniform_writes(runs: dict[str, Path]) -
             open_loop[f"{operation}_latency_{name}"] for name in ("p50", "p99", "p99.9")
         )
         assert p50 < p99 < p999
-    # An unloaded read takes 106 us, a write takes the firmware and the link.
+    # An unloaded read takes 106 us; a write takes the firmware and link time.
     assert 0.106 <= open_loop["read_latency_p50"] < 0.160
     assert 0.018 <= open_loop["write_latency_p50"] < 0.035
 
@@ -174,7 +174,7 @@ def test_sustained_means_written_three_times(runs: dict[str, Path]) -> None:
     assert fills["sequential"] == pytest.approx(1.0, rel=0.01)
     assert fills["basic"] == pytest.approx(3.0, rel=0.01)
     written = values(runs["datacentre"], item="basic", access="sequential", read_pct=0.0)
-    assert written["throughput"] > 80  # nothing to collect: as fast as it is filled
+    assert written["throughput"] > 80  # nothing to collect: as fast as the drive is filled
 
 
 def test_the_limited_range_is_faster_and_a_price_gives_iops_per_dollar(
@@ -204,7 +204,7 @@ def test_act_passes_its_own_load_and_prints_it(
     log = capsys.readouterr().out
     assert log.count("\nafter ") == 4
     assert "\nafter 4 sec:\nreads (8000 total)\n" in log
-    # 23.53 a second for 4 s: with O_DSYNC each write is flushed, and the rate is kept all the same.
+    # 23.53 per second for 4 s: with O_DSYNC each write is flushed, and the rate is still met.
     assert "large-block-writes (95 total)" in log or "large-block-writes (96 total)" in log
     assert main(["lab", "act", "latency", str(runs["act"])]) == 0
     table = capsys.readouterr().out.splitlines()
@@ -215,7 +215,7 @@ def test_act_passes_its_own_load_and_prints_it(
 def test_act_of_a_damaged_run_says_so(
     runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    """A column that its steps need is gone, and the checksum is right."""
+    """Check a table that lacks a required column but has a valid checksum."""
     run = tmp_path / "run"
     shutil.copytree(runs["act"], run)
     path = run / "rounds.parquet"
@@ -293,7 +293,7 @@ def test_power_is_drawn_under_the_loop_that_the_iops_are_of(
 
 
 def test_power_is_a_mean_over_time_and_drawn_over_block_sizes(runs: dict[str, Path]) -> None:
-    """With a series as a drive that tells its power has: one watt for a second, three for three."""
+    """Use a series of a drive that reports power: one watt for a second, three for three."""
     data = load(RunDirectory.open(runs["blocksizes"]))
     rows = data.history.stages["power"].rows[:2]
     seq = np.array([data.seq(row) for row in rows]).repeat(2)
@@ -369,7 +369,7 @@ def test_worn_drives_are_replaced(days: float | None, drives: int) -> None:
 
 
 class _StopAfter(RunProgress):
-    """Ctrl-C after so many steps."""
+    """Simulate Ctrl-C after this many steps."""
 
     def __init__(self, steps: int) -> None:
         self._left = steps
@@ -404,7 +404,7 @@ def test_a_run_cut_short_is_reported_as_far_as_it_went(
     assert summarise(tmp_path / "r")["run"]["status"] == "interrupted"
 
 
-# -- the framework's part: states that are shared, clocks of their own, resuming ------------
+# -- framework: shared states, separate clocks, resuming -------------------------------------
 
 
 def consistency() -> Consistency:
@@ -446,7 +446,7 @@ def test_a_run_resumes_where_it_was_stopped(stop_at: int, drive: Path, tmp_path:
 
 @pytest.mark.parametrize("stop_at", [5, 13])
 def test_a_search_resumes_where_it_was_stopped(stop_at: int, drive: Path, tmp_path: Path) -> None:
-    """In the search, and in the test of what it found."""
+    """Check both the search and the test at the load that it found."""
     act = Act(
         ActOptions(load="4x", search=True, search_max=8, test_duration_sec=4.0, slice_sec=1.0,
                    report_interval_sec=0.25)
@@ -461,7 +461,7 @@ def test_a_search_resumes_where_it_was_stopped(stop_at: int, drive: Path, tmp_pa
 
 
 def test_a_state_is_that_of_a_new_drive(drive: Path, tmp_path: Path) -> None:
-    """A cached state must not depend on the history of the drive."""
+    """Check that a cached state does not depend on the drive's history."""
     shared = StateCache(tmp_path / "cache")
     fill = [Workload("fill", (Job(pattern="sequential", volume_bytes=100_000_000),))]
     used = SimEngine(str(drive))
@@ -485,7 +485,7 @@ def test_campaigns_can_be_estimated(drive: Path) -> None:
 
 
 def test_flushes_do_not_take_the_place_of_writes(drive: Path) -> None:
-    """A rate is one of I/Os: with a flush after each, as many are written."""
+    """Check that a rate counts I/Os: with a flush after each, equally many are written."""
     written = []
     for dsync in (False, True):
         job = Job(block_sizes=(BlockSize(1 << 17),), rate_iops=20.0, dsync=dsync,

@@ -1,4 +1,4 @@
-"""The simulated engine through its public face."""
+"""The simulated engine through its public API."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_bursts_are_followed_by_pauses_without_io(engine: SimEngine) -> None:
         result.intervals["end_ns"][writes], result.intervals["ios"][writes], strict=True
     ):
         busy[int(end_ns) // (5 * ms) - 1] += int(ios)
-    # I/Os that are outstanding at the end of a burst complete at the start of the pause.
+    # I/Os outstanding at the end of a burst complete at the start of the pause.
     assert [place for place, ios in enumerate(busy) if ios > 8] == [0, 4, 8]
     assert sum(busy[2:4] + busy[6:8] + busy[10:12]) == 0
     assert result.elapsed_ns == 60 * ms
@@ -199,7 +199,7 @@ def test_the_workload_definition_is_the_same_on_both_sides() -> None:
         workload = Workload("w", (candidate,), seed=5, interval_ns=7)
         _native.check_workload(workload.to_json(), 1 << 31, 2)
         assert workload_from_mapping(json.loads(workload.to_json())) == workload
-    # Every field of the model is known to the native crate: it refuses what it does not know.
+    # The native crate knows every field of the model: it rejects unknown fields.
     with pytest.raises(_native.NativeConfigError, match=r"zoned|sequential"):
         _native.check_workload(Workload("w", (job,)).to_json(), 1 << 31, 2)
 
@@ -300,7 +300,7 @@ def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str], tmp_
 
 
 def test_a_load_that_begins_with_silence_leaves_the_drive_time_for_itself(tmp_path: Path) -> None:
-    """Also one that was brought to its state in no time and has not completed a command since."""
+    """Check a drive that was fast-forwarded to its state and has not completed a command since."""
 
     def moved(start_delay_ns: int) -> int:
         engine = SimEngine(str(write_small_drive(tmp_path)))

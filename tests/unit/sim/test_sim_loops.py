@@ -13,7 +13,7 @@ from tests.support.small_drive import write_small_drive
 from writecliff.cli.main import main
 from writecliff.report import summarise
 
-# A twentieth of a second on a drive of 960 MB is worth several seconds on one of 120 GB.
+# A twentieth of a second on a 960 MB drive corresponds to several seconds on a 120 GB drive.
 SHORT = ["--revision", "2.0", "--quick", "--step-seconds", "0.05", "--quiet"]
 MORE = {"iops": ["--max-rounds", "5"], "lat": ["--histogram-seconds", "1"]}
 
@@ -32,7 +32,7 @@ def results(run: Path) -> dict[tuple[int, float], dict[str, Any]]:
 def test_a_whole_run_with_its_report(
     test: str, pages: int, drive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut here
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut in these tests
     words = ["test", test, "--on", f"sim:{drive}", "--output", str(tmp_path / "r")]
     assert main([*words, *SHORT, *MORE.get(test, [])]) == 0
     page = (tmp_path / "r" / "report.html").read_text()

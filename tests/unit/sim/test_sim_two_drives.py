@@ -34,7 +34,7 @@ TESTS: dict[str, list[str]] = {
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Path]]]:
-    """A short run of each test on a drive and on one with slower flash."""
+    """Run each test briefly on a drive and on a drive with slower flash."""
     folder = tmp_path_factory.mktemp("pairs")
     fast = write_small_drive(folder).rename(folder / "fast.toml")
     slow = folder / "slow.toml"
@@ -55,7 +55,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[P
 
 
 def compared(runs: list[Path], folder: Path) -> tuple[str, dict[str, Any]]:
-    """The page of `compare`, its JSON; its CSV files are in `folder`."""
+    """Return the page of `compare` and its JSON; its CSV files are in `folder`."""
     words = ["compare", *map(str, runs), "--output", str(folder / "c.html")]
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:

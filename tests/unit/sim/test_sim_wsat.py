@@ -1,4 +1,4 @@
-"""WSAT on the simulated drive, end to end: ends, resume, report, the same bytes twice."""
+"""WSAT on the simulated drive, end to end: ends, resume, report, identical bytes twice."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_cliff_is_where_the_spare_space_ends(whole: tuple[Path, Path]) -> No
     fresh, last = rows[0], rows[-1]
     waf = [row["waf"] for row in rows]
     assert waf[0] == pytest.approx(1.0)
-    # 14.6 % over-provisioning: theory's 4.1 in the end, and far on the way after four fills.
+    # 14.6 % over-provisioning: 4.1 by theory eventually, and most of the way after four fills.
     assert 3.0 < waf[-1] < 4.3
     first_moved = next(row for row in rows if row["waf"] > 1.01)
     assert 1.0 < first_moved["drive_fills"] < 1.35

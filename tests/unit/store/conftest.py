@@ -1,4 +1,4 @@
-"""Import path of `tests.support`, from any working folder."""
+"""Make `tests.support` importable from any working folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run directory after kill -9, torn files, a full disk, and with two processes at once."""
+"""Run directories after kill -9, torn files, a full disk, and with two processes at once."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_kill_loses_at_most_the_step_in_progress(tmp_path: Path) -> None:
 def test_torn_and_temporary_files_are_ignored(tmp_path: Path) -> None:
     path = build_run(tmp_path / "run", finish=None, **SMALL)
     before = RunDirectory.open(path).rounds()
-    # A step without its part of `rounds`: killed between the tables.
+    # A step without its fragment of `rounds`: killed between the tables.
     shutil.copy(path / "intervals" / "000006.parquet", path / "intervals" / "000007.parquet")
     (path / "histograms" / "000007-000009.parquet").write_bytes(b"PAR1 torn")
     (path / "rounds" / "000007.parquet.tmp").write_bytes(b"PAR1 torn")
@@ -127,7 +127,7 @@ def test_a_crash_while_merging_loses_and_doubles_nothing(
     merge, tidy = PartedTable.merge, PartedTable.tidy
     monkeypatch.setattr(PartedTable, "merge", lambda self, last: (stop(), merge(self, last)))
     monkeypatch.setattr(PartedTable, "tidy", lambda self, last: (stop(), tidy(self, last)))
-    calls = -len(TABLE_NAMES)  # opening tidies each table
+    calls = -len(TABLE_NAMES)  # opening merges each table
     (path / "checkpoint-000006.wcs").write_bytes(b"")
     with RunDirectory.open(path, write=True) as run, pytest.raises(KeyboardInterrupt):
         run.finish("complete")
@@ -148,7 +148,7 @@ def test_a_crash_while_merging_loses_and_doubles_nothing(
 
 def test_a_full_disk_keeps_what_was_measured(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    process = writer(path, limit=2048)  # no file may grow beyond this: the next part fails
+    process = writer(path, limit=2048)  # limit on file growth: the next fragment fails
     output = process.communicate(timeout=WAIT_LIMIT_S)[0].splitlines()
     assert output[:2] == ["1", "2"]
     assert output[2].startswith("StoreError cannot write ")

@@ -1,4 +1,4 @@
-"""A flipped bit in any file of a run is detected, or has no effect."""
+"""Flipped bits in any file of a run: detected, or without effect."""
 
 from __future__ import annotations
 

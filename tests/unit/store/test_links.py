@@ -1,4 +1,4 @@
-"""Links in run directories from elsewhere: their targets are never written."""
+"""Links in run directories from other sources: their targets are never written."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_a_partial_interval_belongs_to_its_neighbour(
 
 
 def test_the_dashboard_draws_no_rate_of_a_drain() -> None:
-    """10,000 I/Os in a second and six in the 306 µs after it are 10,003 IOPS, not 19,608."""
+    """Check 10,000 I/Os in a second and six in the next 306 µs: 10,003 IOPS, not 19,608."""
     second, drain = 1e9, 306_000.0
     steps = 3
     column = np.array
@@ -63,7 +63,7 @@ def test_the_dashboard_draws_no_rate_of_a_drain() -> None:
 
 
 def test_the_dashboard_draws_latencies_from_arrival() -> None:
-    """Open and closed loads have latencies of different bases, and service times."""
+    """Check that open and closed loads have latencies of different bases, and service times."""
     column = np.array
     rows = {
         "seq": column([1.0] * 4), "end_ns": column([1e9, 1e9, 2e9, 2e9]),

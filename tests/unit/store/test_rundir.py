@@ -49,7 +49,7 @@ def test_what_is_stored_is_what_was_measured(tmp_path: Path) -> None:
 
 
 def test_the_data_placement_interface_is_stored_by_step(tmp_path: Path) -> None:
-    """Counters of FDP in each step; null for a drive without such an interface."""
+    """Check the FDP counters in each step, null for a drive without such an interface."""
     first, second, *_ = small()
     looks = []
     for written in (0, 1000, 5000):
@@ -157,7 +157,7 @@ def test_a_finished_session_can_be_gone_on_with(tmp_path: Path) -> None:
         run.update(status="running")
         for step in steps[2:4]:
             run.append_round(step)
-        assert run.rounds().num_rows == 4  # merged file and parts together
+        assert run.rounds().num_rows == 4  # merged file and fragments together
         run.finish("complete")
     with RunDirectory.open(path, write=True) as run:
         run.append_round(steps[4])
@@ -282,7 +282,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 def test_a_run_is_read_by_its_very_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """A name is not a pattern that other runs match, nor a URI; merged or not."""
+    """Check that a name is neither a pattern matching other runs nor a URI, merged or not."""
     monkeypatch.chdir(tmp_path)
     build_run(Path("y1"), rounds=1, steps_per_round=2, step_s=2.0)
     path = build_run(Path(name), finish="interrupted", **SMALL)
@@ -298,7 +298,7 @@ def test_a_run_is_read_by_its_very_name(
 
 
 def test_a_run_that_had_no_manifest_yet_is_begun_anew(tmp_path: Path) -> None:
-    """A run was killed, or its disk was full, before its manifest was written."""
+    """Check a run that was killed, or whose disk was full, before its manifest was written."""
     path = tmp_path / "run"
     path.mkdir()
     (path / ".lock").touch()

@@ -1,4 +1,4 @@
-"""Sealed documents with values of wrong types: errors at reading, with the place."""
+"""Sealed documents with values of wrong types: errors on reading, with the location."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Factors of sweeps: how they are written, and the cells of grids and samples."""
+"""Factors of sweeps: their syntax, and the cells of grids and samples."""
 
 from __future__ import annotations
 

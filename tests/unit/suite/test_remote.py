@@ -1,4 +1,4 @@
-"""Sets of runs on a Dask scheduler: the same tables, whatever becomes of the workers."""
+"""Sets of runs on a Dask scheduler: identical tables, even if workers fail."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SHORT = {"drive_fills": 0.5, "sample_seconds": 1.0, "round_minutes": 0.1}
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[LocalCluster]:
-    """Two workers that are started again when they die."""
+    """Two workers that restart when they die."""
     with distributed.LocalCluster(
         n_workers=2,
         threads_per_worker=1,
@@ -79,7 +79,7 @@ def tables(folder: SuiteFolder) -> Tables:
 
 
 def replace_nannies(local: LocalCluster) -> None:
-    """Start workers in place of those whose nanny gave up: it does if its worker dies early."""
+    """Replace workers whose nanny gave up, as it does if its worker dies early."""
     for name, nanny in [*local.workers.items()]:
         if nanny.status.name in ("closed", "failed"):
             local.workers.pop(name)
@@ -103,7 +103,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Tables:
 def test_workers_that_die_cost_their_runs_only(
     local: LocalCluster, client: Client, here: Tables, tmp_path: Path
 ) -> None:
-    """Workers and members killed at random leave every cell once, as on one machine."""
+    """Check that workers and members killed at random leave every cell once, as on one machine."""
     device = write_small_drive(tmp_path)
     there = folder_of(tmp_path / "there", device, range(1, MEMBERS + 1))
     killed: list[int] = []
@@ -127,7 +127,7 @@ def test_workers_that_die_cost_their_runs_only(
 
     def watch(event: ChildEvent) -> None:
         events.append(event)
-        if event.text == "complete":  # before the last is: however quick all of them are
+        if event.text == "complete":  # before the last cell, even if all cells are quick
             kill(2)
 
     killer = Thread(target=kill_now_and_then)
@@ -170,7 +170,7 @@ def test_a_sweep_that_is_stopped_goes_on_elsewhere(
     stopped = Event()
 
     def stop_once_it_runs(event: ChildEvent) -> None:
-        # That one has started comes apart from results, maybe after them.
+        # The start event arrives independently of results, possibly after them.
         if event.text.startswith("started: ") or event.text == "complete":
             if not stopped.is_set():
                 os.kill(os.getpid(), signal.SIGINT)
@@ -250,7 +250,7 @@ def test_a_scheduler_is_an_address_that_answers(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_local_scheduler_listens_to_nothing(here: Tables, tmp_path: Path) -> None:
-    """Nobody can connect who could run code: neither this process nor its members have a port."""
+    """Check that neither this process nor its members has a port, so nobody can run code."""
     folder = folder_of(tmp_path / "local", write_small_drive(tmp_path), range(1, 3))
     before = _listening()
     seen: set[str] = set()
@@ -266,10 +266,10 @@ def test_the_local_scheduler_listens_to_nothing(here: Tables, tmp_path: Path) ->
 
 
 def _listening() -> set[str]:
-    """Return the kind and inode of each socket to which this process or a descendant listens."""
+    """Return the type and inode of each socket on which this process or a descendant listens."""
     inodes = set()
     for process in _descendants(os.getpid()):
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # the process has ended
             for descriptor in Path(f"/proc/{process}/fd").iterdir():
                 with suppress(OSError):
                     inodes.add(os.readlink(descriptor).removeprefix("socket:[").rstrip("]"))
@@ -280,7 +280,7 @@ def _listening() -> set[str]:
             words = line.split()
             accepts = kind != "unix" or words[3] == "00010000"
             if words[state] in listens and accepts and words[inode] in inodes:
-                sockets.add(f"{kind} {words[inode]}")  # rows of the kernel move
+                sockets.add(f"{kind} {words[inode]}")  # rows of the kernel's table move
     return sockets
 
 
@@ -294,7 +294,7 @@ def _descendants(process: int) -> list[int]:
 
 
 def test_the_ports_of_a_process_are_seen() -> None:
-    """The look that the test above relies on finds a port and a named socket."""
+    """Check that the method used above detects a port and a named socket."""
     before = _listening()
     with socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX) as named:
         named.bind("\0writecliff-test-" + uuid4().hex)
@@ -304,7 +304,7 @@ def test_the_ports_of_a_process_are_seen() -> None:
 
 
 def test_tasks_of_tasks_run_where_they_are() -> None:
-    """Workers of one thread would wait for one another if tasks sent theirs to the scheduler."""
+    """Single-thread workers would deadlock if tasks submitted tasks to the scheduler."""
     with connected("local", workers=1) as made, placed(made):
         assert map_side_by_side(_squares, [(3,), (4,)], 1000) == [[0, 1, 4], [0, 1, 4, 9]]
 

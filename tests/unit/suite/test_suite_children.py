@@ -1,4 +1,4 @@
-"""A member stops on request at any moment, even if the first signal is lost."""
+"""Members of a suite: they stop on request at any time, even if the first signal is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of suites and sweeps, and what they refuse before the first run."""
+"""Plans of suites and sweeps, and settings that they reject before the first run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_suite_has_the_tests_of_the_standard_in_its_order() -> None:
 def test_side_by_side_the_longest_start_first(
     tmp_path: Path, target: str, first: list[str]
 ) -> None:
-    """One after the other, tests keep the standard's order."""
+    """Check that sequential tests follow the standard's order."""
     members = plan_suite("pts-e", target)
     folder = SuiteFolder.create(tmp_path / "s", "suite", "pts-e", members)
     assert list(_left(folder))[:3] == first
@@ -160,7 +160,7 @@ def test_a_grid_of_drives_and_options_has_each_drive_once(tmp_path: Path) -> Non
     cells = [
         {"queue_depth": depth, "device.ftl.gc": gc, "device.flash.rated_cycles": cycles}
         for depth in (1, 8)
-        for gc, cycles in (("greedy", "1000"), ("fifo", 2000))  # words, and values of Python
+        for gc, cycles in (("greedy", "1000"), ("fifo", 2000))  # words, and Python values
     ]
     sweep = plan_sweep("wsat", source, cells, {}, folder=tmp_path)
     assert list(sweep.members) == ["cell-001", "cell-002", "cell-003", "cell-004"]

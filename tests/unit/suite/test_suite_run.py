@@ -1,4 +1,4 @@
-"""Sweeps and suites for real, on a small simulated drive: side by side, stopped, taken up again."""
+"""Real sweeps and suites on a small simulated drive: in parallel, stopped, resumed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_page_shows_every_setting(made: tuple[Path, Path]) -> None:
 
 
 def test_a_stopped_sweep_goes_on_and_ends_the_same(made: tuple[Path, Path], tmp_path: Path) -> None:
-    """Runs in sequence give the same results as runs side by side."""
+    """Check that runs in sequence give the same results as runs in parallel."""
     device, both = made
     words = command(*sweep(device, tmp_path / "s", "--jobs", "1"))
     words[1:3] = [
@@ -98,16 +98,16 @@ def test_a_stopped_sweep_goes_on_and_ends_the_same(made: tuple[Path, Path], tmp_
 
 
 MEMBER = b"writecliff.suite.member"
-# A shell shows 130 for both. Python ends itself by SIGINT if that came while an import ran code from a
-# string (dataclasses do), even where it was handled.
+# A shell shows 130 in both cases. Python ends itself with SIGINT if the signal arrived while an
+# import ran code from a string (as dataclasses do), even if the signal was handled.
 INTERRUPTED = (130, -signal.SIGINT)
-# A whole drive takes a minute or more: no run is complete when its sweep is stopped.
+# A full-size drive takes a minute or more, so no run is complete when its sweep is stopped.
 LONG = ["sweep", "--on", "sim:sata-tlc-120", "--set", "sample_seconds=1"]
 
 
 @pytest.mark.parametrize("lines", [1, 4, 9])
 def test_ctrl_c_ends_a_sweep_at_any_moment(tmp_path: Path, lines: int) -> None:
-    """Pressed on a terminal: the kernel sends SIGINT to all of the processes."""
+    """Press Ctrl-C on a terminal: the kernel sends SIGINT to all of the processes."""
     words = [*LONG, "--vary", "queue_depth=4,16,32"]
     process = subprocess.Popen(
         command(*words, "--output", str(tmp_path / "s"), "--jobs", "2"),
@@ -124,7 +124,7 @@ def test_ctrl_c_ends_a_sweep_at_any_moment(tmp_path: Path, lines: int) -> None:
     process.wait(WAIT_LIMIT_S)
     assert process.returncode in INTERRUPTED, log
     assert "Traceback" not in log
-    if lines > 1:  # with the first line, the sweep itself has not begun
+    if lines > 1:  # at the first line, the sweep itself has not started
         assert "stopped; complete: 0 of 3" in log
     assert not any(map(alive, started))
 

@@ -1,4 +1,4 @@
-"""Demand over time: the ends of intervals."""
+"""Demand over time: ends of intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def trace_of(time_ns: list[float], pages: list[int]) -> LaidOut:
 
 
 def ends(trace: LaidOut, intervals: int) -> set[int]:
-    """Return the numbers of the I/Os with which intervals end."""
+    """Return the numbers of the I/Os that end an interval."""
     demand = demand_of(trace, intervals)
     assert sum(demand.ios) == len(trace)
     assert sum(demand.length_ns) == trace.time_ns[-1]
@@ -34,7 +34,7 @@ def ends(trace: LaidOut, intervals: int) -> set[int]:
 
 
 def test_the_longest_pauses_are_intervals() -> None:
-    """2000 I/Os at random times, with a pause of a second before the 700th."""
+    """Return 2000 I/Os at random times, with a one-second pause before the 700th."""
     draw = np.random.default_rng(1)
     gaps = draw.exponential(1e5, 2000)
     gaps[0], gaps[700] = 0, 1e9
@@ -44,7 +44,7 @@ def test_the_longest_pauses_are_intervals() -> None:
 
 
 def test_intervals_are_where_the_queue_is_longest() -> None:
-    """Two bursts arrive in four steps each; the I/Os of one burst are a hundred times as large."""
+    """Check two bursts of four steps each; the I/Os of one burst are a hundred times as large."""
     steps = np.repeat([0.0, 2e5, 3e5, 6e5], 10)
     times = np.concatenate((steps, 1e8 + steps, [2e8]))
     pages = [1] * 40 + [100] * 40 + [1]

@@ -1,4 +1,4 @@
-"""Weights of pages: sweeps that use the same pages repeatedly, or random pages."""
+"""Page weights: sweeps that use the same pages repeatedly, or random pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGES, USED, SWEEPS = 1000, 100, 40
 
 
 def checkpoints(popular: int) -> tuple[LaidOut, list[np.ndarray]]:
-    """Return sweeps over a file that write 100 of its 1000 pages: `popular` fixed, others random."""
+    """Return sweeps over a file that write 100 of its 1000 pages: `popular` are fixed."""
     draw = np.random.default_rng(1)
     order = draw.permutation(PAGES)
     pages = np.concatenate([
@@ -43,7 +43,7 @@ def test_pages_that_are_written_each_time_have_large_weights() -> None:
     weights = weights_of(trace, sweeps)
     assert len(weights) == WEIGHTS
     assert list(weights) == sorted(weights)
-    # A weight stands for a sixteenth of the pages; 60 of 1000 are always written.
+    # A weight represents a sixteenth of the pages; 60 of 1000 are always written.
     assert weights[-1] > 100 * weights[-3]
 
 

@@ -1,4 +1,4 @@
-"""Models of sweeps: their size, the traces that they fit, and the properties that they preserve."""
+"""Sweep models: their size, the traces that they fit, and the properties that they preserve."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = 4096
 
 
 def trace_of(rows: list[tuple[int, int, int]]) -> LaidOut:
-    """A trace of (operation, first page, pages), an I/O each microsecond."""
+    """Return a trace of (operation, first page, pages), with one I/O per microsecond."""
     operation, first, pages = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     return LaidOut(
         time_ns=np.arange(len(rows), dtype=np.int64) * 1000,
@@ -76,7 +76,7 @@ def test_two_files_written_side_by_side_are_two_sweeps() -> None:
 
 
 def test_a_pause_divides_a_sweep() -> None:
-    """The second half of a file follows after a long time."""
+    """Check that the second half of a file follows after a long time."""
     rows = [(WRITE, n, 1) for n in range(100)]
     rows += [(WRITE, 5000 + n % 50, 1) for n in range(600)]
     rows += [(WRITE, n, 1) for n in range(100, 200)]
@@ -89,7 +89,7 @@ def test_a_pause_divides_a_sweep() -> None:
 
 
 def test_a_log_that_rewrites_its_last_block_has_a_distance() -> None:
-    """Each block of 8 KiB is written four times in a row."""
+    """Check a trace that writes each 8 KiB block four times in a row."""
     rows = [(WRITE, 2 * (n // 4), 2) for n in range(400)]
     model = swept_model(trace_of(rows), seed=1)
     assert model is not None and model.mixes is not None and model.sweeps is not None
@@ -105,7 +105,7 @@ def test_data_that_are_written_once_are_distinguished() -> None:
 
 
 def test_like_sizes_share_a_mix_and_keep_their_bytes() -> None:
-    """Small commits and large blocks, in four sweeps: two mixes, unless there is room for more."""
+    """Check small commits and large blocks in four sweeps: two mixes, unless there is more room."""
     small, large = [1, 1, 1, 2] * 25, [64, 64, 64, 32] * 5
     pages = [*small, *small[:60], *large, *large[:12]]
     sizes, of = np.unique(np.array(pages, np.int64) * PAGE, return_inverse=True)
@@ -117,6 +117,6 @@ def test_like_sizes_share_a_mix_and_keep_their_bytes() -> None:
     assert mix == [0, 0, 1, 1]
     assert sum(table.count) == len(pages)
     assert table.sizes == (2, 2)
-    # The first mix is of 1 and 2 pages, of which the fourth I/O is the first one of 2.
+    # The first mix has 1 and 2 pages, and its fourth I/O is the first of 2 pages.
     assert (table.first[:2], table.last[:2]) == ((0, 2), (156, 157))
     assert mixes_of(sweeps, kinds, 100)[1] == [0, 1, 2, 3]

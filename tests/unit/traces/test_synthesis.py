@@ -1,4 +1,4 @@
-"""Synthetic workloads of traces: measures, effect on a drive, and files."""
+"""Synthetic workloads from traces: metrics, effect on a drive, and files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from writecliff.workload.load import load_workload
 
 DRIVE = "sim:nvme-tlc-960"
 IOS = 30_000
-KIND = "key-value"  # the kind that `make test` plays; `make test-long` plays the others
+KIND = "key-value"  # the trace kind that `make test` plays; `make test-long` plays the others
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +39,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Synthesise
 
 @pytest.fixture
 def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reduce passes to half or less and drives from 16 to 6, for a fifth of the time.
+    """Reduce passes to half or less and drives from 16 to 6, which takes a fifth of the time.
 
-    Both loads are played in the same way, so the same bounds apply to them.
+    Both loads are played in the same way, so the same limits apply to them.
     """
     for name, less in (
         ("SETTLE_FILLS", 2.0), ("MEASURED_FILLS", 3.0), ("TIMED_SETTLE_FILLS", 1.0),
@@ -56,7 +56,7 @@ def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     "kind", [KIND, *(pytest.param(kind, marks=pytest.mark.long) for kind in KINDS if kind != KIND)]
 )
 def test_the_workload_has_the_effect_of_the_trace_on_a_drive(kind: str, tmp_path: Path) -> None:
-    """The model is accurate enough for five kinds of servers."""
+    """Check that the model is accurate enough for five kinds of servers."""
     trace = write_trace(tmp_path / f"{kind}.csv", kind, IOS)
     synthesised = synthesise_trace(trace, columns=COLUMNS)
     # Like `on=DRIVE`, but without the fio job, which takes a third of the time.
@@ -72,7 +72,7 @@ def test_the_workload_has_the_effect_of_the_trace_on_a_drive(kind: str, tmp_path
     assert differences["p99_9_pct"] is not None and abs(differences["p99_9_pct"]) <= 20
     assert differences["iops_pct"] is not None and abs(differences["iops_pct"]) <= 1
     assert played.within
-    # Without relocation the comparison of write amplification would prove nothing.
+    # Without relocation, comparing write amplification would prove nothing.
     assert (played.trace.waf or 0) > 1.3
     assert synthesised.model.sweeps is None, "their I/Os are random over a large range"
     _mix_is_kept(synthesised)
@@ -98,9 +98,9 @@ def _mix_is_kept(synthesised: Synthesised) -> None:
     ],
 )
 def test_a_captured_database_is_matched(name: str, waf: float) -> None:
-    """All match in write amplification, three of the four in p99.9.
+    """Check that all match in write amplification, and three of the four in p99.9.
 
-    In RocksDB's 2,051 I/Os, played repeatedly, two I/Os determine p99.9.
+    Check RocksDB's 2,051 I/Os: when they are repeated, two I/Os determine the p99.9.
     """
     synthesised = synthesise_trace(f"example:{name}")
     played = play(lay_out(open_trace(trace_path(f"example:{name}"))), synthesised.job, DRIVE)
@@ -109,7 +109,7 @@ def test_a_captured_database_is_matched(name: str, waf: float) -> None:
     assert played.within or name == "rocksdb"
     assert (played.trace.waf or 0) > waf
     assert played.passes.timed > 30, "bursts arrive in any phase of garbage collection"
-    # Few drives suffice if they hardly differ.
+    # A few drives suffice if they hardly differ.
     assert (played.drives < 6) == (name == "cassandra")
     _mix_is_kept(synthesised)
 
@@ -120,7 +120,7 @@ def test_the_spread_of_drives_is_reported() -> None:
     played = synthesised.played
     assert played is not None
     wafs = played.trace.waf_of_drives
-    # They differ by a fifth, so the limit on their number applies.
+    # The drives differ by a fifth, so the limit on their number applies.
     assert len(wafs) == played.drives == 6
     assert played.trace.waf == pytest.approx(sum(wafs) / 6)
     spread = played.spread["waf_pct"]
@@ -177,7 +177,7 @@ def jobs_of(text: str) -> dict[str, dict[str, str]]:
 
 
 def test_the_fio_job_has_mix_and_rates(database: tuple[Path, Synthesised], tmp_path: Path) -> None:
-    """The reader of fio job files reads the job."""
+    """Check that the reader of fio job files accepts the job."""
     synthesised = database[1]
     _, file = synthesised.write(tmp_path)
     text = file.read_text().replace("${DRIVE}", "/dev/drive")
@@ -203,7 +203,7 @@ def test_fio_runs_the_job_file(tmp_path: Path) -> None:
     target = tmp_path / "target.img"
     with target.open("wb") as file:
         file.truncate(synthesised.model.range_bytes)
-    # Not every file system of a temporary folder supports direct I/O.
+    # Not every file system for temporary folders supports direct I/O.
     text = job.read_text().replace("direct=1", "direct=0").replace("libaio", "psync")
     job.write_text(text.replace("iodepth=64\n", ""))
     done = subprocess.run(

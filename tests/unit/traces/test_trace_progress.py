@@ -1,4 +1,4 @@
-"""Progress of the work on a trace: shares of the file and of replays, and their display."""
+"""Progress of work on a trace: fractions of the file and of replays, and their display."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DRIVE = "sim:sata-tlc-120"
 
 
 class Seen(WorkProgress):
-    """Progress by part of the work."""
+    """Progress by phase of the work."""
 
     def __init__(self) -> None:
         self.parts: dict[str, list[float]] = {"": []}
@@ -53,7 +53,7 @@ def trace(path: Path, ios: int = IOS) -> Path:
 
 
 def rises(shares: list[float]) -> bool:
-    """Return `True` if the shares rise from a small value through more than two values."""
+    """Return `True` if the fractions rise from a small value through more than two values."""
     return shares == sorted(shares) and len(set(shares)) > 2 and 0 < shares[0] < 0.6
 
 
@@ -94,7 +94,7 @@ def test_a_replay_reports_the_progress_of_each_part(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_stops_the_layout_of_a_trace(tmp_path: Path) -> None:
-    """An exception raised by the progress display, as for Ctrl-C, leaves the native module."""
+    """Check that an exception of the progress display, as on Ctrl-C, leaves the native module."""
 
     class Stop(WorkProgress):
         def __init__(self, what: str) -> None:
@@ -154,7 +154,7 @@ def test_a_terminal_has_one_line_and_quiet_none(
     monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
     view = WorkView(Screen(console=Console(file=StringIO())))
     with view.showing("measuring") as work:
-        assert not view.render()  # short work shows nothing
+        assert not view.render()  # short work shows no progress
         now_s = 10.0
         work.done(0.5, ios=20_000_000)
     shown = "[10 s] measuring: 20,000,000 I/Os, 2.0 million a second  50 %  about 10 s left"

@@ -1,4 +1,4 @@
-"""Block traces from the command line and from Python: conversion, measures, replay."""
+"""Block traces from the command line and from Python: conversion, metrics, replay."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BEGIN = 128_166_372_003_061_629
 
 
 def rows(seed: int = 1) -> list[tuple[int, str, int, int, int]]:
-    """Time in ticks, operation, offset, length, response in ticks."""
+    """Columns: time in ticks, operation, offset, length, response time in ticks."""
     draw = random.Random(seed)
     time, rows_ = 0, []
     for n in range(IOS):
@@ -178,7 +178,7 @@ def test_rows_of_a_table_that_are_not_ios_are_counted(tmp_path: Path) -> None:
 
 
 def test_missing_names_are_distinguished_from_others(tmp_path: Path) -> None:
-    """A null is not the name of another row."""
+    """Check that a null does not inherit the name of another row."""
     common = {"t": [0.0, 1.0, 2.0], "op": ["w"] * 3, "at": [0, 4096, 0], "n": [4096] * 3}
     for disks, named in (([None, "a", None], ["", "a"]), ([None] * 3, [""])):
         table = pa.table({**common, "disk": pa.array(disks, pa.string())})
@@ -249,7 +249,7 @@ def test_options_are_checked_before_a_file_is_read(tmp_path: Path) -> None:
 
 
 def test_volumes_of_a_trace_have_different_addresses_on_a_drive(tmp_path: Path) -> None:
-    """Equal addresses of two volumes are different data."""
+    """Check that equal addresses on two volumes are different data."""
     both = tmp_path / "both.csv"
     first, second = msr(tmp_path / "a.csv"), msr(tmp_path / "b.csv", volume=1)
     lines = sorted([*first.read_text().splitlines(), *second.read_text().splitlines()])

@@ -37,7 +37,7 @@ def test_every_third_load_of_a_kind_is_held_out(name: str) -> None:
     for _, kind in kinds:
         held_out = [load.held_out for load in kind]
         assert held_out == [n % EVERY == 0 for n in range(1, len(held_out) + 1)]
-    # Figures of a data sheet are never held out, because the twin starts with them.
+    # Data-sheet figures are never held out, because the twin starts with them.
     fitted = {(load.pattern, load.block_bytes, load.read_pct, load.outstanding)
               for load in loads if not load.held_out}  # fmt: skip
     assert {("random", 4096, 100.0, 1), ("sequential", 131072, 100.0, 32)} <= fitted

@@ -56,7 +56,7 @@ def test_a_gentle_twin_and_the_drive_against_it(
     text = file.read_text()
     assert describe_device(text, str(file)).name == "mine"
     assert "measured here by a fit" in text
-    # `choose` uses the errors of the held-out figures as those of the model.
+    # `choose` uses the errors of the held-out figures as model errors.
     assert model_error(str(file), kinds_of_jobs([], 1)).by_kind["mixes"].pct == pytest.approx(
         made["errors"]["rates_pct"], abs=0.051
     )
@@ -64,7 +64,7 @@ def test_a_gentle_twin_and_the_drive_against_it(
     same = ["twin", "--resume", str(run), "--quiet", "--json", "--check"]
     well = answered(cli([*same, str(file)]))
     assert not well["degraded"]
-    slow = tmp_path / "fast.toml"  # reads of the measured drive are slower than of this one
+    slow = tmp_path / "fast.toml"  # reads on the measured drive are slower than on this drive
     slow.write_text(Path(drive.removeprefix("sim:")).read_text().replace('"60 us"', '"20 us"'))
     degraded = answered(cli([*same, str(slow)]), code=3)
     assert degraded["degraded"]
@@ -80,7 +80,7 @@ def test_a_gentle_twin_and_the_drive_against_it(
 
 
 def test_a_twin_reveals_hidden_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A short form of `validate twin`: one start, no refinement, eight other loads."""
+    """Run a short form of `validate twin`: one start, no refinement, eight other loads."""
     monkeypatch.setattr(fitting, "ROUNDS", 0)
     monkeypatch.setattr(fitting, "IOS_ENOUGH", 4000)
     monkeypatch.setattr(fitting, "FITS_MOST", 1)

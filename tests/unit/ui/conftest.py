@@ -26,7 +26,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def made_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three runs, started on different days, one of which was killed; the others have a report."""
+    """Return three runs, started on different days; one was killed, the others have a report."""
     root = tmp_path_factory.mktemp("made") / "store"
     make_run(root / "runs" / "first", seed=1, created="2026-03-01T10:00:00+00:00")
     make_run(root / "runs" / "second", seed=2, created="2026-03-02T10:00:00+00:00", iops=9_000.0)
@@ -38,7 +38,7 @@ def made_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(made_store: Path, tmp_path: Path) -> Path:
-    """A copy of these runs that a test may change."""
+    """Return a copy of these runs that a test may change."""
     root = tmp_path / "store"
     shutil.copytree(made_store, root)
     return aged(root)
@@ -46,13 +46,13 @@ def store(made_store: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def served(store: Path) -> Iterator[Served]:
-    """The dashboard of that copy."""
+    """Return the dashboard of that copy."""
     with dashboard(store) as server:
         yield server
 
 
 @pytest.fixture
 def editable(store: Path) -> Iterator[Served]:
-    """The dashboard with changes allowed."""
+    """Return the dashboard with changes allowed."""
     with dashboard(store, allow_changes=True) as server:
         yield server

@@ -1,4 +1,4 @@
-"""Access to the dashboard, and the content policies of its answers."""
+"""Access to the dashboard, and the content policies of its responses."""
 
 from __future__ import annotations
 

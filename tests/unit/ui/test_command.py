@@ -1,4 +1,4 @@
-"""`writecliff ui`: its output, its end, and errors at the start."""
+"""`writecliff ui`: output, termination, and errors at the start."""
 
 from __future__ import annotations
 

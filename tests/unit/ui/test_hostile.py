@@ -38,7 +38,7 @@ def is_up(served: Served) -> bool:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """Make a run beside the store, with a secret in every file that could be shown."""
+    """Create a run next to the store, with a secret in every file that could be shown."""
     folder = make_run(tmp_path / "outside" / SECRET, title=SECRET)
     (folder / "report.html").write_text(SECRET)
     (folder / "secret.txt").write_text(SECRET)
@@ -155,7 +155,7 @@ def test_a_huge_run_is_shortened_or_refused(store: Path, monkeypatch: pytest.Mon
         setup={f"{n}": big[:1000] for n in range(3_000)}, options={"file": big},
     )  # fmt: skip
     (folder / "manifest.json").write_bytes(sealed_document(SCHEMA, asdict(manifest)))
-    # A few kilobytes that claim to be, and are, a hundred million rows.
+    # A few kilobytes that contain a hundred million rows.
     rows = pa.table({"seq": pa.array([1], pa.int32())}).take(pa.array([0] * 1000))
     monkeypatch.setattr(series_module, "MOST_ROWS", 900)
     table = rows.replace_schema_metadata({PARQUET_KEY: NO_DIGEST, b"writecliff.steps": b"12"})
@@ -217,7 +217,7 @@ def test_a_manifest_that_nests_deeply_is_a_damaged_run(store: Path) -> None:
         assert is_up(served)
 
 
-# -- runs that come and go --------------------------------------------------------------------
+# -- runs that appear and disappear -----------------------------------------------------------
 
 
 def test_runs_come_and_go_while_somebody_looks(store: Path) -> None:
@@ -272,7 +272,7 @@ def test_a_run_that_goes_away_between_two_looks_is_not_found(
 
 
 def test_large_and_broken_requests_are_refused(editable: Served) -> None:
-    with suppress(ConnectionError):  # it does not listen to the end
+    with suppress(ConnectionError):  # the server stops reading early
         large = {"name": "runs/first", "add": "x" * 70_000}
         assert editable.form("/tags", large).status in (400, 413)
     assert editable.ask("/?" + "a=1&" * 3_000).status in (200, 400, 414)

@@ -1,4 +1,4 @@
-"""The list of runs, as from `writecliff runs list`, in pages; pages for any content of a store."""
+"""List of runs, as from `writecliff runs list`, in pages; pages for any store content."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ QUESTIONS: list[tuple[dict[str, str], dict[str, Any]]] = [
 
 
 def shown(page: str) -> list[str]:
-    """The runs of a page, in order."""
+    """Return the runs of a page, in order."""
     return re.findall(r'<td class="name"><a href="[^"]*">([^<]*)</a>', page)
 
 
@@ -137,7 +137,7 @@ def test_a_sweep_is_a_line_for_each_run(tmp_path: Path) -> None:
         for n in range(4)
     }
     SuiteFolder.create(tmp_path / "sweeps" / "one", "sweep", "queue_depth,gc", members)
-    for n in range(3):  # the last one has not begun
+    for n in range(3):  # the last run has not started
         make_run(tmp_path / "sweeps" / "one" / f"cell-{n}", iops=9_000.0 + 500 * n)
     axes = coordinates(open_set(Library(str(tmp_path)), "sweeps/one"))
     titles = [axis["title"] for axis in axes["axes"]]

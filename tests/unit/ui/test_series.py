@@ -51,7 +51,7 @@ def test_jobs_are_added_up_and_operations_are_not() -> None:
     assert lines["mbps.read"].y[0] == pytest.approx(40 * 4096 / 1e6 / 1e-3)
     assert lines["latency_mean.read"].y[0] == pytest.approx((10 * 1 + 30 * 3) / 40)
     assert lines["latency_max.read"].y[0] == 9.0
-    assert np.isnan(lines["latency_mean.read"].y[1])  # of no I/O nothing is known
+    assert np.isnan(lines["latency_mean.read"].y[1])  # without I/Os, nothing is known
     assert np.isnan(lines["latency_max.read"].y[1])
     assert lines["waf"].y.tolist() == [2.0, 3.0]
 
@@ -144,7 +144,7 @@ def test_a_run_that_goes_on_is_read_step_by_step(
     assert seen == [2, 4, 6, 8]
     assert [step for name, step in read if name == "intervals"] == [0, 1, 2, 3]
     assert [step for name, step in read if name == "histograms"] == [0, 1, 2, 3]
-    assert shelf.series("run", tmp_path / "run").intervals == 8  # it has ended meanwhile
+    assert shelf.series("run", tmp_path / "run").intervals == 8  # the run has ended in the meantime
     whole = Shelf().series("run", tmp_path / "run")
     assert [line.key for line in going_on.lines] == [line.key for line in whole.lines]
     for line, other in zip(going_on.lines, whole.lines, strict=True):

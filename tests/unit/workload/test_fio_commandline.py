@@ -1,4 +1,4 @@
-"""fio's command lines: what becomes of their words, and that fio understands them alike."""
+"""fio's command lines: conversion of their words, compared with fio's own interpretation."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_fio_understands_the_same_jobs(tmp_path: Path) -> None:
     )  # fmt: skip
     document = json.loads(done.stdout[done.stdout.index("{") :])
     loaded = read_command_line(words).load(CAPACITY)
-    # fio lists options without a value from 3.36 on, as "".
+    # fio 3.36 and later lists options without a value as "".
     ours = [
         (
             section.name,

@@ -1,6 +1,6 @@
-"""The reader against fio itself: what fio really issues for a job file is what the jobs say.
+"""The reader compared with fio: jobs match the I/Os that fio actually issues for a job file.
 
-One fio run does all cases on a small sparse file and logs every address (write_iolog).
+A single fio run executes all cases on a small sparse file and logs every address (write_iolog).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from writecliff.workload.model import Job
 
 FIO = shutil.which("fio")
 needs_fio = pytest.mark.skipif(FIO is None, reason="fio is not installed: no cross-check with it")
-# Seeds of the job files that are compared; `python -m tests.support.fio_figures` compares more.
+# Seeds of the compared job files; `python -m tests.support.fio_figures` compares more.
 SEEDS = range(int(os.environ.get("WRITECLIFF_FIO_FILES", "4")))
 CAPACITY = 8 << 20
 MIB = 1 << 20
 
-# Cases whose passes cover their range completely: fio's addresses must be exactly the job's.
+# Cases whose passes cover their range completely: fio's addresses must equal the job's exactly.
 EXACT = {
     "plain": "size=1m",
     "unit-b": "size=1048576b",
@@ -94,7 +94,7 @@ EXACT = {
     "fill": "rw=write\nfill_device=1\nsize=1m",
 }
 
-# Cases with a choice of sizes, mixes or places: shares within five deviations.
+# Cases with a choice of sizes, mixes or positions: fractions within five standard deviations.
 SHARES = {
     "bssplit": "rw=randread\nsize=4m\nio_size=16m\nbssplit=4k/60:8k/40\nnorandommap",
     "bssplit-rest": "rw=randread\nsize=4m\nio_size=16m\nbssplit=4k/50:8k/:16k/\nnorandommap",
@@ -119,7 +119,7 @@ SHARES = {
 
 @dataclass(frozen=True)
 class Issued:
-    """I/Os that fio issued in a section, in order."""
+    """Return the I/Os that fio issued in a section, in order."""
 
     ios: tuple[tuple[str, int, int], ...]  # (operation, offset, length)
 
@@ -215,7 +215,7 @@ def test_shares_are_those_of_fio(name: str, issued: dict[str, Issued], tmp_path:
     align = job.align_bytes or job.block_sizes[0].bytes
     assert {(offset - job.offset_bytes) % align for _, offset, _ in real.ios} == {0}
     if job.align_bytes:
-        assert any(offset % (2 * align) for _, offset, _ in real.ios)  # not coarser either
+        assert any(offset % (2 * align) for _, offset, _ in real.ios)  # no coarser either
     assert job.range_bytes is not None and job.volume_bytes is not None
     assert all(offset + length <= job.offset_bytes + job.range_bytes + align
                for _, offset, length in real.ios)  # fmt: skip
@@ -225,7 +225,7 @@ def test_shares_are_those_of_fio(name: str, issued: dict[str, Issued], tmp_path:
         start += zone.size_pct
         high = start * job.range_bytes / 100
         inside = sum(low <= offset < high for _, offset, _ in real.ios) / count
-        # fio cuts zone ends to whole blocks: allow one block on either side.
+        # fio truncates zone ends to whole blocks, so allow one block on either side.
         blocks = job.range_bytes / align
         assert abs(inside - zone.access_pct / 100) < 5 * (0.25 / count) ** 0.5 + 2 / blocks
 
@@ -322,7 +322,7 @@ def test_groups_names_options_and_totals_are_those_of_fio(tmp_path: Path) -> Non
         key = (entry["jobname"], entry["groupid"])
         moved = entry["read"]["io_bytes"] + entry["write"]["io_bytes"]
         real.setdefault(key, [0, entry["job options"]])[0] += moved
-    # fio merges c and d (group_reporting), and leaves out e (stats=0).
+    # fio merges c and d (group_reporting), and omits e (stats=0).
     names = {("a", 0): ["a"], ("b", 1): ["b"], ("c", 2): ["c", "other"], ("f", 4): ["f"]}
     assert set(real) == set(names)
     for key, members in names.items():
@@ -338,7 +338,7 @@ def _valued(options: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in options.items() if value}
 
 
-# Options, and the reads and writes a second that fio then does.
+# Options, and the reads and writes per second that fio then performs.
 RATES = {
     "mix": ("rw=randrw\nrwmixread=70\nrate_iops=200", 200, 200),
     "two": ("rw=randrw\nrwmixread=70\nrate_iops=300,100", 300, 100),
@@ -383,7 +383,7 @@ def test_figures_of_random_job_files_are_those_of_fio(seed: int, tmp_path: Path)
     assert not compare(file, tmp_path, FIO).differences, file.text
 
 
-# Options, and what fio 3.33 does in two seconds: reads, writes.
+# Options, and the reads and writes that fio 3.33 performs in two seconds.
 PACED = {
     "catches-up": ("rate_iops=400\nthinktime=100ms\nthinktime_blocks=50", (390, 801), None),
     "every-io": ("rate_iops=200\nthinktime=1ms\nthinktime_blocks=1", (396, 401), None),
@@ -419,8 +419,8 @@ def test_several_sizes_end_with_the_size(options: str, sizes: str, tmp_path: Pat
     assert result.total()[1] == 10485760 * len(result.jobs)
 
 
-# Depth and I/Os between pauses of 100 ms, and the pauses of 40 I/Os with libaio: of "fewer", fio
-# 3.33 makes 16 and fio 3.41 makes 15, as it reaps one completion or several at a time.
+# Depth and I/Os between pauses of 100 ms, and the pauses of 40 I/Os with libaio: for "fewer", fio
+# 3.33 makes 16 pauses and fio 3.41 makes 15, because it reaps one or several completions at a time.
 DEEP = {"more-than-the-depth": (4, 10, 3), "fewer": (4, 2, 15), "one-at-a-time": (1, 10, 4)}
 
 

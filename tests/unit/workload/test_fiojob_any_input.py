@@ -1,4 +1,4 @@
-"""Whatever a file says: either one clear error with its place, or jobs that a drive can run."""
+"""Arbitrary job files: one clear error with its location, or jobs that a drive can run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VALUES = _VALUES.split()
 
 
 def _readable(option: Option) -> list[str]:
-    """The values that the option alone would take, so that files get past their first line."""
+    """Values that the option alone would accept, so that files get past their first line."""
     taken = []
     for value in VALUES:
         try:

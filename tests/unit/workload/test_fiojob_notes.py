@@ -1,4 +1,4 @@
-"""The reader of job files: what it says about options that work differently here."""
+"""Reader of job files: notes on options that work differently on a simulated drive."""
 
 from __future__ import annotations
 

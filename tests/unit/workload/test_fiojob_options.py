@@ -1,4 +1,4 @@
-"""The tables of options: complete, consistent, and the reference page made from them."""
+"""Option tables: complete, consistent, and the reference page generated from them."""
 
 from __future__ import annotations
 

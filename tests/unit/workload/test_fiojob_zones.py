@@ -1,4 +1,4 @@
-"""zonemode=zbd: what it becomes, and the rules that fio itself keeps on a file without zones."""
+"""zonemode=zbd: its conversion, and the rules that fio itself follows on a file without zones."""
 
 from __future__ import annotations
 
@@ -168,10 +168,10 @@ def test_a_drive_at_a_fraction_of_its_size_has_zones_too(tmp_path: Path) -> None
 
 @pytest.mark.skipif(FIO is None, reason="fio is not installed: no cross-check with it")
 def test_fio_keeps_the_same_rules(tmp_path: Path) -> None:
-    """Runs of fio have the properties that the test of `host_zones` checks.
+    """Check that fio runs have the properties that the test of `host_zones` checks.
 
-    Writes continue or restart a zone, within its capacity and the limit of open zones. A mix starts
-    with a write and reads written data.
+    Check that writes continue or restart a zone, within its capacity and the open-zone limit. Check
+    that a mix starts with a write and reads written data.
     """
     cases = {
         "order": ("rw=write\nsize=4m\noffset=1m\nzonecapacity=640k", 640 << 10, 8),
@@ -217,7 +217,7 @@ def _ios_of_fio(folder: Path, text: str) -> list[tuple[str, int, int]]:
 
 
 def test_zoned_jobs_are_loaded_and_stored(tmp_path: Path) -> None:
-    """A drive has so many zones; one that is not known may have as many as the host can keep."""
+    """Check the zone limit of a drive; an unknown drive may have as many as the host supports."""
     file = tmp_path / "z.fio"
     file.write_text("[j]\nrw=write\nzonemode=zbd\nzonesize=1m\n")
     steps = load_workload(file, capacity_bytes=915 * MIB).steps

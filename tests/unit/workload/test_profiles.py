@@ -1,4 +1,4 @@
-"""Ready workloads: each is whole, says where it is from, and can be laid on drives."""
+"""Ready-made workloads: each is complete, states its source, and fits on drives."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_published_figures_of_loads_of_today_are_in_them() -> None:
     (boot,) = profile("vm-boot-storm").jobs
     total = sum(size.weight for size in boot.block_sizes)
     mean = sum(size.bytes * size.weight for size in boot.block_sizes) / total
-    # 70,000 I/Os of a boot read some 560 MB within 2 to 3 minutes.
+    # 70,000 I/Os of a boot read about 560 MB within 2 to 3 minutes.
     assert 70_000 * boot.read_pct / 100 * mean == pytest.approx(560e6, rel=0.1)
     assert boot.rate_iops == pytest.approx(32 * 70_000 / 150, rel=0.01)
 

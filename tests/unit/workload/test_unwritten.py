@@ -1,4 +1,4 @@
-"""Loads that read what nothing has written are found, and others are not."""
+"""Loads that read unwritten data are detected, and other loads are not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def step(*jobs: Job, rest_ns: int = 0) -> LoadStep:
 
 
 def part(job: Job, offset_mib: int, length_mib: int) -> Job:
-    """A job on a part of the drive, which it passes once."""
+    """Return a job on a section of the drive, which it passes once."""
     volume = None if job.volume_bytes is None else length_mib * MIB
     there = {"offset_bytes": offset_mib * MIB, "range_bytes": length_mib * MIB}
     return replace(job, volume_bytes=volume, **there)

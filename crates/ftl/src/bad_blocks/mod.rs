@@ -112,22 +112,22 @@ counters! { |c: BadBlockCounters|
     Integer "factory_bad_blocks" Count level of_any_size: c.counts.factory,
         "blocks that were bad when the drive was new (`[bad_blocks]`)";
     Integer "erase_failures" Count of_any_size: c.counts.erase_failures,
-        "blocks that failed in an erase (`[bad_blocks]`)";
+        "blocks that failed during an erase (`[bad_blocks]`)";
     Integer "program_failures" Count of_any_size: c.counts.program_failures,
-        "blocks that failed in a program (`[bad_blocks]`)";
+        "blocks that failed during a program (`[bad_blocks]`)";
     Integer "spare_blocks" Count level of_any_size: c.spare_blocks,
-        "good blocks that wait to replace bad ones (`[bad_blocks]`)";
+        "good blocks available to replace bad blocks (`[bad_blocks]`)";
     Integer "dropped_units" Count level of_any_size: c.counts.dropped_units,
-        "reclaim units that bad blocks have cost (`[bad_blocks]`)";
+        "reclaim units lost to bad blocks (`[bad_blocks]`)";
     Real "available_spare_pct" Percent level of_any_size: c.available_spare_pct,
-        "spare reclaim units left of those of the new drive, as in NVMe SMART (`[bad_blocks]`)";
+        "spare reclaim units left, relative to the new drive, as in NVMe SMART (`[bad_blocks]`)";
     Integer "bad_block_moved_bytes" Bytes:
         c.counts.moved_slots * u64::from(SLOT_BYTES),
-        "of `nand_write_bytes`, moved from failed blocks to spare ones (`[bad_blocks]`)";
+        "portion of `nand_write_bytes` moved from failed blocks to spare blocks (`[bad_blocks]`)";
     Integer "refused_writes" Count: c.counts.refused_writes,
-        "writes refused because the drive is read-only (`[bad_blocks]`)";
+        "writes rejected because the drive is read-only (`[bad_blocks]`)";
     Integer "read_only" Count level of_any_size: c.counts.read_only,
-        "1 once no spare space is left and the drive refuses writes (`[bad_blocks]`)";
+        "1 once no spare space is left and the drive rejects writes (`[bad_blocks]`)";
 }
 
 /// Returns random draw number `n`, uniform in `[0, 1)`.

@@ -94,19 +94,19 @@ counts! {
 
 counters! { |c: IntegrityCounts|
     Integer "buffer_flips" Count: c.buffer_flips,
-        "slots of which a bit flipped in the buffer (`[integrity]`)";
+        "slots with a bit flip in the buffer (`[integrity]`)";
     Integer "bus_flips" Count: c.bus_flips,
-        "slots of which a bit flipped on a bus of the drive (`[integrity]`)";
+        "slots with a bit flip on an internal bus of the drive (`[integrity]`)";
     Integer "misplaced_writes" Count: c.misplaced_writes,
-        "slots that were written in place of others (`[integrity]`)";
+        "slots that were written to the location of other slots (`[integrity]`)";
     Integer "corrected_faults" Count: c.corrected,
-        "faults that protection undid before they did harm (`[integrity]`)";
+        "faults that protection corrected before they did harm (`[integrity]`)";
     Integer "reported_reads" Count: c.reported_reads,
-        "reads that failed because protection found wrong data (`[integrity]`)";
+        "reads that failed because protection detected wrong data (`[integrity]`)";
     Integer "silent_reads" Count: c.silent_reads,
         "reads that returned wrong data without an error (`[integrity]`)";
     Integer "wrong_slots" Count level: c.wrong_slots,
-        "slots of which the stored data are not those last written (`[integrity]`)";
+        "slots whose stored data differ from those last written (`[integrity]`)";
 }
 
 /// Runtime state of the section.

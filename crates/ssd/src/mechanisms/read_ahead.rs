@@ -57,9 +57,9 @@ counters! { |c: ReadAheadCounts|
     Integer "read_ahead_hit_bytes" Bytes: c.hits * u64::from(SLOT_BYTES),
         "host reads served from data that were read ahead, in whole slots (`[read_ahead]`)";
     Integer "read_ahead_bytes" Bytes: c.fetched * u64::from(SLOT_BYTES),
-        "read from flash ahead of the host (`[read_ahead]`)";
+        "bytes read from flash ahead of the host (`[read_ahead]`)";
     Integer "read_ahead_unused_bytes" Bytes: c.unused * u64::from(SLOT_BYTES),
-        "read ahead and dropped before the host read them (`[read_ahead]`)";
+        "bytes read ahead and dropped before the host read them (`[read_ahead]`)";
 }
 
 /// Stream of sequential reads.

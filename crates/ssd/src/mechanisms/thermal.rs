@@ -61,11 +61,11 @@ pub struct ThermalCounters {
 
 counters! { |c: ThermalCounters|
     Real "temperature_c" DegreesCelsius level of_any_size: c.celsius,
-        "temperature of the drive (`[thermal]`)";
+        "drive temperature (`[thermal]`)";
     Integer "throttled_ns" Nanoseconds: c.throttled.0,
         "time with thermal throttling (`[thermal]`)";
     Integer "throttled_most_ns" Nanoseconds: c.throttled_most.0,
-        "time in the last of several stages of thermal throttling (`[thermal]`)";
+        "time in the last of several thermal throttling stages (`[thermal]`)";
 }
 
 section! {

@@ -5,7 +5,7 @@ drives:
 
 * `waf_cases`: uniform random overwrites of single 4 KiB slots under greedy, FIFO, d-choices
   (d = 10) and random collection, and sequential writers with a stream each;
-* `reduction_cases`: random overwrites on drives that compress or de-duplicate. Compressed data of a
+* `reduction_cases`: random overwrites on drives that compress or deduplicate. Compressed data of a
   single size are proportionally more pieces in proportionally more allocation units, so greedy
   collection follows its theory for that over-provisioning. Under FIFO, sizes may be mixed and data
   may repeat. Space at the end of a reclaim unit that no piece fits into is measured and subtracted.

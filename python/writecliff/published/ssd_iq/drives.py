@@ -1,4 +1,4 @@
-"""Drives of SSD-iq's figures, each derived from its data sheet by the rule of current families."""
+"""Drives measured by SSD-iq, each derived from its data sheet by the rule for current drives."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from writecliff.input_files import read_text
 from writecliff.published.modern_sheets import Drive, capacity_bytes, drives, facts
 from writecliff.published.modern_usual import with_usual
 
-SSD_IQ = "ssd-iq"  # source of the sheets of `sheets.csv`
+SSD_IQ = "ssd-iq"  # source name for the rows of `sheets.csv`
 SHEETS = Path(__file__).parent / "sheets.csv"
-_YEARS = 5  # warranty, over which data sheets state drive writes per day
-# Year of the flash by PCIe generation, for drives that are not in `modern_drives.toml`.
+_YEARS = 5  # warranty period for which data sheets state drive writes per day
+# Flash year by PCIe generation, for drives that are not in `modern_drives.toml`.
 _YEAR_OF_LINK: Mapping[int, int] = {3: 2018, 4: 2021, 5: 2023}
 _SAME_CAPACITY = 0.03  # relative tolerance, for names such as "1.92 TB" and "1,920 GB"
-_SAME_NAME = 0.5  # a drive's name contains more than this share of its sheet's words
+_SAME_NAME = 0.5  # minimum fraction of a sheet's words that a drive name must contain (exclusive)
 _NEEDED = ("drive", "capacity_gb")
 _OPTIONAL = (
     "pcie", "seq_read_mb_s", "seq_write_mb_s", "random_read_iops", "random_write_iops", "dwpd",
@@ -38,32 +38,32 @@ _ALIASES = {"solidigm": "intel"}
 
 @dataclass(frozen=True)
 class Sheet:
-    """A row of a table of data sheets."""
+    """A row of a data-sheet table."""
 
     name: str
     sheet: DataSheet
 
     @property
     def label(self) -> str:
-        """Name and capacity, which identify a drive."""
+        """Name and capacity, which together identify a drive."""
         name = " ".join(_CAPACITY.sub(" ", self.name).split())
         return f"{name} {units.size(self.sheet.capacity)}"
 
 
 @dataclass(frozen=True)
 class _Name:
-    """Name of a drive without its capacity, form factor and remarks in parentheses."""
+    """Drive name without the capacity, the form factor and remarks in parentheses."""
 
     words: tuple[str, ...]
-    # Words with digits, which distinguish models. D7-P5520 counts as P5520, because some sources
-    # omit D7.
+    # Words that contain digits, which distinguish models. Treat D7-P5520 as P5520, because some
+    # sources omit D7.
     models: frozenset[str]
 
     @classmethod
     def of(cls, text: str) -> _Name:
         text = re.sub(r"\(.*?\)", " ", text)
         capacity = _CAPACITY.search(text)
-        if capacity:  # a unit number may follow it
+        if capacity:  # a unit number may follow the digits
             text = text[: capacity.start()].strip() or text[capacity.end() :]
         text = _FORM_FACTOR.sub(" ", text.lower())
         models: set[str] = set()
@@ -74,12 +74,12 @@ class _Name:
 
     @property
     def variant(self) -> set[str]:
-        """Words after the first with a digit: PRO of 7450 PRO, R of CM7-R."""
+        """Words after the first word with a digit: PRO in 7450 PRO, R in CM7-R."""
         at = next((at for at, word in enumerate(self.words) if _has_digit(word)), len(self.words))
         return set(self.words[at + 1 :])
 
     def likeness(self, drive: _Name) -> float:
-        """Return the share of the words that the name of `drive` contains; 0: another drive."""
+        """Return the fraction of the words found in the name of `drive`; 0 for another drive."""
         words, other = set(self.words), set(drive.words)
         if not words or not self.models <= other:
             return 0.0
@@ -91,10 +91,10 @@ class _Name:
 def read_table(
     path: Path, needed: Sequence[str], optional: Sequence[str]
 ) -> list[dict[str, str | None]]:
-    """Read the rows of a CSV file; it may have more than the `needed` and `optional` columns.
+    """Read the rows of a CSV file, which may have columns beyond `needed` and `optional`.
 
     Raises:
-        ConfigError: the file cannot be read, is no CSV, or lacks a needed column.
+        ConfigError: the file cannot be read, is not CSV, or lacks a required column.
     """
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
     try:
@@ -109,7 +109,7 @@ def read_table(
 
 
 def read_sheets(path: Path = SHEETS) -> list[Sheet]:
-    """Read a table of data sheets with the columns of `sheets.csv`; `year` and `cell` are optional.
+    """Read a data-sheet table with the columns of `sheets.csv`; `year` and `cell` are optional.
 
     Raises:
         ConfigError: the file cannot be read, lacks a column, or contains an invalid value.
@@ -169,7 +169,7 @@ def _sheet(row: Mapping[str, str | None], where: str) -> Sheet:
 
 
 def _answer(where: str, name: str, value: object) -> Any:
-    """Return a field of a data sheet. Raises ConfigError, with the line of the table."""
+    """Return a field of a data sheet. Raises ConfigError with the line number in the table."""
     try:
         return answer(name, value)
     except ConfigError as error:
@@ -177,7 +177,7 @@ def _answer(where: str, name: str, value: object) -> Any:
 
 
 def _cell(row: Mapping[str, str | None]) -> str:
-    """Return the bits per cell: "tlc" for "3D TLC"; an unknown text as it is."""
+    """Return the cell type in lower case ("tlc" for "3D TLC"), or an unknown text unchanged."""
     text = (row.get("cell") or "").strip().lower()
     return next((cell for cell in CELLS if cell in _words(text)), text)
 
@@ -185,7 +185,7 @@ def _cell(row: Mapping[str, str | None]) -> str:
 def family_of(name: str) -> str:
     """Return the catalogue family of a drive, or an empty string.
 
-    Figures of this family do not influence the typical values for the drive.
+    Figures of this family do not influence the typical values used for the drive.
     """
     words = set(_words(name))
     words |= {_ALIASES[word] for word in words if word in _ALIASES}
@@ -194,10 +194,10 @@ def family_of(name: str) -> str:
 
 
 def sheet_of(drive: str, sheets: Iterable[Sheet]) -> Sheet:
-    """Return the data sheet of a drive by its name in conditions: "Kioxia CM7-R 3.84 TB (PCIe 5)".
+    """Return the data sheet for a drive name such as "Kioxia CM7-R 3.84 TB (PCIe 5)".
 
     Raises:
-        ConfigError: no sheet has this name and capacity, or several do.
+        ConfigError: no data sheet has this name and capacity, or several do.
     """
     name, capacity = _Name.of(drive), capacity_in(drive)
     ranks = {
@@ -224,7 +224,7 @@ def _is_capacity(have: float, wanted: float | None) -> bool:
 
 
 def capacity_in(text: str) -> float | None:
-    """Return the capacity that a text names, in bytes, or None."""
+    """Return the capacity in a text in bytes, or `None` if the text names no capacity."""
     match = _CAPACITY.search(text)
     if match is None:
         return None
@@ -232,10 +232,10 @@ def capacity_in(text: str) -> float | None:
 
 
 def device_text(sheet: Sheet) -> str:
-    """Return the device file derived from a sheet, its year and figures of other families.
+    """Return the device file derived from a sheet, its flash year and figures of other families.
 
     Raises:
-        ConfigError: no flash of that year can meet the sheet.
+        ConfigError: no flash of that year can meet the data sheet.
     """
     filled, sources = with_usual(family_of(sheet.name), sheet.sheet, _families())
     described = replace(filled, name=sheet.sheet.name)
@@ -254,14 +254,14 @@ def _families() -> Mapping[str, tuple[DataSheet, ...]]:
 
 
 def listed_drives() -> dict[str, list[Drive]]:
-    """Return the drives with flash of each family: from the table of figures, and from SSD-iq."""
+    """Return each family's flash drives, from the table of figures and from SSD-iq."""
     return {name: [*family, *_of_ssd_iq(name)] for name, family in drives().items()}
 
 
 def _of_ssd_iq(family: str) -> list[Drive]:
-    """Return the drives of a family that SSD-iq measured, with the figures of their data sheets.
+    """Return a family's drives that SSD-iq measured, with the figures of their data sheets.
 
-    They are equal to the drives that `reproduce ssd-iq` simulates.
+    `reproduce ssd-iq` simulates the same drives.
     """
     family_drives = []
     for name, listed in facts()[family].get("ssd_iq", {}).items():

@@ -62,44 +62,47 @@ class FioOptions:
     """The options of a job; defaults are those of fio."""
 
     # Jobs and their order
-    name: str | None = option(read.string, None, "name of the job in results")
+    name: str | None = option(read.string, None, "job name in the results")
     description: str | None = option(read.string, None, "`desc` in the fio JSON")
     numjobs: int = option(read.integer(1, 4096), "1", "threads of the job")
     stonewall: bool = option(
         read.flag, None, "starts a new step after all earlier jobs", "wait_for_previous"
     )
     wait_for: str | None = option(
-        read.string, None, "as stonewall, if it waits for all earlier jobs"
+        read.string, None, "treated as stonewall if it waits for all earlier jobs"
     )
     new_group: bool = option(read.flag, None, "starts a new reporting group; does not wait")
-    exitall: bool = option(read.flag, None, "all jobs of the step end with this one")
+    exitall: bool = option(read.flag, None, "the end of this job ends all jobs of the step")
     exit_what: str = option(
         read.choice("group", "stonewall", "all"),
         "group",
-        "with exitall; group: only where one group runs; all: no step follows",
+        "with exitall; group: only if one group runs; all: no step follows",
     )
     startdelay: int = option(read.time_us("s"), "0", "start delay, from the start of the run")
     # Direction
     rw: str = option(
         read.string,
         "read",
-        "all directions; with `:N` runs of N I/Os (random), or holes of N bytes (sequential)",
+        "all directions; with `:N`, runs of N I/Os (random), or holes of N bytes (sequential)",
         "readwrite",
     )
     rw_sequencer: str = option(
-        read.choice("sequential", "identical"), "sequential", "identical is refused with runs"
+        read.choice("sequential", "identical"), "sequential", "identical is rejected with runs"
     )
-    rwmixread: int = option(read.whole_percent, "50", "share of reads in rw and randrw")
+    rwmixread: int = option(read.whole_percent, "50", "percentage of reads in rw and randrw")
     percentage_random: Triple[int] = option(
         read.triple(0, 100, read.whole_percent),
         "100",
-        "random jobs: the rest continues where the operation's last I/O ended; not for trims and"
-        " runs; sequential jobs: fio ignores it there",
+        "random jobs: the remaining I/Os continue where the operation's last I/O ended; "
+        "not for trims and runs; sequential jobs: fio ignores it",
     )
     # Block sizes
     bs: Triple[int] = option(read.triple(1), "4096", "block size, for each operation", "blocksize")
     bsrange: Triple[tuple[int, int] | None] | None = option(
-        read.ranges, None, "sizes in steps of the smallest, as fio draws them", "blocksize_range"
+        read.ranges,
+        None,
+        "sizes in multiples of the smallest size, chosen as in fio",
+        "blocksize_range",
     )
     bssplit: Triple[Split] | None = option(bssplit, None, "mix of block sizes, for each operation")
     blockalign: Triple[int] | None = option(
@@ -107,19 +110,22 @@ class FioOptions:
     )
     # Range and end
     size: Size | None = option(
-        read.size, None, "range, and volume of one pass of each thread; % of the drive"
+        read.size, None, "address range and pass volume of each thread; % of the drive"
     )
     filesize: tuple[int, int] | None = option(
-        read.number_range, None, "range, if it differs from the volume (size)"
+        read.number_range, None, "address range, if it differs from the volume (size)"
     )
     io_size: Size | None = option(
-        read.size, None, "volume of each thread, beyond or below one pass", "io_limit"
+        read.size, None, "volume of each thread, more or less than one pass", "io_limit"
     )
     offset: Size = option(
-        read.size, "0", "start of the range; % of the drive, rounded up to a block", "fileoffset"
+        read.size,
+        "0",
+        "start of the range; a percentage of the drive is rounded up to a block",
+        "fileoffset",
     )
     offset_align: int = option(
-        read.integer(0), "0", "offsets in % are rounded up to a multiple of this"
+        read.integer(0), "0", "offsets in % are rounded up to a multiple of this value"
     )
     offset_increment: Size = option(read.size, "0", "shifts the range of each further thread")
     fill_device: bool = option(
@@ -129,9 +135,13 @@ class FioOptions:
         read.integer(0, LARGEST), "0", "I/Os of each thread; no effect with time_based, as in fio"
     )
     loops: int = option(read.integer(0), "1", "passes over size (or io_size)")
-    runtime: int = option(read.time_us("s"), "0", "ends the job even before its volume", "timeout")
-    time_based: bool = option(read.flag, None, "repeats the job until runtime is over")
-    ramp_time: int = option(read.time_us("s"), "0", "initial part of the job that is not reported")
+    runtime: int = option(
+        read.time_us("s"), "0", "ends the job even before its volume is reached", "timeout"
+    )
+    time_based: bool = option(read.flag, None, "repeats the job until runtime has elapsed")
+    ramp_time: int = option(
+        read.time_us("s"), "0", "initial period of the job that is excluded from the results"
+    )
     steadystate: SteadyCriterion | None = option(
         steady_criterion, None, "with ss_dur: ends the job in steady state", "ss"
     )
@@ -146,19 +156,23 @@ class FioOptions:
     )
     # Replay
     read_iolog: str | None = option(
-        read.string, None, "I/Os of a log of version 2 or 3, at its times"
+        read.string, None, "replays the I/Os of a log in version 2 or 3 at their times"
     )
-    replay_no_stall: bool = option(read.boolean, "0", "I/Os of a log as fast as possible")
-    replay_time_scale: int = option(read.integer(1, 10**6), "100", "% speed of a log's times")
+    replay_no_stall: bool = option(
+        read.boolean, "0", "replays the I/Os of a log as fast as possible"
+    )
+    replay_time_scale: int = option(
+        read.integer(1, 10**6), "100", "speed of a log's times in percent"
+    )
     replay_scale: int = option(read.integer(1), "1", "divides the offsets of a log")
     replay_align: int = option(
-        read.integer(0), "0", "offsets of a log are rounded down to a multiple"
+        read.integer(0), "0", "log offsets are rounded down to a multiple of this value"
     )
     replay_skip: str | None = option(
         read.string, None, "operations of a log to omit: read, write, trim, sync"
     )
     replay_redirect: str | None = option(
-        read.string, None, "lets a log name several files; all are the drive of the run"
+        read.string, None, "allows a log that names several files; all are the drive of the run"
     )
     # Depth
     iodepth: int = option(
@@ -169,18 +183,20 @@ class FioOptions:
     ioengine: str = option(
         read.string, "psync", "distinguishes synchronous engines (queue depth 1); see the guide"
     )
-    iodepth_low: int = option(read.integer(0), "0", "only iodepth (keeps the queue full)")
+    iodepth_low: int = option(read.integer(0), "0", "only iodepth (fills the queue)")
     iodepth_batch_complete_min: int = option(
-        read.integer(0), "1", "only 0 and 1 (keeps the queue full)", "iodepth_batch_complete"
+        read.integer(0), "1", "only 0 and 1 (both fill the queue)", "iodepth_batch_complete"
     )
     latency_target: int = option(
-        read.time_us("us"), "0", "searches for the queue depth that meets it, up to iodepth"
+        read.time_us("us"),
+        "0",
+        "searches for the queue depth that meets this latency, up to iodepth",
     )
-    latency_window: int = option(read.time_us("us"), "0", "measurement time of a depth")
+    latency_window: int = option(read.time_us("us"), "0", "measurement time per queue depth")
     latency_percentile: tuple[float, ...] = option(
-        read.floats, "100", "% of the I/Os that must meet latency_target"
+        read.floats, "100", "percentage of the I/Os that must meet latency_target"
     )
-    latency_run: bool = option(read.boolean, "0", "continues at the depth found")
+    latency_run: bool = option(read.boolean, "0", "continues at the resulting queue depth")
     io_submit_mode: str = option(
         read.choice("inline", "offload"), "inline", "offload only with asynchronous engines"
     )
@@ -194,22 +210,24 @@ class FioOptions:
         read.boolean, "0", "each pass of a sequence starts at the end of the previous pass's group"
     )
     sprandom: bool = option(
-        read.boolean, "0", "writes that leave the drive as many random overwrites would"
+        read.boolean, "0", "writes that bring the drive to the state after many random overwrites"
     )
     spr_op: tuple[float, ...] = option(read.floats, "0.15", "spare flash that sprandom assumes")
     spr_num_regions: int = option(
-        read.integer(1, 10_000), "100", "parts of the flash, each with its share of valid data"
+        read.integer(1, 10_000),
+        "100",
+        "fractions of the flash, each with its fraction of valid data",
     )
     spr_cs: int = option(read.integer(0, LARGEST), "0", "no effect; reported in a note")
     norandommap: bool = option(
-        read.flag, None, "blocks may repeat; without it they may repeat too, with a note"
+        read.flag, None, "blocks may repeat; without norandommap they may also repeat, with a note"
     )
     randseed: int = option(
-        read.integer(0, LARGEST), "137", "seed of the run; that of the first job if jobs differ"
+        read.integer(0, LARGEST), "137", "seed of the run; if jobs differ, the first job's seed"
     )
     randrepeat: bool = option(read.boolean, "1", "runs always repeat; 0 is reported in a note")
     num_range: int = option(
-        read.integer(1, 256), "1", "trims only; each range is a separate command, with a note"
+        read.integer(1, 256), "1", "only for trims; each range is a separate command, with a note"
     )
     zonemode: str | None = option(
         read.choice("none", "strided", "zbd"),
@@ -220,29 +238,29 @@ class FioOptions:
     zonesize: int = option(
         read.integer(0, LARGEST),
         "0",
-        "strided: accessed bytes of each zone; zbd: size of a zone, 256 MiB by default",
+        "strided: accessed bytes of each zone; zbd: zone size, 256 MiB by default",
     )
     zonecapacity: int = option(
         read.integer(0, LARGEST), "0", "zbd: writable bytes of each zone, if less than its size"
     )
     read_beyond_wp: bool = option(
-        read.boolean, "0", "zbd: 0: reads are moved to written data; 1: they are not"
+        read.boolean, "0", "zbd: 0: reads are moved to written data; 1: reads are not moved"
     )
     max_open_zones: int = option(read.integer(0, 4096), "0", "zbd: limit on open zones of all jobs")
     job_max_open_zones: int = option(
         read.integer(0, 4096), "0", "zbd: limit on open zones of each thread; needs max_open_zones"
     )
     zone_reset_threshold: float = option(
-        read.share, "0", "zbd: share of the range above which zones are reset"
+        read.share, "0", "zbd: fraction of the range above which zones are reset"
     )
     zone_reset_frequency: float = option(
-        read.share, "0", "zbd: share of the writes that then reset their zone"
+        read.share, "0", "zbd: fraction of the writes that then reset their zone"
     )
     write_zone_remainder: bool = option(
         read.boolean, "0", "zbd: the last write of a zone may be shorter than a block"
     )
     zonerange: int = option(
-        read.integer(0, LARGEST), "0", "strided: size of a zone, if it differs from zonesize"
+        read.integer(0, LARGEST), "0", "strided: zone size, if it differs from zonesize"
     )
     zoneskip: int = option(read.integer(0, LARGEST), "0", "strided: bytes skipped after each zone")
     # Rates and pauses
@@ -256,7 +274,9 @@ class FioOptions:
         read.choice("linear", "poisson"), "linear", "arrival of rate-limited I/Os"
     )
     rate_ignore_thinktime: bool = option(
-        read.boolean, "0", "1: pauses delay the schedule of a rate; 0: it catches up after them"
+        read.boolean,
+        "0",
+        "1: pauses delay the schedule of a rate; 0: the rate catches up after pauses",
     )
     rate_min: Triple[int] = option(
         read.triple(0), "0", "minimum bytes/s of each operation; a slower job ends", "ratemin"
@@ -275,34 +295,36 @@ class FioOptions:
     flow: int = option(
         read.integer(0, 1 << 20),
         "0",
-        "share of each thread in the I/Os of its flow_id; not with rates",
+        "fraction of the I/Os of its flow_id that each thread issues; not with rates",
     )
     flow_id: int = option(read.integer(), "0", "group of jobs that share their I/Os by flow")
     # Data and flushes
     buffer_compress_percentage: int = option(
-        read.whole_percent, "0", "share that the drive could compress"
+        read.whole_percent, "0", "percentage of the data that the drive could compress"
     )
-    dedupe_percentage: int = option(read.whole_percent, "0", "share of the writes that repeat data")
+    dedupe_percentage: int = option(
+        read.whole_percent, "0", "percentage of the writes that repeat data"
+    )
     zero_buffers: bool = option(read.flag, None, "fully compressible")
     buffer_pattern: str | None = option(
         read.string, None, "fully compressible, unless buffer_compress_percentage is given"
     )
     fsync: int = option(read.integer(0), "0", "flush after this many writes of a thread")
-    fdatasync: int = option(read.integer(0), "0", "as fsync: a drive sees the same flush")
+    fdatasync: int = option(read.integer(0), "0", "treated as fsync: a drive sees the same flush")
     sync: Literal["none", "sync", "dsync"] = option(
         read.choice("none", "sync", "dsync", **{"0": "none", "1": "sync"}),
         "none",
         "in all forms, each write is on the media when it completes",
     )
-    writefua: bool = option(read.boolean, "0", "as sync=dsync")
+    writefua: bool = option(read.boolean, "0", "treated as sync=dsync")
     direct: bool = option(read.boolean, "0", "always 1: there is no cache above a simulated drive")
     end_fsync: bool = option(read.boolean, "0", "no flush at the end; reported in a note")
     fsync_on_close: bool = option(read.boolean, "0", "no flush at the end; reported in a note")
     write_mode: WriteModes = option(
         write_modes,
         "write",
-        "NVMe commands in place of writes: zeroes as writes of zeros, uncor as trims, verify as"
-        " reads, zone_append at the write pointer; with shares, a mix",
+        "NVMe commands instead of writes: zeroes become writes of zeros, uncor trims, verify "
+        "reads, zone_append writes at the write pointer; with percentages, a mix",
     )
     deac: bool = option(read.boolean, "0", "write_mode=zeroes as trims")
     sg_write_mode: str = option(
@@ -312,8 +334,8 @@ class FioOptions:
             verify="write_and_verify", same="write_same", write_stream_16="write_stream",
         ),
         "write",
-        "SCSI commands in place of writes: write_same as writes of zeros, write_and_verify as"
-        " writes to the media, verify_bytchk as reads",
+        "SCSI commands instead of writes: write_same becomes writes of zeros, write_and_verify "
+        "writes to the media, verify_bytchk reads",
     )  # fmt: skip
     # Streams
     write_hint: WriteHint = option(
@@ -326,12 +348,12 @@ class FioOptions:
         read.choice("none", "fdp", "streams"), "none", "data placement of the writes, by plids"
     )
     plids: tuple[int, ...] | None = option(
-        numbers, None, "streams of the writes; must be given", "fdp_pli"
+        numbers, None, "streams of the writes; required", "fdp_pli"
     )
     plid_select: str = option(
         read.choice("random", "roundrobin", "scheme"),
         "roundrobin",
-        "distribution of writes over plids; scheme is refused",
+        "distribution of writes over plids; scheme is rejected",
         "fdp_pli_select",
     )
     # Target, units, series
@@ -342,16 +364,16 @@ class FioOptions:
         read.string, None, "replaced by the drive of the run; reported in a note"
     )
     nrfiles: int = option(
-        read.integer(1), "1", "equal parts of the range; sequential I/Os take turns", "nr_files"
+        read.integer(1), "1", "equal segments of the range; sequential I/Os take turns", "nr_files"
     )
     file_service_type: str = option(
-        read.string, "roundrobin", "sequential: one after the other; all others: in turn"
+        read.string, "roundrobin", "sequential: one after another; other values: in turn"
     )
     kb_base: str = option(
         read.choice("1024", "1000"), "1024", "meaning of k, m, g in the same section"
     )
     log_avg_msec: int = option(
-        read.integer(0), "0", "width of the rows of the measured series and of log files"
+        read.integer(0), "0", "interval of the measured series and of log files"
     )
     # Log files and the fio-shaped JSON
     write_bw_log: str | None = reported(log_name, None, "one row per window, in KiB/s")
@@ -365,14 +387,16 @@ class FioOptions:
         "mean or maximum latency of a window",
         "log_max_value",
     )
-    per_job_logs: bool = reported(read.boolean, "1", "0: one log file for all jobs of that name")
+    per_job_logs: bool = reported(
+        read.boolean, "1", "0: one log file for all jobs with the same name"
+    )
     disk_util: bool = reported(read.boolean, "1", "0: no `disk_util`")
-    group_reporting: bool = reported(read.flag, None, "jobs of a reporting group are one entry")
+    group_reporting: bool = reported(read.flag, None, "jobs of a reporting group share one entry")
     stats: bool = reported(read.boolean, "1", "0: the job is omitted")
     continue_on_error: str = reported(
         read.choice("none", "read", "write", "io", "verify", "all", **{"0": "none", "1": "all"}),
         "none",
-        "`total_err` and `first_error`, which are 0: a simulated drive reports no errors",
+        "`total_err` and `first_error`, which are always 0: a simulated drive reports no errors",
     )
     percentile_list: tuple[float, ...] = reported(
         read.percentiles, _PERCENTILES, "percentiles to report"
@@ -385,7 +409,7 @@ class FioOptions:
     unified_rw_reporting: Unified = reported(
         read.choice("none", "mixed", "both", **{"0": "none", "1": "mixed", "2": "both"}),
         "none",
-        "reads, writes and trims together, as `mixed`",
+        "reads, writes and trims combined, as `mixed`",
     )
     disable_lat: bool = reported(read.boolean, "0", "lat_ns is empty")
     disable_clat: bool = reported(read.boolean, "0", "clat_ns is empty")
@@ -393,7 +417,7 @@ class FioOptions:
     disable_bw_measurement: bool = reported(
         read.boolean, "0", "bw_* and iops_* samples are empty", "disable_bw"
     )
-    gtod_reduce: bool = reported(read.boolean, "0", "as disable_lat, _clat, _slat and _bw together")
+    gtod_reduce: bool = reported(read.boolean, "0", "combines disable_lat, _clat, _slat and _bw")
 
     @property
     def shows_clat(self) -> bool:
@@ -416,7 +440,8 @@ _STORED_AS = (
            store_as="rwmixread"),
     Option("buffered", Treatment.HONOURED, read.inverted, "inverse of direct",
            store_as="direct"),
-    Option("fdp", Treatment.HONOURED, _fdp, "as dataplacement=fdp", store_as="dataplacement"),
+    Option("fdp", Treatment.HONOURED, _fdp, "treated as dataplacement=fdp",
+           store_as="dataplacement"),
 )  # fmt: skip
 
 
@@ -451,9 +476,9 @@ NO_EFFECT: dict[str, str] = {
     "histogram logs are not written; the fio JSON has the bins": (
         "write_hist_log log_hist_msec log_hist_coarseness"
     ),
-    "rows of log files hold a window each, no single I/O": "log_offset log_issue_time",
+    "each row of a log file holds a window, not an individual I/O": "log_offset log_issue_time",
     "rows of log files have priority 0": "log_prio",
-    "log files are written as they are, and counted from the start of the job": (
+    "log files are written uncompressed, and counted from the start of the job": (
         "log_entries log_compression log_compression_cpus log_store_compressed log_unix_epoch "
         "log_alternate_epoch log_alternate_epoch_clock_id/job_start_clock_id"
     ),
@@ -472,9 +497,9 @@ NO_EFFECT: dict[str, str] = {
         "prio prioclass priohint cmdprio_percentage cmdprio_class cmdprio cmdprio_hint "
         "cmdprio_bssplit"
     ),
-    "log_avg_msec sets the width of the rows (default 1 s)": "bwavgtime iopsavgtime",
+    "log_avg_msec sets the interval of the rows (default 1 s)": "bwavgtime iopsavgtime",
     "a simulated drive has no trim errors to count": "block_error_percentiles",
-    "concerns fio's text output": "significant_figures unit_base error_dump",
+    "affects only fio's text output": "significant_figures unit_base error_dump",
     "a drive has no files to create, lay out or remove": (
         "filename_format unique_filename lockfile openfiles fallocate overwrite "
         "create_serialize create_fsync create_on_open allow_file_create unlink unlink_each_loop "
@@ -482,9 +507,9 @@ NO_EFFECT: dict[str, str] = {
     ),
     "there is no page cache above a simulated drive": "fadvise_hint pre_read invalidate",
     "a simulated drive is never mounted": "allow_mounted_write",
-    "writes of a simulated drive are never torn": "atomic",
-    "reads of a simulated drive come from the media or from its write buffer": "readfua",
-    "a drive cannot tell threads from processes": "thread",
+    "writes to a simulated drive are never torn": "atomic",
+    "reads from a simulated drive are served by the media or the write buffer": "readfua",
+    "a drive cannot distinguish threads from processes": "thread",
     "host CPUs are not simulated": (
         "nice cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes cgroup cgroup_nodelete "
         "cgroup_weight comm"
@@ -499,52 +524,52 @@ NO_EFFECT: dict[str, str] = {
         "exitall_on_error ignore_error recover_zbd_write_error"
     ),
     "a simulated drive has no limit on open zones": "ignore_zone_limits",
-    "saves system calls only; the queue is kept full in either case": (
+    "saves only system calls; the queue stays full in either case": (
         "iodepth_batch/iodepth_batch_submit iodepth_batch_complete_max"
     ),
     "overlapping I/Os are safe on a simulated drive": "serialize_overlap",
-    "busy or sleeping, a pause takes the same time": "thinktime_spin",
+    "a pause takes the same time whether busy or sleeping": "thinktime_spin",
     "the queue drains before each pause in either mode": "thinktime_blocks_type",
-    "changes system calls only; a simulated drive sees the same I/Os": (
+    "changes only system calls; a simulated drive sees the same I/Os": (
         "hipri hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu "
         "nonvectored uncached nowait force_async cmd_type userspace_reap libaio_vectored"
     ),
-    "addresses come from the workload's own generator": "random_generator softrandommap",
-    "every random choice follows from the seed": "allrandrepeat",
+    "addresses are generated by the workload's own generator": "random_generator softrandommap",
+    "every random choice is determined by the seed": "allrandrepeat",
     "a simulated drive uses only the compressibility of the data": (
         "refill_buffers scramble_buffers buffer_compress_chunk"
     ),
     "duplicates repeat earlier data of their thread (dedupe_mode=repeat)": (
         "dedupe_global dedupe_mode dedupe_working_set_percentage"
     ),
-    "a log is read at once": "read_iolog_chunked",
-    "only with merge_blktrace_file, which is refused": (
+    "a log is read in one pass": "read_iolog_chunked",
+    "only with merge_blktrace_file, which is rejected": (
         "merge_blktrace_scalars merge_blktrace_iters"
     ),
     "a job continues as soon as its flow allows": "flow_sleep",
     "obsolete in fio as well": "flow_watermark verifysort verifysort_nr",
-    "only with plid_select=scheme, which is refused": "dp_scheme",
+    "only with plid_select=scheme, which is rejected": "dp_scheme",
 }
 
 REFUSED: dict[str, str] = {
     "a directory of files is not a drive": "opendir",
     "a drive cannot grow": "file_append=0",
     "no files are created; remove this job": "create_only=0",
-    "sequential and random I/Os of different size in one job are not available": "bs_is_seq_rand=0",
-    "a drive accepts whole sectors only": "bs_unaligned/blocksize_unaligned=0",
+    "different sizes of sequential and random I/Os are not supported": "bs_is_seq_rand=0",
+    "a drive accepts only whole sectors": "bs_unaligned/blocksize_unaligned=0",
     "Linux no longer has write barriers; use fsync": "write_barrier=0",
     "there is no page cache to write back; use fsync": "sync_file_range",
     "there is no file system to sync": "end_syncfs=0",
-    "a ramp by volume is not available; use ramp_time": "ramp_size=0",
-    "the job would only verify, and data are not kept": "verify_only=0",
+    "a ramp by volume is not supported; use ramp_time": "ramp_size=0",
+    "the job would only verify, and data are not stored": "verify_only=0",
     "address logs are not written": "write_iolog",
-    "block traces are not merged; replay them one by one": "merge_blktrace_file",
+    "block traces are not merged; replay them individually": "merge_blktrace_file",
     "commands in a job file are not executed": "exec_prerun exec_postrun",
-    "pauses in processor cycles are not available; use thinktime": "thinkcycles=0",
-    "a job does not end at a slow I/O; see the maximum latency instead": "max_latency=0",
-    "belongs to fio's tiobench profile; the threads of a job are numjobs": "threads=1",
-    "fio's built-in profiles are not available": "profile",
-    "special NVMe reads are not available": "read_mode=read",
-    "SCSI passthrough is not available": "cdb_len",
-    "obsolete; fio refuses it as well": "percentage_sequential rwmixcycle",
+    "pauses in CPU cycles are not supported; use thinktime": "thinkcycles=0",
+    "a job does not stop at a slow I/O; see the maximum latency instead": "max_latency=0",
+    "belongs to fio's tiobench profile; numjobs sets the threads of a job": "threads=1",
+    "fio's built-in profiles are not supported": "profile",
+    "special NVMe reads are not supported": "read_mode=read",
+    "SCSI passthrough is not supported": "cdb_len",
+    "obsolete; fio also rejects it": "percentage_sequential rwmixcycle",
 }

@@ -1,4 +1,4 @@
-"""The fms-cassandra experiment from its trace on; other tests cover the capture."""
+"""The fms-cassandra experiment, starting from its trace; other tests cover the capture."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_finer_assignment_writes_less_and_none_less_than_the_oracle(
 ) -> None:
     (assigned,) = result.assigned
     waf = list(assigned.waf.values())
-    # Not exactly equal, because only one of them has a timed part.
+    # Not exactly equal, because only one of them has a timed section.
     assert waf[0] == pytest.approx(result.rows[1].off.waf, rel=0.02)
     assert waf[3] < waf[0]
     assert assigned.waf[fms_cassandra.ORACLE] <= min(waf) + 1e-9
@@ -153,7 +153,7 @@ def test_conditions_are_all_fills_under_all_allocators_with_and_without_trim() -
 
 
 def _trace(metadata: dict[str, object]) -> Trace:
-    """Two flushed tables, one of them a system table, and one table written by compaction."""
+    """Create two flushed tables (one a system table) and one written by compaction."""
     names = ("data/bench/nb-1-big-Data.db", "data/bench/nb-2-big-Data.db",
              "data/bench/nb-0-big-Data.db", "data/bench/nb-3-big-Data.db")  # fmt: skip
     sizes = (8 << 20, 6 << 20, 4096, 14 << 20)
@@ -178,7 +178,7 @@ def test_the_capture_describes_its_load() -> None:
     size = {"records": 1000, "updates": 4000, "operations": 1000, "value_bytes": 300}
     load = fms_cassandra.load_of(_trace({"load": size}), load_rules("cassandra"))
     assert load.table_bytes == 7 << 20
-    # 28 MiB and a block are written for 5,500 writes of the client.
+    # 28 MiB and one block are written for 5,500 client writes.
     assert load.reads_per_block == pytest.approx(5500 / (28 * 256 + 1))
 
 

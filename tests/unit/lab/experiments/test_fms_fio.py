@@ -1,4 +1,4 @@
-"""The fms-fio experiment: its readings, its metastability, and a small run."""
+"""The fms-fio experiment: its interpretations, its metastability, and a small run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments with real applications: output of their clients, statistics of trials, and page."""
+"""Experiments with real applications: client output, trial statistics, and page."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def test_ratios_have_an_interval() -> None:
     assert Ratio.of([1.5]) == Ratio(pytest.approx(1.5), None, None)
     ratio = Ratio.of([1.1, 1.2, 1.3])
     assert ratio.mean == pytest.approx((1.1 * 1.2 * 1.3) ** (1 / 3))
-    # Logarithms 0.0953, 0.1823, 0.2624: mean 0.1800, deviation 0.0836; t is 4.303 at 2 degrees.
+    # Logarithms 0.0953, 0.1823, 0.2624: mean 0.1800, standard deviation 0.0836; t is 4.303 at 2
+    # degrees of freedom.
     assert (ratio.low, ratio.high) == (
         pytest.approx(0.973, abs=1e-3),
         pytest.approx(1.473, abs=1e-3),
@@ -158,7 +159,7 @@ def test_the_page_says_what_was_claimed_and_found(result: Result) -> None:
 
 
 def _with(result: Result, **session: float) -> Result:
-    """Return the result with another session of the first trial."""
+    """Return the result with another session in the first trial."""
     first = result.trials[0]
     other = replace(first, session={**first.session, **session})
     return replace(result, trials=(other, *result.trials[1:]))

@@ -1,4 +1,4 @@
-"""Folds use no held-out figures, and the values of drives follow from the other figures.
+"""Folds use no held-out figures, and drive values follow from the remaining figures.
 
 Most tests replace the simulation with formulas that determine every figure exactly.
 """
@@ -40,7 +40,7 @@ COMMAND, MAPPING, RELOCATION = (
 )
 TRUE_US = {COMMAND: 25.0, MAPPING: 60.0, RELOCATION: 90.0}
 START_US = {COMMAND: 9.0, MAPPING: 45.0, RELOCATION: 140.0}
-# Access, KiB, read share in %, outstanding I/Os.
+# Access, KiB, read percentage, outstanding I/Os.
 LOADS = [
     ("random", 4, 0, 1),
     ("random", 4, 0, 32),
@@ -98,7 +98,7 @@ def _asked(device: str, metrics: Iterable[str] = ("iops", "latency_avg")) -> lis
 def _answered(
     asked: Iterable[PublishedFigure], results: Mapping[str, Results]
 ) -> list[PublishedFigure]:
-    """Return the figures with the values of the drives."""
+    """Return the figures with the drives' values."""
     rows = [row_of(figure, results, {}) for figure in asked]
     return [replace(row.figure, value=row.simulated or 0.0) for row in rows]
 
@@ -108,7 +108,7 @@ def _sizes_pct(rows: Iterable[Row]) -> list[float]:
     return [abs(error_pct) for error_pct in errors_pct if error_pct is not None]
 
 
-# -- formulas in place of simulations --------------------------------------------------------------
+# -- formulas instead of simulations ---------------------------------------------------------------
 
 
 def _results(text: str, loads: Iterable[Load]) -> Results:
@@ -186,7 +186,7 @@ def test_a_wrong_figure_does_not_change_its_own_prediction(
 def test_predictions_do_not_depend_on_what_the_device_files_say(
     formulas: None, base: str, tmp_path: Path
 ) -> None:
-    """They depend neither on fitted values of the drive's file nor on those of a fitted rival."""
+    """Check that they depend neither on fitted values in the drive's file nor on a rival's."""
     folders = [tmp_path / "start", tmp_path / "true"]
     predictions = []
     for folder, values_us in zip(folders, (START_US, TRUE_US), strict=True):
@@ -291,18 +291,18 @@ def test_comparisons_with_a_drive_of_another_fit_are_predicted() -> None:
 
 # -- simulations -----------------------------------------------------------------------------------
 
-SHARE = 0.1  # factor for the measurement times: 6 s of writes
+SHARE = 0.1  # factor on the measurement times: 6 s of writes
 
 
 def test_drives_are_found_from_the_other_figures(
     base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Predictions are off by no more than twice the noise of short simulations.
+    """Check that prediction errors are at most twice the noise of short simulations.
 
-    The figures are those of the same drive with other times, measured for longer than fits
-    simulate. A prediction therefore differs from its figure by the noise of short simulations,
-    which is their error on the true drive. Figures share parameters, so their noise adds up to less
-    than once. A figure may depend on a single other figure, and its own noise was that of a longer
+    The figures are those of the same drive with other times, measured for longer than in fits. A
+    prediction therefore differs from its figure by the noise of short simulations, which is their
+    error on the true drive. Figures share parameters, so their noise adds up to less than the full
+    amount. A figure may depend on a single other figure, and its own noise was that of a longer
     measurement, so twice the noise is accepted.
     """
     monkeypatch.setattr(simulations_module, "SECONDS_MAX", 1.0)
@@ -328,7 +328,7 @@ def test_drives_are_found_from_the_other_figures(
 
 
 def test_variants_of_a_drive_are_measured_as_if_alone(base: str, tmp_path: Path) -> None:
-    """Variants share states that are prepared once, on the original drive."""
+    """Check that variants share states that are prepared once, on the original drive."""
     loads = {c.load for f in _asked("x", ["iops"])[::4] if (c := condition(f)) and c.load}
     origin = ComparedDrive("drive", _text(base, START_US), "drive.toml")
     variants = [

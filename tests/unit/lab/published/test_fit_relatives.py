@@ -33,7 +33,7 @@ TEXT = '[controller]\nmapping_update_time = "{} us"\nrelocation_time = "{} us"\n
 LOADS = [("sequential", 128), ("sequential", 64), ("random", 4), ("random", 8)]
 
 
-# -- what is believed ------------------------------------------------------------------------------
+# -- weights of the prior --------------------------------------------------------------------------
 
 
 def test_nothing_is_believed_without_relatives() -> None:
@@ -45,14 +45,14 @@ def test_a_relative_that_is_known_counts_more_than_one_that_is_not() -> None:
     prior = prior_of([near, far], 1.3)
     assert prior is not None and np.exp(prior.centre) == pytest.approx(20, rel=0.01)
     alone = prior_of([near], 1.3)
-    # The model differs from its relatives by the spread, as the relatives do from their mean.
+    # The model differs from its relatives by the spread, as the relatives differ from their mean.
     assert alone is not None
     assert alone.deviation == pytest.approx(np.sqrt(2 * np.log(1.3) ** 2 + 0.01))
     assert np.log(1.3) < prior.deviation < alone.deviation
 
 
 def _spec(folder: Path, drive: str, name: str = "spec", **options: str) -> Specification:
-    """Return a fit of two times from 5 to 250 us; `options` are lines of the relocation time."""
+    """Return a fit of two times (5 to 250 us); `options` are lines of the relocation time."""
     lines = "\n".join(f"{key} = {value}" for key, value in options.items())
     path = folder / f"{name}.toml"
     path.write_text(
@@ -72,7 +72,7 @@ def test_a_value_is_drawn_to_its_relatives_in_place_of_the_middle(tmp_path: Path
     assert np.exp(centre) == pytest.approx([np.sqrt(5e3 * 250e3), 90e3])
     assert SOFT * weights[0] * np.log(250 / 5) / 2 == pytest.approx(0.05)
     assert weights[1] == pytest.approx(5)
-    # One value for all drives has a prior that does not come from figures.
+    # A single value for all drives has a prior that is not based on figures.
     assert coordinates.common.tolist() == [True, False]
 
 
@@ -157,7 +157,7 @@ def _device(folder: Path, name: str, base: str, mapping_us: float, relocation_us
 def _figures(
     device: str, source: str, mapping_us: float, relocation_us: float
 ) -> list[PublishedFigure]:
-    """Return the figures of a drive with these times instead of those of its file."""
+    """Return the figures of a drive with these times instead of the times in its file."""
     asked = [
         PublishedFigure(
             source, "test", device, "", access, 1024 * kib, 0.0, 32, "iops", 1.0, "", ""
@@ -188,7 +188,7 @@ def _predicted(
 def test_what_no_figure_tells_comes_from_relatives(base: str, tmp_path: Path) -> None:
     """A relative improves the prediction of a drive whose random loads are all held out.
 
-    All random loads of the drive are in one fold; the relative's loads are in both.
+    All random loads of the drive are in one fold; the relative's loads are in both folds.
     """
     device = _device(tmp_path, "own", base, 10, 20)
     other = _device(tmp_path, "other", base, 10, 20)

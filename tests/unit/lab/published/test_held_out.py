@@ -1,4 +1,4 @@
-"""Held-out figures by kind of load, winners of pairs of drives, and shares within 10 %."""
+"""Held-out figures by kind of load, winners of drive pairs, and fractions within 10 %."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_the_rating_of_a_family_is_predicted_without_it() -> None:
 
 def test_capacities_are_predicted_from_the_others_of_their_model() -> None:
     drives = {figure.drive for figure in left_out_capacities()}
-    # The others only have figures of a sequential fill of a new drive.
+    # The other families only have figures of a sequential fill of a new drive.
     assert drives == set(left_out_texts()) - {"nm790-2000", "p41-plus-1000"}
     assert {"pm9a3-960", "micron-2400-1000"} <= drives
     assert not {"d7-p5500-7680", "d7-p5600-6400"} & drives  # the only capacities of their models
@@ -178,7 +178,7 @@ def test_winners_are_of_clear_pairs_under_the_same_load() -> None:
         figure("c", 120, 45),
         figure("d", 400, 90),
     ]
-    # All pairs but (a, b) are clear. The simulation has the wrong winner of (a, c).
+    # All pairs except (a, b) are clear. The simulation has the wrong winner for (a, c).
     compared = winners([*drives, figure("e", 1, 1000, label="another mix")])
     assert (compared.pairs, compared.right) == (5, 4)
     assert winners(drives, most=2.0).pairs == 2
@@ -186,10 +186,11 @@ def test_winners_are_of_clear_pairs_under_the_same_load() -> None:
 
 
 def test_the_share_within_ten_per_cent_follows_from_percentiles() -> None:
-    """The share of latencies within 10 % is interpolated between percentiles.
+    """Check that the fraction of latencies within 10 % is interpolated between percentiles.
 
-    The drives are equal up to p99, and one is 10 times slower at p99.9. The logarithm of the ratio
-    rises linearly in -log10(1 - q), so 10 % are reached at a share log10(1.1) of the way.
+    The drives are equal up to p99, and one drive is 10 times slower at p99.9. The logarithm of the
+    ratio rises linearly in -log10(1 - q), so 10 % are reached at a fraction log10(1.1) of the
+    distance.
     """
     equal = {0.5: (10.0, 10.0), 0.99: (100.0, 100.0)}
     assert share_within(equal) == 1.0

@@ -1,4 +1,4 @@
-"""The table of current drives: sources, split, and the phases of a sequential fill."""
+"""Table of current drives: sources, split, and the phases of a sequential fill."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def client(**more: float) -> DataSheet:
 
 
 def test_phases_of_a_filled_drive_follow_from_each_other() -> None:
-    """2 TB of TLC: 400 GB in the cache at 5 GB/s, 800 GB past it at 2, 800 GB folding at 1."""
+    """A 2 TB TLC drive: 400 GB in the cache at 5 GB/s, 800 GB past it at 2, 800 GB folding at 1."""
     late = _phases(client(), {"volume_after": 1.2e12, "after": 2e9, "late": 1e9})
     assert (late.slc_cache, late.write_after_cache, late.write_while_folding) == (4e11, 2e9, 1e9)
     mean = 2e12 / (4e11 / 5e9 + 1.6e12 / 2e9)
@@ -259,7 +259,7 @@ def test_predictions_of_later_figures_are_of_the_drives_as_they_are() -> None:
 
 
 def test_sequential_writes_on_pcie_5_are_a_class_of_their_own() -> None:
-    """Two families write half as fast as they read, on a link that is twice as fast."""
+    """Check two families that write half as fast as they read, on a link that is twice as fast."""
     sheets = {
         name: [sheet(name, reads, writes)]
         for name, reads, writes in (("a", 6e9, 5e9), ("b", 7e9, 6e9), ("c", 12e9, 6e9))
@@ -279,14 +279,14 @@ def sheet(name: str, reads: float, writes: float | None) -> DataSheet:
 
 
 def test_a_short_reproduction_has_whole_bursts() -> None:
-    """A tenth of the 0.1 s of a burst would measure the buffer instead of the cache."""
+    """Check that a tenth of the 0.1 s burst would measure the buffer instead of the cache."""
     assert shortened_s(0.1, 0.1) == 0.1
     assert shortened_s(60.0, 0.1) == 6.0
     assert shortened_s(0.1, 1.0) == 0.1
 
 
 def test_a_filled_drive_shows_the_volume_of_its_cache() -> None:
-    """The cache of a client drive takes all free flash: a third of it at one of three bits."""
+    """The cache of a client drive takes all free flash, a third of it at one of three bits."""
     drive = ComparedDrive.preset("t500-2000")
     scale = fitting_scale(drive.text, drive.file_name, 8e9)
     metrics = fill_metrics(drive.scaled(scale))

@@ -1,4 +1,4 @@
-"""Page and folder of a reproduction, with made-up results."""
+"""Page and folder of a reproduction, with synthetic results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored predictions are shown beside figures if they are of the current presets."""
+"""Stored predictions: shown next to figures if they belong to the current presets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def figures() -> list[PublishedFigure]:
 
 @pytest.fixture(autouse=True)
 def table(figures: list[PublishedFigure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Replace the shipped table by predictions that are 10 and 30 % too high."""
+    """Replace the shipped table with predictions that are 10 and 30 % too high."""
     path = tmp_path / "predictions.csv"
     rows = [Row(f, f.value * factor) for f, factor in zip(figures, (1.1, 1.3), strict=True)]
     rows.append(Row(figures[0], None))

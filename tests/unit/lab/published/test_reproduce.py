@@ -57,7 +57,7 @@ def small(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def table(tmp_path: Path, small: Path) -> Path:
-    """A table of two sources with two drives that differ only in name, and an unknown drive."""
+    """Write a table of two sources with two drives of different names and an unknown drive."""
     second = tmp_path / "second.toml"
     second.write_text(small.read_text())
     lines = [
@@ -111,7 +111,7 @@ def test_it_repeats_itself_and_takes_prepared_drives_from_the_cache(
     assert first.out.splitlines()[:-1] == second.out.splitlines()[:-1]
     assert "Errors by kind" in first.out
     assert "not simulated" not in first.out.splitlines()[-2]
-    assert len(list((tmp_path / "cache").glob("*.wcs"))) == 2  # sustained and fill, of one drive
+    assert len(list((tmp_path / "cache").glob("*.wcs"))) == 2  # sustained and fill, on one drive
     assert (tmp_path / "1" / "figures.csv").read_text() == (
         tmp_path / "2" / "figures.csv"
     ).read_text()
@@ -193,7 +193,7 @@ def test_loads_do_not_depend_on_their_order_of_naming(small: Path) -> None:
 
 
 def test_what_a_load_measures_does_not_depend_on_the_others(small: Path) -> None:
-    """Longer runs for other figures do not change a figure; they include the shorter run."""
+    """Longer runs for other figures include the shorter run and do not change its figure."""
     drive = ComparedDrive.preset(str(small))
     mixed, longer = replace(WRITES, read_pct=50.0), replace(WRITES, read_pct=50.0, seconds=0.2)
     together = measure(drive, [READS, WRITES, mixed, longer])
@@ -239,7 +239,7 @@ def test_the_messenger_is_its_readers(tmp_path: Path) -> None:
 
 
 def test_a_scaled_drive_has_its_share_of_the_active_range() -> None:
-    """With a fixed range, the whole small drive would be active, and it would collect garbage."""
+    """Check that with a fixed range, the whole small drive is active and collects garbage."""
     load = Load("client", "random", 4096, 0.0, 64, 0.1)
     drive = ComparedDrive.preset("abc-mlc-a-250")
     wafs = [measure(drive.scaled(scale), [load])[load]["waf"] for scale in (32, 64)]
@@ -307,9 +307,9 @@ def test_rows_that_are_unknown_are_skipped_one_by_one(
 
 
 def test_compressible_data_are_on_the_drive_before_and_take_what_they_take(tmp_path: Path) -> None:
-    """Compressible data fill a drive so little that collection relocates almost nothing.
+    """Check that compressible data fill a drive so little that almost nothing is relocated.
 
-    Loads of pages compressed to a half and to an eighth run on a drive full of such pages.
+    Check loads of pages compressed to a half and to an eighth on a drive full of such pages.
     """
     small = write_small_drive(tmp_path, streams="1")
     text = small.read_text() + (

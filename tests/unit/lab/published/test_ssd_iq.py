@@ -1,4 +1,4 @@
-"""Figures of SSD-iq: conditions, drives from sheets, and loads on drives of megabytes."""
+"""SSD-iq figures: conditions, drives from data sheets, and loads on drives of a few megabytes."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_a_wrong_sheet_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def small() -> SmallDrive:
-    """A drive with some hundred megabytes."""
+    """Return a drive with several hundred megabytes."""
     sheet = next(sheet for sheet in read_sheets() if sheet.name == "Samsung PM9A3")
     return SmallDrive.of(sheet.sheet.name, device_text(sheet), 3e8)
 
@@ -234,7 +234,8 @@ def test_a_part_of_the_drive_amplifies_less(small: SmallDrive) -> None:
 def test_a_window_is_placed_by_time() -> None:
     steady, slowing = [0.0, 2.0, 4.0, 6.0, 8.0], [0.0, 1.0, 2.0, 5.0, 8.0]
     assert [play.volume_at(share, steady) for share in (0, 0.6, 1)] == [0, 0.6, 1]
-    # Half of the time is 4 of 8. It ends in the third of four parts, which lasts from 2 to 5.
+    # Half of the time is 4 of 8. The window ends in the third of four sections, which lasts from 2
+    # to 5.
     assert play.volume_at(0.5, slowing) == pytest.approx((2 + 2 / 3) / 4)
 
 

@@ -1,4 +1,4 @@
-"""Power cuts of small drives violate no guarantee, and `validate power-cuts` reports them."""
+"""Power cuts of small drives: no guarantee is violated, and `validate power-cuts` reports them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_ten_thousand_cuts_break_no_promise() -> None:
     report = power_cuts.run(10_000, 1)
     assert report.failure is None
     assert sum(row.cuts for row in report.rows) == 10_000
-    # Write cache, protection, four kinds of data placement; no SLC cache and two kinds of it.
+    # Write cache, protection, four kinds of data placement; no SLC cache and two kinds of cache.
     assert len(report.rows) == 64
     for row in report.rows:
         # Only a volatile cache loses confirmed data; deallocations are not writes.

@@ -35,11 +35,11 @@ pub struct CellCareCounters {
 
 counters! { |c: CellCareCounters|
     Real "rber_mean" Count level of_any_size: c.rber_mean,
-        "raw bit error rate to expect of the data on flash, mean (`[cell_care]`)";
+        "expected raw bit error rate of the data on flash, mean (`[cell_care]`)";
     Real "rber_max" Count level of_any_size: c.rber_max,
-        "the same of the worst blocks (`[cell_care]`)";
+        "expected raw bit error rate of the data in the worst blocks (`[cell_care]`)";
     Real "uber" Count level of_any_size: c.uber,
-        "uncorrectable codewords to expect per bit read of the data on flash (`[cell_care]`)";
+        "expected uncorrectable codewords per bit read from flash (`[cell_care]`)";
     Integer "refreshed_units" Count of_any_size: c.refreshed_units,
         "reclaim units relocated because their data had too many errors (`[cell_care]`)";
 }

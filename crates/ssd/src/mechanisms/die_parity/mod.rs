@@ -43,13 +43,13 @@ const SLOT: u64 = SLOT_BYTES as u64;
 
 counters! { |c: DieParityCounters|
     Integer "parity_write_bytes" Bytes: c.parity_slots * SLOT,
-        "of `nand_write_bytes`, parity across dies (`[die_parity]`)";
+        "portion of `nand_write_bytes` that is parity across dies (`[die_parity]`)";
     Integer "rebuilt_reads" Count: c.counts.rebuilt,
-        "host reads answered from the other dies of the stripe (`[die_parity]`)";
+        "host reads rebuilt from the other dies of the stripe (`[die_parity]`)";
     Integer "unrecovered_reads" Count: c.counts.unrecovered,
-        "host reads of data that neither a retry nor parity brings back (`[die_parity]`)";
+        "host reads whose data neither a retry nor parity recovers (`[die_parity]`)";
     Integer "die_relocated_bytes" Bytes: c.counts.relocated * SLOT,
-        "of `gc_moved_bytes`, relocated from a lost die (`[die_parity]`)";
+        "portion of `gc_moved_bytes` relocated from a lost die (`[die_parity]`)";
 }
 
 /// Runtime state of the section.

@@ -40,13 +40,13 @@ counts! {
 
 counters! { |c: MappingCacheCounts|
     Integer "mapping_hits" Count: c.hits,
-        "parts of the mapping table that commands found in the controller (`[mapping_cache]`)";
+        "translation pages that commands found in the controller (`[mapping_cache]`)";
     Integer "mapping_host_hits" Count: c.host_hits,
-        "parts of it that they found in the host memory buffer (`[mapping_cache]`)";
+        "translation pages that commands found in the host memory buffer (`[mapping_cache]`)";
     Integer "mapping_misses" Count: c.misses,
-        "parts of it that had to be read from flash (`[mapping_cache]`)";
+        "translation pages that had to be read from flash (`[mapping_cache]`)";
     Integer "mapping_write_bytes" Bytes: c.written_slots * u64::from(SLOT_BYTES),
-        "of `nand_write_bytes`, parts of the mapping table written back (`[mapping_cache]`)";
+        "portion of `nand_write_bytes` that is mapping table written back (`[mapping_cache]`)";
 }
 
 /// Location of a page when a command needed it.

@@ -61,7 +61,7 @@ pub struct Energy {
     pub transfer: f64,
 }
 
-counters! { |c: Energy| Real "energy_j" Joules: c.total(), "energy taken (`[power]`)"; }
+counters! { |c: Energy| Real "energy_j" Joules: c.total(), "energy consumed (`[power]`)"; }
 
 impl Energy {
     /// Returns the sum of all consumers.

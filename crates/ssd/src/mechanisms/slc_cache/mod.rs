@@ -57,13 +57,13 @@ counts! {
 
 counters! { |c: SlcCounters|
     Integer "slc_write_bytes" Bytes: (c.writes + c.padding) * SLOT,
-        "of `nand_write_bytes`, programmed in the SLC cache (`[slc_cache]`)";
+        "portion of `nand_write_bytes` programmed in the SLC cache (`[slc_cache]`)";
     Integer "slc_fold_bytes" Bytes: c.folds * SLOT,
-        "folded from the SLC cache to the main flash (`[slc_cache]`)";
+        "bytes folded from the SLC cache to the main flash (`[slc_cache]`)";
     Integer "slc_coalesced_bytes" Bytes: c.coalesced * SLOT,
-        "overwritten in the SLC cache before being folded (`[slc_cache]`)";
+        "bytes overwritten in the SLC cache before being folded (`[slc_cache]`)";
     Integer "slc_held_bytes" Bytes level: c.held * SLOT,
-        "in the SLC cache and not folded yet (`[slc_cache]`)";
+        "bytes in the SLC cache that have not been folded yet (`[slc_cache]`)";
 }
 
 const SLOT: u64 = SLOT_BYTES as u64;
