@@ -201,7 +201,7 @@ impl<R: Read> StateReader<R> {
         }
     }
 
-    /// Reads a section of raw bytes, whatever its length.
+    /// Reads a section of raw bytes of any length.
     pub fn bytes(&mut self, name: &str) -> Result<Vec<u8>, CodecError> {
         let mut section = self.begin(name)?;
         let mut raw = Vec::new();

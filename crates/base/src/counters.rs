@@ -67,7 +67,7 @@ pub struct Counter<T> {
     /// `true` for a level (a current state of the drive), `false` for a sum since the drive was
     /// new.
     pub is_level: bool,
-    /// `true` if a drive of twice the size under twice the load has twice the value.
+    /// `true` if the value doubles when both drive size and workload double.
     pub scales: bool,
 }
 
@@ -123,7 +123,7 @@ pub struct Reading {
     /// `true` for a level (a current state of the drive), `false` for a sum since the drive was
     /// new.
     pub is_level: bool,
-    /// `true` if a drive of twice the size under twice the load has twice the value.
+    /// `true` if the value doubles when both drive size and workload double.
     pub scales: bool,
     /// `true` if the value is a real number, `false` if it is an integer.
     pub is_real: bool,

@@ -67,7 +67,7 @@ section! {
     pub struct FlashCacheConfig {
         size: required Size, "total size";
         block: required Size, "caching unit, at least 4 KiB";
-        promote_after: required Count(1..=255), "reads of a block after which it is cached";
+        promote_after: required Count(1..=255), "reads of a block before the block is cached";
         read_time: required PositiveTime, "time until the first data arrive";
         bandwidth: required PositiveRate, "rate at which the data then arrive";
     }

@@ -1,10 +1,10 @@
-//! Sector layout: zones, tracks, and the time at which each sector passes under its head.
+//! Sector layout: zones, tracks, and the time when each sector passes under its head.
 //!
 //! Sectors are numbered along a track, then on the next surface of the cylinder, then on the next
 //! cylinder inwards. The start of each track is offset from the previous track by `skew`, the track
 //! switch time of the drive. A sequential transfer therefore takes one revolution plus one skew per
-//! track. A single value per sector determines all timing: the *passage*, the time at which the
-//! sector would pass if all sectors were read from the first sector on. An angle is a passage
+//! track. A single value per sector determines all timing: the *passage*, which is the time when
+//! the sector would pass if all sectors were read from the first sector on. An angle is a passage
 //! modulo the revolution time.
 //!
 //! Bit density is constant, so track capacity is proportional to the radius, and the transfer rate
@@ -106,14 +106,14 @@ impl SectorLayout {
         track / self.heads
     }
 
-    /// Returns the time at which the sector starts to pass if all sectors are read from the first
+    /// Returns the time when the sector starts to pass if all sectors are read from the first
     /// sector on.
     #[inline]
     pub fn passage(&self, sector: u64) -> u64 {
         self.passage_of(sector, 0)
     }
 
-    /// Returns the time at which the sector has passed.
+    /// Returns the time when the sector has passed.
     #[inline]
     pub fn passed(&self, sector: u64) -> u64 {
         self.passage_of(sector, 1)

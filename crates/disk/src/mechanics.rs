@@ -14,7 +14,7 @@ pub struct Extent {
     pub(crate) last: u64,
     track: u64,
     cylinder: u64,
-    /// Time within a revolution at which the first sector starts to pass.
+    /// Time within a revolution when the first sector starts to pass.
     angle: u64,
 }
 

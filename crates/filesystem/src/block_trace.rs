@@ -160,8 +160,8 @@ impl Events {
         let files = u64::from(self.files) * u64::from(how.copies);
         if how.copies == 0 || files > FILES_MAX {
             let message = format!(
-                "{} copies of {} files exceed {FILES_MAX} files in total, or are none; use 1 copy \
-                 or more, with fewer files",
+                "{} copies of {} files are invalid: use at least 1 copy, and at most {FILES_MAX} \
+                 files in total",
                 how.copies, self.files
             );
             return Err(TraceError::Trace(message));
@@ -239,8 +239,7 @@ impl Events {
 /// Death time of data that outlive the trace.
 pub const NEVER: u32 = u32::MAX;
 
-/// Returns the clock value at which the data of each written block die, or [`NEVER`], in write
-/// order.
+/// Returns, for each written block in write order, the clock value when its data die, or [`NEVER`].
 ///
 /// Data die at the next write or TRIM of the same block. The clock counts blocks written by the
 /// host because garbage collection depends on them and not on wall-clock time.

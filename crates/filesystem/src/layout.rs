@@ -1,10 +1,10 @@
 //! Maps file objects to drive blocks and converts file operations into block requests.
 //!
 //! A write to a block that the file already has overwrites the block in place; other writes
-//! allocate blocks. Blocks freed by truncate, unlink or punch are trimmed at once. If TRIM is off,
-//! the drive retains the old data as valid until the blocks are written again. A write that covers
-//! only part of a block writes the whole block. With a page cache, blocks are allocated when they
-//! are written, and reach the drive when they are written back. Blocks freed before write-back
+//! allocate blocks. Blocks freed by truncate, unlink or punch are trimmed immediately. If TRIM is
+//! off, the drive retains the old data as valid until the blocks are written again. A write that
+//! covers only part of a block writes the whole block. With a page cache, blocks are allocated when
+//! they are written, and reach the drive when they are written back. Blocks freed before write-back
 //! never reach the drive.
 
 use std::ops::Range;
@@ -113,7 +113,7 @@ struct File {
 pub struct FileLayout {
     space: Space,
     files: Vec<File>,
-    /// Dirty files; `None` if writes reach the drive at once.
+    /// Dirty files; `None` if writes reach the drive immediately.
     cache: Option<PageCache>,
     trim: bool,
     /// By block: `true` for each drive block that has been written since it was last trimmed. This

@@ -92,7 +92,7 @@ impl Redraw {
         if repeats_its_order(&rest) {
             rest.clear();
         }
-        // A file that is created at once is replaced as a whole, so nothing overwrites it.
+        // A file that is created in one step is replaced as a whole, so nothing overwrites it.
         let mut runs_of = vec![0_u32; files as usize];
         for run in &rest {
             runs_of[run.file as usize] += 1;

@@ -1,10 +1,10 @@
 //! Repeats a trace in rounds, and runs several copies of it concurrently.
 //!
 //! In each round, a file that the trace creates is a new object. Objects of the previous round
-//! remain until new objects need their space. They are then deleted one at a time, oldest first, as
-//! when a database node is rebuilt. A copy therefore never occupies more space than at the peak of
-//! its first round, and is never emptied at once. Files that existed before the trace are retained
-//! and overwritten.
+//! remain until new objects need their space. The old objects are then deleted one at a time,
+//! oldest first, as when a database node is rebuilt. A copy therefore never occupies more space
+//! than at the peak of its first round, and is never emptied in one step. Files that existed before
+//! the trace are retained and overwritten.
 //!
 //! Data in existing files that the trace overwrites change addresses from round to round
 //! (`redraw.rs`).

@@ -13,8 +13,8 @@ use writecliff_base::words;
 
 /// Number of blocks that are allocated contiguously if the free space allows it: 1 MiB.
 const ROOM: u32 = 256;
-/// Number of free extents searched for a sufficiently large extent; if none is found, the nearest
-/// extent is used.
+/// Number of free extents searched for a sufficiently large extent; if the search fails, the
+/// nearest extent is used.
 const SEARCH_MAX: usize = 64;
 
 /// Number of allocation groups, which folders are assigned to in turn.

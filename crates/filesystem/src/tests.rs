@@ -77,8 +77,8 @@ proptest! {
         prop_assert_eq!(written(&at), written(&of));
     }
 
-    /// Tests that no block belongs to two files at once, that freed blocks are trimmed, and that
-    /// all space is recovered.
+    /// Tests that no block belongs to two files at the same time, that freed blocks are trimmed,
+    /// and that all space is recovered.
     #[test]
     fn files_never_share_blocks_and_freed_blocks_are_trimmed(
         events in proptest::collection::vec(any_event(), 1..120), write_back in any_write_back(),

@@ -58,9 +58,9 @@ impl Stripes {
         stripe * self.dies + self.position(row, stripe)
     }
 
-    /// Returns the die on which parity is programmed after the unit at `place`. This is the case if
-    /// the unit is the last data of its stripe in the row that is not on the lost die, and the
-    /// parity is not on the lost die.
+    /// Returns the die on which parity is programmed after the unit at `place`. Parity is
+    /// programmed if the unit is the last data of its stripe in the row that is not on the lost
+    /// die, and the parity is not on the lost die.
     pub fn parity_behind(&self, row: u32, place: u32, lost: Option<u32>) -> Option<u32> {
         let (stripe, _) = self.split(place);
         debug_assert!(place < self.data_dies, "no place of the row");

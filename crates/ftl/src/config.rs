@@ -52,8 +52,8 @@ pub struct FtlConfig {
 pub enum GcPacing {
     /// Relocates a few slots after each host slot, in proportion, which keeps write latency even.
     Incremental,
-    /// Like `Incremental`, but relocates at least `slots` at once, so the firmware switches between
-    /// the host and GC less often.
+    /// Like `Incremental`, but relocates at least `slots` slots each time, so the firmware switches
+    /// between the host and GC less often.
     #[allow(missing_docs, reason = "the variant defines it")]
     Quanta { slots: u32 },
     /// Relocates the whole victim before the next host slot is written.
@@ -122,9 +122,10 @@ impl FtlConfig {
     }
 
     /// Returns the number of units of each reclaim group that can be nearly empty while all others
-    /// are full of valid data. These are the open units (one per stream for the host, one for
-    /// relocated data) and the units that GC keeps free. With several groups, a full group may take
-    /// one more unit of data for every handle, plus one unit, before other groups take the data.
+    /// are full of valid data. The count includes the open units (one per stream for the host, one
+    /// for relocated data) and the units that GC keeps free. With several groups, a full group may
+    /// take one more unit of data for every handle, plus one unit, before other groups take the
+    /// data.
     pub(crate) fn units_needed(&self, groups: u32) -> u64 {
         2 * (u64::from(self.streams) / u64::from(groups)) + u64::from(self.gc_high_watermark) + 1
     }

@@ -235,8 +235,8 @@ impl Ftl {
         self.parts.full_units(unit)
     }
 
-    /// Prefetches the memory that a later `write(lpn)` will access. This has no effect on the
-    /// state. (The per-unit counters are few and always cached.)
+    /// Prefetches the memory that a later `write(lpn)` will access. The prefetch has no effect on
+    /// the state. (The per-unit counters are few and always cached.)
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch_far(&self.parts.map.forward, lpn.index());
@@ -337,7 +337,7 @@ impl Ftl {
         group.pace(parts, sink);
     }
 
-    /// Writes all slots of an indirection unit, of which the host has written `bytes` bytes. Unless
+    /// Writes all slots of an indirection unit, where the host has written `bytes` bytes. Unless
     /// the host has written the whole unit (`is_whole`), the FTL first reads the unit's old data.
     pub fn write_unit<S: FlashSink>(
         &mut self,

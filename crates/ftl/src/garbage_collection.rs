@@ -2,13 +2,13 @@
 //!
 //! Garbage collection runs in four modes, all built from the same steps:
 //!
-//! * **incremental** (normal): GC keeps the idle slots (free reclaim units and the unwritten
-//!   remainders of open units) at a target. After every host slot, enough of the victim is
-//!   relocated to return to the target. A partly emptied victim is credited in proportion to the
+//! * **incremental** (normal): GC keeps the number of idle slots (in free reclaim units and the
+//!   unwritten remainders of open units) at a target. After every host slot, enough of the victim
+//!   is relocated to return to the target. A partly emptied victim is credited in proportion to the
 //!   space that it will yield. Write latency therefore stays even, and the spare space that GC
 //!   circulates through is constant. `GcPacing::Quanta` relocates at least a quantum at a time,
-//!   which puts GC ahead of the host afterwards. `GcPacing::PerVictim` relocates a whole victim at
-//!   once, as simple drives do. `GcPacing::OnDemand` has no target;
+//!   which puts GC ahead of the host afterwards. `GcPacing::PerVictim` relocates a whole victim in
+//! one step, as simple drives do. `GcPacing::OnDemand` has no target;
 //! * **foreground**: with `gc_low_watermark` free units or fewer, the host waits for the relocation
 //!   of whole victims;
 //! * **background**: while the device is idle, victims are emptied until `gc_idle_watermark` units
@@ -153,7 +153,7 @@ impl Group {
         self.relocate_owed(parts, slots, sink);
     }
 
-    /// Relocates a whole victim at once.
+    /// Relocates a whole victim in one step.
     #[cold]
     fn relocate_victim<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
         if self.has_victim(parts) {

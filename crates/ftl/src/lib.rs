@@ -1,7 +1,7 @@
 //! The flash translation layer (FTL): maps logical writes to flash operations.
 //!
-//! The FTL has no notion of time. It updates its state immediately and reports the resulting flash
-//! operations to a [`FlashSink`]. A timed device models the duration of the operations; a
+//! The FTL has no notion of time. The FTL updates its state immediately and reports the resulting
+//! flash operations to a [`FlashSink`]. A timed device models the duration of the operations; a
 //! fast-forward device ignores it. Both therefore go through the same sequence of states by
 //! construction.
 //!

@@ -2,8 +2,8 @@
 //! FTL.
 //!
 //! The limit study has one stream, greedy victim selection, and uniform overwrites that are
-//! announced in advance. It has no further streams, wear levelling, TRIM, counters, pacing or
-//! sinks.
+//! announced in advance. The limit study has no further streams, wear levelling, TRIM, counters,
+//! pacing or sinks.
 
 use writecliff_base::{Prng, memory};
 
@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 const RESERVE: usize = 8;
 /// Number of overwrites that are announced before they are executed.
 const AHEAD: usize = 32;
-/// Distance, in slots, at which the map entries of a victim are prefetched.
+/// Prefetch distance in slots for the map entries of a victim.
 const VICTIM_AHEAD: usize = 32;
 
 /// Numbers of slots written in the limit study.

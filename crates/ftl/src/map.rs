@@ -22,13 +22,13 @@ const AHEAD: usize = 32;
 /// Number of slots whose map entries are prefetched together, so that the address translations (TLB
 /// misses) of the prefetches overlap.
 const FETCHED: usize = 128;
-/// Distance, in slots, at which the victim's own entries are prefetched: the scan is too slow for
-/// the hardware prefetcher to follow.
+/// Prefetch distance in slots for the victim's own entries, because the scan is too slow for the
+/// hardware prefetcher to follow.
 const FAR_AHEAD: usize = AHEAD + FETCHED + 64;
 
 const GROUP_MAX: usize = writecliff_flash::geometry::READ_GROUP_SLOTS_MAX as usize;
 
-/// Logical pages of a read group, of which the first `count` are initialised.
+/// Logical pages of a read group; only the first `count` are initialised.
 pub(crate) struct LiveSlots {
     holders: [MaybeUninit<Lpn>; GROUP_MAX],
     count: usize,

@@ -1,8 +1,8 @@
 //! Saves, restores and copies an FTL, and computes its digest.
 //!
 //! Nearly all of a saved state consists of the forward map and the arrays with one element per
-//! reclaim unit or piece of data. These arrays are number sections, which the codec packs. All
-//! other state is saved as fields.
+//! reclaim unit or piece of data. The codec packs such arrays as number sections. All other state
+//! is saved as fields.
 
 use std::io::{Read, Write};
 use std::mem::take;

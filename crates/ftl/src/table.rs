@@ -1,8 +1,8 @@
 //! Table of reclaim units: dense arrays indexed by unit, so that a victim scan reads only the data
 //! that it needs.
 //!
-//! Space is measured in allocation units. These are slots, or sectors if the controller reduces
-//! data and a piece of data takes one or more sectors (`reduce/`).
+//! Space is measured in allocation units. Allocation units are slots, or sectors if the controller
+//! reduces data and a piece of data takes one or more sectors (`reduce/`).
 
 use std::io::{Read, Write};
 use std::ops::Range;

@@ -64,8 +64,8 @@ pub fn random(alpha: f64) -> f64 {
 
 /// Returns the write amplification of greedy with finite units (exact mean field). Let `k` be the
 /// lowest populated level and `H` the harmonic numbers: `p = (b − k − αb(H_b − H_k)) / (αb/k − 1)`
-/// lies in `[0, 1]` for one `k`, and `A = b / (b − k + p)`. This is the limit of d-choices for `d →
-/// ∞`.
+/// lies in `[0, 1]` for one `k`, and `A = b / (b − k + p)`. The result is the limit of d-choices
+/// for `d → ∞`.
 pub fn greedy(alpha: f64, b: u32) -> f64 {
     let size = f64::from(b);
     let mut harmonic_above = 0.0; // H_b − H_k

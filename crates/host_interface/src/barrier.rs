@@ -1,10 +1,10 @@
 //! In-order service with a barrier between reads and writes.
 //!
-//! A simple controller works in one direction at a time. It starts a write only when all earlier
-//! reads have completed, and a read only when all earlier writes are in the buffer. Meanwhile,
-//! commands are decoded, and commands in the same direction overlap. Each run of reads therefore
-//! exposes a full flash latency, so such drives are slower under a mix than under reads or writes
-//! alone.
+//! A simple controller works in one direction at a time. The controller starts a write only when
+//! all earlier reads have completed, and a read only when all earlier writes are in the buffer.
+//! Meanwhile, commands are decoded, and commands in the same direction overlap. Each run of reads
+//! therefore exposes a full flash latency, so such drives are slower under a mix than under reads
+//! or writes alone.
 
 use std::collections::VecDeque;
 

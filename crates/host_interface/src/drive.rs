@@ -69,7 +69,7 @@ pub trait Drive {
     }
 
     /// Announces a command at `offset`, and prefetches the memory that the command will access.
-    /// This has no effect on the state.
+    /// Prefetching has no effect on the state.
     fn announce(&self, _offset: u64) {}
 
     /// Returns the latency causes of the most recently completed command, if they are recorded.

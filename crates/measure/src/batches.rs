@@ -68,8 +68,8 @@ pub struct Totals<'a> {
     pub ios: u64,
     /// Moments of the service times.
     pub moments: Moments,
-    /// Service times, of which only the buckets are read, because the moments may not include the
-    /// open interval.
+    /// Service times; only the buckets are read because the moments may not include the open
+    /// interval.
     pub service: &'a Histogram,
     /// Response times; `None` for jobs without a rate.
     pub response: Option<&'a Histogram>,

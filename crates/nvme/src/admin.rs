@@ -48,7 +48,8 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
         IDENTIFY => identify::execute(&context, request),
         ABORT => {
             // Only event requests can be aborted: the drive already executes other commands, which
-            // complete normally. Bit 0 of the result then reports that the command was not aborted.
+            // complete normally. In that case, bit 0 of the result reports that the command was not
+            // aborted.
             let (queue, command_id) = (entry.word(40), entry.word(42));
             let was_aborted = queue == 0 && context.controller.events.abort(command_id);
             Ok(Answer::result(u32::from(!was_aborted)))

@@ -1,5 +1,5 @@
 //! Format NVM (Base 2.1, 5.1.10) and Sanitize (5.1.22 and 8.1.24), which erase all data. The drive
-//! erases at once, so a sanitize operation is never in progress.
+//! erases immediately, so a sanitize operation is never in progress.
 
 use crate::command::{ALL_NAMESPACES, Entry, Failure, Work};
 use crate::drive::Drive;
@@ -29,7 +29,7 @@ pub(crate) fn format(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
         return Err(Refusal::at(Status::INVALID_FORMAT, 40));
     }
     match entry.bits(10, 9, 11) {
-        0 | 1 => {} // without a secure erase, or erasure of the user data
+        0 | 1 => {} // no secure erase, or erasure of the user data
         2 if identity.crypto_erase => {}
         _ => return Err(Refusal::field(10)),
     }

@@ -1,4 +1,4 @@
-//! Fabrics commands (Base 2.1, 6): Connect, and access to the controller's properties. These
+//! Fabrics commands (Base 2.1, 6): Connect, and access to the controller's properties. Fabrics
 //! commands are independent of the transport.
 
 use std::collections::BTreeMap;

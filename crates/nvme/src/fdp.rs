@@ -126,7 +126,7 @@ pub(crate) fn events(context: &mut Context<'_>, of_host: bool) -> Page {
             let blocks = moved.0 / block.0;
             page.u16(at + 18, u16::try_from(blocks).unwrap_or(u16::MAX));
         }
-        // The first reclaim group, if the namespace does not have the identifier.
+        // The first reclaim group is used if the namespace does not have the identifier.
         let fdp = context.drive.identity().fdp();
         let listed = event.placement_id.zip(fdp).filter(|&(id, fdp)| fdp.has(id));
         page.u16(at + 32, listed.map_or(0, |(id, fdp)| fdp.split(id).0));
@@ -135,7 +135,7 @@ pub(crate) fn events(context: &mut Context<'_>, of_host: bool) -> Page {
     page
 }
 
-/// Executes I/O Management Receive: the status of the reclaim unit handles.
+/// Executes I/O Management Receive, which returns the status of the reclaim unit handles.
 pub(crate) fn receive(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     let entry = request.entry;
     let bytes = (u64::from(entry.dword(11)) + 1) * 4;
@@ -160,7 +160,7 @@ pub(crate) fn receive(context: &mut Context<'_>, request: Request<'_>) -> Answer
     Ok(Answer::data(page.part(0, bytes as usize)))
 }
 
-/// Executes I/O Management Send: new reclaim units for handles.
+/// Executes I/O Management Send, which assigns new reclaim units to handles.
 pub(crate) fn send(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     let entry = request.entry;
     match entry.bits(10, 0, 7) {

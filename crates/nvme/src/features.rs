@@ -88,7 +88,7 @@ pub(crate) fn get(context: &mut Context<'_>, request: Request<'_>) -> Answered {
         }
         FDP_EVENTS => fdp::get_events(context, request),
         HOST_IDENTIFIER => {
-            let is_extended = entry.flag(11, 0); // over fabrics it always has 128 bits
+            let is_extended = entry.flag(11, 0); // always 128 bits over fabrics
             if !is_extended {
                 return Err(Refusal::field(11));
             }

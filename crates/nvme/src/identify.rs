@@ -120,7 +120,7 @@ fn fill(page: &mut Page, context: &Context<'_>, entry: Entry<'_>, cns: u8) -> Re
         }
         CONTROLLERS => identifiers(page, &context.shared.ids, first_controller),
         ENDURANCE_GROUPS => identifiers(page, &[ENDURANCE_GROUP], entry.bits(11, 0, 15) as u16),
-        COMMAND_SETS => page.u64(0, 1), // the only combination: the NVM command set
+        COMMAND_SETS => page.u64(0, 1), // the NVM command set is the only combination
         _ => return Err(Refusal::field(10)),
     }
     Ok(())
@@ -242,8 +242,8 @@ fn descriptors(page: &mut Page, identity: &Identity) {
     }
 }
 
-/// Fills in the list of the identifiers from `first` on: their number, at most 2047, and the
-/// identifiers of two bytes each.
+/// Fills in the list of the identifiers that are at least `first`: their number, at most 2047, and
+/// two bytes per identifier.
 fn identifiers(page: &mut Page, ids: &[u16], first: u16) {
     let listed = ids.iter().filter(|&&id| id >= first).take(IDENTIFY_BYTES / 2 - 1);
     let mut count = 0;

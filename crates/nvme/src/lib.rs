@@ -6,9 +6,9 @@
 //! to these specifications.
 //!
 //! A transport connects a queue with `Subsystem::connect`, and passes each command to
-//! `Subsystem::submit`. It does the `Work` that this returns (or has it done), and completes the
-//! command with `Ticket::success` or `Subsystem::fail`. `Subsystem::poll` returns completions of
-//! event requests.
+//! `Subsystem::submit`. The transport does the `Work` that this call returns (or has it done), and
+//! completes the command with `Ticket::success` or `Subsystem::fail`. `Subsystem::poll` returns
+//! completions of event requests.
 
 mod admin;
 pub mod command;

@@ -57,12 +57,12 @@ pub(crate) struct Shared {
     /// Number of enabled I/O controllers.
     pub(crate) in_use: u16,
     pub(crate) sanitize: Sanitize,
-    /// Event of the command in execution, for all controllers.
+    /// Event that the current command raises for all controllers.
     pub(crate) raised: Option<Event>,
 }
 
 impl Shared {
-    /// Handles that an enabled I/O controller is reset or removed.
+    /// Handles the reset or removal of an enabled I/O controller.
     pub(crate) fn leave(&mut self, drive: &mut dyn Drive) {
         debug_assert!(self.in_use > 0, "a ready controller is in use");
         self.in_use -= 1;
@@ -115,7 +115,7 @@ pub(crate) type Answered = Result<Answer, Refusal>;
 
 /// NVM subsystem of a drive.
 pub struct Subsystem<D> {
-    /// The drive behind the controllers.
+    /// Drive behind the controllers.
     pub drive: D,
     shared: Shared,
     controllers: BTreeMap<u16, Controller>,

@@ -27,7 +27,7 @@ impl Next {
     }
 
     pub(crate) fn find(&self) -> *mut c_void {
-        // SAFETY: the name NUL-terminated.
+        // SAFETY: the name is NUL-terminated.
         let address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr().cast::<c_char>()) };
         self.address.store(address, Ordering::Relaxed);
         address

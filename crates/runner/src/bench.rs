@@ -315,7 +315,7 @@ impl Bench {
 fn precondition(ssd: &mut Ssd, overwrites: f64) -> Result<[StepOutcome; 2], BenchError> {
     let capacity = ssd.config().user_capacity.0;
     // The case uses a separate seed because a workload with the preconditioning seed would access
-    // the same addresses in the order in which they are stored on flash.
+    // addresses in the order of their location on flash.
     let seeded = |seed, spec| WorkloadSpec { seed, ..spec };
     let fill = workload(JobSpec {
         pattern: Pattern::Sequential,

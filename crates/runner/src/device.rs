@@ -265,7 +265,7 @@ impl AnyConfig {
         }
     }
 
-    /// Returns the canonical text from which the device hash is computed.
+    /// Returns the canonical text that the device hash is computed from.
     pub fn canonical(&self) -> &str {
         self.common().3
     }

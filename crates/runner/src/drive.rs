@@ -1,8 +1,8 @@
 //! Timed simulation: a host with threads and queues drives a simulated drive in virtual time.
 //!
 //! A closed-loop thread keeps its queue depth outstanding. An open-loop thread follows its
-//! schedule. It issues an I/O at the intended arrival, or as soon as its queue has a free slot;
-//! response times are always measured from the intended arrival.
+//! schedule. The thread issues an I/O at the intended arrival, or as soon as its queue has a free
+//! slot; response times are always measured from the intended arrival.
 
 mod batching;
 mod finish;

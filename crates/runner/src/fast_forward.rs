@@ -121,7 +121,7 @@ impl<D: DriveModel> Run<'_, D> {
                 continue;
             }
             let pacing = &mut self.threads[index].pacing;
-            let mean = 4096; // lengths of past requests do not order future ones
+            let mean = 4096; // past lengths do not order future requests
             let operation = pacing.next_operation(0).unwrap_or(Operation::Write);
             let next = pacing.next_arrival_ns(operation, mean).unwrap_or(0);
             debug_assert!(next >= now, "arrivals of a thread go back");

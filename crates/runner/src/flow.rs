@@ -94,7 +94,8 @@ impl Flows {
         }
     }
 
-    /// Returns a held thread that may continue, in the order in which threads were held.
+    /// Returns a held thread that may continue; threads are released in the order in which they
+    /// were held.
     pub(crate) fn released(&mut self) -> Option<usize> {
         let members = &self.members;
         self.groups.values_mut().find_map(|group| {

@@ -15,12 +15,12 @@ use crate::watch::EndedBy;
 pub struct JobOutcome {
     /// Name of the job in the workload.
     pub name: String,
-    /// Start of the time covered by the results, relative to the start of the step. This is the
+    /// Start of the time covered by the results, relative to the start of the step. The time is the
     /// job's start after its start delay, or the start of the last window of a latency target.
     pub began_ns: u64,
-    /// Duration covered by the results. It ends at the later of the job's deadline and its last
-    /// completion, or at the last completion if another condition ended the job first. Rates are
-    /// relative to this duration.
+    /// Duration covered by the results. The duration ends at the later of the job's deadline and
+    /// its last completion, or at the last completion if another condition ended the job first.
+    /// Rates are relative to this duration.
     pub elapsed_ns: u64,
     /// Results by operation (read, write, trim); `None` for operations that the job cannot issue.
     pub operations: [Option<OperationOutcome>; OPERATIONS],
@@ -47,7 +47,7 @@ pub struct StepOutcome {
     pub jobs: Vec<JobOutcome>,
     /// Time series of all jobs.
     pub intervals: Columns,
-    /// Batches of I/Os, from which quantiles over time are computed.
+    /// Batches of I/Os, which quantiles over time are computed from.
     pub batches: BatchColumns,
     /// Counters at the start of the step.
     pub before: Counters,

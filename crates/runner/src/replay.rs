@@ -2,9 +2,9 @@
 //!
 //! The trace is fast-forwarded, which determines write amplification. The last portion of the trace
 //! may be replayed with timing, as fast as the drive accepts it, with concurrent reads of live
-//! data. This portion determines read latencies. Both modes go through the same drive states. Only
-//! the second half of the written volume is measured; the first half brings the drive to steady
-//! state.
+//! data. The timed portion determines read latencies. Both modes go through the same drive states.
+//! Only the second half of the written volume is measured; the first half brings the drive to
+//! steady state.
 
 mod ledger;
 mod timed;
@@ -25,7 +25,7 @@ use writecliff_measure::Histogram;
 use crate::device::Counters;
 use crate::outcome::{Observer, StepProgress};
 
-/// Number of requests ahead at which addresses are announced to the drive.
+/// Number of requests by which address announcements to the drive precede the requests.
 const AHEAD: usize = 12;
 /// Number of rows in the time series.
 const ROWS: u64 = 128;

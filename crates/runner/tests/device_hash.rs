@@ -1,5 +1,5 @@
-//! Tests that the text from which the device hash is computed contains every device file key, for
-//! every drive type.
+//! Tests that the canonical text for the device hash contains every device file key, for every
+//! drive type.
 //!
 //! The files next to this test contain every key. The test also checks this property: a reader that
 //! rejects an unknown key lists the keys that it knows. These keys must equal the keys of the

@@ -186,7 +186,8 @@ impl Drive for Scm {
         self.core.now = self.core.now.max(time);
     }
 
-    /// This has no effect: the host must have no outstanding commands, so the drive has no work.
+    /// The call has no effect: the host must have no outstanding commands, so the drive has no
+    /// work.
     fn quiesce(&mut self) {
         assert_eq!(self.core.outstanding(), 0);
         assert!(self.core.next_event().is_none(), "an event without a command");
@@ -205,7 +206,7 @@ impl Drive for Scm {
         false
     }
 
-    /// This has no effect because a write completes when its data are in the memory.
+    /// The call has no effect because a write completes when its data are in the memory.
     fn set_write_cache(&mut self, _: bool) {}
 
     fn meters(&self, _: Nanos) -> Meters {

@@ -73,7 +73,7 @@ impl Alarm {
         }
     }
 
-    /// Sets the deadline. This wakes the waiting thread if it would wake too late and no other
+    /// Sets the deadline. The call wakes the waiting thread if it would wake too late and no other
     /// thread attends.
     pub(crate) fn set(&self, deadline: Option<Nanos>) {
         let new = deadline.map_or(u64::MAX, |at| at.0);

@@ -130,7 +130,7 @@ impl Input {
     }
 
     /// Starts running the drive before requests are submitted, so that the drive's own thread is
-    /// not woken. This does nothing if too many bytes must be handled first.
+    /// not woken. The call does nothing if too many bytes must be handled first.
     pub fn attend(&mut self, served: &Served) {
         if self.attendant.is_none() && self.bytes().len() <= RECEIVED_MAX {
             self.attendant = served.attend();

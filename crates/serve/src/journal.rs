@@ -180,7 +180,8 @@ impl Journal {
     }
 
     /// Passes all records to `take`; returns the error `InvalidData` if `take` returns `false`.
-    /// This drops an incomplete last record. New records are appended after the existing records.
+    /// The call drops an incomplete last record. New records are appended after the existing
+    /// records.
     pub(crate) fn replay(&mut self, mut take: impl FnMut(Record) -> bool) -> io::Result<()> {
         let mut end = self.file.stream_position()?;
         assert!(end >= MAGIC.len() as u64, "the header is read before the records");

@@ -83,9 +83,9 @@ impl Outbox {
         queue.sent < queue.buffer.len() || !queue.parts.is_empty()
     }
 
-    /// Sends one buffer of replies after requests have completed, as far as the client accepts it
-    /// at once. Wakes the connection's thread if bytes are left or it waits for a completion. Any
-    /// thread may call this.
+    /// Sends one buffer of replies after requests have completed, as far as the client immediately
+    /// accepts it. Wakes the connection's thread if bytes are left or the thread waits for a
+    /// completion. Any thread may call this.
     pub(crate) fn deliver(&self) {
         let sent = locked(&self.queue).send(self, false);
         if sent.is_err() {
@@ -96,8 +96,8 @@ impl Outbox {
         }
     }
 
-    /// Sends as much as the client accepts at once; returns `true` if that is everything. Only the
-    /// connection's own thread may call this.
+    /// Sends as much as the client immediately accepts; returns `true` if nothing is left to send.
+    /// Only the connection's own thread may call this.
     pub(crate) fn send_all(&self) -> io::Result<bool> {
         locked(&self.queue).send(self, true)
     }
@@ -111,7 +111,7 @@ impl Outbox {
 }
 
 impl Queue {
-    /// Sends one buffer or all; returns `true` if nothing is left.
+    /// Sends one buffer, or all buffered data; returns `true` if nothing is left.
     fn send(&mut self, to: &Outbox, all: bool) -> io::Result<bool> {
         loop {
             if self.sent == self.buffer.len() {

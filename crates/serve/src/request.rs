@@ -71,7 +71,7 @@ impl Request {
         Self { tag, operation, offset, length, stream, durable: false, is_zeros: false }
     }
 
-    /// Returns its commands, without queue and tag.
+    /// Returns the commands of a request, without queue and tag.
     pub(crate) fn commands(&self) -> impl Iterator<Item = Command> {
         let mut given = 0;
         std::iter::from_fn(move || {
@@ -106,7 +106,7 @@ pub enum Refusal {
     OutOfRange,
     /// The drive does not support TRIM.
     NoTrim,
-    /// The drive does not have the stream of the request.
+    /// The drive does not have the requested stream.
     NoStream,
     /// The server no longer accepts new requests, or the power was cut.
     Stopped,

@@ -66,7 +66,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Returns the power history including the power cuts, each of which is followed by a power-up.
+    /// Returns the power history including the power cuts; each cut is followed by a power-up.
     fn power_history(&self) -> PowerHistory {
         let cuts = locked(&self.cuts).len() as u64;
         let PowerHistory { cycles, unsafe_shutdowns } = self.power;

@@ -1,5 +1,5 @@
 //! State files of served drives, and the sessions of a drive with a state file. Each session
-//! continues where the previous one ended, even if the server was killed.
+//! continues where the previous session ended, even if the server was killed.
 //!
 //! ```text
 //! state of the drive      in the format of `writecliff_base::codec`
@@ -200,7 +200,7 @@ pub fn close(mut parts: ServedParts, path: Option<&Path>) -> Result<(), StateErr
     Ok(parts.journal.take().map_or(Ok(()), Journal::remove)?)
 }
 
-/// Returns the error of the journal of the state file at `path`.
+/// Returns the error for the journal of the state file at `path`.
 fn journal_error(error: io::Error, path: &Path) -> StateError {
     let journal = format!("{}.journal", path.display());
     match error.kind() {
@@ -210,7 +210,7 @@ fn journal_error(error: io::Error, path: &Path) -> StateError {
     }
 }
 
-/// Returns `true` if the record is possible for this drive.
+/// Returns `true` if the record is valid for this drive.
 fn is_of(parts: &mut ServedParts, record: &Record) -> bool {
     let drive = &parts.drive;
     let fits = |offset: u64, length: u64| {

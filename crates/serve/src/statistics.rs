@@ -81,8 +81,8 @@ impl Streams {
     }
 }
 
-/// SMART counters that the simulated drive itself does not have: host work since the drive was new,
-/// including reads of unmapped blocks.
+/// SMART counters that the simulated drive itself does not have: host operations since the drive
+/// was new, including reads of unmapped blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Life {
     pub(crate) read_commands: u64,

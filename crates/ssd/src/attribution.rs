@@ -139,7 +139,7 @@ pub struct Attribution {
     stops: Vec<Interval>,
     /// Last stall of the firmware.
     stall: Interval,
-    /// Current cause for which writes wait.
+    /// Reason why writes currently wait.
     gate: Timeline,
     /// Die that last made room in the buffer, and the time.
     freed: (u16, Nanos),
@@ -151,7 +151,7 @@ pub struct Attribution {
 struct Spent {
     in_flight: bool,
     begun: Nanos,
-    /// Time up to which the command's time has been charged.
+    /// End of the time that has already been charged to causes.
     until: Nanos,
     by_cause: TimeByCause,
 }

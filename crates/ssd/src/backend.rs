@@ -237,7 +237,7 @@ impl<R: Recorder> Backend<R> {
     pub(crate) fn queue_read(&mut self, index: usize, operation: FlashOperation) {
         let die = &mut self.dies[index];
         if matches!(die.state, DieState::Sensing(_)) {
-            // This is the most frequent case; nothing starts before the end of sensing.
+            // This branch is the most frequent case; nothing starts before the end of sensing.
             die.reads.push(operation);
             return;
         }

@@ -392,8 +392,8 @@ impl EventQueue {
         (!self.is_empty()).then(|| time_of(self.next))
     }
 
-    /// Sets the time of a lane's head. Branch predictors cannot predict the lane of the next event,
-    /// so the minimum is found by branch-free selection.
+    /// Sets the time of a lane's head. The lane of the next event is unpredictable for branch
+    /// predictors, so the minimum is found by branch-free selection.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn set_head(&mut self, lane: usize, when: When) {

@@ -1,4 +1,4 @@
-//! FTL front, which places the slots of host writes both with timing and in fast-forward.
+//! FTL front, which places the slots of host writes in both timed and fast-forwarded operation.
 //!
 //! Each drive has exactly one front. Most fronts pass data to the FTL unchanged. An SLC cache first
 //! writes the data to its own log, data reduction packs them, and large indirection units complete

@@ -1,5 +1,5 @@
-//! Drive model that decodes commands, places their data and completes them, with timing or in
-//! fast-forward.
+//! Drive model that decodes commands, places their data and completes them, in timed or
+//! fast-forwarded operation.
 
 use std::io::{Read, Write};
 

@@ -1,5 +1,4 @@
-//! Model of a trace's I/Os, from which a job generates similar I/Os (`writecliff trace
-//! synthesise`).
+//! Model of a trace's I/Os that lets a job generate similar I/Os (`writecliff trace synthesise`).
 //!
 //! The model and its seed determine the I/Os of one [`Pass`] and their times; a job repeats them as
 //! an open loop. The model has three components, with one file each:

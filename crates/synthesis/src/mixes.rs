@@ -52,7 +52,7 @@ impl Spread {
     fn places(self) -> impl Iterator<Item = u64> {
         let Self { ios, first, last, groups } = self;
         debug_assert!(first <= last && groups > 0, "the check rejects it");
-        // The last group starts such that its I/Os end at the last position.
+        // The last group starts so that its I/Os end at the last position.
         let extra = (last - first).saturating_sub((ios / groups).saturating_sub(1));
         let group = move |n: u64| u128::from(n) * u128::from(groups) / u128::from(ios);
         let last_group = u128::from(groups.max(2) - 1);

@@ -36,7 +36,7 @@ model_table! {
         /// only for the last rows; the sweeps of all other rows skip no bytes.
         steps: Vec<u64>,
         left_out: Vec<u64>,
-        /// Weights with which these sweeps select the pages that they read and write, one per page.
+        /// Weights for the selection of the pages that these sweeps read and write, one per page.
         /// If the list is empty, all pages are equally likely.
         read_weights: Vec<u32>,
         write_weights: Vec<u32>,

@@ -2,14 +2,14 @@
 //!
 //! Events do not identify their request. A request is identified by its operation and first sector.
 //! If both are equal for two requests, the older request completes first. A flush has no sector;
-//! flushes complete in the order in which they were issued.
+//! flushes complete in the order of their issue.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::block_event::{BlockEvent, EventKind, Flags, Operation};
 
-/// Time after which an incomplete request is reported as incomplete. Its completion event must have
-/// been lost, and all later requests wait for it in the rows.
+/// Time after which an incomplete request is reported without its completion. The completion event
+/// of such a request must have been lost, and all later requests wait for it in the rows.
 const OPEN_MAX_NS: u64 = 60_000_000_000;
 /// Limit on the number of stored rows; beyond this limit, the oldest incomplete request is reported
 /// as incomplete.
@@ -121,7 +121,7 @@ impl Rows {
 /// First sector and operation of a request.
 type Key = (u64, Operation);
 
-/// Numbers of rows by key; rows with equal keys are in the order in which they were added.
+/// Numbers of rows by key; rows with equal keys are in insertion order.
 #[derive(Debug, Default)]
 struct Index {
     numbers: BTreeMap<(Key, u64), u64>,
@@ -250,7 +250,7 @@ impl Requests {
                 row.issued(event.time_ns);
                 self.issued.add(key, self.rows.push(row));
             }
-            // This is the end of a write with flushes, whose data were completed earlier.
+            // This event is the end of a write with flushes, whose data were completed earlier.
             EventKind::Complete if event.sectors == 0 => {}
             EventKind::Complete | EventKind::BioComplete => {
                 let number = self.issued.take(key);
@@ -331,7 +331,7 @@ impl Requests {
         let Some(Row { request, state, left }) = self.rows.rows.pop_front() else { return };
         let number = self.rows.first;
         self.rows.first += 1;
-        // An incomplete row is the oldest with its key.
+        // An incomplete row must be the oldest with its key.
         let Request { operation, sector, sectors, .. } = request;
         match state {
             State::Queued | State::Issued if operation == Operation::Flush => {

@@ -2,8 +2,8 @@
 //! written.
 //!
 //! A [`Reader`] opens a file, unpacks it ([`source`]), and detects its format by parsing its first
-//! bytes as each format ([`formats`]). It returns [`Batch`]es in time order. Skipped lines are
-//! counted by reason ([`Skipped`]). A [`Writer`] writes I/Os in other formats.
+//! bytes as each format ([`formats`]). The reader returns [`Batch`]es in time order. Skipped lines
+//! are counted by reason ([`Skipped`]). A [`Writer`] writes I/Os in other formats.
 
 mod error;
 mod fields;

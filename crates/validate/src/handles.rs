@@ -123,8 +123,8 @@ impl EmulatorDrive {
 
 /// A sequential writer over 90 % of the capacity, a uniform random writer over the last 10 %, and a
 /// zoned random writer over the same 90 % as the first (80 % of its writes go to the first 20 %,
-/// and 10 % each to the next 20 % and 60 %). This is the artifact's three-stream "80/20" workload,
-/// which numbers its handles in this order.
+/// and 10 % each to the next 20 % and 60 %). This mix is the artifact's three-stream "80/20"
+/// workload, which numbers its handles in this order.
 struct ThreeWriters {
     user: u64,
     /// Number of slots of the first and third writers; the second writer has the remaining slots.

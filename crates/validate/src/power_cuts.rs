@@ -1,7 +1,7 @@
 //! Random power cuts: no data that a drive has declared durable may be lost.
 //!
-//! Small drives receive random commands and lose power at random times. Their contents are then
-//! compared with two models that share no code with the simulator: the flash, page by page
+//! Small drives receive random commands and lose power at random times. The drives' contents are
+//! then compared with two models that share no code with the simulator: the flash, page by page
 //! ([`image`]), and the data that the drive has declared durable ([`promises`]).
 
 mod drives;

@@ -14,8 +14,9 @@
 //!
 //! Known deviations: A zone is full, and no longer open, when its last write is issued, not when it
 //! completes. A reset does not wait for outstanding writes. A job without data to read or trim does
-//! not end. It writes if it has writes, and otherwise uses the generated address. If zones in other
-//! ranges account for all open zones, the zone opened first is closed; in fio, the job ends.
+//! not end. Such a job writes if it has writes, and otherwise uses the generated address. If zones
+//! in other ranges account for all open zones, the zone opened first is closed; in fio, the job
+//! ends.
 
 use std::cell::RefCell;
 use std::rc::Rc;

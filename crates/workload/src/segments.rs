@@ -1,12 +1,12 @@
 //! Segments of the active range (PTS): equal portions of the range, to which all accesses are
 //! restricted.
 //!
-//! Definition: n contiguous LBA ranges of equal size inside the active range. Their starts are
-//! randomly distributed, the set spans the active range, and no two ranges touch (SNIA PTS, terms
-//! "AR Segments" and "AR Amount"; segment size = AR amount / n). In this implementation, the first
-//! segment starts at the beginning of the range and the last segment ends at its end. The starts of
-//! the other segments are uniform over all arrangements with gaps of at least one block. The
-//! standard does not specify the distribution.
+//! Definition: n contiguous LBA ranges of equal size inside the active range. The starts of the
+//! ranges are randomly distributed, the set spans the active range, and no two ranges touch (SNIA
+//! PTS, terms "AR Segments" and "AR Amount"; segment size = AR amount / n). In this implementation,
+//! the first segment starts at the beginning of the range and the last segment ends at the end of
+//! the range. The starts of the other segments are uniform over all arrangements with gaps of at
+//! least one block. The standard does not specify the distribution.
 
 use writecliff_base::{Bytes, Prng};
 

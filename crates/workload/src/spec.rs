@@ -199,8 +199,8 @@ section! {
 
 section! {
     /// PTS active-range segments: `count` equal, non-touching portions of the range, which together
-    /// contain `amount_bytes`. Their starts are drawn from a separate seed, so that all steps of a
-    /// test, which have different workload seeds, use the same segments.
+    /// contain `amount_bytes`. The starts of the segments are drawn from a separate seed, so that
+    /// all steps of a test, which have different workload seeds, use the same segments.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct SegmentSpec {

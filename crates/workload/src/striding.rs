@@ -1,10 +1,10 @@
 //! Sequential addresses that skip holes, go backwards, or alternate between several files.
 //!
-//! This is like fio's `rw=write:112k`, `rw=read:-8k` and `nrfiles`: an I/O starts at the end of the
-//! last I/O of its operation and file, plus the hole. The first I/O always starts at 0, so a job
-//! that goes backwards starts there and continues from the end of the file. An I/O that would
-//! exceed the file starts over, either at the start or at the hole before the end. Holes may also
-//! follow only after a stretch of I/Os, as with fio's `zonemode=strided`.
+//! The options correspond to fio's `rw=write:112k`, `rw=read:-8k` and `nrfiles`: an I/O starts at
+//! the end of the last I/O of its operation and file, plus the hole. The first I/O always starts at
+//! 0, so a job that goes backwards starts there and continues from the end of the file. An I/O that
+//! would exceed the file starts over, either at the start or at the hole before the end. Holes may
+//! also follow only after a stretch of I/Os, as with fio's `zonemode=strided`.
 //!
 //! Files are equal, adjacent portions of the range; each I/O goes to the next file.
 

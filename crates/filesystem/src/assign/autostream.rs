@@ -41,12 +41,12 @@ const DECAY_BLOCKS: u32 = 16_384;
 /// The text of the paper was not available to us. The implementation follows the claims of the
 /// authors' patent (US 10656838): sequential writes retain the stream, the recency weight depends
 /// on the time since the last access and the decay period, and the table is updated after the
-/// stream is chosen. It also follows open reimplementations: the simulator by SepBIT's authors
-/// (github.com/fallfish/sepbit, `trace_replay`: 2 MiB, 64 MiB written, ln) and two in other systems
-/// (both 2 MiB; 30 s with log10, and 10 s). Chunk size, decay period and logarithm base are those
-/// of the first reimplementation, which also measures time in blocks written. The sources disagree
-/// on the period, the logarithm base and whether the division precedes the increment. The variant
-/// used in the paper could not be verified.
+/// stream is chosen. The implementation also follows open reimplementations: the simulator by
+/// SepBIT's authors (github.com/fallfish/sepbit, `trace_replay`: 2 MiB, 64 MiB written, ln) and two
+/// in other systems (both 2 MiB; 30 s with log10, and 10 s). Chunk size, decay period and logarithm
+/// base are those of the first reimplementation, which also measures time in blocks written. The
+/// sources disagree on the period, the logarithm base and whether the division precedes the
+/// increment. The variant used in the paper could not be verified.
 pub struct Sfr {
     streams: u16,
     chunks: Vec<CountedChunk>,

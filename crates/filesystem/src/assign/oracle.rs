@@ -18,9 +18,9 @@
 //!   total over all streams;
 //! * **given**: uses the streams in the trace, if rules assigned them.
 //!
-//! The oracle is therefore never worse than the rules, and is the upper bound on what
-//! lifetime-based assignment can achieve with these methods. The oracle is not a proven optimum:
-//! the optimal data placement for a given garbage-collection policy is unknown.
+//! The oracle is therefore never worse than the rules, and it represents the best result of
+//! lifetime-based assignment with these methods. The oracle is not a proven optimum: the optimal
+//! data placement for a given garbage-collection policy is unknown.
 
 use super::{Assigner, Piece, push_block};
 use crate::{BlockRequest, NEVER};

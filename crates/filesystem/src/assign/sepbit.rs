@@ -16,10 +16,10 @@
 //! The drive's `gc_destination` determines where relocated data go. Second, the host cannot observe
 //! the drive's garbage collection, so the bound is computed from the simulated log in `shadow.rs`,
 //! which stores all six classes. Third, this implementation omits the authors' queue of recent
-//! addresses. The queue saves memory, which is not a concern here. It also classifies as long-lived
-//! all data written longer ago than one volume's worth of writes. The paper does not cover TRIM.
-//! Here, a trimmed block leaves its segment, and the next write to the block infers its lifetime
-//! from the time since the block's last write, as for any other block.
+//! addresses. The queue saves memory, which is not a concern here. The queue also classifies as
+//! long-lived all data written longer ago than one volume's worth of writes. The paper does not
+//! cover TRIM. Here, a trimmed block leaves its segment, and the next write to the block infers its
+//! lifetime from the time since the block's last write, as for any other block.
 
 use super::shadow::{CLASSES, Shadow};
 use super::{Assigner, Piece, push_block};

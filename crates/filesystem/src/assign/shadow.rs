@@ -2,10 +2,10 @@
 //! block, so that a scheme can estimate lifespans without observing the drive's garbage collection.
 //!
 //! The policy is the policy of SepBIT's authors. Garbage collection starts when more than 15 % of
-//! all blocks in the log are invalid. It selects the sealed segment with the highest cost-benefit
-//! score g × age / (1 − g), where g is the segment's fraction of invalid blocks and age the time
-//! since the segment was sealed. Segments are 512 MiB, or 1/256 of the capacity for drives below
-//! 128 GiB; the authors' volumes have 10 GiB to 1 TiB.
+//! all blocks in the log are invalid. Garbage collection selects the sealed segment with the
+//! highest cost-benefit score g × age / (1 − g), where g is the segment's fraction of invalid
+//! blocks and age the time since the segment was sealed. Segments are 512 MiB, or 1/256 of the
+//! capacity for drives below 128 GiB; the authors' volumes have 10 GiB to 1 TiB.
 
 pub(super) const CLASSES: usize = 6;
 const INVALID_SHARE: f64 = 0.15;

@@ -169,8 +169,8 @@ fn sepbit_classifies_writes_by_the_age_of_the_overwritten_data() {
 fn the_oracle_finds_the_bounds_that_need_the_least_spare_space() {
     // Nearly all data have lifetime 1. With two streams, lifetime 2 shares the stream of lifetime 1
     // because it would cost 48 each in a bucket with 50. With three streams, lifetime 2 shares a
-    // stream with 50. This costs less than one additional block for each of the many data with
-    // lifetime 1. Equal-sized quantiles would not find this division.
+    // stream with 50. Sharing a stream costs less than one additional block for each of the many
+    // data with lifetime 1. Equal-sized quantiles would not find this division.
     let lives = [1, 2, 1, 2, 1, 2, 1, 2, 50, 51, 1000];
     let mut deaths: Vec<u32> =
         (0..).zip(lives).map(|(clock, life): (u32, u32)| clock + life).collect();

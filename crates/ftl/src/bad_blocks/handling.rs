@@ -138,8 +138,8 @@ impl BadBlocks {
         let given = dropped * u64::from(self.positions);
         if given != bad + spare {
             return Err(format!(
-                "{given} blocks were released from units, but {bad} are bad and \
-                {spare} spare"
+                "{given} blocks were released from units, but {bad} blocks are bad and {spare} \
+                 are spare"
             ));
         }
         if dropped > 0 && self.spare.iter().all(|spare| !spare.is_empty()) {

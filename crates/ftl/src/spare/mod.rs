@@ -3,7 +3,7 @@
 //! A GC policy (`gc/`) selects the cheapest unit, but it does not select the stream that can manage
 //! with less spare space. The spare policies select the stream first and let the GC policy select
 //! the unit within the stream. Spare policies are the only policies that measure the workload.
-//! Their measurements belong to the drive state and are saved with it.
+//! Measurements of spare policies belong to the drive state and are saved with it.
 
 mod self_tuned;
 

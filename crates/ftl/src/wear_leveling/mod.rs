@@ -24,7 +24,7 @@ pub enum WearPolicy {
 }
 
 impl WearPolicy {
-    /// Removes a unit from `free`, which is in the order in which units became free. `cold` is
+    /// Removes a unit from `free`, which is sorted by the time when units became free. `cold` is
     /// `true` for cold data.
     pub fn take(
         self,

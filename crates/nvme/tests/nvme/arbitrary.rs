@@ -39,7 +39,7 @@ fn placement() -> impl Strategy<Value = PlacementInterface> {
     ]
 }
 
-/// Checks the invariants of every byte range, on which the drive relies.
+/// Checks the invariants of every byte range, because the drive relies on them.
 fn check(work: &Work) {
     let spans = match work {
         Work::Read { span, .. }

@@ -166,8 +166,8 @@ fn supported_commands_are_those_that_work() {
 
 #[test]
 fn supported_features_are_those_that_work() {
-    // These commands are mandatory for I/O controllers with message-based transports (Base 2.1,
-    // 3.1.3.6; NVM Command Set 1.1, 4.1.3).
+    // I/O controllers with message-based transports must support these commands (Base 2.1, 3.1.3.6;
+    // NVM Command Set 1.1, 4.1.3).
     const MANDATORY: [u32; 8] = [0x01, 0x02, 0x04, 0x05, 0x07, 0x0a, 0x0b, 0x0f];
     // Interrupt coalescing and vectors are prohibited for message-based transports but mandatory
     // over PCIe.

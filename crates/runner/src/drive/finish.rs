@@ -10,7 +10,7 @@ use crate::outcome::{JobOutcome, StepOutcome};
 use crate::overflow;
 use crate::watch::EndedBy;
 
-/// Fraction of unmapped reads from which a step gets a warning.
+/// Minimum fraction of unmapped reads for which a step gets a warning.
 const UNMAPPED_SHARE_MAX: f64 = 0.01;
 
 impl Run {

@@ -48,7 +48,7 @@ impl Timed {
     }
 }
 
-/// Blocks that hold data, from which read addresses are selected.
+/// Blocks that hold data; read addresses are selected from this list.
 struct LiveSet {
     list: Vec<u32>,
     position: Vec<u32>,

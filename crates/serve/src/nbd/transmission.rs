@@ -259,8 +259,8 @@ impl Transmission<'_> {
 
     /// Waits for more input, and sends as many replies as the client accepts meanwhile.
     fn receive(&mut self) -> io::Result<()> {
-        // This is checked before sending, so the replies of all requests that are not outstanding
-        // are queued.
+        // The condition is checked before sending, so the replies of all requests that are not
+        // outstanding are queued.
         let is_idle = self.outbox.is_idle();
         let is_sent = self.outbox.send_all()?;
         let served = self.session.served();

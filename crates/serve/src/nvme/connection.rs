@@ -1,5 +1,5 @@
 //! An NVMe/TCP connection. The connection's thread parses host commands and submits requests to the
-//! drive. Completions are sent by the thread on which the drive completes the request.
+//! drive. The thread on which the drive completes a request sends the completion.
 
 use std::io;
 use std::sync::Arc;

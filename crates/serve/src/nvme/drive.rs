@@ -63,7 +63,7 @@ impl Drive for SimulatedDrive {
         self.served.with_drive(|drive| drive.set_write_cache(enabled));
     }
 
-    /// Purges the drive, which takes the simulated drive no time.
+    /// Purges the drive, which takes no time on the simulated drive.
     fn erase(&mut self) -> Result<(), Failure> {
         self.served.purge().map_err(|_| Failure::Internal)
     }

@@ -69,10 +69,10 @@ impl Session {
         locked(&self.served.shared.open_sessions).epoch() == self.epoch
     }
 
-    /// Submits requests to the drive and returns the rejected ones. If the drive is shut down or
-    /// without power, the error `ConnectionAborted` closes the connection without a reply, so that
-    /// clients reconnect and repeat their requests. Any error reply would be treated as a media
-    /// error by file systems.
+    /// Submits requests to the drive and returns the rejected requests. If the drive is shut down
+    /// or without power, the error `ConnectionAborted` closes the connection without a reply, so
+    /// that clients reconnect and repeat their requests. Any error reply would be treated as a
+    /// media error by file systems.
     pub(crate) fn submit(
         &self,
         requests: &mut Vec<(Request, Option<Failure>)>,

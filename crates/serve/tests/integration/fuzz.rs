@@ -1,10 +1,10 @@
 //! Fuzzing with almost valid conversations, sent to a server over both protocols.
 //!
 //! Each case takes a conversation from the corpus (`tests/corpus`, one message in hexadecimal
-//! digits per line). It adds commands composed of known opcodes, fields and limits, mutates bytes,
-//! numbers, lengths and order, and sends the conversation in pieces. The server must neither crash
-//! nor hang. The server must end the session, free its memory, and continue to serve well-behaved
-//! clients.
+//! digits per line). A case adds commands composed of known opcodes, fields and limits, mutates
+//! bytes, numbers, lengths and order, and sends the conversation in pieces. The server must neither
+//! crash nor hang. The server must end the session, free its memory, and continue to serve
+//! well-behaved clients.
 //!
 //! `WRITECLIFF_FUZZ_SECONDS=3600 cargo test -p writecliff-serve --test integration fuzz` runs for
 //! an hour, starting with the seed `WRITECLIFF_FUZZ_SEED` (default 1). A failure prints its case.

@@ -27,8 +27,8 @@ pub(crate) struct Times {
     retry: Nanos,
 }
 
-/// Returns the time until an operation of `duration`, of which `left` remains, has run for a
-/// multiple of `step`. Before the operation starts, returns the time until its start.
+/// Returns the time until an operation of `duration`, with `left` remaining, has run for a multiple
+/// of `step`. Before the operation starts, returns the time until its start.
 fn time_until_step(duration: Nanos, left: Nanos, step: Nanos) -> Nanos {
     if step == Nanos::ZERO {
         return Nanos::ZERO;

@@ -133,7 +133,7 @@ pub struct Ecc {
     /// erase.
     erases: Vec<u32>,
     written_at: Vec<Nanos>,
-    /// Minimum random draw for which a read of any unit needs no retry.
+    /// Minimum random draw that makes a retry unnecessary for any unit.
     worst: f64,
     /// `worst` is valid until this time, for units with up to this many erases.
     worst_until: Nanos,

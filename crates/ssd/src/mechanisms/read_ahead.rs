@@ -2,9 +2,9 @@
 //!
 //! A read that starts where an earlier read ended continues the stream of that read. Once enough
 //! reads have continued a stream, the controller holds up to `window` of the next addresses in its
-//! memory. It reads them from flash in whole pages if possible. A host read whose slots are all in
-//! this memory needs no flash read, but it waits for slots whose flash reads are in progress. When
-//! the host advances in a stream, the slots before its position are freed.
+//! memory. The controller reads them from flash in whole pages if possible. A host read whose slots
+//! are all in this memory needs no flash read, but it waits for slots whose flash reads are in
+//! progress. When the host advances in a stream, the slots before its position are freed.
 
 use std::collections::BTreeMap;
 

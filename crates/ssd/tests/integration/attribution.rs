@@ -68,8 +68,8 @@ fn a_read_alone_is_firmware_flash_and_link() {
 fn a_read_behind_another_waits_for_other_reads_or_the_channel() {
     // Slots 0 and 1 are on the same die; slots 0 and 8 are on different dies of the same channel.
     let same_die = last_of(&mut attributed(&[]), &[common::read(0, 1), common::read(1, 1)]);
-    // This is the flash time of the first read, minus the 2 us by which the second read is decoded
-    // later.
+    // The expected value is the flash time of the first read, minus the 2 us by which the second
+    // read is decoded later.
     assert_eq!(same_die.of(Cause::OtherReads), us(49) + Nanos(BUS_SLOT));
     assert_eq!(same_die.of(Cause::Channel), Nanos::ZERO);
     let both = [common::read(0, 1), common::read(8, 1)];

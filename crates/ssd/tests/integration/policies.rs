@@ -130,7 +130,7 @@ fn every_combination_of_policies_keeps_the_data_on_both_clocks() {
 const PROGRAM_NS: u64 = 400_000;
 const DIES: u64 = 4;
 
-/// Tests that FIFO relocates all static data at once, which requires more program units than 16
+/// Tests that FIFO relocates all static data together, which requires more program units than 16
 /// bits can number.
 #[test]
 fn static_data_may_be_relocated_between_two_slots_of_the_host() {

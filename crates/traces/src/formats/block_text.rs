@@ -151,7 +151,7 @@ fn extent(text: &[u8]) -> Result<Extent<'_>, Reason> {
         _ => &[],
     };
     let Some(plus) = text.windows(3).position(|three| three == b" + ") else {
-        // This is a flush without an address, or with a meaningless address.
+        // This event is a flush without an address, or with a meaningless address.
         return Ok(Extent { sector: 0, sectors: 0, bracket });
     };
     let before = text[..plus].trim_ascii_end();

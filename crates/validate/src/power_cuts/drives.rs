@@ -192,7 +192,7 @@ fn draw(kind: &Kind, random: &mut Prng) -> Drawn {
     }
 }
 
-/// Returns a drive of a given type, with 1 to 8 dies and a few hundred program units.
+/// Returns a drive of the given type, with 1 to 8 dies and a few hundred program units.
 pub(super) fn config(kind: &Kind, random: &mut Prng) -> Result<DeviceConfig, String> {
     let mut drawn = draw(kind, random);
     let dies = drawn.channels * drawn.dies;

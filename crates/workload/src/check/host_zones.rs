@@ -85,8 +85,8 @@ impl WorkloadSpec {
             return Ok(());
         }
         Err(SpecError::Workload(
-            "host_zones must be equal in all jobs, but differ in size, capacity, max_open or \
-             begin_full"
+            "host_zones must be equal in all jobs, but the jobs differ in size, capacity, \
+             max_open or begin_full"
                 .to_owned(),
         ))
     }

@@ -28,7 +28,8 @@ fn a_seed_fixes_everything_and_threads_and_jobs_differ() {
     assert_ne!(take(1, 0, 0), take(1, 0, 1));
 }
 
-/// Golden values, which every simulation result depends on. They must be changed only deliberately.
+/// Golden values, which every simulation result depends on. Golden values must be changed only
+/// deliberately.
 #[test]
 fn the_first_requests_never_change() {
     let job = job(r#"{"read_pct":65,"block_sizes":[{"bytes":4096},{"bytes":8192}],"ios":1}"#);

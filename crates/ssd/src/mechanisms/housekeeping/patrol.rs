@@ -100,8 +100,8 @@ impl Patrol {
     }
 
     /// Returns the next page that is due by `now`. The firmware, which has been free since `free`,
-    /// has read the earlier pages while it was idle. It may still be reading the last of these
-    /// pages, in which case that page is returned.
+    /// has read the earlier pages while it was idle. The firmware may still be reading the last of
+    /// these pages, in which case that page is returned.
     #[inline]
     pub fn due(&mut self, now: Nanos, free: Nanos) -> Option<Nanos> {
         let mut at = self.at(self.next);

@@ -6,7 +6,8 @@
 //! folded, which means that they are read and the FTL writes them to the main flash. When all data
 //! are folded, their blocks are erased. Data that are overwritten or trimmed before folding become
 //! invalid in the log and are never folded. The log is full when the distance between tail and head
-//! is `size`. This includes invalid data, which occupy pages until the tail has passed them.
+//! is `size`. The distance includes invalid data, which occupy pages until the tail has passed
+//! them.
 //!
 //! The FTL's copy of a page becomes invalid as soon as the log has newer data, so GC does not
 //! relocate the old copy. All decisions here depend on the writes and not on time, so timed and
@@ -370,7 +371,7 @@ impl SlcCache {
         let Some(&Entry { lpn, stream }) = self.entries.front() else { return false };
         let unit = self.tail / self.unit_slots;
         if !self.is_filling(self.tail) && self.fetched != unit + 1 {
-            // Read all valid data of a page at once; the data that are not folded now wait in the
+            // Read all valid data of a page together; the data that are not folded now wait in the
             // controller.
             self.fetched = unit + 1;
             let rest = (self.unit_slots - self.tail % self.unit_slots) as usize;
