@@ -37,6 +37,10 @@ pub struct LoadOutcome {
     pub elapsed_ns: u64,
 }
 
+pub(crate) fn malformed(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the server {what}"))
+}
+
 /// A blocking connection to a server.
 pub(crate) struct Channel {
     socket: Socket,
@@ -170,8 +174,7 @@ fn replies<P: Protocol>(
     loop {
         let slot = protocol.reply(channel)?;
         let Some(at) = sent.get_mut(slot as usize).and_then(Option::take) else {
-            let what = "the server sent a reply without a request";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+            return Err(malformed("sent a reply that matches no request"));
         };
         taken(slot, at);
         if channel.input.bytes().len() < P::REPLY_BYTES {

@@ -5,13 +5,12 @@ use std::io;
 use writecliff_host_interface::Operation;
 use writecliff_serve::Address;
 use writecliff_serve::nbd::protocol::{
-    GREETING, NO_ZEROES, OPTION, OPTION_REPLY, REQUEST, SIMPLE_REPLY, command, info, option, reply,
+    FIXED_NEWSTYLE, GREETING, NO_ZEROES, OPTION, REQUEST, SIMPLE_REPLY, command, option,
 };
 
-use crate::{Channel, LoadOutcome, LoadRequest, Protocol};
+use crate::{Channel, LoadOutcome, LoadRequest, Protocol, malformed};
 
 const SIMPLE_REPLY_BYTES: usize = 16;
-const OPTION_REPLY_BYTES: usize = 20;
 
 /// A connection in the transmission phase.
 pub struct Client {
@@ -19,53 +18,27 @@ pub struct Client {
     size: u64,
 }
 
-fn malformed(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("the NBD server {what}"))
-}
-
 impl Client {
-    /// Connects to the first export of a server.
+    /// Connects to the default export of a server.
     pub fn connect(address: &Address) -> io::Result<Self> {
-        let mut client = Self { channel: Channel::connect(address)?, size: 0 };
-        client.handshake()?;
-        Ok(client)
+        let mut channel = Channel::connect(address)?;
+        let greeting: [u8; 18] = channel.head()?;
+        let expected = [GREETING.to_be_bytes(), OPTION.to_be_bytes()];
+        if greeting[..16] != *expected.as_flattened() {
+            return Err(malformed("does not support newstyle negotiation"));
+        }
+        let mut request = u32::from(NO_ZEROES | FIXED_NEWSTYLE).to_be_bytes().to_vec();
+        request.extend(OPTION.to_be_bytes());
+        request.extend([option::EXPORT_NAME, 0].map(u32::to_be_bytes).as_flattened());
+        channel.send(&request)?;
+        let export: [u8; 10] = channel.head()?; // the size of the export, and its flags
+        let size = u64::from_be_bytes(*export.first_chunk().expect("10 bytes"));
+        Ok(Self { channel, size })
     }
 
     /// Returns the size of the export in bytes.
     pub fn size(&self) -> u64 {
         self.size
-    }
-
-    fn handshake(&mut self) -> io::Result<()> {
-        let greeting: [u8; 18] = self.channel.head()?;
-        let expected = [GREETING.to_be_bytes(), OPTION.to_be_bytes()];
-        if greeting[..16] != *expected.as_flattened() {
-            return Err(malformed("does not support newstyle negotiation"));
-        }
-        let mut go = u32::from(NO_ZEROES | 1).to_be_bytes().to_vec();
-        go.extend(OPTION.to_be_bytes());
-        go.extend([option::GO, 6].map(u32::to_be_bytes).as_flattened());
-        go.extend([0; 6]); // Requests the default export and no further information.
-        self.channel.send(&go)?;
-        loop {
-            let head: [u8; OPTION_REPLY_BYTES] = self.channel.head()?;
-            let (magic, rest) = head.split_first_chunk::<8>().expect("20 bytes");
-            let (words, _) = rest.as_chunks::<4>();
-            let [_, kind, length] = [0, 1, 2].map(|n| u32::from_be_bytes(words[n]));
-            if u64::from_be_bytes(*magic) != OPTION_REPLY {
-                return Err(malformed("sent an invalid reply to an option"));
-            }
-            let data = self.channel.take(length as usize)?;
-            match kind {
-                reply::ACK => return Ok(()),
-                reply::INFO if data.starts_with(&info::EXPORT.to_be_bytes()) => {
-                    let size = data[2..].first_chunk().ok_or_else(|| malformed("has no size"))?;
-                    self.size = u64::from_be_bytes(*size);
-                }
-                reply::INFO => {}
-                _ => return Err(malformed("rejected the default export")),
-            }
-        }
     }
 
     /// Keeps `queue_depth` requests outstanding until `next` returns `None`.

@@ -9,7 +9,7 @@ use writecliff_nvme_tcp::host::{
 };
 use writecliff_serve::Address;
 
-use crate::{Channel, LoadOutcome, LoadRequest, Protocol};
+use crate::{Channel, LoadOutcome, LoadRequest, Protocol, malformed};
 
 const HOST_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:4d3a0e7c-8f52-4b61-9c0e-2a71b5d8e390";
 const HOST_ID: [u8; 16] = [5; 16];
@@ -34,10 +34,6 @@ pub struct Client {
     io: Channel,
     size: u64,
     block_bytes: u32,
-}
-
-fn malformed(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("the NVMe/TCP server {what}"))
 }
 
 impl Client {

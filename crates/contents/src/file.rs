@@ -2,10 +2,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
+use rustix::io::Errno;
 use writecliff_base::Bytes;
 
 use crate::{ContentsError, PAGE_BYTES, PageData, ZEROS};
@@ -38,10 +39,8 @@ impl SparseFile {
 
     /// Creates an empty file, replacing an existing file.
     pub(crate) fn create(capacity: Bytes, path: &Path) -> io::Result<Self> {
-        let options = &mut OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(true).open(path)?;
-        file.set_len(capacity.0)?;
-        Ok(Self { file, length: capacity.0 })
+        File::create(path)?;
+        Self::open(capacity, path)
     }
 
     pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
@@ -59,11 +58,8 @@ impl SparseFile {
             return Ok(());
         }
         debug_assert!(offset + length <= self.length, "see `Contents::check`");
-        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: this call on an open file takes no pointers.
-        let done =
-            unsafe { libc::fallocate(self.file.as_raw_fd(), mode, offset as i64, length as i64) };
-        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(fallocate(&self.file, hole, offset, length)?)
     }
 
     pub(crate) fn used(&self) -> io::Result<Bytes> {
@@ -74,15 +70,13 @@ impl SparseFile {
         self.file.sync_data()
     }
 
-    /// Returns the position of the next data or hole at or after `from`; `None` if there is none.
-    fn seek(&self, from: u64, whence: i32) -> io::Result<Option<u64>> {
-        // SAFETY: this call on an open file takes no pointers. Nothing else uses the file position.
-        let position = unsafe { libc::lseek(self.file.as_raw_fd(), from as i64, whence) };
-        if position >= 0 {
-            return Ok(Some(position as u64));
+    /// Returns the next position of data or of a hole; `None` if there is none. The file's position
+    /// is not used otherwise.
+    fn seek(&self, to: SeekFrom) -> io::Result<Option<u64>> {
+        match seek(&self.file, to) {
+            Err(Errno::NXIO) => Ok(None),
+            position => Ok(Some(position?)),
         }
-        let error = io::Error::last_os_error();
-        if error.raw_os_error() == Some(libc::ENXIO) { Ok(None) } else { Err(error) }
     }
 
     pub(crate) fn each_page<E: From<ContentsError>>(
@@ -91,8 +85,8 @@ impl SparseFile {
     ) -> Result<(), E> {
         let page = PAGE_BYTES as u64;
         let mut next = 0;
-        while let Some(start) = self.seek(next, libc::SEEK_DATA).map_err(ContentsError::from)? {
-            let end = self.seek(start, libc::SEEK_HOLE).map_err(ContentsError::from)?;
+        while let Some(start) = self.seek(SeekFrom::Data(next)).map_err(ContentsError::from)? {
+            let end = self.seek(SeekFrom::Hole(start)).map_err(ContentsError::from)?;
             let end = end.unwrap_or(self.length).min(self.length);
             for number in start.max(next) / page..end.div_ceil(page) {
                 let mut whole = ZEROS;

@@ -4,13 +4,6 @@
 //! zeros are not stored. The data are stored in memory ([`Contents::in_memory`]) or in a sparse
 //! file ([`Contents::in_file`]). Both types share one portable saved form.
 //!
-//! | file | content |
-//! |---|---|
-//! | `memory.rs` | pages in memory, optionally compressed, up to a limit |
-//! | `file.rs` | the same in a sparse file |
-//! | `saved.rs` | saving and restoring; a copy of contents in memory that outlives the process |
-//! | `undo.rs` | changes that a power cut may undo |
-//!
 //! This crate handles addresses and bytes, independent of the drive that uses the data.
 
 mod file;
@@ -71,7 +64,7 @@ enum Store {
 impl Contents {
     /// Creates empty contents in memory.
     pub fn in_memory(capacity: Bytes, options: MemoryOptions) -> Self {
-        let store = Store::Memory(memory::Memory::new(capacity, options));
+        let store = Store::Memory(memory::Memory::new(options));
         Self { capacity, store, mirror: None, undo: None }
     }
 
@@ -148,6 +141,22 @@ impl Contents {
             return Ok(());
         }
         Err(ContentsError::OutOfRange { offset, length, capacity: self.capacity.0 })
+    }
+
+    /// Returns the offset of a page and its length, which is shorter at the end of the contents.
+    fn range_of(&self, page: u64) -> (u64, usize) {
+        let offset = page * PAGE_BYTES as u64;
+        debug_assert!(offset < self.capacity.0, "a page beyond the contents");
+        (offset, (self.capacity.0 - offset).min(PAGE_BYTES as u64) as usize)
+    }
+
+    /// Writes a page; `None` is a page of zeros.
+    fn put_page(&mut self, page: u64, data: Option<&PageData>) -> Result<(), ContentsError> {
+        let (offset, length) = self.range_of(page);
+        match data {
+            Some(data) => self.write(offset, &data[..length]),
+            None => self.deallocate(offset, length as u64),
+        }
     }
 
     /// Passes every page that is not all zeros, in address order; the last page may be shorter than

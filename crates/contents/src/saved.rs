@@ -57,6 +57,10 @@ impl<W: Write> Batch<W> {
     }
 }
 
+fn damaged() -> SavedError {
+    SavedError::Codec(CodecError::Damaged("pages".to_owned()))
+}
+
 impl Contents {
     /// Writes all data.
     pub fn save<W: Write>(&self, out: W) -> Result<W, SavedError> {
@@ -97,28 +101,22 @@ impl Contents {
                 return Err(damaged());
             }
             for (&number, page) in numbers.iter().zip(pages) {
-                let offset = u64::from_le_bytes(number).checked_mul(PAGE_BYTES as u64);
-                let left = offset.and_then(|offset| self.capacity.0.checked_sub(offset));
-                let (Some(offset), Some(left)) = (offset, left) else { return Err(damaged()) };
-                self.write(offset, &page[..left.min(PAGE_BYTES as u64) as usize])?;
+                let number = u64::from_le_bytes(number);
+                if number >= self.capacity.0.div_ceil(PAGE_BYTES as u64) {
+                    return Err(damaged());
+                }
+                self.put_page(number, Some(page))?;
             }
         }
     }
-}
 
-fn damaged() -> SavedError {
-    SavedError::Codec(CodecError::Damaged("pages".to_owned()))
-}
-
-impl Contents {
     /// Copies all data to the file at `path`, and mirrors every later change to the file. An
     /// existing file is replaced.
     pub fn mirror_to(&mut self, path: &Path) -> Result<(), ContentsError> {
         let mirror = SparseFile::create(self.capacity, path)?;
-        let capacity = self.capacity.0;
         self.each_page(|number, page| -> Result<(), ContentsError> {
-            let offset = number * PAGE_BYTES as u64;
-            Ok(mirror.write(offset, of_page(page, offset, capacity))?)
+            let (offset, length) = self.range_of(number);
+            Ok(mirror.write(offset, &page[..length])?)
         })?;
         self.mirror = Some(mirror);
         Ok(())
@@ -129,18 +127,9 @@ impl Contents {
     pub fn restore_mirror(&mut self, path: &Path) -> Result<(), ContentsError> {
         self.mirror = None;
         self.deallocate(0, self.capacity.0)?;
-        let (mirror, capacity) = (SparseFile::open(self.capacity, path)?, self.capacity.0);
-        mirror.each_page(&mut |number, page: &PageData| -> Result<(), ContentsError> {
-            let offset = number * PAGE_BYTES as u64;
-            self.write(offset, of_page(page, offset, capacity))
-        })?;
+        let mirror = SparseFile::open(self.capacity, path)?;
+        mirror.each_page(&mut |number, page: &PageData| self.put_page(number, Some(page)))?;
         self.mirror = Some(mirror);
         Ok(())
     }
-}
-
-/// Returns the bytes of a page that lie within the contents.
-fn of_page(page: &PageData, offset: u64, capacity: u64) -> &[u8] {
-    debug_assert!(offset < capacity, "a page beyond the contents");
-    &page[..(capacity - offset).min(PAGE_BYTES as u64) as usize]
 }

@@ -152,16 +152,6 @@ impl Contents {
         Ok((Lost { pages_open, pages_lost: undone.len() as u64 }, undone))
     }
 
-    fn put_page(&mut self, page: u64, data: Option<&PageData>) -> Result<(), ContentsError> {
-        let offset = page * PAGE_BYTES as u64;
-        debug_assert!(offset < self.capacity.0, "a page beyond the contents");
-        let length = (self.capacity.0 - offset).min(PAGE_BYTES as u64);
-        match data {
-            Some(data) => self.write(offset, &data[..length as usize]),
-            None => self.deallocate(offset, length),
-        }
-    }
-
     /// Records the contents of a range before it changes.
     pub(crate) fn before_change(&mut self, offset: u64, length: u64) -> Result<(), ContentsError> {
         let Some(mut undo) = self.undo.take() else { return Ok(()) };
@@ -180,8 +170,7 @@ impl Contents {
         }
         for page in pages {
             let mut data = Box::new(ZEROS);
-            let start = page * PAGE_BYTES as u64;
-            let length = (self.capacity.0 - start).min(PAGE_BYTES as u64) as usize;
+            let (start, length) = self.range_of(page);
             self.read(start, &mut data[..length])?;
             undo.add(page, (*data != ZEROS).then_some(data));
         }

@@ -3,19 +3,17 @@
 //! A file with a `[disk]` table describes a hard disk. The keys of the table are declared in
 //! `config.rs`.
 
-mod scaled;
-
 use writecliff_base::keys::{Section, SectionKeys, top};
-use writecliff_base::located::{Answer, LocatedToml, Table};
-use writecliff_base::{Bytes, SECTOR_BYTES, reject};
-use writecliff_host_interface::identity::InPlace;
+use writecliff_base::located::{Answer, Change, LocatedToml, Table};
+use writecliff_base::{SECTOR_BYTES, reject};
+use writecliff_host_interface::identity::{InPlace, smaller};
 use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::config::{
     CacheConfig, ControllerConfig, DiskConfig, FlashCacheConfig, ImpossibleDisk, MechanicsConfig,
 };
 
-pub use scaled::{SCALES, scaled};
+pub use writecliff_host_interface::identity::SCALES;
 
 /// Returns `true` if the file describes a hard disk.
 pub fn is_disk(toml: &LocatedToml) -> bool {
@@ -62,9 +60,18 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DiskConfig> {
         canonical: root.canonical(&Identity::DOCUMENTARY),
     };
     check_together(&disk, &config)?;
-    check_queues(&link, &config)?;
+    let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
+    reject! { link,
+        "queue_depth" if in_drive > 4096 => // commands in flight have 16-bit numbers
+            "the queues hold {in_drive} commands; a disk supports at most 4,096";
+    }
     if let (Some(table), Some(flash)) = (&flash, &config.flash_cache) {
-        check_blocks(table, flash, config.user_capacity)?;
+        // Blocks of the flash cache have 30-bit numbers.
+        let blocks = config.user_capacity.max(flash.size).0 / flash.block.0;
+        reject! { table,
+            "block" if blocks >= 1 << 30 =>
+                "block is {}, which gives {blocks} blocks; the limit is 2^30 - 1", flash.block;
+        }
     }
     for table in [disk, cache, controller, link].into_iter().chain(flash) {
         table.finish()?;
@@ -130,23 +137,12 @@ fn check_together(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
     Ok(())
 }
 
-/// Checks the limit on commands in flight, whose numbers have 16 bits.
-fn check_queues(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
-    let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
-    reject! { table,
-        "queue_depth" if in_drive > 4096 =>
-            "the queues hold {in_drive} commands; a disk supports at most 4,096";
-    }
-    Ok(())
-}
-
-/// Checks the limit on flash cache blocks, whose numbers have 30 bits.
-fn check_blocks(table: &Table<'_>, flash: &FlashCacheConfig, capacity: Bytes) -> Answer<()> {
-    let blocks = capacity.max(flash.size).0 / flash.block.0;
-    if blocks < 1 << 30 {
-        return Ok(());
-    }
-    let message =
-        format!("block is {}, which gives {blocks} blocks; the limit is 2^30 - 1", flash.block);
-    Err(table.error("block", message, None))
+/// Returns the changes to the device file for a disk that is `scale` times smaller: it has fewer
+/// tracks with the same properties. Seek times depend on the share of the stroke, so its latencies
+/// are equal. The flash cache of a hybrid disk keeps its share of the capacity.
+pub fn scaled(config: &DiskConfig, scale: f64) -> Vec<Change> {
+    let mut changes = vec![smaller("user_capacity", config.user_capacity, scale)];
+    let flash = config.flash_cache.as_ref();
+    changes.extend(flash.map(|flash| smaller("flash_cache.size", flash.size, scale)));
+    changes
 }

@@ -1,7 +1,8 @@
 //! Identity of a drive, read from the top-level keys of its device file.
 
 use writecliff_base::keys::{Size, SizeWithin, Text};
-use writecliff_base::{Bytes, SECTOR_BYTES, section};
+use writecliff_base::located::Change;
+use writecliff_base::{Bytes, SECTOR_BYTES, SLOT_BYTES, section};
 
 section! {
     /// Identity of a drive.
@@ -26,6 +27,15 @@ section! {
         user_capacity: required SizeWithin(Bytes(1 << 20)..=Bytes(64 << 40)),
             "capacity for the host, rounded down to whole sectors";
     }
+}
+
+/// Supported scale factors of drives that write data in place.
+pub const SCALES: [f64; 6] = [64.0, 32.0, 16.0, 8.0, 4.0, 2.0];
+
+/// Returns the change of a size to `1 / scale` of it, in whole slots.
+pub fn smaller(key: &str, size: Bytes, scale: f64) -> Change {
+    let slots = (size.0 as f64 / scale / SLOT_BYTES as f64).round_ties_even().max(1.0);
+    Change::new(key, format!("{} B", slots as u64 * SLOT_BYTES), "scaled")
 }
 
 impl InPlace {

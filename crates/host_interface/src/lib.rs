@@ -1,16 +1,4 @@
 //! Interface between host and drive, common to all types of drives.
-//!
-//! | file | content |
-//! |---|---|
-//! | `drive.rs` | the interface of a drive to its host |
-//! | `cause.rs` | causes of latency |
-//! | `command.rs` | commands, completions, the table of commands in flight |
-//! | `content.rs` | content of writes: compressibility, duplicates |
-//! | `link.rs`, `identity.rs` | parts that device files of all kinds share |
-//! | `frontend.rs` | timing of submission queues, firmware and link |
-//! | `placement.rs` | streams and FDP: parameters, status and commands |
-//! | `event_loop.rs` | clock, events and commands in flight of simple drives |
-//! | `barrier.rs` | service in order with a barrier between reads and writes |
 
 pub mod barrier;
 pub mod cause;

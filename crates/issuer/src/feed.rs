@@ -48,16 +48,6 @@ impl Drop for Feeder {
     }
 }
 
-impl Iterator for Feed {
-    type Item = Io;
-
-    /// Waits for the next I/O and returns it.
-    fn next(&mut self) -> Option<Io> {
-        self.wait();
-        self.batch.next()
-    }
-}
-
 /// Next I/O of a [`Feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {

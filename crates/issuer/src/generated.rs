@@ -133,11 +133,7 @@ impl Generated {
 
     /// Sends all I/Os to `feeder` until the receiver is dropped.
     pub fn feed(mut self, mut feeder: Feeder) {
-        while let Some(io) = self.next() {
-            if !feeder.add(io) {
-                return;
-            }
-        }
+        self.all(|io| feeder.add(io));
     }
 
     /// Restarts the schedules and the I/O count of a job.
@@ -155,6 +151,10 @@ impl Generated {
             }
         }
     }
+}
+
+impl Iterator for Generated {
+    type Item = Io;
 
     fn next(&mut self) -> Option<Io> {
         loop {
@@ -177,7 +177,9 @@ impl Generated {
             thread.advance();
             self.order.push(Reverse((thread.due_ns, lane)));
             if request.op != Operation::Flush {
-                job.count(request.length);
+                let length = u64::from(request.length);
+                job.bytes = job.bytes.map(|bytes| bytes.saturating_sub(length));
+                job.ios = job.ios.map(|ios| ios - 1);
             }
             return Some(Io {
                 due_ns,
@@ -198,17 +200,6 @@ impl Thread {
         if self.next.op != Operation::Flush {
             let Self { pacing, next, .. } = self;
             self.due_ns = pacing.next_arrival_ns(next.op, next.length).unwrap_or(u64::MAX);
-        }
-    }
-}
-
-impl Left {
-    fn count(&mut self, length: u32) {
-        if let Some(bytes) = &mut self.bytes {
-            *bytes = bytes.saturating_sub(u64::from(length));
-        }
-        if let Some(ios) = &mut self.ios {
-            *ios -= 1;
         }
     }
 }

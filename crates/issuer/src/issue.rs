@@ -64,10 +64,7 @@ pub struct Issue<'a> {
 struct Ready {
     io: Io,
     piece: Option<Piece>,
-}
-
-struct InFlight {
-    ready: Ready,
+    /// Time of its issue.
     issue_ns: u64,
 }
 
@@ -88,7 +85,8 @@ struct Issuing<'a> {
     lanes: Vec<LaneState>,
     next: Option<Ready>,
     ended: bool,
-    table: Vec<Option<InFlight>>,
+    /// I/Os in flight by slot.
+    table: Vec<Option<Ready>>,
     free: Vec<u32>,
     in_flight: u32,
     waiting: usize,
@@ -175,7 +173,7 @@ impl Issuing<'_> {
         }
         match self.feed.look() {
             Next::Io(io) => {
-                let mut ready = Ready { io, piece: None };
+                let mut ready = Ready { io, piece: None, issue_ns: 0 };
                 self.prepare(&mut ready);
                 self.next = Some(ready);
             }
@@ -205,22 +203,16 @@ impl Issuing<'_> {
             let is_due = |ready: &mut Ready| self.start_ns + ready.io.due_ns <= now;
             let Some(ready) = self.next.take_if(is_due) else { break };
             let lane = ready.io.lane as usize;
-            if self.lanes[lane].waiting.is_empty() {
-                if let Some(ready) = self.begin(ready, now) {
-                    self.wait_behind(lane, ready);
-                }
-            } else {
-                self.wait_behind(lane, ready);
+            let is_first = self.lanes[lane].waiting.is_empty();
+            let held = if is_first { self.begin(ready, now) } else { Some(ready) };
+            if let Some(ready) = held {
+                self.lanes[lane].waiting.push_back(ready);
+                self.waiting += 1;
+                self.collector.measured.lateness.waited += 1;
             }
             self.fetch();
         }
         self.ring.submit()
-    }
-
-    fn wait_behind(&mut self, lane: usize, ready: Ready) {
-        self.lanes[lane].waiting.push_back(ready);
-        self.waiting += 1;
-        self.collector.measured.lateness.waited += 1;
     }
 
     /// Pushes an I/O to the ring, or returns the I/O if it must wait.
@@ -243,8 +235,8 @@ impl Issuing<'_> {
         let most = &mut self.collector.measured.in_flight_max;
         *most = (*most).max(self.in_flight);
         self.due_ns = self.due_ns.max(io.due_ns);
-        let issue_ns = now - self.start_ns;
-        self.collector.issued(&io, issue_ns);
+        ready.issue_ns = now - self.start_ns;
+        self.collector.issued(&io, ready.issue_ns);
         if io.operation == Operation::Trim {
             self.deallocations += 1;
             self.deallocator.submit(slot, io.offset, io.length);
@@ -263,7 +255,7 @@ impl Issuing<'_> {
             self.ring.push(slot, &request);
         }
         debug_assert!(self.table[slot as usize].is_none(), "slot {slot} is in flight");
-        self.table[slot as usize] = Some(InFlight { ready, issue_ns });
+        self.table[slot as usize] = Some(ready);
         None
     }
 
@@ -299,8 +291,8 @@ impl Issuing<'_> {
     }
 
     fn complete(&mut self, slot: u32, result: i32, at_ns: u64) {
-        let Some(InFlight { ready, issue_ns }) = self.table[slot as usize].take() else { return };
-        let Ready { io, piece } = ready;
+        let Some(ready) = self.table[slot as usize].take() else { return };
+        let Ready { io, piece, issue_ns } = ready;
         self.free.push(slot);
         debug_assert!(self.free.len() <= self.table.len() && self.in_flight > 0);
         self.in_flight -= 1;

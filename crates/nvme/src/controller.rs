@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use writecliff_base::Nanos;
 
 use crate::drive::Identity;
-use crate::events::{Event, Events, HealthEvent, NAMESPACE_NOTICES};
+use crate::events::{Event, Events, NAMESPACE_NOTICES};
 use crate::logs::kelvin;
 use crate::page::milliseconds;
 
@@ -135,11 +135,11 @@ impl Controller {
         self.warned = warnings;
         for bit in 0..u8::BITS {
             if new >> bit & 1 == 1 {
-                self.events.raise(Event::Health(match bit {
-                    0 => HealthEvent::Spare,
-                    1 => HealthEvent::Temperature,
-                    _ => HealthEvent::Reliability,
-                }));
+                self.events.raise(match bit {
+                    0 => Event::Spare,
+                    1 => Event::Temperature,
+                    _ => Event::Reliability,
+                });
             }
         }
     }

@@ -17,41 +17,22 @@ pub(crate) const NAMESPACE_NOTICES: u32 = 1 << 8;
 /// Asynchronous Event Configuration: SMART critical warnings.
 pub(crate) const SMART_WARNINGS: u32 = 0x3f;
 
-/// An asynchronous event.
+/// An asynchronous event. The value is dword 0 of the completion: from the lowest byte on, the
+/// type, the information, and the log page that the host must read before the next such event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
 pub(crate) enum Event {
-    /// SMART / Health Status, with the event information: reliability, temperature or spare.
-    Health(HealthEvent),
-    NamespaceChanged,
-    SanitizeCompleted,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HealthEvent {
-    Reliability = 0,
-    Temperature = 1,
-    Spare = 2,
+    // SMART / Health Status.
+    Reliability = 0x02_00_01,
+    Temperature = 0x02_01_01,
+    Spare = 0x02_02_01,
+    NamespaceChanged = 0x04_00_02,
+    SanitizeCompleted = 0x81_01_06,
 }
 
 impl Event {
-    /// Returns the type, the information, and the log page that the host must read before the next
-    /// such event.
-    fn fields(self) -> [u8; 3] {
-        match self {
-            Self::Health(what) => [1, what as u8, 0x02],
-            Self::NamespaceChanged => [2, 0, 0x04],
-            Self::SanitizeCompleted => [6, 1, 0x81],
-        }
-    }
-
     fn log_page(self) -> u8 {
-        self.fields()[2]
-    }
-
-    /// Returns dword 0 of the completion.
-    fn result(self) -> u64 {
-        let [kind, information, page] = self.fields();
-        u64::from(u32::from_le_bytes([kind, information, page, 0]))
+        (self as u32 >> 16) as u8
     }
 }
 
@@ -111,7 +92,7 @@ impl Events {
         let at = self.pending.iter().position(is_open)?;
         let event = self.pending.remove(at)?;
         self.masked.push(event.log_page());
-        self.requests.pop_front().map(|command_id| (command_id, event.result()))
+        self.requests.pop_front().map(|command_id| (command_id, u64::from(event as u32)))
     }
 
     /// Drops all requests and events during a reset.
@@ -124,7 +105,7 @@ impl Events {
 mod tests {
     use super::*;
 
-    const WARM: Event = Event::Health(HealthEvent::Temperature);
+    const WARM: Event = Event::Temperature;
 
     #[test]
     fn an_event_waits_for_a_request_and_a_request_for_an_event() {
@@ -147,7 +128,7 @@ mod tests {
         }
         events.raise(WARM);
         assert!(events.report().is_some());
-        events.raise(Event::Health(HealthEvent::Spare));
+        events.raise(Event::Spare);
         assert_eq!(events.report(), None);
         events.acknowledge(0x81);
         assert_eq!(events.report(), None);

@@ -2,16 +2,10 @@
 
 use writecliff_nvme::command::{ENTRY_BYTES, NSID};
 
-use crate::pdu::{self, u16_at, u32_at};
+use crate::pdu::{self, Settings, u16_at, u32_at};
 
-/// NQN shared by all discovery services.
-pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
-/// Size in bytes of the PDUs that initialize a connection.
-pub const INITIALIZE_BYTES: usize = pdu::INITIALIZE_BYTES;
-/// Header size in bytes of response, R2T and data PDUs.
-pub const HEADER_BYTES: usize = pdu::HEADER_BYTES;
-/// Size in bytes of a command capsule without data and digests.
-pub const CAPSULE_BYTES: usize = pdu::CAPSULE_BYTES;
+pub use crate::pdu::{CAPSULE_BYTES, HEADER_BYTES, INITIALIZE_BYTES};
+pub use writecliff_nvme::DISCOVERY_NQN;
 
 const FABRICS: u8 = 0x7f;
 const PROPERTY_SET: u32 = 0;
@@ -222,11 +216,8 @@ impl HostWriter {
     }
 
     fn append(self, header: &mut [u8], data: &[u8], out: &mut Vec<u8>) {
-        let digests = (self.header_digest, self.data_digest);
-        pdu::begin(out, header, digests, 1, data.len());
-        out.extend_from_slice(data);
-        if self.data_digest && !data.is_empty() {
-            out.extend_from_slice(&crc32c::crc32c(data).to_le_bytes());
-        }
+        let Self { header_digest, data_digest } = self;
+        let settings = Settings { header_digest, data_digest, alignment: 4 };
+        pdu::append(out, header, settings, data);
     }
 }

@@ -8,8 +8,7 @@ use writecliff_nvme::command::ENTRY_BYTES;
 use writecliff_nvme::{Association, Entry, Reply, Request, Status};
 
 use crate::fault::{Fatal, Fault};
-use crate::handshake::{self, Settings};
-use crate::pdu::{self, u16_at, u32_at};
+use crate::pdu::{self, Settings, u16_at, u32_at};
 use crate::sgl::{self, Data};
 
 /// Memory limits of a connection.
@@ -88,7 +87,7 @@ pub struct Receiver {
     waiting: VecDeque<([u8; ENTRY_BYTES], u32)>,
     asked_for: u32,
     /// Number of commands that are received but not completed, shared with the sending half.
-    outstanding: Arc<AtomicU32>,
+    pub(crate) outstanding: Arc<AtomicU32>,
     entries: u32,
 }
 
@@ -105,10 +104,6 @@ impl Receiver {
             outstanding: Arc::default(),
             entries: 1, // Connect alone
         }
-    }
-
-    pub(crate) fn outstanding(&self) -> Arc<AtomicU32> {
-        Arc::clone(&self.outstanding)
     }
 
     /// Records that the queue is connected, which then accepts as many outstanding commands as it
@@ -181,7 +176,7 @@ impl Receiver {
             let fits = (expected..=expected + pdu::QUOTED_BYTES).contains(&length);
             return if fits { Ok(()) } else { Err(Fault::Header(4)) };
         }
-        let (header_digest, data_digest) = self.digests();
+        let Settings { header_digest, data_digest, .. } = self.settings.unwrap_or_default();
         if (flags & pdu::HEADER_DIGEST != 0) != header_digest {
             return Err(Fault::Header(1));
         }
@@ -205,10 +200,6 @@ impl Receiver {
         Ok(())
     }
 
-    fn digests(&self) -> (bool, bool) {
-        self.settings.map_or((false, false), Settings::digests)
-    }
-
     /// Handles a complete PDU.
     fn take(&mut self, pdu: &[u8], received: &mut Vec<Received>) -> Result<(), Fatal> {
         debug_assert_eq!(pdu.len(), u32_at(pdu, 4) as usize, "not a whole PDU");
@@ -218,9 +209,9 @@ impl Receiver {
     fn dispatch(&mut self, pdu: &[u8], received: &mut Vec<Received>) -> Result<(), Fault> {
         match pdu[0] {
             pdu::IC_REQUEST => {
-                let settings = handshake::requested(pdu)?;
+                let settings = Settings::requested(pdu)?;
                 self.settings = Some(settings);
-                received.push(Received::Send(handshake::response(settings, self.limits.pdu_data)));
+                received.push(Received::Send(settings.response(self.limits.pdu_data)));
                 received.push(Received::Began(settings));
                 Ok(())
             }
@@ -239,7 +230,7 @@ impl Receiver {
     /// Verifies a PDU's digests; returns its data, and `true` if the data are damaged.
     fn verified<'a>(&self, pdu: &'a [u8]) -> Result<(&'a [u8], bool), Fault> {
         let header = usize::from(pdu[2]);
-        let (header_digest, data_digest) = self.digests();
+        let Settings { header_digest, data_digest, .. } = self.settings.unwrap_or_default();
         if header_digest {
             let sent = u32_at(pdu, header);
             if crc32c::crc32c(&pdu[..header]) != sent {
@@ -310,7 +301,7 @@ impl Receiver {
             header[10..12].copy_from_slice(&(tag as u16).to_le_bytes());
             header[16..20].copy_from_slice(&length.to_le_bytes());
             let mut out = Vec::new();
-            pdu::begin(&mut out, &mut header, self.digests(), 1, 0);
+            pdu::begin(&mut out, &mut header, self.settings.unwrap_or_default(), 0);
             received.push(Received::Send(out));
         }
     }
@@ -324,8 +315,8 @@ impl Receiver {
         received: &mut Vec<Received>,
     ) -> Result<(), Fault> {
         let tag = usize::from(u16_at(pdu, 10));
-        let Some(slot) = self.transfers.get_mut(tag) else { return Err(Fault::Header(10)) };
-        let Some(transfer) = slot else { return Err(Fault::Header(10)) };
+        let slot = self.transfers.get_mut(tag).ok_or(Fault::Header(10))?;
+        let transfer = slot.as_mut().ok_or(Fault::Header(10))?;
         if pdu[8..10] != transfer.entry[2..4] {
             return Err(Fault::Header(8));
         }

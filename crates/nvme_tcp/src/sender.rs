@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use writecliff_nvme::{Association, Reply, Status};
 
-use crate::handshake::Settings;
-use crate::pdu::{self, C2H_DATA, HEADER_BYTES, LAST, RESPONSE, SUCCEEDED};
+use crate::pdu::{self, C2H_DATA, HEADER_BYTES, LAST, RESPONSE, SUCCEEDED, Settings};
 use crate::receiver::Receiver;
 
 /// Queue head value if flow control is disabled.
@@ -26,7 +25,7 @@ pub struct Sender {
 impl Sender {
     /// Returns the sender for a receiver that has reported connection initialization.
     pub fn new(settings: Settings, receiver: &Receiver) -> Self {
-        let outstanding = receiver.outstanding();
+        let outstanding = Arc::clone(&receiver.outstanding);
         Self { settings, outstanding, entries: 1, head: 0, flow_control: true }
     }
 
@@ -75,17 +74,14 @@ impl Sender {
         let mut header = [0; HEADER_BYTES];
         header[0] = RESPONSE;
         header[8..].copy_from_slice(&reply.entry(head));
-        pdu::begin(out, &mut header, self.settings.digests(), 1, 0);
+        pdu::begin(out, &mut header, self.settings, 0);
     }
 
     /// Appends all data of a command; a call to [`Self::completion_after_data`] with the same reply
     /// must follow.
     pub fn data(&self, reply: &Reply, data: &[u8], out: &mut Vec<u8>) {
-        self.begin_data(reply, data.len() as u32, out);
-        out.extend_from_slice(data);
-        if self.settings.data_digest {
-            out.extend_from_slice(&crc32c::crc32c(data).to_le_bytes());
-        }
+        let mut header = self.header_of_data(reply, data.len() as u32);
+        pdu::append(out, &mut header, self.settings, data);
     }
 
     /// Appends the header for `length` bytes of data that are copied later; returns `false` if the
@@ -94,18 +90,18 @@ impl Sender {
         if self.settings.data_digest {
             return false;
         }
-        self.begin_data(reply, length, out);
+        let mut header = self.header_of_data(reply, length);
+        pdu::begin(out, &mut header, self.settings, length as usize);
         true
     }
 
-    fn begin_data(&self, reply: &Reply, length: u32, out: &mut Vec<u8>) {
+    fn header_of_data(&self, reply: &Reply, length: u32) -> [u8; HEADER_BYTES] {
         debug_assert!(length > 0, "a data PDU without data");
         let mut header = [0; HEADER_BYTES];
         header[0] = C2H_DATA;
         header[1] = if self.data_say(reply) { LAST | SUCCEEDED } else { LAST };
         header[8..10].copy_from_slice(&reply.command_id.to_le_bytes());
         header[16..20].copy_from_slice(&length.to_le_bytes());
-        let alignment = usize::from(self.settings.alignment);
-        pdu::begin(out, &mut header, self.settings.digests(), alignment, length as usize);
+        header
     }
 }

@@ -1,6 +1,6 @@
 //! Hooks for calls that transfer data or make data durable.
 
-use crate::events::{self, CREATED, Note, Op};
+use crate::events::{self, Note, Op, WITH_READS};
 use crate::files::File;
 use crate::next::{hook, real};
 use crate::stdio;
@@ -53,7 +53,7 @@ fn bypasses_cache(fd: c_int) -> bool {
 }
 
 fn got(fd: c_int, offset: Option<off_t>, length: ssize_t) {
-    if events::with_reads() {
+    if events::has(WITH_READS) {
         moved(Op::Read, fd, offset, length);
     } else if length > 0 {
         stdio::moved(fd);
@@ -255,13 +255,4 @@ unsafe fn submit_batch(
         }
     });
     accepted
-}
-
-/// Records a file that a call inside the C library has created and opened.
-pub(crate) fn made(fd: c_int) {
-    if fd >= 0
-        && let Some(file) = File::open(fd)
-    {
-        crate::namespace::opened(fd, file, CREATED);
-    }
 }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fen
 
 const MAGIC: u64 = u64::from_le_bytes(*b"WCEVENT1");
 const HEADER_BYTES: u64 = 4096;
-pub(crate) const NAMED: usize = 8192;
+const NAMED: usize = 8192;
 const SLOTS_AT: u64 = HEADER_BYTES + (NAMED as u64) * 8;
 const EVENT_SLOT_BYTES: u64 = 64;
 const TEXT_PER_SLOT: usize = 62;
@@ -26,8 +26,8 @@ const STRETCH_SLOTS: u64 = 1 << 18; // 16 MiB
 const CONTINUED: u8 = 255;
 
 const STOPPED: u32 = 1;
-const WITH_READS: u32 = 2;
-const REPAIR_HINTS: u32 = 4;
+pub(crate) const WITH_READS: u32 = 2;
+pub(crate) const REPAIR_HINTS: u32 = 4;
 
 #[repr(C)]
 struct Header {
@@ -104,21 +104,14 @@ fn header() -> Option<&'static Header> {
     if base.is_null() { None } else { Some(unsafe { &*base }) }
 }
 
-fn flag(which: u32) -> bool {
-    header().is_some_and(|h| h.flags.load(Ordering::Relaxed) & which != 0)
-}
-
 /// Returns `true` if events are being recorded.
 pub(crate) fn active() -> bool {
     header().is_some_and(|h| h.flags.load(Ordering::Relaxed) & STOPPED == 0)
 }
 
-pub(crate) fn with_reads() -> bool {
-    flag(WITH_READS)
-}
-
-pub(crate) fn repair_hints() -> bool {
-    flag(REPAIR_HINTS)
+/// Returns `true` if the capture was started with the option `flag`.
+pub(crate) fn has(flag: u32) -> bool {
+    header().is_some_and(|h| h.flags.load(Ordering::Relaxed) & flag != 0)
 }
 
 /// Returns a word of the table that marks the files whose names are recorded.

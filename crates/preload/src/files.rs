@@ -1,10 +1,10 @@
 //! Identifies the file behind a descriptor and records the file name once.
 
-use crate::events::{self, NAMED, Note, Op};
+use crate::events::{self, Note, Op};
 use crate::text::Text;
 use libc::{c_char, c_int};
 use std::mem::MaybeUninit;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The `statx` fields in use.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,31 +80,32 @@ impl File {
         (self.ino ^ u64::from(self.dev).rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
     }
 
-    fn name_slot(&self) -> usize {
-        (self.key() >> 48) as usize % NAMED
+    /// Returns the word that holds the file's key if its name is recorded.
+    fn word(&self) -> Option<&'static AtomicU64> {
+        events::named((self.key() >> 48) as usize)
     }
 
     /// Records the file name, unless a process in this capture has already recorded it.
     pub(crate) fn record_name(&self, fd: c_int) {
-        let Some(word) = events::named(self.name_slot()) else { return };
-        if word.load(Ordering::Relaxed) == self.key() {
-            return;
+        if let Some(word) = self.word()
+            && word.load(Ordering::Relaxed) != self.key()
+        {
+            word.store(self.key(), Ordering::Relaxed);
+            let path = Text::of_descriptor(fd);
+            events::note(Op::File, self.note(), &[path.bytes()]);
         }
-        word.store(self.key(), Ordering::Relaxed);
-        let path = Text::of_descriptor(fd);
-        events::note(Op::File, self.note(), &[path.bytes()]);
     }
 
     /// Marks the file name as recorded because another event contains it.
     pub(crate) fn mark_named(&self) {
-        if let Some(word) = events::named(self.name_slot()) {
+        if let Some(word) = self.word() {
             word.store(self.key(), Ordering::Relaxed);
         }
     }
 
     /// Clears the file's mark because its inode number may be reused.
     pub(crate) fn unmark_named(&self) {
-        if let Some(word) = events::named(self.name_slot())
+        if let Some(word) = self.word()
             && word.load(Ordering::Relaxed) == self.key()
         {
             word.store(0, Ordering::Relaxed);

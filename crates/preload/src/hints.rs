@@ -5,7 +5,7 @@
 //! request 12595). Since Linux 5.x, the kernel rejects a non-zero upper half. If repair is enabled,
 //! such a call is repeated with only the lower half, which is the value that the program intended.
 
-use crate::events::{self, Note, Op, REPAIRED};
+use crate::events::{self, Note, Op, REPAIR_HINTS, REPAIRED};
 use crate::files::File;
 use crate::next::real;
 use libc::{c_int, c_ulong};
@@ -33,7 +33,7 @@ unsafe fn control(real: Real, fd: c_int, command: c_int, argument: c_ulong) -> c
     // not support the command; every caller passes at least 4 bytes.
     let low = u64::from(unsafe { (argument as *const u32).read_unaligned() });
     let mut flags = 0;
-    if hint_errno == libc::EINVAL && low < HINTS && events::repair_hints() {
+    if hint_errno == libc::EINVAL && low < HINTS && events::has(REPAIR_HINTS) {
         // SAFETY: the pointer refers to a local 64-bit value.
         if unsafe { real(fd, command, &raw const low) } == 0 {
             (result, hint_errno, flags, left) = (0, 0, REPAIRED, before);

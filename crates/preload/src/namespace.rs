@@ -1,7 +1,6 @@
 //! Hooks for calls that create, name, rename and remove files.
 
-use crate::data::made;
-use crate::events::{self, CREATED, DIRECTORY, EXCHANGED, Note, Op, TRUNCATED};
+use crate::events::{self, CREATED, DIRECTORY, EXCHANGED, Note, Op, TRUNCATED, WITH_READS};
 use crate::files::File;
 use crate::next::hook;
 use crate::stdio;
@@ -31,7 +30,7 @@ impl Before {
 
     pub(crate) fn note_open(&self, fd: c_int, flags: c_int) {
         let writes = flags & libc::O_ACCMODE != libc::O_RDONLY;
-        let wanted = writes || flags & libc::O_CREAT != 0 || events::with_reads();
+        let wanted = writes || flags & libc::O_CREAT != 0 || events::has(WITH_READS);
         if fd < 0 || !wanted {
             return;
         }
@@ -47,7 +46,7 @@ impl Before {
     }
 }
 
-pub(crate) fn opened(fd: c_int, file: File, flags: u8) {
+fn opened(fd: c_int, file: File, flags: u8) {
     file.mark_named();
     let path = Text::of_descriptor(fd);
     events::note(Op::Open, Note { flags, ..file.note() }, &[path.bytes()]);
@@ -86,6 +85,15 @@ hook!(creat | creat64(path: *const c_char, mode: mode_t) -> c_int,
 |real| unsafe {
     opening(AT_FDCWD, path, libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY, real)
 });
+
+/// Records a file that a call inside the C library has created and opened.
+fn made(fd: c_int) {
+    if fd >= 0
+        && let Some(file) = File::open(fd)
+    {
+        opened(fd, file, CREATED);
+    }
+}
 
 hook!(mkstemp | mkstemp64(template: *mut c_char) -> c_int, fd => made(fd));
 hook!(mkostemp | mkostemp64(template: *mut c_char, flags: c_int) -> c_int, fd => made(fd));

@@ -2,8 +2,9 @@
 
 use libc::{c_char, c_int};
 use std::ffi::CStr;
+use std::io::Write;
 
-pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
+const PATH_BYTES: usize = libc::PATH_MAX as usize;
 
 /// A path of at most `PATH_MAX` bytes; longer paths are truncated.
 pub(crate) struct Text {
@@ -12,7 +13,7 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self { bytes: [0; PATH_BYTES], length: 0 }
     }
 
@@ -20,7 +21,7 @@ impl Text {
         &self.bytes[..self.length]
     }
 
-    pub(crate) fn push(&mut self, text: &[u8]) {
+    fn push(&mut self, text: &[u8]) {
         let taken = text.len().min(PATH_BYTES - self.length);
         self.bytes[self.length..self.length + taken].copy_from_slice(&text[..taken]);
         self.length += taken;
@@ -39,21 +40,9 @@ impl Text {
 
     /// Returns the kernel's path for an open file.
     pub(crate) fn of_descriptor(fd: c_int) -> Self {
-        let mut name = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
-        let mut digits = [0u8; 10];
-        let mut rest = fd.unsigned_abs();
-        let mut count = 0;
-        loop {
-            digits[count] = b'0' + (rest % 10) as u8;
-            count += 1;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        for (target, digit) in name[14..].iter_mut().zip(digits[..count].iter().rev()) {
-            *target = *digit;
-        }
+        let mut name = [0; 32];
+        let written = write!(&mut name[..], "/proc/self/fd/{fd}"); // allocates no memory
+        debug_assert!(written.is_ok(), "the name of a descriptor has at most 25 bytes");
         CStr::from_bytes_until_nul(&name).map_or_else(|_| Self::new(), Self::of_link)
     }
 

@@ -5,14 +5,13 @@
 
 use writecliff_base::keys::{Section, SectionKeys, top};
 use writecliff_base::located::{Answer, Change, LocatedToml, Table};
-use writecliff_base::{Bytes, SECTOR_BYTES, SLOT_BYTES, reject};
-use writecliff_host_interface::identity::InPlace;
+use writecliff_base::{Bytes, SECTOR_BYTES, reject};
+use writecliff_host_interface::identity::{InPlace, smaller};
 use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::config::{ControllerConfig, MediaConfig, ScmConfig};
 
-/// Supported scale factors.
-pub const SCALES: [f64; 6] = [64.0, 32.0, 16.0, 8.0, 4.0, 2.0];
+pub use writecliff_host_interface::identity::SCALES;
 
 /// Returns `true` if the file describes a drive with storage-class memory.
 pub fn is_scm(toml: &LocatedToml) -> bool {
@@ -50,7 +49,11 @@ pub fn describe(toml: &LocatedToml) -> Answer<ScmConfig> {
         link: LinkConfig::read_keys(&link)?,
         canonical: root.canonical(&Identity::DOCUMENTARY),
     };
-    check_queues(&link, &config)?;
+    let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
+    reject! { link,
+        "queue_depth" if in_drive > 65_535 => // commands in flight have 16-bit numbers
+            "the queues hold {in_drive} commands; the drive takes at most 65,535";
+    }
     for table in [media, controller, link] {
         table.finish()?;
     }
@@ -72,21 +75,8 @@ fn read_media(table: &Table<'_>) -> Answer<MediaConfig> {
     Ok(config)
 }
 
-/// Checks the limit on commands in flight, whose numbers have 16 bits.
-fn check_queues(table: &Table<'_>, config: &ScmConfig) -> Answer<()> {
-    let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
-    reject! { table,
-        "queue_depth" if in_drive > 65_535 =>
-            "the queues hold {in_drive} commands; the drive takes at most 65,535";
-    }
-    Ok(())
-}
-
 /// Returns the changes to the device file for a drive that is `scale` times smaller, with the same
-/// banks and timing.
+/// banks and times.
 pub fn scaled(config: &ScmConfig, scale: f64) -> Vec<Change> {
-    let blocks =
-        (config.user_capacity.0 as f64 / scale / SLOT_BYTES as f64).round_ties_even().max(1.0);
-    let size = format!("{} B", blocks as u64 * SLOT_BYTES);
-    vec![Change::new("user_capacity", size, "scaled")]
+    vec![smaller("user_capacity", config.user_capacity, scale)]
 }

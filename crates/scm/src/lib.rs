@@ -5,12 +5,6 @@
 //!      ◀─step───── completions ◀──────── link ◀──────────────────────────┘
 //! ```
 //!
-//! | file | content |
-//! |---|---|
-//! | `config.rs`, `device_file.rs` | the configuration, and device files in TOML |
-//! | `media.rs` | the controller and the banks: completion times of a command's accesses |
-//! | `scm.rs` | the drive: commands in flight |
-//!
 //! Data are written in place: the drive neither erases nor moves data and has no map, so no state
 //! makes later commands slower or faster. The drive makes no random choices.
 

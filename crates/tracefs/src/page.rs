@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::format::{EventFormat, FormatError, parse_fields};
+use crate::format::{EventFormat, Field, FormatError, parse_fields};
 
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
@@ -21,13 +21,14 @@ const MISSED_STORED: u64 = 1 << 30;
 /// Mask for absolute times, which have 59 bits; the upper bits are those of the previous time.
 const ABSOLUTE_MASK: u64 = (1 << 59) - 1;
 
+/// Field with the time of a page.
+const TIME: Field = Field { offset: 0, size: 8, signed: false };
+
 /// Positions of the page fields, from `events/header_page`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLayout {
-    /// Offset of the used-bytes field.
-    pub commit_at: usize,
-    /// Size of the used-bytes field in bytes.
-    pub commit_size: usize,
+    /// Field with the number of used bytes.
+    pub commit: Field,
     /// Offset of the first record.
     pub data_at: usize,
     /// Page size in bytes.
@@ -41,8 +42,7 @@ impl PageLayout {
         let format = EventFormat { name: "header_page".to_owned(), id: 0, fields };
         let (commit, data) = (format.field("commit")?, format.field("data")?);
         Ok(Self {
-            commit_at: commit.offset,
-            commit_size: commit.size.min(8),
+            commit: Field { size: commit.size.min(8), ..commit },
             data_at: data.offset,
             size: data.offset.saturating_add(data.size).clamp(4096, 1 << 20),
         })
@@ -62,29 +62,21 @@ pub struct Records<'a> {
 impl<'a> Records<'a> {
     /// Returns the records of `page`; returns no records if the page is too short.
     pub fn of(page: &'a [u8], layout: PageLayout) -> Self {
-        let commit = word(page, layout.commit_at, layout.commit_size);
+        let commit = layout.commit.number(page);
         let used = (commit & !(MISSED_EVENTS | MISSED_STORED)) as usize;
         let rest = page.get(layout.data_at..).unwrap_or_default();
         let mut lost = u64::from(commit & MISSED_EVENTS != 0);
         if lost > 0 && commit & MISSED_STORED != 0 && used < rest.len() {
-            lost = word(rest, used, 8);
+            lost = Field { offset: used, ..TIME }.number(rest);
         }
         let data = &rest[..used.min(rest.len())];
-        Self { data, at: 0, time_ns: word(page, 0, 8), lost }
+        Self { data, at: 0, time_ns: TIME.number(page), lost }
     }
 
     fn u32_at(&self, at: usize) -> Option<u32> {
         let bytes = self.data.get(at..at.checked_add(4)?)?;
         Some(u32::from_le_bytes(bytes.try_into().ok()?))
     }
-}
-
-/// Returns a little-endian number; 0 beyond the end.
-fn word(bytes: &[u8], at: usize, size: usize) -> u64 {
-    let mut wide = [0; 8];
-    let Some(field) = bytes.get(at..at.saturating_add(size)) else { return 0 };
-    wide[..size].copy_from_slice(field);
-    u64::from_le_bytes(wide)
 }
 
 impl<'a> Iterator for Records<'a> {

@@ -2,7 +2,7 @@
 
 use writecliff_base::Bytes;
 use writecliff_issuer::generated::{Generated, lanes, times};
-use writecliff_issuer::{Io, Operation, feed};
+use writecliff_issuer::{Io, Operation};
 use writecliff_workload::{Arrival, JobSpec, ThreadGenerator, ThreadPacing, WorkloadSpec};
 
 use crate::MS;
@@ -17,13 +17,7 @@ fn workload(jobs: Vec<JobSpec>) -> WorkloadSpec {
 }
 
 fn all(spec: &WorkloadSpec) -> Vec<Io> {
-    let (feeder, feed) = feed();
-    let spec = spec.clone();
-    let generate = move || Generated::new(&spec, CAPACITY).unwrap().feed(feeder);
-    let feeding = std::thread::spawn(generate);
-    let ios = feed.collect();
-    feeding.join().unwrap();
-    ios
+    Generated::new(spec, CAPACITY).unwrap().collect()
 }
 
 fn rated(name: &str, iops: f64) -> JobSpec {

@@ -4,8 +4,7 @@
 pub const GREETING: u64 = 0x4e42_444d_4147_4943;
 /// "IHAVEOPT", which announces the newstyle handshake and starts each option.
 pub const OPTION: u64 = 0x4948_4156_454f_5054;
-/// First word of a reply to an option (`NBD_REP_MAGIC`).
-pub const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
+pub(crate) const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
 /// First word of a request (`NBD_REQUEST_MAGIC`).
 pub const REQUEST: u32 = 0x2560_9513;
 /// First word of a simple reply (`NBD_SIMPLE_REPLY_MAGIC`).
@@ -22,22 +21,20 @@ pub const ZEROES: usize = 124;
 
 /// Options.
 pub mod option {
-    pub(crate) const EXPORT_NAME: u32 = 1;
+    /// Selects an export by its name and enters the transmission phase (`NBD_OPT_EXPORT_NAME`).
+    pub const EXPORT_NAME: u32 = 1;
     pub(crate) const ABORT: u32 = 2;
     pub(crate) const LIST: u32 = 3;
     pub(crate) const INFO: u32 = 6;
-    /// Selects an export and enters the transmission phase (`NBD_OPT_GO`).
-    pub const GO: u32 = 7;
+    pub(crate) const GO: u32 = 7;
     pub(crate) const STRUCTURED_REPLY: u32 = 8;
 }
 
 /// Types of replies to options.
-pub mod reply {
-    /// The option was accepted (`NBD_REP_ACK`).
-    pub const ACK: u32 = 1;
+pub(crate) mod reply {
+    pub(crate) const ACK: u32 = 1;
     pub(crate) const SERVER: u32 = 2;
-    /// Information about an export (`NBD_REP_INFO`).
-    pub const INFO: u32 = 3;
+    pub(crate) const INFO: u32 = 3;
     pub(crate) const UNSUPPORTED: u32 = (1 << 31) + 1;
     pub(crate) const INVALID: u32 = (1 << 31) + 3;
     pub(crate) const UNKNOWN: u32 = (1 << 31) + 6;
@@ -45,16 +42,15 @@ pub mod reply {
 }
 
 /// Types of export information.
-pub mod info {
-    /// Size and transmission flags (`NBD_INFO_EXPORT`).
-    pub const EXPORT: u16 = 0;
+pub(crate) mod info {
+    pub(crate) const EXPORT: u16 = 0;
     pub(crate) const NAME: u16 = 1;
     pub(crate) const DESCRIPTION: u16 = 2;
     pub(crate) const BLOCK_SIZE: u16 = 3;
 }
 
 /// Transmission flags, which list the operations that the export supports.
-pub mod flag {
+pub(crate) mod flag {
     pub(crate) const HAS_FLAGS: u16 = 1;
     pub(crate) const FLUSH: u16 = 1 << 2;
     pub(crate) const FUA: u16 = 1 << 3;
@@ -84,7 +80,7 @@ pub mod command {
 }
 
 /// Chunk types of structured replies, and the flag of the last chunk.
-pub mod chunk {
+pub(crate) mod chunk {
     pub(crate) const DONE: u16 = 1;
     pub(crate) const NONE: u16 = 0;
     pub(crate) const OFFSET_DATA: u16 = 1;
@@ -92,7 +88,7 @@ pub mod chunk {
 }
 
 /// Error numbers.
-pub mod error {
+pub(crate) mod error {
     pub(crate) const NOT_PERMITTED: u32 = 1;
     pub(crate) const IO: u32 = 5;
     pub(crate) const INVALID: u32 = 22;

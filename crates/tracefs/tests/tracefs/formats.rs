@@ -17,7 +17,8 @@ fn fields_are_where_the_kernel_says() {
 
 #[test]
 fn a_page_is_laid_out_as_the_kernel_says() {
-    let expected = PageLayout { commit_at: 8, commit_size: 8, data_at: 16, size: 4096 };
+    let field = |offset, size| Field { offset, size, signed: true };
+    let expected = PageLayout { commit: field(8, 8), data_at: 16, size: 4096 };
     assert_eq!(layout(), expected);
     let bigger = HEADER_PAGE.replace("size:4080", "size:65520");
     assert_eq!(PageLayout::parse(&bigger).unwrap().size, 65536);

@@ -1,7 +1,9 @@
 //! Tests of ring buffer pages.
 
 use proptest::prelude::*;
-use writecliff_tracefs::{Capture, EventFormat, Operation, PageLayout, Records, Request, Requests};
+use writecliff_tracefs::{
+    Capture, EventFormat, Field, Operation, PageLayout, Records, Request, Requests,
+};
 
 use crate::{formats, layout};
 
@@ -159,7 +161,8 @@ proptest! {
             broken[at] = byte;
         }
         requests(&broken, layout());
-        let odd = PageLayout { commit_at: 9000, commit_size: 8, data_at: 4090, size: 4096 };
+        let commit = Field { offset: 9000, ..layout().commit };
+        let odd = PageLayout { commit, data_at: 4090, size: 4096 };
         requests(&broken, odd);
     }
 }
