@@ -232,7 +232,7 @@ class ScaledEngine:
         return int(value / self.scale) // block * block
 
     def _size(self, value: int, unit: int) -> int:
-        """Scale a size to whole units plus the original remainder, so that alignment is kept."""
+        """Scale a size to whole units plus the original remainder, preserving alignment."""
         return round(value / self.scale / unit) * unit + value % unit
 
     # -- result scaling -----------------------------------------------------------------------

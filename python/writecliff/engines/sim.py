@@ -177,7 +177,7 @@ class SimEngine:
 
     @property
     def data_placement(self) -> DataPlacementInterface:
-        """Administrative commands of the data placement interface, for use between steps."""
+        """Administrative commands of the data placement interface, sent between steps."""
         return DataPlacementInterface(self._drive.data_placement)
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:

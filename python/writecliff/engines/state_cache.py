@@ -292,7 +292,7 @@ class SharedStates:
         return True
 
     def _send(self, path: Path) -> None:
-        """Copy a file under a temporary name, then rename it, so that readers never see a part.
+        """Copy a file under a temporary name and rename it, so that readers see it complete.
 
         Object stores publish only complete objects, and `mv` would cost a second copy.
         """

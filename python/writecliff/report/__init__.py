@@ -1,4 +1,4 @@
-"""Reports of runs: one self-contained HTML page, and the small stable JSON summary.
+"""Run reports: a self-contained HTML page, and the small stable JSON summary.
 
     base.py          `TestReport`: shared by the reports of all tests
     iops.py, tp.py, lat.py, wsat.py, hir.py, xsr.py, ecw.py, dirth.py
@@ -33,8 +33,8 @@
     comparison/      runs side by side, and the verdict
     suite_page.py    the page of a suite or sweep
 
-A test has one entry in `procedures.registry`, which names its `TestReport`. A report depends on the
-run directory alone and is byte-equal whenever it is written.
+Each test has an entry in `procedures.registry` that names its `TestReport`. A report depends only
+on the run directory, and is byte-identical whenever it is written.
 """
 
 from __future__ import annotations
@@ -54,8 +54,7 @@ def report_of(run: RunDirectory) -> TestReport:
     """Return the report of a run of any test or workload.
 
     Raises:
-        StoreError: the run is damaged or has no measurements, or this version does not have its
-            test.
+        StoreError: If the run is damaged or has no measurements, or this version lacks its test.
     """
     from writecliff.procedures.registry import entry_of
     from writecliff.report.damage import damage_reported
@@ -67,7 +66,7 @@ def report_of(run: RunDirectory) -> TestReport:
 
 
 def build_report(run: RunDirectory) -> ReportModel:
-    """Return the report of a run of any test, as data.
+    """Return a run's report as data, for any test.
 
     Raises:
         StoreError: see `report_of`.
@@ -81,7 +80,7 @@ def build_report(run: RunDirectory) -> ReportModel:
 def write_report(
     run_dir: Path, output: Path | None = None, *, pdf: Path | None = None, csv: Path | None = None
 ) -> Path:
-    """Write the report of a run as one HTML file and return its path.
+    """Write a run's report as an HTML file and return its path.
 
     Each file is written atomically.
 
@@ -92,8 +91,8 @@ def write_report(
         csv: Folder for the numbers of its figures and tables.
 
     Raises:
-        StoreError: the run does not exist, has no measurements, or a file cannot be written.
-        PdfUnavailableError: PDF cannot be rendered; nothing has been written.
+        StoreError: If the run does not exist, has no measurements, or a file cannot be written.
+        PdfUnavailableError: If the PDF cannot be rendered; nothing has been written then.
     """
     from writecliff.report.pages import check_page
     from writecliff.store.rundir import RunDirectory
@@ -109,7 +108,7 @@ def write_pages(
     pdf: Path | None = None,
     csv: Path | None = None,
 ) -> Path:
-    """Write a report as `write_report` does, and return the path of the HTML file."""
+    """Write a report like `write_report`, and return the path of the HTML file."""
     from writecliff.report.csvs import write_files
     from writecliff.report.damage import damage_reported
     from writecliff.report.kept_figures import keep_figures
@@ -136,12 +135,12 @@ def write_pages(
 
 
 def summarise(run_dir: Path) -> dict[str, Any]:
-    """Return the summary of a run as JSON-able values, without drawing figures.
+    """Return a run's summary as JSON-compatible values, without drawing figures.
 
-    See docs/reference/json.md.
+    The summary format is documented in docs/reference/json.md.
 
     Raises:
-        StoreError: the run does not exist or has no measurements.
+        StoreError: If the run does not exist or has no measurements.
     """
     from writecliff.report.damage import damage_reported
     from writecliff.store.rundir import RunDirectory

@@ -1,7 +1,7 @@
-"""Axes and series of the generic figures, and how matplotlib draws them.
+"""Axes and series of the generic figures, drawn with matplotlib.
 
-Values are in base units (ns, bytes, bytes/s, IOPS). An `Axis` picks one unit for all its values,
-so a plot has one unit per axis; limits always ascend, ticks are plain numbers.
+Values are in base units (ns, bytes, bytes/s, IOPS). An `Axis` selects a single unit for all its
+values, so a plot has one unit per axis. Limits always ascend, and ticks are plain numbers.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class Line:
     """A labelled series.
 
-    A y that is not finite, or not positive on a logarithmic axis, is a gap. Points are joined in
-    the given order (demand intensity orders them by queue depth).
+    A y value that is not finite, or not positive on a logarithmic axis, leaves a gap. Points are
+    joined in the given order (demand intensity orders points by queue depth).
     """
 
     label: str
@@ -39,16 +39,17 @@ class Line:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: label, units and ticks.
+    """A plot axis: label, units and ticks.
 
-    `label` is without the unit. `units` are candidates (`units.LATENCY_UNITS`, `(MB_S,)`): the axis
-    shows the unit that suits the median of all values. Without candidates the label is complete
-    ("IOPS"). `ticks` are (value in base units, text) for an axis of named values. `whole` allows
-    ticks at whole numbers only (rounds). A linear axis starts at 0 unless `from_zero` is off. `top`
-    (base units) fixes the upper end, such as 100 % of a share.
+    `label` excludes the unit. `units` lists candidates (`units.LATENCY_UNITS`, `(MB_S,)`), from
+    which the axis selects the unit that suits the median of all values. If there are no candidates,
+    the label is complete ("IOPS"). `ticks` are (value in base units, text) pairs for an axis of
+    named values. `whole` restricts ticks to whole numbers (for example, rounds). A linear axis
+    starts at 0 unless `from_zero` is off. `top` (in base units) fixes the upper limit, for example
+    100 % for a percentage.
     """
 
-    label: str  # a `Label`, if the unit is always the same
+    label: str  # a `Label` if the unit is always the same
     units: tuple[Unit, ...] = ()
     log: bool = False
     ticks: tuple[tuple[float, str], ...] = ()
@@ -69,30 +70,30 @@ class Axis:
 
 
 def block_size_axis(sizes_bytes: Iterable[int]) -> Axis:
-    """Return block sizes on a logarithmic axis, each named in KiB: 0.5, 4, ... 1024."""
+    """Return block sizes on a logarithmic axis with a KiB label at each: 0.5, 4, ... 1024."""
     ticks = tuple((float(size), f"{size / KIB:g}") for size in sorted(set(sizes_bytes)))
     return Axis(Label("Block size", "KiB"), log=True, ticks=ticks)
 
 
 def depth_axis(depths: Iterable[int], label: str = "Queue depth") -> Axis:
-    """Return queue depths or thread counts on a logarithmic axis, each named."""
+    """Return queue depths or thread counts on a logarithmic axis with a label at each."""
     return Axis(label, log=True, ticks=tuple((float(d), f"{d}") for d in sorted(set(depths))))
 
 
 def round_axis() -> Axis:
-    """Return the rounds of a test."""
+    """Return an axis for the rounds of a test."""
     return Axis("Round", whole=True, from_zero=False)
 
 
 def time_axis(duration_ns: float, label: str = "Time") -> Axis:
-    """Return time in ns, shown in the unit that fits a run of `duration_ns`."""
+    """Return a time axis in ns, shown in the unit that suits a run of `duration_ns`."""
     return Axis(label, units=(time_unit(duration_ns),))
 
 
 def finite(line: Line, *, x_log: bool = False, y_log: bool = False) -> tuple[Numbers, Numbers]:
-    """Return the coordinates of a line.
+    """Return a line's coordinates.
 
-    Points that cannot be drawn are NaN in y; points with an unknown x are omitted.
+    Points that cannot be drawn have NaN as y, and points whose x is unknown are omitted.
     """
     x, y = np.asarray(line.x, dtype=np.float64), np.asarray(line.y, dtype=np.float64).copy()
     if x.shape != y.shape:
@@ -104,7 +105,7 @@ def finite(line: Line, *, x_log: bool = False, y_log: bool = False) -> tuple[Num
 
 
 def apply(plot: Plot, which: str, axis: Axis, unit: Unit, values: Numbers) -> None:
-    """Set scale, limits and ticks of `axis` for `values` (already in `unit`)."""
+    """Set scale, limits and ticks of `axis` for `values`, which are already in `unit`."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if axis.top is not None:
         high = axis.top / unit.size
@@ -113,7 +114,7 @@ def apply(plot: Plot, which: str, axis: Axis, unit: Unit, values: Numbers) -> No
         _log(plot, which, axis, low, high)
     else:
         style.linear_axis(plot, which, from_zero=False)
-        if axis.whole or which == "x":  # long numbers side by side need room
+        if axis.whole or which == "x":  # long numbers need room on a horizontal axis
             most = 5 if high >= 10_000 else 9
             steps = [1, 2, 5, 10] if axis.whole else [1, 2, 2.5, 5, 10]
             mine.set_major_locator(MaxNLocator(most, steps=steps, integer=axis.whole))

@@ -1,8 +1,8 @@
-"""The base class of the reports of all tests.
+"""The base class for the reports of all tests.
 
-A report is a `TestReport` of a stored run. Its class is named in the registry of tests, defines the
-sections, key figures and results of the test, and inherits the rest: header block, disclosures,
-notes, footer, CSV files and the summary around the results.
+A report is a `TestReport` of a stored run. The test registry names the class, which defines the
+test's sections, key figures and results. It inherits the header block, disclosures, notes, footer,
+CSV files and the summary around the results.
 """
 
 from __future__ import annotations
@@ -54,23 +54,26 @@ RUN_FILES = {
 
 
 class TestReport:
-    """The report of one run. Subclasses override the parts that are specific to their test."""
+    """The report of a single run.
 
-    __test__ = False  # not a test class of pytest
-    lead = ""  # name or switch of the figure at the top; "": the first figure
+    Subclasses override the members that are specific to their test.
+    """
+
+    __test__ = False  # not a pytest test class
+    lead = ""  # name or switch of the figure at the top; "" selects the first figure
     # The answer at the top, with the numbers of key figures in braces: "It sustains {0}."
     sentence = ""
 
     def __init__(self, data: TestData) -> None:
         """Make a report of `data`."""
         self.data = data
-        self.procedure: Any = data.procedure  # the test with its options; subclasses narrow it
+        self.procedure: Any = data.procedure  # the test and its options; subclasses narrow the type
 
-    # -- what subclasses override ---------------------------------------------------------------
+    # -- members that subclasses override -------------------------------------------------------
 
     @property
     def title(self) -> str:
-        """The title of the test."""
+        """The test's title."""
         return self.data.procedure.title
 
     @cached_property
@@ -80,18 +83,18 @@ class TestReport:
 
     @property
     def set_up_rounds(self) -> str:
-        """The steady-state rounds in the column "Set Up Parameters" of the header block."""
+        """The steady-state rounds in the "Set Up Parameters" column of the header block."""
         return steady_stages.views_text(self.views) if self.views else NOT_APPLICABLE
 
     def test_parameters(self) -> Rows | None:
-        """Return the fourth column of the header block: ten rows, or None for the default.
+        """Return the header block's fourth column: ten rows, or None for the default.
 
-        The default rows are those of the procedure's `setup`.
+        The default rows are the procedure's `setup`.
         """
         return None
 
     def opening(self) -> Sequence[str]:
-        """Return the first sentences of the verdict."""
+        """Return the verdict's first sentences."""
         return [self.began()]
 
     def verdict(self) -> Verdict:
@@ -99,17 +102,17 @@ class TestReport:
         return steady_stages.verdict(self.views, self.opening())
 
     def key_figures(self) -> Iterable[KeyFigure]:
-        """Return the results at the top of the page."""
+        """Return the results shown at the top of the page."""
         return ()
 
     @cached_property
     def histogram(self) -> Histogram | None:
-        """Response times at the top of the page; None if there are none."""
+        """Response times shown at the top of the page; None if there are none."""
         return None
 
     @cached_property
     def histograms_by_operation(self) -> Mapping[str, Histogram]:
-        """Response times by operation; empty for a single operation.
+        """Response times by operation; empty if the test has a single operation.
 
         Reads and writes never share a figure.
         """
@@ -117,11 +120,11 @@ class TestReport:
 
     @property
     def latency_note(self) -> str:
-        """The I/Os that `histogram` counts, or the reason why there is none."""
+        """Description of the I/Os that `histogram` counts, or the reason why it is missing."""
         return ""
 
     def sections(self) -> Iterable[Section]:
-        """Return the sections of the test; empty sections are omitted."""
+        """Return the test's sections, omitting empty ones."""
         return ()
 
     def notes(self) -> Iterable[str]:
@@ -133,14 +136,14 @@ class TestReport:
         return ()
 
     def results(self) -> Mapping[str, Any]:
-        """Return the keys of the summary that are specific to the test.
+        """Return the summary keys that are specific to the test.
 
-        Values are JSON-able, with units in the names of the keys.
+        Values are JSON-compatible, and key names include the unit.
         """
         return {}
 
     def headlines(self) -> Sequence[Headline]:
-        """Return the known headline figures of the run, the most important first."""
+        """Return the run's known headline figures, most important first."""
         return ()
 
     @cached_property
@@ -153,20 +156,20 @@ class TestReport:
         """Return the unit of each possible figure of a run of `procedure`, by key.
 
         Returns:
-            None if the figures depend on the run.
+            The result is `None` if the set of figures depends on the run.
         """
         return None
 
     def limit_figures(
         self, percentiles: Collection[float]
     ) -> tuple[Sequence[Headline], Mapping[str, str]]:
-        """Return the figures that limits may name, and why others are unknown.
+        """Return the figures that limits may name, and why other figures are unknown.
 
         Args:
             percentiles: Percentiles to add to the headline figures.
 
         Returns:
-            The figures, and the reason for each unknown figure by key.
+            Returns: The figures, and the reason for each unknown figure by key.
         """
         keys = {item.key for item in self.quoted}
         missing = (self.figure_units(self.data.procedure) or {}).keys() - keys
@@ -176,13 +179,13 @@ class TestReport:
     def tails_are_real(self) -> bool:
         """`True` if tail latencies are those of the full-size drive.
 
-        A scaled drive has fewer slow I/Os, and their waits on flash, such as for an erase, are
-        shorter.
+        A scaled drive has fewer slow I/Os, and its I/Os wait less for flash operations such as an
+        erase.
         """
         return self.data.manifest.device.scale == 1.0
 
     def curves(self) -> Sequence[Curve]:
-        """Return the curves that comparisons draw of this test."""
+        """Return the curves that comparisons draw for this test."""
         return ()
 
     def grids(self) -> Sequence[Grid]:
@@ -190,7 +193,7 @@ class TestReport:
         return ()
 
     def answer(self) -> str:
-        """Return the outcome in one line, printed last by a command that made the run."""
+        """Return a one-line outcome, which the command that made the run prints last."""
         figures = "; ".join(f"{item.label} {item.full_text}" for item in self.quoted[:3])
         return ". ".join(filter(None, (self.verdict().headline, figures)))
 
@@ -213,7 +216,7 @@ class TestReport:
     # -- common to all reports ---------------------------------------------------------------
 
     def began(self) -> str:
-        """Return a sentence about the initial state of the drive and its load."""
+        """Return a sentence about the drive's initial state and its load."""
         data, manifest = self.data, self.data.manifest
         drive = "The simulated drive" if manifest.device.simulated else "The drive"
         method = "in an unknown state"
@@ -231,7 +234,7 @@ class TestReport:
         )
 
     def loaded(self) -> str:
-        """Return the participle for what was done to the drive, such as "tested"."""
+        """Return a participle for the drive's treatment, for example "tested"."""
         return "tested"
 
     def attributed(self) -> tuple[Sequence[StepRow], str]:
@@ -245,13 +248,13 @@ class TestReport:
 
     @cached_property
     def causes(self) -> Groups:
-        """Latency by cause; empty if the drive did not record it."""
+        """Latency by cause; empty if the drive did not record causes."""
         return bands_of(self.data, self.attributed()[0])
 
     def written(self) -> Sequence[KeyFigure]:
-        """Return key figures: data written and elapsed time."""
+        """Return two key figures: data written and elapsed time."""
         data = self.data
-        # A simulated drive may have been preconditioned without simulating time.
+        # A simulated drive may have been preconditioned without a timing simulation.
         untimed = any(row.host_write_bytes and not row.elapsed_ns for row in data.rows)
         note = "in the steps" if untimed else f"in {units.duration(data.elapsed_ns)}"
         size, unit = units.size(data.host_write_bytes).split(" ")
@@ -262,10 +265,10 @@ class TestReport:
         )
 
     def summary(self) -> dict[str, Any]:
-        """Return the summary for programs: schema "writecliff/TEST/1".
+        """Return the summary for programs, in the schema "writecliff/TEST/1".
 
-        See docs/reference/json.md. Keys may be added within version 1, never renamed or removed.
-        Unknown values are null.
+        The summary format is documented in docs/reference/json.md. Within version 1, keys may be
+        added, but are never renamed or removed. Unknown values are null.
         """
         data, manifest = self.data, self.data.manifest
         device = manifest.device
@@ -351,7 +354,7 @@ class TestReport:
 
 
 def _drive_text(data: TestData) -> str:
-    """Return vendor and model, with the size unless the model names it.
+    """Return vendor and model, adding the drive size unless the model name contains it.
 
     Example: "Example SATA TLC, 120 GB".
     """
@@ -363,8 +366,8 @@ def _drive_text(data: TestData) -> str:
 
 def _notes(data: TestData) -> tuple[str, ...]:
     notes = [
-        "Sizes are decimal (1 GB = 10^9 bytes), block sizes binary (4 KiB = 4096 bytes). "
-        f"Drive fills refer to the user capacity of {units.size(data.capacity_bytes)}.",
+        "Sizes are decimal (1 GB = 10^9 bytes), block sizes binary (4 KiB = 4096 bytes). Drive "
+        "fills refer to the user capacity of {units.size(data.capacity_bytes)}.",
         "This page depends on the run directory alone. Its Report Run Date is the date of the last "
         "change of the data, so the report of a run is byte-equal whenever it is written.",
     ]

@@ -1,6 +1,6 @@
-"""Reports of tests that loop over cells (a block size at a read/write mix) until steady state.
+"""Reports of tests that loop over cells (a block size and read/write mix) until steady state.
 
-The base of the IOPS test, the latency test and the comparison by block size.
+This is the base of the IOPS test, the latency test and the block size comparison.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _SIZES = Kind(block_text, "bytes", "left")
 
 
 class CellReport(TestReport):
-    """The report of one loop of cells; results are means over the rounds of the window."""
+    """The report of a cell loop, whose results are means over the window's rounds."""
 
     @cached_property
     def view(self) -> SteadyView:
-        """The loop of cells."""
+        """The cell loop."""
         return self.data.view("rounds")
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
-        """The loop of cells, the only stage."""
+        """The cell loop, which is the only stage."""
         return (self.view,)
 
     @cached_property
@@ -52,20 +52,20 @@ class CellReport(TestReport):
 
     @cached_property
     def mixes(self) -> Sequence[float]:
-        """Read/write mixes by share of reads in %, ascending."""
+        """Read/write mixes by read percentage, ascending."""
         return sorted(self.data.options["read_pcts"])
 
     @property
     def cells(self) -> Sequence[Cell]:
-        """Measured cells, reads and large blocks first."""
+        """Measured cells, sorted with reads and large blocks first."""
         every = ((size, mix) for mix in reversed(self.mixes) for size in reversed(self.sizes))
         return [cell for cell in every if cell in self.view.cells]
 
     def iops(self, cell: Cell) -> float | None:
-        """Return mean IOPS of a cell."""
+        """Return a cell's mean IOPS."""
         return self.view.mean(cell, lambda row: row.iops)
 
-    # -- tables and figures of cells --------------------------------------------------------
+    # -- cell tables and figures ------------------------------------------------------------
 
     def grid(self, title: str, value: Value, kind: Kind, key: str, *, note: str = "",
              **where: Any) -> Table:  # fmt: skip
@@ -92,7 +92,7 @@ class CellReport(TestReport):
     def side(self, name: str, title: str, value: Value, unit: str = "IOPS") -> Grid:
         """Return a grid of block sizes by mixes for comparisons.
 
-        Values in "ms" are given in ns; lower is better for them.
+        For the unit "ms", values are passed in ns, and lower values are better.
         """
         values = {(size, mix): value((size, mix)) for size, mix in self.cells}
         scale = NS_PER_MS if unit == "ms" else 1.0
@@ -117,7 +117,8 @@ class CellReport(TestReport):
     ) -> Figure | None:
         """Return 3-D columns of block sizes by mixes.
 
-        `slow`: large values belong to large blocks and to writes, which then stand at the back.
+        With `slow`, large values occur at large blocks and writes, which are therefore drawn at the
+        back.
         """
         sizes = self.sizes if slow else self.sizes[::-1]
         mixes = self.mixes[::-1] if slow else self.mixes
@@ -135,7 +136,7 @@ class CellReport(TestReport):
         )
 
     def size_lines(self, value: Value) -> list[Line]:
-        """Return a value over the block size, a line per mix, reads first."""
+        """Return a figure over the block size, with a line per mix, reads first."""
         return [
             Line(mix_text(mix), self.sizes, [or_nan(value((size, mix))) for size in self.sizes])
             for mix in reversed(self.mixes)
@@ -149,9 +150,9 @@ class CellReport(TestReport):
     def by_round(
         self, name: str, title: str, value: RowValue, column: str, y: Axis
     ) -> Figure | None:
-        """Return a value of the mix with most writes by round, a line per block size.
+        """Return a figure of the mix with most writes by round, with a line per block size.
 
-        `column` is the name of each column in the file, with "{}" for the block size.
+        `column` is the name of each file column, with "{}" in place of the block size.
         """
         view, mix = self.view, self.mixes[0]
         series = [
@@ -165,7 +166,7 @@ class CellReport(TestReport):
         return convergence(name, view.flagged(full), data, series, window, y)
 
     def window_section(self) -> Section:
-        """Return the measurement window, with the determination tables."""
+        """Return the measurement window and its determination tables."""
         view = self.view
         title = "Steady-state measurement window"
         return section(title, view.intro, *view.window_figures(), *view.tables())

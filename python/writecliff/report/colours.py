@@ -1,7 +1,7 @@
-"""Colours of series: a series has the same colour in all plots of a page.
+"""Series colours: a series has the same colour in all plots of a page.
 
-A label identifies a series. New labels get colours that the page has not used yet; if none are
-left, colours that the plot has not used.
+A series is identified by its label. New labels get colours that the page has not used yet. If all
+are used, they get colours that the plot has not used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from contextvars import ContextVar
 
 from writecliff.report.style import MARKERS, SERIES
 
-# A few series get distant colours; those of one plot get theirs in the order of the scale.
+# If there are few series, their colours are far apart; the series of one plot get colours in the
+# order of the scale.
 _DISTANT_FIRST = (0, 5, 3, 7, 1, 6, 2, 4)
 _COUNT = len(SERIES)
 _page: ContextVar[dict[str, int] | None] = ContextVar("colours of the page", default=None)
@@ -20,9 +21,9 @@ _page: ContextVar[dict[str, int] | None] = ContextVar("colours of the page", def
 
 @contextmanager
 def one_page() -> Iterator[None]:
-    """Share colours between the plots that are drawn in the block.
+    """Share colours between the plots that are drawn within the block.
 
-    Each plot outside such a block has its own colours.
+    A plot outside such a block has independent colours.
     """
     token = _page.set({})
     try:
@@ -55,18 +56,18 @@ def looks(labels: Sequence[str]) -> list[int]:
 
 
 def colour(look: int) -> str:
-    """Return the colour of a series."""
+    """Return a series colour."""
     return SERIES[look % _COUNT]
 
 
 def marker(look: int) -> str:
-    """Return the marker of a series, which distinguishes lines without colours."""
+    """Return a series marker, which distinguishes lines without relying on colour."""
     return MARKERS[look % _COUNT]
 
 
 def again(look: int) -> bool:
     """Return `True` if another series of the plot has the same colour.
 
-    Such a series must look different.
+    Two series of the same colour must differ in another way.
     """
     return look >= _COUNT

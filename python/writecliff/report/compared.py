@@ -1,7 +1,7 @@
 """Curves and grids of figures that reports provide for comparisons, besides headline figures.
 
-A comparison draws the curves of all runs on one plot. It puts grids of the same name side by side:
-the values of the runs in adjacent columns, their difference, and a mark on the better value.
+A comparison draws the curves of all runs on a single plot. Grids of the same name are shown side by
+side: the runs' values in adjacent columns, their difference, and a mark on the better value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Key = tuple[str, str]  # row and column of a grid
 
 @dataclass(frozen=True)
 class Mark:
-    """A named point of a curve, such as "steady state begins"."""
+    """A named point of a curve, for example "steady state begins"."""
 
     label: str
     x: float
@@ -25,35 +25,36 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curve:
-    """A series that comparisons draw for every run, all runs on one plot."""
+    """A series that comparisons draw for every run on a shared plot."""
 
-    name: str  # of the plot
+    name: str  # plot name
     title: str
     x: Axis
     y: Axis
     points: Sequence[tuple[float, float]]
-    relative: bool = False  # to its peak: compares shapes, not speeds
+    # Values are relative to the peak, which compares shapes instead of speeds.
+    relative: bool = False
     marks: Sequence[Mark] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """One figure over two settings, such as IOPS over mix and queue depth.
+    """A figure over two settings, for example IOPS over mix and queue depth.
 
-    `values` are in `unit`, by the texts of row and column; unmeasured cells are missing. `drawn` is
-    the form in comparisons besides tables: "bars" has a group for each row; "lines" a plot for each
-    column, over `x`, with the rows at `places` (base units of `x`).
+    `values` are in `unit` and keyed by row and column text; unmeasured cells are missing. `drawn`
+    is the form that comparisons use besides tables. "bars" draws a group for each row. "lines"
+    draws a plot for each column over `x`, with the rows at `places` (base units of `x`).
     """
 
-    name: str  # unique in its test; name of its file
+    name: str  # name, unique within its test; also the file name
     title: str
-    corner: str  # name of rows, then columns: "Queue depth, reads"
+    corner: str  # label of rows, then columns: "Queue depth, reads"
     rows: Sequence[str]
     columns: Sequence[str]
     values: Mapping[Key, float]
     unit: str
     higher_is_better: bool
-    steady: bool = True  # False: the drive was not in steady state
+    steady: bool = True  # False if the drive was not in steady state
     drawn: Literal["", "bars", "lines"] = ""
     x: Axis | None = None
     places: Sequence[float] = ()

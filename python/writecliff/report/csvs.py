@@ -1,6 +1,6 @@
-"""Numbers of a report as CSV: one header line, comma, full stop; unknown is empty.
+"""Report data as CSV: one header line, comma separators, decimal points, empty unknown values.
 
-Units are in the names of the columns (`_ns`, `_bytes`, `_bytes_per_s`, `iops`).
+Column names include the unit (`_ns`, `_bytes`, `_bytes_per_s`, `iops`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Value = str | float | int | None
 
 
-_NAME_BYTES = 200  # of a file; file systems allow 255; leaves room for a suffix
+_NAME_BYTES = 200  # maximum name bytes; file systems allow 255, which leaves room for a suffix
 
 
 def data_file(name: str, head: Iterable[str], rows: Iterable[Iterable[Value]]) -> DataFile:
@@ -35,7 +35,7 @@ def data_file(name: str, head: Iterable[str], rows: Iterable[Iterable[Value]]) -
 def csv_text(head: Iterable[str], rows: Iterable[Iterable[Value]]) -> str:
     """Return CSV: one header line, then the rows.
 
-    None and NaN are empty; floats have nine digits.
+    None and NaN become empty cells, and floats have nine digits.
     """
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
@@ -52,7 +52,7 @@ def _cell(value: Value) -> str:
 
 
 def lines_csv(series: Iterable[Line], label: str, x: str, y: str) -> str:
-    """Return series in long form: a row per point, with the label of the series first.
+    """Return series in long form: a row per point, with the series label first.
 
     >>> from writecliff.report.axes import Line
     >>> line = Line("65/35", [4096], [31000.5])
@@ -69,18 +69,18 @@ def lines_csv(series: Iterable[Line], label: str, x: str, y: str) -> str:
 
 
 def _plain(value: float | int | None) -> Value:
-    """Convert a number of numpy to a number of Python."""
+    """Convert a numpy number to a Python number."""
     return value if value is None or isinstance(value, int) else float(value)
 
 
 def histogram_csv(histogram: Histogram) -> str:
-    """Return non-empty buckets: lower and upper limit (both inclusive, ns) and number of I/Os."""
+    """Return non-empty buckets: lower and upper limit (both inclusive, ns) and I/O count."""
     columns = (column.tolist() for column in histogram.buckets())
     return csv_text(("lower_ns", "upper_ns", "count"), zip(*columns, strict=True))
 
 
 def histograms_csv(histograms: Mapping[str, Histogram]) -> str:
-    """Return the buckets of several histograms, each with its name ("read") first."""
+    """Return the buckets of several histograms, each preceded by its name ("read")."""
     rows = (
         (name, *row)
         for name, histogram in histograms.items()
@@ -94,12 +94,12 @@ def with_data(
 ) -> tuple[tuple[Section, ...], tuple[DataFile, ...]]:
     """Return the sections with a data file for every figure and table, and all files.
 
-    Each file is listed once: `files`, then the data of figures and tables in their order. A table
-    without data gets a file of its cells. A file without a name gets one from the title of its
-    table.
+    Each file is listed once: `files` come first, then the data of figures and tables in their
+    order. A table that has no data gets a file of its cells. A file that has no name is named after
+    its table's title.
 
     Raises:
-        KeyError: a figure or table names a file that does not exist.
+        KeyError: If a figure or table names a file that does not exist.
     """
     by_name = {file.name: file for file in files}
 
@@ -142,7 +142,7 @@ def _file(data: Data | None, files: Mapping[str, DataFile]) -> DataFile:
 
 
 def table_csv(table: Table) -> str:
-    """Return the values of a table as CSV, with units in the header; unknown values are empty."""
+    """Return a table's values as CSV, with units in the header; unknown values are empty."""
     columns = table.data_columns()
     return csv_text((name for name, _ in columns), zip(*(v for _, v in columns), strict=True))
 
@@ -161,7 +161,7 @@ def _endings() -> Iterator[str]:
 
 
 def plain_name(name: str) -> str:
-    """Return a file name that cannot leave its folder, from any text."""
+    """Return a file name, made from any text, that cannot escape its folder."""
     text = name.encode("utf-8", "backslashreplace")[:_NAME_BYTES].decode("utf-8", "ignore")
     plain = "".join("-" if letter < " " or letter in "/\\" else letter for letter in text)
     return plain if plain.strip(".") else "-"
@@ -170,10 +170,10 @@ def plain_name(name: str) -> str:
 def write_files(files: Iterable[DataFile], folder: Path) -> None:
     """Write `files` to `folder`, which is created if its parent exists.
 
-    Each file is written atomically; other files in the folder remain.
+    Each file is written atomically, and other files in the folder remain.
 
     Raises:
-        StoreError: `folder` is not a folder or not writable.
+        StoreError: If `folder` is not a folder or not writable.
     """
     from writecliff.store.files import store_error, write_atomically
 

@@ -1,7 +1,7 @@
-"""Report unexpected data in a run as damage.
+"""Reporting of unexpected data in a run as damage.
 
-The store checks types and ranges of the data that it reads. Only the report of a test can detect
-that the steps of a run do not belong to that test: some lookup then fails.
+The store checks types and ranges of the data that it reads. Only a test's report can detect that a
+run's steps do not belong to that test, because a lookup then fails.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from writecliff.errors import printable
 from writecliff.input_files import STUMBLES
 from writecliff.store.checksums import DamagedError
 
-_SHOWN = 120  # characters of the message
+_SHOWN = 120  # maximum characters of the message shown
 
 
 @contextmanager
 def damage_reported(run: Path) -> Iterator[None]:
-    """Turn errors of a report about `run` within the block into `DamagedError`.
+    """Turn the errors that a report about `run` raises within the block into `DamagedError`.
 
     With --debug, the traceback shows where the report failed.
     """
@@ -30,5 +30,5 @@ def damage_reported(run: Path) -> Iterator[None]:
         raise DamagedError(
             f"damaged: {run}: the report cannot use its steps and options "
             f"({type(error).__name__}: {message})",
-            hint="if nobody has changed the run, this is a bug: --debug shows where",
+            hint="if nobody has modified the run, this is a bug: --debug shows where",
         ) from error

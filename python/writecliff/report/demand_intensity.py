@@ -1,8 +1,8 @@
-"""The report of ECW/CBW and DIRTH: preconditioning, demand variation and operating points.
+"""The ECW/CBW and DIRTH reports: preconditioning, demand variation and operating points.
 
-It has the fourteen plots of the standard in its order, each histogram with its confidence plot.
-Cells and operating points come from the procedure (`procedures.demand_intensity`). The summaries
-are "writecliff/ecw/1" and "writecliff/dirth/1".
+The report has the standard's fourteen plots in order, each histogram with its confidence plot.
+The procedure (`procedures.demand_intensity`) defines the cells and operating points. The summary
+schemas are "writecliff/ecw/1" and "writecliff/dirth/1".
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class DemandIntensityReport(TestReport):
-    """The report of a run of ECW/CBW or DIRTH."""
+    """The report of an ECW/CBW or DIRTH run."""
 
     lead = "demand-intensity"
     sentence = "It serves up to {1} IOPS within the limit on the average response time."
@@ -59,12 +59,12 @@ class DemandIntensityReport(TestReport):
 
     @property
     def set_up_rounds(self) -> str:
-        """Rounds of the preconditioning."""
+        """Preconditioning rounds."""
         return self.views[0].text
 
     @cached_property
     def cells(self) -> Sequence[Cell]:
-        """Loads of the demand variation; empty before the first complete round."""
+        """Demand variation loads; empty before the first complete round."""
         return self.procedure.cells(self.data.history) if self.views[1].rounds else ()
 
     @cached_property
@@ -74,7 +74,7 @@ class DemandIntensityReport(TestReport):
         return operating_points(self.data.history) if self.views[1].rounds else {}
 
     def point_rows(self, name: Name) -> tuple[Sequence[StepRow], Sequence[StepRow]]:
-        """Return pre-writes and histogram step of an operating point, as far as measured."""
+        """Return an operating point's pre-writes and histogram step, as far as measured."""
         rows = self.data.stage_rows(f"rth-{name}")
         done = [row for row in rows if row.role != PREWRITE]
         return [row for row in rows if row.role == PREWRITE], done[:1]
@@ -92,7 +92,7 @@ class DemandIntensityReport(TestReport):
 
     @cached_property
     def by_operation(self) -> Mapping[Name, Mapping[str, Histogram]]:
-        """Response times at the operating points by operation; empty for a single operation."""
+        """Response times at the operating points by operation; empty for one operation."""
         by_point: dict[Name, Mapping[str, Histogram]] = {}
         for name in NAMES:
             rows = self.point_rows(name)[1]
@@ -158,7 +158,7 @@ class DemandIntensityReport(TestReport):
 
     @cached_property
     def knee(self) -> Cell | None:
-        """The knee of the demand variation."""
+        """The demand variation's knee."""
         return knee(self.cells)
 
     @classmethod
@@ -201,7 +201,7 @@ class DemandIntensityReport(TestReport):
         return self.histograms.get(name) if self.tails_are_real else None
 
     def _load_headlines(self, name: str, label: str, cell: Cell) -> list[Headline]:
-        """Return IOPS and average response time of a load."""
+        """Return a load's IOPS and average response time."""
         rows = [
             row
             for row in self.procedure.cell_rows(self.data.history)
@@ -211,16 +211,17 @@ class DemandIntensityReport(TestReport):
         times = [ms(row.latency_mean_ns) for row in rows]
         iops = label if label.endswith("IOPS") else f"{label}, IOPS"
         slow = {"higher_is_better": False, **state}
-        most = {**state, "at": ""} if name == "max" else state  # the maximum over all loads
+        # The maximum is taken over all loads.
+        most = {**state, "at": ""} if name == "max" else state
         return [
             *mean_headline(f"{name}_iops", iops, [row.iops for row in rows], "IOPS", **most),
             *mean_headline(f"{name}_art", f"Average at {label}", times, "ms", **slow),
         ]
 
     def curves(self) -> list[Curve]:
-        """Return response time over IOPS by rising load.
+        """Return response time over IOPS by increasing load.
 
-        For each number of outstanding I/Os it takes the load with the most IOPS.
+        Each number of outstanding I/Os is represented by its load with the most IOPS.
         """
         best: dict[int, Cell] = {}
         for cell in sorted(self.cells, key=lambda cell: cell.iops):
@@ -232,7 +233,7 @@ class DemandIntensityReport(TestReport):
         return [Curve(name, title, Axis("IOPS"), times, points)]
 
     def answer(self) -> str:
-        """Return the knee, and the maximum IOPS within the limit of response times."""
+        """Return the knee, and the maximum IOPS within the response time limit."""
         if self.knee is None:
             return self.verdict().headline
         at = f"{self.knee.iops:,.0f} IOPS with {units.latency(self.knee.art_ns, digits=3)} average"
@@ -251,7 +252,7 @@ class DemandIntensityReport(TestReport):
         return "; ".join([*parts, most])
 
     def sections(self) -> Iterator[Section]:
-        """Yield the plots of the standard in order, then reads and writes, and outstanding I/Os."""
+        """Yield the standard's plots in order, then reads and writes, and outstanding I/Os."""
         (precondition, rounds), steps = self.views, self.data.steps_file
         options, load = self.procedure.options, self.procedure.load
         threads, depth = self.procedure.tracked
@@ -314,7 +315,7 @@ class DemandIntensityReport(TestReport):
         return list(best.values())
 
     def _art_ratio(self, cell: Cell) -> float | None:
-        """Return the response time of a load relative to the knee; None if unknown."""
+        """Return a load's response time relative to the knee; None if unknown."""
         ratio = cell.art_ns / self.knee.art_ns if self.knee is not None else math.nan
         return ratio if math.isfinite(ratio) else None
 
@@ -347,7 +348,7 @@ class DemandIntensityReport(TestReport):
         )
 
     def _operations_section(self) -> Section:
-        """Return reads and writes at the operating points, after the plots of the standard."""
+        """Return reads and writes at the operating points, which follow the standard's plots."""
         rows, figures = [], []
         for name, histograms in self.by_operation.items():
             title = f"{name.capitalize()} IOPS"
@@ -378,7 +379,7 @@ class DemandIntensityReport(TestReport):
         )
 
     def _grid(self, title: str, value: Callable[[Cell], float], kind: Kind) -> Table:
-        """Return a value of the loads by threads and queue depth."""
+        """Return a figure of the loads by threads and queue depth."""
         values = {(cell.threads, cell.queue_depth): value(cell) for cell in self.cells}
         depths = sorted({depth for _, depth in values})
         rows = [
@@ -388,7 +389,7 @@ class DemandIntensityReport(TestReport):
         return table(title, (Column(""), *(Column(f"QD={depth}", kind) for depth in depths)), rows)
 
     def _points_table(self) -> Table:
-        """Return the operating points with their response times."""
+        """Return the operating points and their response times."""
         rows: list[tuple[Value, ...]] = []
         for name in NAMES:
             cell, histogram = self.points.get(name), self.histograms.get(name)
@@ -412,15 +413,15 @@ class DemandIntensityReport(TestReport):
         return table("Operating points", head, rows, "ll")
 
     def notes(self) -> tuple[str, ...]:
-        """Return the reason why the plot of CPU utilisation is missing."""
+        """Return the reason why the CPU utilisation plot is missing."""
         if not self.cells or any(cell.cpu_pct is not None for cell in self.cells):
             return ()
         simulated = self.data.manifest.device.simulated
         why = "a simulated drive has no host" if simulated else "it was not measured"
-        return (f"The plot of system CPU utilisation is omitted: {why}.",)
+        return (f"The system CPU utilisation plot is omitted: {why}.",)
 
     def results(self) -> dict[str, Any]:
-        """Return preconditioning, demand variation, knee and operating points."""
+        """Return the data on preconditioning, demand variation, knee and operating points."""
         precondition, rounds = self.views
         threads, depth = self.procedure.tracked
         return {

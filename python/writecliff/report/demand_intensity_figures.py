@@ -1,4 +1,4 @@
-"""The figures of ECW/CBW and DIRTH."""
+"""The ECW/CBW and DIRTH figures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IOPS = Axis("IOPS")
 
 
 def prewrites(name: str, title: str, data: DataFile, rows: Iterable[StepRow]) -> Figure | None:
-    """Return IOPS of pre-writes over the time spent in them, without gaps between steps."""
+    """Return the pre-writes' IOPS over the time spent in them, leaving no gaps between steps."""
     middles, iops, elapsed_ns = [], [], 0
     for row in rows:
         middles.append(elapsed_ns + row.elapsed_ns / 2)
@@ -37,7 +37,7 @@ def prewrites(name: str, title: str, data: DataFile, rows: Iterable[StepRow]) ->
 
 
 def tracking(view: SteadyView, procedure: DemandProcedure[Any], data: DataFile) -> Figure | None:
-    """Return the cells of the tracked thread count over the rounds, a line per queue depth."""
+    """Return the tracked thread count's cells over the rounds, with a line per queue depth."""
     threads, _ = procedure.tracked
     series = []
     for depth in procedure.options.queue_depths:
@@ -53,7 +53,10 @@ def tracking(view: SteadyView, procedure: DemandProcedure[Any], data: DataFile) 
 
 
 def variation(cells: Sequence[Cell], data: DataFile) -> Iterator[Figure | None]:
-    """Yield plots 6, 7 and 8: IOPS over queue depth, response time over IOPS, CPU use."""
+    """Yield plots 6, 7 and 8.
+
+    They show IOPS over queue depth, response time over IOPS, and CPU use.
+    """
     groups: dict[int, list[Cell]] = {}
     for cell in sorted(cells, key=lambda cell: (cell.threads, cell.queue_depth)):
         groups.setdefault(cell.threads, []).append(cell)

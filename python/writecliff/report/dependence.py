@@ -1,24 +1,25 @@
-"""The standard error of a total whose parts depend on each other.
+"""Standard error of a total whose parts are correlated.
 
-Latencies, rates and write amplification of neighbouring moments are correlated: garbage collection
-comes in waves, and the state of a drive changes slowly. Formulas for independent samples give
-errors that are too small. The error of a total depends on the slow variations alone, so it is
-estimated from them: residuals of consecutive batches are projected on the cosines of the lowest
+Latencies, rates and write amplification at neighbouring times are correlated, because garbage
+collection occurs in waves and the drive state changes slowly. Formulas for independent samples
+therefore underestimate the errors. The error of a total depends only on the slow variations, so it
+is estimated from them. Residuals of consecutive batches are projected on the cosines of the lowest
 frequencies, and the mean square of the first few projections estimates the variance of the total.
-With nu projections the error has nu degrees of freedom. Sources: Müller, "HAC corrections for
+With nu projections, the error has nu degrees of freedom. Sources: Müller, "HAC corrections for
 strongly autocorrelated time series", J. Business & Economic Statistics 32 (2014); Lazarus, Lewis,
 Stock and Watson, "HAR inference: recommendations for practice", ibid. 36 (2018).
 
-It is the method of batch means (Law and Kelton, "Simulation modeling and analysis", 2007, 9.5)
-with the length of batches as a frequency: nu projections correspond to about nu batches. The data
-decide how many. A spectrum of a plateau, a corner and a noise floor is fitted to the
-squared projections (Whittle's likelihood), only frequencies up to the corner are used, and each
-projection is divided by the fitted shape (prewhitening: Andrews and Monahan, Econometrica 60,
-1992). Because few frequencies decide, spectra that are nearly as likely may have several times the
-variance. `margin` takes the largest of them, so that slow variations are not missed by chance.
+It is the batch means method (Law and Kelton, "Simulation modeling and analysis", 2007, 9.5), with
+the batch length expressed as a frequency: nu projections correspond to about nu batches. The data
+determine the number of projections. A spectrum that consists of a plateau, a corner and a noise
+floor is fitted to the squared projections (Whittle's likelihood). Only frequencies up to the corner
+are used, and each projection is divided by the fitted shape (prewhitening: Andrews and Monahan,
+Econometrica 60, 1992). Because few frequencies decide, spectra that are nearly as likely may have
+several times the variance. `margin` selects the largest of these variances, so that slow variations
+are not missed by chance.
 
-The first batches of a step are dropped, because the start of a load (an empty write buffer) is
-identical in each repetition and does not contribute to the variation between repetitions.
+The first batches of a step are dropped. The start of a load (an empty write buffer) is identical in
+each repetition, and so does not contribute to the variation between repetitions.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ from writecliff.report.student_t import two_sided_p
 
 Floats = npt.NDArray[np.float64]
 
-FEWEST = 24  # least number of batches for an estimate
-# Shares of the batches that may be dropped at the start, and the largest ratio of the variance to
-# its minimum over these shares.
+FEWEST = 24  # minimum number of batches for an estimate
+# Fractions of the batches that may be dropped at the start, and the largest ratio of the variance
+# to its minimum over these fractions.
 _WARM_UPS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 _WARM_UP_FACTOR = 3.0
-_COARSE = 32  # averages of the batches that are compared for this
-_ORDINATES = 32  # frequencies to which the spectrum is fitted
-_FEWEST_USED, _MOST_USED = 4, 8  # frequencies that estimate the error
+_COARSE = 32  # number of batch averages compared for this purpose
+_ORDINATES = 32  # number of frequencies to which the spectrum is fitted
+_FEWEST_USED, _MOST_USED = 4, 8  # number of frequencies that estimate the error
 _CORNERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, np.inf)
-_FLOORS = (0.0, 0.03, 0.1, 0.3, 1.0)  # of the noise, relative to the plateau
+_FLOORS = (0.0, 0.03, 0.1, 0.3, 1.0)  # noise floor relative to the plateau
 _SLOWEST, _FASTER = 3, 15  # frequencies whose power is compared to detect a drift
 
 
 @dataclass(frozen=True)
 class Variance:
-    """The variance of a total, and the degrees of freedom of its estimate."""
+    """Variance of a total, and the degrees of freedom of its estimate."""
 
     value: float
     degrees: float
@@ -63,7 +64,7 @@ class Variance:
     def __add__(self, other: Variance) -> Variance:
         """Return the variance of a sum of independent totals.
 
-        Degrees of freedom are Satterthwaite's (Biometrics Bulletin 2, 1946).
+        The degrees of freedom are Satterthwaite's (Biometrics Bulletin 2, 1946).
         """
         value = self.value + other.value
         parts = self.value**2 / self.degrees + other.value**2 / other.degrees
@@ -73,13 +74,13 @@ class Variance:
 def warm_up(levels: Sequence[Floats]) -> int:
     """Return the number of batches to drop at the start of a step.
 
-    It is the smallest number that brings the variance of each of `levels`, with a value per batch,
-    near its minimum (compare White, "An effective truncation heuristic for bias reduction in
-    simulation output", Simulation 69, 1997).
+    The function finds the smallest number that brings the variance of each of `levels`, which have
+    a value per batch, near its minimum (compare White, "An effective truncation heuristic for bias
+    reduction in simulation output", Simulation 69, 1997).
     """
     count = len(levels[0])
     starts = [max(1, round(share * count)) for share in _WARM_UPS]
-    size = max(1, count // _COARSE)  # fast oscillations would hide the start
+    size = max(1, count // _COARSE)  # fast oscillations would mask the start-up transient
     smooth = [np.convolve(level, np.full(size, 1 / size), "valid") for level in levels]
     spreads = [[float(np.var(level[start:])) for start in starts] for level in smooth]
     for number, start in enumerate(starts):
@@ -89,7 +90,7 @@ def warm_up(levels: Sequence[Floats]) -> int:
 
 
 def variance_of_total(residuals: Floats, widths: Floats, *, margin: float = 0.0) -> Variance | None:
-    """Return the variance of the sum over batches; None for too few batches.
+    """Return the variance of the sum over batches; None if there are too few batches.
 
     Args:
         residuals: deviations of each batch from its expected share, which add up to zero.
@@ -115,8 +116,8 @@ def variance_of_total(residuals: Floats, widths: Floats, *, margin: float = 0.0)
 def variance_of_few(residuals: Floats) -> Variance:
     """Return the variance of the sum over a few long batches (at least two).
 
-    The method is classic batch means (Law and Kelton, 9.5.3), widened by a positive correlation of
-    neighbours.
+    The method is classic batch means (Law and Kelton, 9.5.3), with a wider error if neighbours are
+    positively correlated.
     """
     count = len(residuals)
     squares = float(residuals @ residuals)
@@ -128,8 +129,8 @@ def variance_of_few(residuals: Floats) -> Variance:
 def drift(residuals: Floats, widths: Floats) -> float:
     """Return the power of the slowest variations relative to faster variations.
 
-    It is about 1 if the batches are stationary and hardly correlated. Arguments are those of
-    `variance_of_total`.
+    The ratio is about 1 if the batches are stationary and nearly uncorrelated. Arguments are the
+    same as for `variance_of_total`.
     """
     power = _power(residuals, widths)
     faster = float(np.mean(power[_SLOWEST:_FASTER]))
@@ -139,8 +140,8 @@ def drift(residuals: Floats, widths: Floats) -> float:
 def drift_of_few(residuals: Floats, widths: Floats) -> float:
     """Return the probability of a trend as large as this one in a few independent batches.
 
-    The trend is the slowest cosine, tested against all variation that it leaves (the F test of a
-    regression). Arguments are those of `variance_of_total`; there are at least three batches.
+    The trend is the slowest cosine, tested against all residual variation (the F test of a
+    regression). Arguments are the same as for `variance_of_total`, with at least three batches.
     """
     rates = residuals / widths
     rates = rates - np.average(rates, weights=widths)
@@ -156,7 +157,7 @@ def drift_of_few(residuals: Floats, widths: Floats) -> float:
 
 
 def _power(residuals: Floats, widths: Floats) -> Floats:
-    """Return the squared projections of the residuals on cosines of rising frequency.
+    """Return the squared projections of the residuals on cosines of increasing frequency.
 
     Each cosine is averaged over the batch.
     """
@@ -170,7 +171,7 @@ def _power(residuals: Floats, widths: Floats) -> Floats:
 
 @cache
 def _spectra(count: int) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Return spectra relative to frequency zero, one a row, and the frequencies to use of each."""
+    """Return spectra relative to frequency zero, one per row, and each one's frequencies."""
     frequency = np.arange(1, count + 1)
     rows, used = [], []
     for corner, floor in product(_CORNERS, _FLOORS):

@@ -1,4 +1,4 @@
-"""The report of DIRTH; summary "writecliff/dirth/1"."""
+"""The DIRTH report, whose summary schema is "writecliff/dirth/1"."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from writecliff.report.demand_intensity import DemandIntensityReport
 
 
 class DirthReport(DemandIntensityReport):
-    """The report of a run of DIRTH."""
+    """The report of a DIRTH run."""

@@ -1,8 +1,8 @@
-"""Sections that every report has, independent of its test.
+"""Report sections that do not depend on the test.
 
-The disclosures that the standard requires precede all figures: interruptions, purge, write
-cache, deviations, warnings. The other sections show choices between sources, disturbed steps, the
-health of the drive, and the test platform.
+The disclosures that the standard requires precede all figures: interruptions, purge, write cache,
+deviations and warnings. The other sections show choices between sources, disturbed steps, drive
+health and the test platform.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 IDLE_SHARE, GRAVE_IDLE_SHARE = 0.0005, 0.02
-# Warnings of a driver that are disclosed here in any case.
+# Driver warnings that are always disclosed here.
 _DISCLOSED_HERE = ("the purge (", "the write cache is", "steady state was not reached")
 
 
 def disclosures(data: TestData) -> tuple[str, ...]:
-    """Return the disclosures of a run, a sentence each, the most serious first."""
+    """Return a run's disclosures, one sentence each, most serious first."""
     manifest = data.manifest
     disclosures = [
         *_ending(data),
@@ -79,7 +79,7 @@ def _scale(data: TestData) -> list[str]:
     scale = f"{device.scale:g}"
     why = "Quick test: the" if data.options.get("quick") else "The"
     slowest = "Tail latencies are too short: erases and other stalls shrink with the blocks."
-    if device.without_flash:  # latencies do not depend on its size
+    if device.without_flash:  # latencies of drives without flash do not depend on the drive size
         slowest = "They may not include the slowest I/Os of the whole drive."
     return [
         f"{why} drive was {device.scale_text} and in 1/{scale} of all times, so that the "
@@ -106,7 +106,7 @@ def _interruption(item: Mapping[str, Any]) -> str:
 def _purge(manifest: Manifest) -> list[str]:
     purge = manifest.purge
     if purge is None and entry_of(manifest.procedure).is_user_load:
-        return []  # the verdict contains the initial state
+        return []  # the verdict already describes the initial state
     if purge is None:
         return ["No purge is recorded: the drive may not have been fresh at the start."]
     if purge.conformant:
@@ -192,7 +192,7 @@ _CHOICES_INTRO = (
 
 
 def choices_section(data: TestData) -> Section:
-    """Return the choices of a run; an empty section for tests without choices."""
+    """Return a run's choices; an empty section for tests that have none."""
     choices = _choices(data)
     if not choices:
         return section(CHOICES_TITLE, "")
@@ -220,13 +220,15 @@ def _choices(data: TestData) -> tuple[Choice, ...]:
     return procedure.choices()
 
 
-# -- remarks and health ------------------------------------------------------------------------
+# -- remarks and drive health ------------------------------------------------------------------
 
 
-PREFIX = "disturbance: "  # of a stored remark: the host or the drive disturbed the step
+# Prefix of a stored remark about a step that the host or the drive disturbed.
+PREFIX = "disturbance: "
 _STEPS_SHOWN = 40
 
-Remarks = Sequence[Mapping[str, Any]]  # phase, round, label, seq and warning, a row per remark
+# Rows of phase, round, label, seq and warning, one per remark.
+Remarks = Sequence[Mapping[str, Any]]
 
 
 def step_disclosures(remarks: Remarks) -> tuple[str, ...]:
@@ -234,7 +236,7 @@ def step_disclosures(remarks: Remarks) -> tuple[str, ...]:
     disturbances = [step for step in remarks if step["warning"].startswith(PREFIX)]
     if not disturbances:
         return ()
-    # "disturbance: CPU steal: 12 % of ..." is of kind "CPU steal".
+    # "disturbance: "CPU steal: 12 % of ..." is of the kind "CPU steal".
     kinds = Counter(s["warning"].removeprefix(PREFIX).partition(":")[0] for s in disturbances)
     named = ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common())
     count = len({step["seq"] for step in disturbances})
@@ -244,8 +246,8 @@ def step_disclosures(remarks: Remarks) -> tuple[str, ...]:
 def remarks_section(remarks: Remarks) -> Iterator[Section]:
     """Yield remarks on steps.
 
-    A remark shared by many steps (about the load generator) is one line; disturbances are listed by
-    step.
+    A remark that many steps share (about the load generator) takes a single line, while
+    disturbances are listed by step.
     """
     if not remarks:
         return
@@ -264,7 +266,7 @@ def remarks_section(remarks: Remarks) -> Iterator[Section]:
 
 
 def health_sections(data: TestData) -> Iterator[Section]:
-    """Yield the health log of a real drive; simulated drives have no SMART log."""
+    """Yield a real drive's health log; simulated drives have no SMART log."""
     health = data.manifest.health
     if data.manifest.device.simulated or not health:
         return
@@ -294,7 +296,7 @@ def _flat(values: Any, prefix: str = "") -> dict[str, str]:
 
 # -- test platform -----------------------------------------------------------------------------
 #
-# The standard requires that figures of different drives come from one reference test platform;
+# The standard requires that figures of different drives come from one reference test platform, and
 # reports disclose any other platform (PTS, "Reference Test Platform").
 
 
@@ -311,7 +313,7 @@ Rows = list[tuple[str, str, str]]
 
 
 def platform_section(data: TestData) -> Section:
-    """Return the platform of a run: its components and their effect on the figures."""
+    """Return a run's platform: its components and their effect on the figures."""
     simulated = data.manifest.device.simulated
     rows = _simulated(data) if simulated else _real(data)
     head = ("Part", "Here", "Effect on the figures")
@@ -368,7 +370,7 @@ def _real(data: TestData) -> Rows:
 
 
 def _power(data: TestData) -> tuple[str, str, str]:
-    """Return the source of power figures, or that there are none."""
+    """Return the source of power figures, or a statement that there are none."""
     if readings_of(data.run.path) is not None:
         return "Power", "A meter on the drive's supply", "The report includes its log."
     timed = [row for row in data.rows if row.elapsed_ns]  # fast-forwarded steps have no series

@@ -1,4 +1,4 @@
-"""The report of ECW/CBW; summary "writecliff/ecw/1"."""
+"""The ECW/CBW report, whose summary schema is "writecliff/ecw/1"."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from writecliff.report.table import Column, Table, table
 
 
 class EcwReport(DemandIntensityReport):
-    """The report of a run of ECW/CBW, with the definition of the composite workload."""
+    """The report of an ECW/CBW run, including the composite workload definition."""
 
     def sections(self) -> Iterator[Section]:
-        """Yield the sections of demand intensity, then the composite workload."""
+        """Yield the demand intensity sections, then the composite workload."""
         yield from super().sections()
         intro = f"Block sizes and address zones of JESD219; {setup(self.data, 'alignment')}."
         yield section("The composite workload", intro, _sizes(), _zones())

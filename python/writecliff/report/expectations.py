@@ -1,8 +1,8 @@
-"""Limits on headline figures, such as "iops_4k_0_100 >= 100000", and their verdicts.
+"""Limits on headline figures ("iops_4k_0_100 >= 100000"), and their verdicts.
 
 A limit applies to the figure itself. `certain` reports if the whole 95 % interval is on the same
-side. If it is not, a repetition of the run may change the verdict. The results are stored in the
-manifest, so reports show them.
+side of the limit. If part of the interval is on the other side, a repetition of the run may change
+the verdict. The verdicts are stored in the manifest, so reports show them.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _FORM = re.compile(
 )
 _THOUSANDS = {None: 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
-_LISTED = 40  # figures in an error
-_QUALIFIERS = ("service", "flush")  # parts of a key that a name must include to match it
+_LISTED = 40  # maximum number of figures that an error lists
+_QUALIFIERS = ("service", "flush")  # key parts that a name must include to match the key
 _FACTORS: Mapping[str, Mapping[str, float]] = {
     "ms": {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1.0, "s": 1e3},
     "MB/s": {"B/s": 1e-6, "kB/s": 1e-3, "MB/s": 1.0, "GB/s": 1e3, "KiB/s": 1024e-6,
@@ -52,7 +52,7 @@ _FACTORS: Mapping[str, Mapping[str, float]] = {
 
 @dataclass(frozen=True)
 class Expectation:
-    """A limit on a figure; `test` is the run of a suite to which it applies, "" for all."""
+    """A limit on a figure; `test` is the suite run that it applies to, or "" for all runs."""
 
     text: str  # as given
     figure: str
@@ -67,13 +67,13 @@ class Judged:
     """The verdict on a limit; a row of `expectations` in the manifest."""
 
     text: str
-    figure: str  # the key of the figure; as given if there is none
+    figure: str  # the figure's key, or the given name if no key matches
     relation: str
     limit: float  # in `unit`
-    unit: str  # of the figure
+    unit: str  # unit of the figure
     value: float | None
     result: Result
-    certain: bool | None  # whole interval on that side; None: a single value
+    certain: bool | None  # the whole interval is on that side; None for a single value
     note: str = ""
 
     @property
@@ -83,7 +83,7 @@ class Judged:
 
     @property
     def summary(self) -> str:
-        """The verdict in words, such as "met: iops_4k_0_100 >= 100,000 IOPS: 104,000 IOPS"."""
+        """The verdict in words: "met: iops_4k_0_100 >= 100,000 IOPS: 104,000 IOPS"."""
         words = f"{self.figure} {self.relation} {value_text(self.limit)} {self.unit}".rstrip()
         if self.value is None:
             return f"{self.result}: {words}: {self.note}"
@@ -94,10 +94,10 @@ class Judged:
 def parse_expectation(text: str, tests: Iterable[str] = ()) -> Expectation:
     """Parse a limit of the form `FIGURE >= LIMIT [UNIT]`.
 
-    In a suite, `TEST.FIGURE` applies to one of `tests`.
+    In a suite, `TEST.FIGURE` applies the limit to one of `tests`.
 
     Raises:
-        ConfigError: `text` has another form.
+        ConfigError: If `text` has another form.
     """
     match = _FORM.fullmatch(text.replace("≤", "<=").replace("≥", ">="))
     limit = _number(match["limit"].replace(",", "")) if match else None
@@ -105,7 +105,8 @@ def parse_expectation(text: str, tests: Iterable[str] = ()) -> Expectation:
     if match is None or limit is None:
         raise ConfigError(f"'{text}' is not FIGURE >= LIMIT", hint=hint)
     if match["relation"] not in _RELATIONS:
-        raise ConfigError(f"'{text}' is not FIGURE >= LIMIT: no relation '{match['relation']}'",
+        raise ConfigError(f"'{text}' is not FIGURE >= LIMIT: unknown relation "
+        f"'{match['relation']}'",
                           hint=f"use {', '.join(_RELATIONS)}")  # fmt: skip
     limit *= _THOUSANDS[match["thousands"]]
     test, dot, rest = match["figure"].partition(".")
@@ -115,24 +116,24 @@ def parse_expectation(text: str, tests: Iterable[str] = ()) -> Expectation:
 
 
 def parse_expectations(texts: Iterable[str], tests: Iterable[str] = ()) -> list[Expectation]:
-    """Parse limits, each once.
+    """Parse limits, removing duplicates.
 
     Raises:
-        ConfigError: a text is not a limit.
+        ConfigError: If a text is not a limit.
     """
     measured = tuple(tests)
     return [parse_expectation(text, measured) for text in dict.fromkeys(texts)]
 
 
 def check_figures(expected: Iterable[Expectation], figures: Mapping[str, str] | None) -> None:
-    """Reject a limit on a figure that a run cannot have, before it runs.
+    """Reject a limit on a figure that a run cannot have, before the run starts.
 
     Args:
         expected: The limits.
         figures: Units of the figures that the run can have, by key; None if unknown.
 
     Raises:
-        ConfigError: An unknown figure, several figures of that name, or another unit.
+        ConfigError: If a figure is unknown or ambiguous, or has another unit.
     """
     for limit in expected if figures is not None else ():
         assert figures is not None
@@ -146,12 +147,12 @@ def check_figures(expected: Iterable[Expectation], figures: Mapping[str, str] | 
                               hint=f"give one of {', '.join(map(_shown, keys))}")  # fmt: skip
         unit = unit_of(keys[0], figures)
         if _factor(limit.unit, unit) is None:
-            raise ConfigError(f"'{limit.text}': {_shown(keys[0])} is in {unit or 'no unit'}, "
-                              f"not in {limit.unit}", hint=_units_hint(unit))  # fmt: skip
+            raise ConfigError(f"'{limit.text}': {_shown(keys[0])} is in {unit or 'no unit'}, not "
+            f"in {limit.unit}", hint=_units_hint(unit))  # fmt: skip
 
 
 def check_procedure(expected: Sequence[Expectation], procedure: Procedure) -> list[Expectation]:
-    """Return the limits of the procedure's file and those in `expected`, after `check_figures`."""
+    """Return the limits of the procedure's file and of `expected`, after `check_figures`."""
     limits = [*parse_expectations(getattr(procedure, "expect", ())), *expected]
     if limits:
         check_figures(limits, figures_of_procedure(procedure))
@@ -161,7 +162,7 @@ def check_procedure(expected: Sequence[Expectation], procedure: Procedure) -> li
 def check_members(
     expected: Iterable[Expectation], members: Mapping[str, tuple[str, Mapping[str, str] | None]]
 ) -> None:
-    """Reject a limit that applies to no run of a suite or sweep, before the first run.
+    """Reject a limit that applies to no run of a suite or sweep, before the first run starts.
 
     Args:
         expected: The limits.
@@ -192,7 +193,7 @@ def percentiles_of(expected: Iterable[Expectation]) -> list[float]:
 
 def unit_of(key: str, figures: Mapping[str, str]) -> str:
     """Return the unit of a figure that `matching` returned for `figures`."""
-    return figures.get(key, "ms")  # a percentile that is not a headline
+    return figures.get(key, "ms")  # a percentile that is not a headline figure
 
 
 def _nearest(name: str, keys: Iterable[str]) -> str:
@@ -203,7 +204,7 @@ def _nearest(name: str, keys: Iterable[str]) -> str:
 
 
 def _likeness(name: str, key: str) -> float:
-    """Return the similarity, 0 to 1, of a name to a key or to the end of the key."""
+    """Return the similarity (0 to 1) between a name and a key or the end of the key."""
     tail = "/".join(key.split("/")[-1 - name.count("/") :])
     return max(SequenceMatcher(None, name, text).ratio() for text in (key, tail))
 
@@ -230,9 +231,9 @@ def _number(text: str) -> float | None:
 def judge(
     expected: Expectation, headlines: Sequence[Headline], missing: Mapping[str, str] | None = None
 ) -> Judged:
-    """Compare a limit with the figures of a run.
+    """Compare a limit with a run's figures.
 
-    `missing` has the reasons why other figures are unknown, by key. A missing or ambiguous figure
+    `missing` gives the reasons why other figures are unknown, by key. A missing or ambiguous figure
     makes the limit "unknown".
     """
     measured = {item.key: item for item in headlines}
@@ -256,7 +257,7 @@ def judge(
         certain = all(holds(end, limit) is met for end in (item.interval.low, item.interval.high))
     if met and item.not_sustained:  # the latency grows for as long as the load runs
         return _unknown(expected, item.not_sustained)
-    notes = ["its 95 % interval reaches across the limit"] if certain is False else []
+    notes = ["its 95 % interval spans the limit"] if certain is False else []
     notes += [] if item.steady else [item.not_sustained or "not in steady state"]
     return Judged(
         expected.text, item.key.lstrip("/"), expected.relation, limit, item.unit, item.value,
@@ -265,10 +266,10 @@ def judge(
 
 
 def matching(name: str, keys: Iterable[str]) -> list[str]:
-    """Return the keys that match `name`: the same key, else all keys that end with its parts.
+    """Return the keys that match `name`: an identical key, or all keys that end with its parts.
 
-    "iops" matches "/randread/reads/iops". A key of service times or flushes needs a name with
-    that part: "p99.9" is never "/randread/reads/service/p99.9".
+    "iops" matches "/randread/reads/iops". A key of service times or flushes requires a name that
+    includes that part: "p99.9" never matches "/randread/reads/service/p99.9".
     """
     name = name.strip("/")
     measured = list(keys)
@@ -277,7 +278,7 @@ def matching(name: str, keys: Iterable[str]) -> list[str]:
     asked = _PERCENTILE.fullmatch(measure)
     if matching or asked is None or not float(asked[1]):
         return matching
-    # Any percentile follows from the histogram that p99 is read from.
+    # Any percentile can be computed from the histogram that provides p99.
     return [
         f"{key.rpartition('/')[0]}/p{float(asked[1]):.10g}".lstrip("/" if "/" not in key else "")
         for key in _matching(f"{path}{slash}p99", measured)
@@ -294,14 +295,14 @@ def _matching(name: str, names: Sequence[str]) -> list[str]:
 
 
 def _qualified(name: str) -> str:
-    """Return the last part of a figure's name with its qualifiers: "service/p99.9"."""
+    """Return the last part of a figure's name, including its qualifiers: "service/p99.9"."""
     *parts, measure = name.split("/")
     qualifiers = takewhile(lambda part: part in _QUALIFIERS, reversed(parts))
     return "/".join((*reversed([*qualifiers]), measure))
 
 
 def _factor(given: str, unit: str) -> float | None:
-    """Return the factor from the unit `given` to `unit`; None if they do not convert."""
+    """Return the conversion factor from unit `given` to `unit`; None if there is none."""
     if not given or given.lower() == unit.lower():
         return 1.0
     return _FACTORS.get(unit, {}).get(given)
@@ -322,10 +323,10 @@ def figures_of_procedure(procedure: Procedure) -> Mapping[str, str] | None:
 
 
 def judge_run(folder: Path, expected: Sequence[Expectation]) -> list[Judged]:
-    """Check limits on a run and write the verdicts into its manifest.
+    """Check limits on a run and write the verdicts to its manifest.
 
     Raises:
-        StoreError: the run has no measurements, is damaged, or is in use by another process.
+        StoreError: If the run has no measurements, is damaged, or is in use by another process.
     """
     from writecliff.report import report_of
     from writecliff.store.rundir import RunDirectory
@@ -335,12 +336,12 @@ def judge_run(folder: Path, expected: Sequence[Expectation]) -> list[Judged]:
 
 
 def judge_report(report: TestReport, expected: Sequence[Expectation]) -> list[Judged]:
-    """Check limits on a run that is open for writing, as `judge_run` does."""
+    """Check limits on a run that is open for writing, like `judge_run`."""
     run = report.data.run
     figures, missing = report.limit_figures(percentiles_of(expected))
     judged = [judge(limit, figures, missing) for limit in expected]
     run.update(
-        updated=run.manifest.updated,  # when it was measured
+        updated=run.manifest.updated,  # time of the measurement
         expectations=tuple(asdict(limit) for limit in judged),
     )
     return judged
@@ -349,7 +350,7 @@ def judge_report(report: TestReport, expected: Sequence[Expectation]) -> list[Ju
 def judge_members(
     members: Mapping[str, tuple[str, Path]], expected: Sequence[Expectation]
 ) -> dict[str, list[Judged]]:
-    """Check limits on the runs of a suite, and update their manifests and reports.
+    """Check limits on a suite's runs, and update their manifests and reports.
 
     Each limit applies to the runs for which it is given and that have its figure.
 
@@ -358,10 +359,10 @@ def judge_members(
         expected: The limits.
 
     Returns:
-        Verdicts by run; limits without a run are under "".
+        Verdicts by run; limits that match no run are under "".
 
     Raises:
-        StoreError: a run is damaged or in use.
+        StoreError: If a run is damaged or in use.
     """
     from writecliff.report import report_of, write_pages
     from writecliff.store.rundir import RunDirectory
@@ -391,7 +392,7 @@ def judge_members(
 
 
 def expectations_section(manifest: Manifest) -> Iterator[Section]:
-    """Yield the section about the limits of a run."""
+    """Yield the section on a run's limits."""
     if not manifest.expectations:
         return
     judged = [Judged(**item) for item in manifest.expectations]

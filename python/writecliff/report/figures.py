@@ -1,6 +1,7 @@
-"""Figures of any test.
+"""Figures common to all tests.
 
-Steady-state convergence and window, histogram, confidence plot, response time by percentile.
+They cover steady-state convergence and window, histogram, confidence plot, and response time by
+percentile.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 _BINS_PER_DECADE = 30
-_MAX_NINES = 6  # of the confidence plot: 99.9999 %
+_MAX_NINES = 6  # upper limit of the confidence plot: 99.9999 %
 
 
 def convergence(
@@ -47,7 +48,7 @@ def convergence(
     window: Sequence[int],
     y: Axis,
 ) -> Figure | None:
-    """Return series over the rounds, with the rounds of `window` shaded.
+    """Return series over the rounds, shading the rounds of `window`.
 
     The x values of `series` are round numbers.
     """
@@ -70,9 +71,9 @@ def steady_window(
 ) -> Figure:
     """Return data, average, 110 %, 90 % and the fitted line over the measurement window.
 
-    `y` is the axis of the tracking variable, `series` the name of the data in other plots. The line
-    is the least-squares line of `state` (PTS 2.0.2 section 2.1.24), not a line through the end
-    points.
+    `y` is the tracking variable's axis, and `series` is the name of the data in other plots. The
+    fitted line is the least-squares line of `state` (PTS 2.0.2 section 2.1.24), not a line through
+    the end points.
     """
     shown = y.unit([state.average])
     figure, axes = style.new_axes("Round", y.title(shown))
@@ -110,15 +111,15 @@ def steady_window(
 
 
 def _log_bins(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
-    """Return edges and counts of bins of equal width on a logarithmic axis.
+    """Return edges and counts of equal-width bins on a logarithmic axis.
 
-    The stored buckets are finer than these bins and vary in relative width. A bucket that crosses
-    an edge is split.
+    The stored buckets are finer than these bins, and their relative width varies. A bucket that
+    crosses an edge is split.
     """
     lower, upper, count = (column.astype(np.float64) for column in histogram.buckets())
     edges_in, start = np.append(lower, upper[-1] + 1), 0.0
     cumulative = np.concatenate([[start], np.cumsum(count)])
-    # No I/Os lie between buckets: keep the sum level up to the start of the next bucket.
+    # No I/Os lie between buckets, so the sum stays level up to the start of the next bucket.
     x = np.column_stack([lower, upper + 1]).ravel()
     y = np.column_stack([cumulative[:-1], cumulative[1:]]).ravel()
     first = math.floor(math.log10(max(edges_in[0], 1)) * _BINS_PER_DECADE)
@@ -127,17 +128,17 @@ def _log_bins(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
     return edges, np.diff(np.interp(edges, x, y))
 
 
-_DATA_SHARE = 0.58  # of the height; the labels of the markers are above
+_DATA_SHARE = 0.58  # fraction of the height; marker labels are above it
 _LABEL_PITCH = 0.062
-_LABEL_ROOM = 0.3  # of the width, left of the first marker
+_LABEL_ROOM = 0.3  # fraction of the width, left of the first marker
 
 
 def histogram_figures(
     histogram: Histogram | None, name: str = "", what: str = "", data: str = ""
 ) -> tuple[Figure, ...]:
-    """Return response-time histogram and confidence plot; none without I/Os.
+    """Return the response-time histogram and confidence plot; empty if there are no I/Os.
 
-    Both share the buckets of `histogram` as data.
+    Both plots share the buckets of `histogram` as data.
 
     Args:
         histogram: Response times.
@@ -163,9 +164,9 @@ def histogram_figures(
 
 @house_style()
 def response_time_histogram(name: str, title: str, data: Data, histogram: Histogram) -> Figure:
-    """Draw I/Os by response time, both axes logarithmic, with markers.
+    """Draw I/Os by response time on two logarithmic axes, with markers.
 
-    Markers show the average, the nines and the maximum.
+    The markers show the average, the nines and the maximum.
     """
     edges, counts = _log_bins(histogram)
     unit = latency_unit(histogram)
@@ -191,9 +192,9 @@ def response_time_histogram(name: str, title: str, data: Data, histogram: Histog
 
 
 def _mark(axes: Axes, markers: Sequence[tuple[str, float]], unit: units.Unit) -> None:
-    """Draw vertical lines with labels on rising steps.
+    """Draw vertical lines whose labels are on rising steps.
 
-    Every label ends at its own line and is above the lines to its left, so nothing overlaps.
+    Every label ends at its own line, above the lines to its left, so that nothing overlaps.
     """
     for level, (text, value) in enumerate(markers):
         y = 0.985 - _LABEL_PITCH * (len(markers) - 1 - level)
@@ -217,18 +218,18 @@ def _mark(axes: Axes, markers: Sequence[tuple[str, float]], unit: units.Unit) ->
 
 
 def _nines(share: npt.ArrayLike) -> Numbers:
-    """Return the number of nines of a share."""
+    """Return the number of nines in a fraction."""
     return -np.log10(np.maximum(1 - np.asarray(share, dtype=np.float64), 1e-12))
 
 
 def _of_nines(count: npt.ArrayLike) -> Numbers:
-    """Return the share with `count` nines: the inverse of `_nines`."""
+    """Return the fraction that has `count` nines (the inverse of `_nines`)."""
     return 1 - 10 ** -np.asarray(count, dtype=np.float64)
 
 
 @house_style()
 def confidence(name: str, title: str, data: Data, histogram: Histogram) -> Figure:
-    """Draw the cumulative share of I/Os over response time, up to the supported nines."""
+    """Draw the cumulative fraction of I/Os over response time, up to the supported nines."""
     unit = latency_unit(histogram)
     _, upper, count = (column.astype(np.float64) for column in histogram.buckets())
     total = histogram.count
@@ -241,7 +242,7 @@ def confidence(name: str, title: str, data: Data, histogram: Histogram) -> Figur
     )
     highest = min(math.log10(total) if total > 1 else 1.0, float(_MAX_NINES))
     top = 1 - 10 ** -max(highest, 1.0)
-    # At the maximum all I/Os are complete: the curve leaves the plot there.
+    # At the maximum, all I/Os are complete, so the curve leaves the plot.
     x = np.append(x, float(histogram.max_ns or 0) / unit.size)
     y = np.append(y, 1 - (1 - top) / 10)
     axes.step(x, y, where="post", color=style.BLUE, label="all I/Os")
@@ -267,7 +268,7 @@ def confidence(name: str, title: str, data: Data, histogram: Histogram) -> Figur
 
 # -- percentiles -------------------------------------------------------------------------------
 #
-# The logarithmic x axis is the number of I/Os per slower I/O, with percentiles as ticks. Only
+# The logarithmic x axis is the number of I/Os per slower I/O, and its ticks are percentiles. Only
 # percentiles with enough I/Os are plotted.
 
 
@@ -283,7 +284,7 @@ RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
 def percentile_figure(
     name: str, title: str, histograms: Mapping[str, Histogram], *, data: str = ""
 ) -> Figure | None:
-    """Return a curve of response times by operation; None without I/Os.
+    """Return a response time curve per operation; None if there are no I/Os.
 
     `data` names the file of the buckets (default: `name`).
     """
@@ -294,7 +295,7 @@ def percentile_figure(
 
 
 def percentile_line(label: str, histogram: Histogram) -> Line:
-    """Return the response times of a histogram by percentile, as far as its I/Os support."""
+    """Return a histogram's response times by percentile, as far as its I/O count supports."""
     x, y = [], []
     for step in range(round(math.log10(2) * _PER_DECADE), _NINES * _PER_DECADE + 1):
         one_in = 10 ** (step / _PER_DECADE)

@@ -1,8 +1,8 @@
-"""3-D columns over two categories, as the standard draws IOPS, latency and CPU use.
+"""3-D columns over two categories, in the standard's style for IOPS, latency and CPU use.
 
-The columns are boxes in space. Each is drawn whole, from the back to the front along the line of
-sight, which is exact for boxes on a grid in parallel projection. By itself, matplotlib sorts faces
-by their mean distance, so columns show through taller columns in front.
+The columns are boxes in space. Each box is drawn whole, from back to front along the line of sight,
+which is exact for boxes on a grid in parallel projection. By default, matplotlib sorts faces by
+their mean distance, so hidden columns show through taller columns in front of them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
 
 _WIDTH_IN, _HEIGHT_IN = 6.4, 4.4
-_ELEVATION_DEG, _AZIMUTH_DEG = 24, -58  # from the front, a little from the left and above
-_SIDE = 0.62  # of a column, in steps of the grid
-_HALF_WIDTH = 60  # maximum number of columns on half the width of a page
-_VALUES_UP_TO = 12  # maximum number of columns with values written on them
-_ON_TOP = "#10151a"  # the tops are light on dark pages too
+_ELEVATION_DEG, _AZIMUTH_DEG = 24, -58  # view from the front, slightly left and above
+_SIDE = 0.62  # column width in grid steps
+_HALF_WIDTH = 60  # maximum number of columns on half the page width
+_VALUES_UP_TO = 12  # maximum number of columns that are labelled with their values
+_ON_TOP = "#10151a"  # the column tops are also light on dark pages
 
 
 @house_style()
@@ -47,10 +47,10 @@ def columns_3d(
     *,
     alt: str = "",
 ) -> Figure | None:
-    """Draw a column for each of `values[row][column]`; NaN is none.
+    """Draw a column for each of `values[row][column]`, omitting NaN.
 
-    Give rows and columns in the order in which values rise towards the right and the back, so no
-    column is hidden behind a taller column.
+    Give rows and columns in the order in which values rise towards the right and the back, so that
+    no column is hidden behind a taller column.
 
     Args:
         name: Name of the figure.
@@ -65,14 +65,16 @@ def columns_3d(
         alt: Alternative text.
 
     Returns:
-        The figure; None without any value.
+        The figure, or None if there are no values.
 
     Raises:
-        ValueError: `values` are not `rows` by `columns`.
+        ValueError: If `values` do not have the shape `rows` by `columns`.
     """
     heights = np.array(values, dtype=np.float64)
     if heights.shape != (len(rows), len(columns)):
-        raise ValueError(f"values are {heights.shape}, not {len(rows)} rows by {len(columns)}")
+        raise ValueError(
+            f"values have the shape {heights.shape}, not {len(rows)} rows by {len(columns)}"
+        )
     if y.log:
         heights[heights <= 0] = np.nan
     if not np.isfinite(heights).any():
@@ -92,9 +94,9 @@ def columns_3d(
 
 
 def _vertical(plot: Any, axis: Axis, heights: Numbers) -> Any:
-    """Set up the vertical axis, and return the function from a value to its height.
+    """Set up the vertical axis, and return the function that maps a value to its height.
 
-    matplotlib has no logarithmic axes in space, so this draws the exponents and labels them.
+    matplotlib has no logarithmic 3-D axes, so this function draws exponents and labels them.
     """
     high = float(np.nanmax(heights))
     if not axis.log:
@@ -114,7 +116,7 @@ def _vertical(plot: Any, axis: Axis, heights: Numbers) -> Any:
 def _texts(
     columns: Sequence[str], rows: Sequence[str], heights: Numbers, unit: str
 ) -> list[list[str]]:
-    """Return the text that the page shows at each column."""
+    """Return the text that the page shows for each column."""
     return [
         [f"{row}, {column}: {units.significant(heights[i, j], 4)} {unit}"
          for j, column in enumerate(columns)]
@@ -125,13 +127,14 @@ def _texts(
 def _boxes(
     plot: Any, heights: Numbers, level: Any, texts: Sequence[Sequence[str]], rows: Sequence[str]
 ) -> None:
-    """Draw the columns, farthest first, with the three visible faces of each."""
+    """Draw the columns, farthest first, showing the three visible faces of each."""
     looks = colours.looks(rows)
     bottom = plot.get_zlim()[0]
     row_count, column_count = heights.shape
     written = heights.size <= _VALUES_UP_TO
     cells = [(row, column) for row in range(row_count) for column in range(column_count)]
-    # The eye is in front (low y) and to the right (high x): far is a high row, a low column.
+    # The viewpoint is in front (low y) and to the right (high x), so far columns have a high row
+    # and a low column index.
     cells.sort(key=lambda cell: (-cell[0], cell[1]))
     for order, (row, column) in enumerate(cells):
         value = heights[row, column]
@@ -170,7 +173,7 @@ def _mixed(colour: str, towards: float, share: float) -> str:
 def _floor(
     plot: Axes3D, columns: Sequence[str], rows: Sequence[str], x_label: str, depth_label: str
 ) -> None:
-    """Draw the two axes of categories, and the walls behind."""
+    """Draw the two category axes, and the walls at the back."""
     plot.set_xlim(-0.6, len(columns) - 0.4)
     plot.set_ylim(-0.6, len(rows) - 0.4)
     plot.set_xticks(range(len(columns)), list(columns))

@@ -1,8 +1,8 @@
 """The header block of the standard's report pages: four columns of ten rows.
 
-Missing facts about a real drive or its machine are "not known"; other missing values are "-". A
-simulated drive has no platform: its column shows "N/A (simulated)" instead of the machine that ran
-the simulation.
+Missing facts about a real drive or its machine are shown as "not known", and other missing values
+as "-". A simulated drive has no platform, so its column shows "N/A (simulated)" instead of the
+machine that ran the simulation.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ _SIMULATED = "N/A (simulated)"
 def header(data: TestData, title: str, ss_rounds: str, parameters: Sequence[Row] | None) -> Header:
     """Return the header block of the test `title`.
 
-    `ss_rounds` are the rounds of the steady-state window ("Rounds 1 - 5"), or the reason why there
-    are none. The fourth column shows `parameters`, those of the test. Without them it shows keys of
-    the procedure's `setup`: "test: LABEL" in their order or, for a loop of mixes and block sizes,
-    `test_stimulus`, `rw_mix`, `block_sizes`, `toio`, `test_stimulus_2` and `toio_2`. The third
-    column reads `precondition`, `precondition_toio`, `precondition_duration`, `precondition_2` and
-    `precondition_2_toio`; both read `data_pattern`, `active_range`, `ar_segments` and `ar_amount`.
+    `ss_rounds` names the rounds of the steady-state window ("Rounds 1 - 5"), or the reason why
+    there are none. The fourth column shows the test's `parameters`. If these are not given, it
+    shows keys of the procedure's `setup`: "test: LABEL" in their order or, for a loop of mixes and
+    block sizes, `test_stimulus`, `rw_mix`, `block_sizes`, `toio`, `test_stimulus_2` and `toio_2`.
+    The third column reads `precondition`, `precondition_toio`, `precondition_duration`,
+    `precondition_2` and `precondition_2_toio`; both read `data_pattern`, `active_range`,
+    `ar_segments` and `ar_amount`.
     """
     manifest = data.manifest
     device = manifest.device
@@ -66,7 +67,7 @@ def header(data: TestData, title: str, ss_rounds: str, parameters: Sequence[Row]
 
 
 def setup(data: TestData, name: str, default: str = units.UNKNOWN) -> str:
-    """Return a parameter that the procedure gave for the header block."""
+    """Return a header block parameter that the procedure provided."""
     return data.manifest.setup.get(name) or default
 
 
@@ -97,14 +98,14 @@ def _platform(data: TestData) -> Rows:
 
 
 def _machine(data: TestData) -> str:
-    """Return make and architecture of the machine that contains the drive."""
+    """Return the make and architecture of the machine that contains the drive."""
     host = data.manifest.host
     names = filter(None, (host.get("platform"), host.get("machine")))
     return ", ".join(names) or NOT_KNOWN
 
 
 def none_for_nvme(data: TestData) -> str | None:
-    """Return "N/A" for an NVMe drive, which has no host adapter, else None."""
+    """Return "N/A" for an NVMe drive, which has no host adapter, otherwise None."""
     return NOT_APPLICABLE if _is_nvme(data) else None
 
 

@@ -1,11 +1,11 @@
-"""The headline figures of a run, each with unit, direction and interval.
+"""Headline figures of a run, each with unit, direction and interval.
 
-The report of every test names its own (`TestReport.headlines`). Comparisons, the pages of suites
-and sweeps, and the last lines of a command show these figures and depend on no test.
+Every test's report defines its own headline figures (`TestReport.headlines`). Comparisons, suite
+and sweep pages, and a command's last lines show these figures without depending on any test.
 
-An interval covers 95 %. The interval of a mean is Student's t over its samples, mostly the rounds
-of the steady-state window; that of a quantile follows from the order statistics. A figure of a
-single value has none, because the run does not show how much it would vary.
+An interval has a confidence level of 95 %. The interval of a mean is Student's t over its samples,
+usually the rounds of the steady-state window. The interval of a quantile is computed from the order
+statistics. A single-value figure has no interval, because the run does not show its variation.
 """
 
 from __future__ import annotations
@@ -24,73 +24,74 @@ if TYPE_CHECKING:
 
 ROUNDS = "mean over the rounds of the window"
 NS_PER_MS = 1e6
-_SHARE = 0.95  # of an interval
-_REACH_MAX = 50.0  # of an interval on a logarithmic scale
+_SHARE = 0.95  # confidence level of an interval
+_REACH_MAX = 50.0  # maximum extent of an interval on a logarithmic scale
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A 95 % interval, in the unit of its figure."""
+    """A 95 % interval, in the figure's unit."""
 
-    low: float  # its lower end
-    high: float  # its upper end
-    of: str  # the quantity: `ROUNDS`, "99.99 % quantile of the I/Os"
-    degrees: float | None = None  # of freedom, by Student's t; None if unknown
+    low: float  # lower end
+    high: float  # upper end
+    of: str  # the quantity: the samples: `ROUNDS`, "99.99 % quantile of the I/Os"
+    degrees: float | None = None  # degrees of freedom for Student's t; None if unknown
 
 
 @dataclass(frozen=True, kw_only=True)
 class Headline:
     """A headline figure of a run."""
 
-    key: str  # equal in all runs of a test for equal quantities: "iops_4k_0_100"
+    key: str  # the same key in all runs of a test for the same quantity: "iops_4k_0_100"
     label: str  # for readers
-    group: str = ""  # equal group and metric make a kind: "mixes"
-    load: str = ""  # load that identifies it among its kind: "random, 4 KiB, OIO 1"
-    metric: str = ""  # in words: "IOPS"
+    group: str = ""  # figures that share group and metric are of one kind: "mixes"
+    load: str = ""  # load that identifies the figure within its kind: "random, 4 KiB, OIO 1"
+    metric: str = ""  # metric in words: "IOPS"
     value: float  # in `unit`
     unit: str  # "IOPS", "ms"; empty for ratios
     higher_is_better: bool | None = True  # None: neither
-    interval: Interval | None = None  # None: a single value
+    interval: Interval | None = None  # None for a single value
     at: str = ""  # load that the run chose for the measurement: "TC8/QD32"
-    steady: bool = True  # False: the drive was not in steady state
-    # Latencies from arrival: why the figure depends on the length of the step; "" if it does not.
+    steady: bool = True  # False if the drive was not in steady state
+    # For latencies from arrival: the reason why the figure depends on the step length, or "" if it
+    # does not.
     not_sustained: str = ""
 
     @property
     def text(self) -> str:
-        """The value with its unit: "41,213 IOPS"."""
+        """The value and its unit: "41,213 IOPS"."""
         return f"{value_text(self.value)} {self.unit}".strip()
 
     @property
     def kind(self) -> str:
-        """The kind of the figure in its campaign: "mixes: IOPS"; empty without a group."""
+        """The figure's kind within its campaign: "mixes: IOPS", or "" if it has no group."""
         return f"{self.group}: {self.metric}" if self.group else ""
 
     @property
     def place(self) -> str:
-        """The name of the figure within its kind: its load, else its label."""
+        """The figure's name within its kind: its load or, failing that, its label."""
         return self.load or self.label
 
     @property
     def full_text(self) -> str:
-        """The value with its interval: "41,213 (40,950 to 41,480) IOPS"."""
+        """The value and its interval: "41,213 (40,950 to 41,480) IOPS"."""
         return f"{value_text(self.value)}{interval_text(self.interval)} {self.unit}".strip()
 
 
 def value_text(value: float) -> str:
-    """Return a value with four significant digits; from 1,000 on a whole number."""
+    """Return a value with four significant digits, or as a whole number from 1,000 upwards."""
     return units.significant(value, 4)
 
 
 def interval_text(interval: Interval | None) -> str:
-    """Return an interval in parentheses after a space; empty for None."""
+    """Return an interval in parentheses after a space, or "" for None."""
     if interval is None:
         return ""
     return f" ({value_text(interval.low)} to {value_text(interval.high)})"
 
 
 def headline(key: str, label: str, value: float | None, unit: str, **more: Any) -> list[Headline]:
-    """Return a figure of a single value; empty if the value is unknown."""
+    """Return a single-value figure; empty if the value is unknown."""
     if value is None or not isfinite(value):
         return []
     return [Headline(key=key, label=label, value=value, unit=unit, **more)]
@@ -106,7 +107,7 @@ def mean_headline(
     of: str = ROUNDS,
     **more: Any,
 ) -> list[Headline]:
-    """Return the mean of `samples` with its interval; empty if none is known.
+    """Return the mean of `samples` and its interval; empty if no sample is known.
 
     `value` replaces the mean if a weighted mean is exact.
     """
@@ -120,8 +121,8 @@ def mean_headline(
 def mean_interval(samples: Sequence[float], mean: float, of: str = ROUNDS) -> Interval | None:
     """Return the 95 % interval of a mean by Student's t; None for fewer than two samples.
 
-    For figures that cannot be negative the scale is logarithmic, so the interval does not reach
-    below zero. The relative error is that of the mean (the delta method).
+    For figures that cannot be negative, the scale is logarithmic, so that the interval does not
+    reach below zero. The relative error is that of the mean (the delta method).
     """
     if len(samples) < 2:
         return None
@@ -136,7 +137,7 @@ def mean_interval(samples: Sequence[float], mean: float, of: str = ROUNDS) -> In
 def quantile_headline(
     key: str, label: str, histogram: Histogram | None, q: float, **more: Any
 ) -> list[Headline]:
-    """Return a quantile of response times in ms; empty if it has too few I/Os."""
+    """Return a response time quantile in ms; empty if there are too few I/Os."""
     quantile = None if histogram is None or not histogram.count else histogram.quantile(q)
     if quantile is None or quantile.value_ns is None:
         return []
@@ -149,5 +150,5 @@ def quantile_headline(
 
 
 def ms(value_ns: float | None) -> float | None:
-    """Convert a latency from ns to ms; None stays None."""
+    """Convert a latency from ns to ms; None remains None."""
     return None if value_ns is None else value_ns / NS_PER_MS

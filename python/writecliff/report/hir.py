@@ -1,6 +1,6 @@
-"""The report of HIR: preconditioning, IOPS of the bursts by wait, return to the baseline.
+"""The HIR report: preconditioning, burst IOPS by wait, and return to the baseline.
 
-The summary is "writecliff/hir/1".
+The summary schema is "writecliff/hir/1".
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from writecliff.procedures.model import StepRow
     from writecliff.report.axes import Numbers
 
-_ACTIVE = 0.02  # of the best interval of a burst: below, an interval only sees its last I/Os end
+# Fraction of a burst's best interval; an interval below it contains only the burst's last I/Os.
+_ACTIVE = 0.02
 
 
 @dataclass(frozen=True)
 class Points:
-    """IOPS of bursts or of steps.
+    """IOPS of bursts or steps.
 
-    Times are since the first burst of the run, and write times since the first burst of the wait
-    state.
+    Times count from the run's first burst, and write times from the wait state's first burst.
     """
 
     time_ns: Numbers
@@ -55,7 +55,7 @@ class WaitState:
     """The measured part of a wait state."""
 
     wait_s: float
-    number: float  # wait in multiples of a burst, as in the standard
+    number: float  # wait as a multiple of a burst, as in the standard
     bursts: Points
     baseline: Points
 
@@ -71,17 +71,17 @@ class WaitState:
 
     @property
     def best_iops(self) -> float | None:
-        """Highest IOPS of a burst; None without bursts."""
+        """Highest IOPS of a burst; None if there are no bursts."""
         return float(self.bursts.iops.max()) if self.bursts.iops.size else None
 
     @property
     def baseline_iops(self) -> float | None:
-        """Mean IOPS of the last five steps without pauses."""
+        """Mean IOPS of the last five steps that have no pauses."""
         return float(self.baseline.iops[-5:].mean()) if self.baseline.iops.size else None
 
 
 class HirReport(TestReport):
-    """The report of a run of HIR."""
+    """The report of an HIR run."""
 
     lead = "iops-time"
 
@@ -99,9 +99,9 @@ class HirReport(TestReport):
 
     @cached_property
     def reference_iops(self) -> float | None:
-        """IOPS of the preconditioned drive, to which waits are compared.
+        """IOPS of the preconditioned drive, with which wait states are compared.
 
-        It is the mean of the window, or without a window the last step.
+        The value is the window mean or, if there is no window, the last step's IOPS.
         """
         if self.precondition.determination is not None:
             return self.precondition.determination.average
@@ -114,7 +114,7 @@ class HirReport(TestReport):
 
     @cached_property
     def waits(self) -> tuple[WaitState, ...]:
-        """Wait states that were started, in the order of the run."""
+        """Wait states that were started, in run order."""
         states: list[WaitState] = []
         zero_ns = None
         for wait_s in self.procedure.options.waits_seconds:
@@ -173,7 +173,7 @@ class HirReport(TestReport):
         )
 
     def opening(self) -> list[str]:
-        """Return the initial state and the wait state with the fastest bursts."""
+        """Return the initial state, and the wait state that has the fastest bursts."""
         best = max(self.waits, key=lambda state: state.burst_iops or 0, default=None)
         reference = self.reference_iops
         if best is None or best.burst_iops is None or not reference:
@@ -186,7 +186,7 @@ class HirReport(TestReport):
         ]
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the IOPS without pauses and of the bursts of each wait state."""
+        """Yield the IOPS without pauses, and the burst IOPS of each wait state."""
         view = self.precondition
         label = "Steady-state IOPS" if view.reached else "IOPS, not steady"
         of = "average of the window" if view.judged else "last step of the preconditioning"
@@ -199,12 +199,12 @@ class HirReport(TestReport):
 
     @classmethod
     def figure_units(cls, procedure: Hir) -> Mapping[str, str]:
-        """Return the units of the reference and of the bursts of each wait state."""
+        """Return the units of the reference and of each wait state's bursts."""
         bursts = (f"burst_iops_{wait_s:g}s" for wait_s in procedure.options.waits_seconds)
         return dict.fromkeys(("reference_iops", *bursts), "IOPS")
 
     def headlines(self) -> list[Headline]:
-        """Return the IOPS without pauses and of the bursts of each wait state."""
+        """Return the IOPS without pauses, and the burst IOPS of each wait state."""
         view = self.precondition
         samples = view.determination.values if view.determination is not None else ()
         headlines = mean_headline(
@@ -219,14 +219,14 @@ class HirReport(TestReport):
         return headlines
 
     def curves(self) -> list[Curve]:
-        """Return the IOPS of bursts over the pause between them."""
+        """Return burst IOPS over the pause between bursts."""
         points = [(w.wait_s, w.burst_iops) for w in self.waits if w.burst_iops is not None]
         title = "Host idle recovery: IOPS of bursts v pause between them"
         return [Curve("recovery", title, Axis(Label("Pause", "s")), Axis("IOPS"), points)]
 
     @cached_property
     def histogram(self) -> Histogram | None:
-        """Response times of all bursts; None without bursts."""
+        """Response times of all bursts; None if there are no bursts."""
         rows = [row for w in self.waits for row in self.data.stage_rows(wait_phase(w.wait_s))]
         return self.data.histogram(rows) if rows else None
 
@@ -236,7 +236,7 @@ class HirReport(TestReport):
         return service_note(self.histogram, ": all bursts", otherwise="No bursts were measured.")
 
     def sections(self) -> Iterator[Section]:
-        """Yield preconditioning and recovery."""
+        """Yield the sections on preconditioning and recovery."""
         for view in self.views:
             yield section(
                 "Preconditioning",
@@ -333,11 +333,12 @@ class HirReport(TestReport):
 
 
 def _burst_iops(ios: Numbers, width_ns: Numbers, burst_ns: float) -> float:
-    """Return I/Os over the time of the burst, or longer if the load generator stopped late."""
+    """Return I/Os over the burst time, or over a longer time if the load generator stopped late."""
     rate = np.divide(ios, width_ns, out=np.zeros_like(ios), where=width_ns > 0)
     if not rate.size or not rate.max():
         return 0.0
-    # Intervals of one second do not show when a burst ended: count only time beyond the interval.
+    # One-second intervals do not show when a burst ended, so only time beyond the interval is
+    # counted.
     active_ns = float(width_ns[rate >= _ACTIVE * rate.max()].sum())
     longest = float(width_ns.max())
     over_ns = active_ns if active_ns > burst_ns + 2 * longest else burst_ns
@@ -353,7 +354,7 @@ def _steps(rows: Sequence[StepRow], zero_ns: int, written_ns: float) -> Points:
 
 
 def _joined(wait: WaitState, which: str) -> tuple[list[float], list[float]]:
-    """Return bursts, then the baseline."""
+    """Return the data of the bursts, then the baseline."""
     x = np.concatenate([getattr(wait.bursts, which), getattr(wait.baseline, which)])
     y = np.concatenate([wait.bursts.iops, wait.baseline.iops])
     return x.tolist(), y.tolist()

@@ -1,11 +1,11 @@
-"""Data about a drawing that the script of a page needs to show values, zoom and hide series.
+"""Drawing metadata that a page's script uses to show values, zoom and hide series.
 
 The drawing itself holds the numbers. The script reads points from the paths and converts them to
-values by the limits and scales stored beside the drawing. So a page stores no number twice, and a
-drawing without the script is complete.
+values, using the limits and scales stored next to the drawing. A page therefore stores no number
+twice, and a drawing is complete even if the script does not run.
 
-`name_artists` gives artists ids before the drawing is written; `described` describes them
-afterwards, when limits and positions are final.
+`name_artists` assigns IDs to artists before the drawing is written. `described` describes the
+artists afterwards, when limits and positions are final.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SCALES = {"linear": "linear", "log": "log", "function": "nines"}
 
 
 class Label(str):
-    """The label of an axis. The script of the page shows name and unit with values, not `note`."""
+    """An axis label. The page script shows name and unit with values, but not `note`."""
 
     __slots__ = ("name", "unit")
     name: str
@@ -51,14 +51,14 @@ _AXIS_LABELS: WeakKeyDictionary[Axis, Label] = WeakKeyDictionary()
 
 
 def write_label(axis: Axis, label: str, **how: Any) -> None:
-    """Set the label of an axis. Matplotlib keeps only its text, not name and unit."""
+    """Set an axis label. Matplotlib stores only the label text, not the name and unit."""
     axis.set_label_text(label, **how)
     if isinstance(label, Label):
         _AXIS_LABELS[axis] = label
 
 
 def name_artists(figure: Figure) -> None:
-    """Give everything that the script may move or hide an id in the SVG."""
+    """Give everything that the script may move or hide an ID in the SVG."""
     for plot, axes in enumerate(_plots(figure)):
         for which in ("x", "y"):
             getattr(axes, f"{which}axis").set_gid(f"plot{plot}-{which}")
@@ -73,7 +73,7 @@ def name_artists(figure: Figure) -> None:
 
 
 def described(figure: Figure) -> dict[str, Any]:
-    """Return the plots of a drawn figure and its legend; empty if the script has no use for it.
+    """Return a drawn figure's plots and legend; empty if the script cannot use them.
 
     Boxes are in points from the upper left corner, as in the SVG.
     """
@@ -96,7 +96,8 @@ def _plot(figure: Figure, axes: Axes) -> dict[str, Any]:
     labels = _labels(axes)
     tips = _tips(axes)
     parts = [_part(figure, axes, artist, labels, tips) for artist in _drawn(axes)]
-    if axes.name == "3d":  # no zoom: its axes are not scales of the drawing
+    # 3-D plots have no zoom, because their axes are not scales of the drawing.
+    if axes.name == "3d":
         return {"parts": [part for part in parts if "tip" in part]}
     width, height = figure.get_size_inches() * 72
     box = axes.get_position()
@@ -152,7 +153,7 @@ def _part(
     labels: Mapping[Artist, str],
     tips: Mapping[Artist, str],
 ) -> dict[str, Any]:
-    """Return an artist: its id, its series, its axes for zoom, and whether it has values."""
+    """Return an artist: its ID, series, zoomable axes, and a flag for values."""
     part: dict[str, Any] = {"id": artist.get_gid()}
     if artist in labels and artist not in tips:
         part["series"] = labels[artist]
@@ -178,7 +179,7 @@ def _part(
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    """Return an axis: scale, limits, quantity, and names of ticks."""
+    """Return an axis: scale, limits, quantity and tick names."""
     name, unit = _name_and_unit(axis)
     low, high = axis.get_view_interval()
     ticks = [[at, text] for at, text in _named(axis) if low <= at <= high]
@@ -203,7 +204,7 @@ def _named(axis: Axis) -> Iterable[tuple[float, str]]:
     return list(zip(places, formatter.format_ticks(places), strict=True))
 
 
-NUMBERS = "writecliff.report.style"  # module of the formatters of plain numbers
+NUMBERS = "writecliff.report.style"  # module of the plain-number formatters
 
 
 def _name_and_unit(axis: Axis) -> tuple[str, str]:

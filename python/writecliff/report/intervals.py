@@ -1,22 +1,24 @@
-"""95 % intervals of the figures of a load, from the batches of its steps.
+"""95 % confidence intervals of a load's figures, estimated from the batches of its steps.
 
-A batch is a stretch of a step (see the table `batches`). For each figure the deviations of the
-batches from its value are added up, and `dependence.py` estimates the variance of that total: of
-I/Os from their expected number for IOPS, of latencies for a mean, of NAND bytes for write
-amplification, of the number of I/Os slower than a value for a percentile (the indicator method:
-Law and Kelton, 9.5.2; Woodruff, J. American Statistical Association 47, 1952). Intervals are made
-on a logarithmic scale, for the share of slow I/Os on the logit scale, so none reaches below zero.
-The interval of a percentile contains the latencies for which its share of slower I/Os is plausible.
-The error is that at the tested share (Wilson, J. American Statistical Association 22, 1927).
+A batch is a period of a step (see the `batches` table). For each figure, the deviations of the
+batches from its value are added up, and `dependence.py` estimates the variance of that total. IOPS
+use the deviation of the I/O count from its expected number, means use latencies, and write
+amplification uses NAND bytes. Percentiles use the number of I/Os slower than a value (the indicator
+method: Law and Kelton, 9.5.2; Woodruff, J. American Statistical Association 47, 1952). Intervals
+    are computed on a logarithmic scale, or on the logit scale for the fraction of slow I/Os, so
+    that none reaches below zero. The interval of a percentile contains the latencies for which the
+    percentile's fraction of slower I/Os is plausible. The error is evaluated at the tested fraction
+    (Wilson, J. American Statistical Association 22,
+1927).
 
-Real drives and older runs have no batches; the intervals of their series replace them
-(`of_intervals`), for rates and means alone.
+Real drives and older runs have no batches. Their series intervals are used instead
+(`of_intervals`), but only for rates and means.
 
-A figure has no interval if its step is too short: fewer batches than `dependence.FEWEST`; for a
-percentile fewer slow I/Os than `FEWEST_SLOW` or fewer batches of them than `FEWEST_SLOW_BATCHES`,
-less than 4 s after the warm-up, or less than `LATENCY_LEAST_OVERWRITTEN` of a flash drive that is
-written; for write amplification less than a tenth of the drive overwritten. A rule on an estimated
-variance would keep runs whose variance is small by chance.
+A figure has no interval if its step is too short, which means fewer batches than
+`dependence.FEWEST`. Percentiles also need `FEWEST_SLOW` slow I/Os in `FEWEST_SLOW_BATCHES` batches,
+4 s after the warm-up and, for a flash drive that is written, `LATENCY_LEAST_OVERWRITTEN`. Write
+amplification requires that a tenth of the drive was overwritten. A rule based on the estimated
+variance would favour runs whose variance is small by chance.
 """
 
 from __future__ import annotations
@@ -51,23 +53,25 @@ if TYPE_CHECKING:
     from writecliff._native import Histogram
 
 BATCHES = "repetitions of the load, from the variation between its batches"
-SHARE = 0.95  # that an interval covers
-FEWEST_SLOW = 30.0  # I/Os slower than a percentile
-FEWEST_SLOW_BATCHES = 6.0  # effective batches of slow I/Os: (sum of counts)² / sum of counts²
-_FEWEST_INDEPENDENT = 20.0  # slow I/Os that suffice to estimate their own dependence
-_TREND_MAX = 25.0  # of any figure, see `dependence.drift`; steady rates and WAF reach 20
-_TREND_LEVEL = 0.01  # probability of the trend of a few batches, from which they drift
-# Margins of log-likelihoods, see `dependence.variance_of_total`.
+SHARE = 0.95  # confidence level of an interval
+FEWEST_SLOW = 30.0  # minimum number of I/Os slower than a percentile
+# Minimum effective number of batches with slow I/Os: (sum of counts)² / sum of counts².
+FEWEST_SLOW_BATCHES = 6.0
+_FEWEST_INDEPENDENT = 20.0  # number of slow I/Os that suffices to estimate their own correlation
+_TREND_MAX = 25.0  # limit for any figure, see `dependence.drift`; steady rates and WAF reach 20
+_TREND_LEVEL = 0.01  # trend probability at and below which a few batches count as drifting
+# Log-likelihood margins, see `dependence.variance_of_total`.
 _MARGIN, _MARGIN_OF_SHARES = 0.5, 0.75
-_LEAST_S = 4.0  # of a step for intervals of percentiles; waves of garbage collection take seconds
-WAF_LEAST_OVERWRITTEN = 0.1  # of the capacity
-LATENCY_LEAST_OVERWRITTEN = 2.0  # times the capacity, for percentiles of a load that writes
+# Minimum step time for percentile intervals, because waves of garbage collection take seconds.
+_LEAST_S = 4.0
+WAF_LEAST_OVERWRITTEN = 0.1  # fraction of the capacity
+LATENCY_LEAST_OVERWRITTEN = 2.0  # multiple of the capacity, for percentiles of a load that writes
 _FEWEST_COARSE = 5  # minimum number of intervals of a log for an estimate
 _BATCHES_MAX = 256  # made of the intervals of a step
 
 
 class Bounds(NamedTuple):
-    """An interval of a figure in its unit, with the degrees of freedom of its width."""
+    """A figure's interval in its unit, including the degrees of freedom of its width."""
 
     low: float
     high: float
@@ -83,29 +87,29 @@ class Bounds(NamedTuple):
 
 
 def about(value: float, error: float, degrees: float) -> Bounds:
-    """Return the interval of a positive figure with this relative standard error."""
+    """Return the interval of a positive figure that has this relative standard error."""
     reach = exp(min(two_sided_t(SHARE, max(1, int(degrees))) * error, 50.0))
     return Bounds(value / reach, value * reach, degrees)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """An operation of a job in consecutive batches, with a value per batch."""
+    """A job's operation in consecutive batches, with a value per batch."""
 
     ios: Floats
     bytes: Floats
     latency_ns: Floats  # sums
-    slower: Sequence[Floats]  # I/Os slower than each of the quantiles `SLOWER` of their step
-    histogram: Histogram  # of all batches together
+    slower: Sequence[Floats]  # I/Os slower than each `SLOWER` quantile of their step
+    histogram: Histogram  # histogram of all batches together
 
     @cached_property
     def _buckets(self) -> tuple[npt.NDArray[np.uint64], ...]:
         return self.histogram.buckets()
 
     def slower_than(self, value_ns: float) -> Floats:
-        """Return the I/Os of each batch that are slower than a latency.
+        """Return each batch's I/Os that are slower than a latency.
 
-        Counts exist for the quantiles `SLOWER`; other latencies are interpolated.
+        Counts exist for the `SLOWER` quantiles, and other latencies are interpolated.
         """
         lower, _, count = self._buckets
         wanted = float(count[lower > value_ns].sum())
@@ -120,13 +124,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Consecutive batches of a step, or of the rounds of a window, and operations in them."""
+    """Consecutive batches of a step, or of a window's rounds, and the operations in them."""
 
     width_ns: Floats
     host_bytes: Floats  # written to the whole drive
     nand_bytes: Floats  # written to its flash
     cells: Sequence[Cell]
-    # Batches are the intervals of a log, long enough that a few of them give a mean its error.
+    # Batches are the intervals of a log, long enough that a few of them determine the error of a
+    # mean.
     is_coarse: bool = False
 
     def total(self, pick: Callable[[Cell], Floats]) -> Floats:
@@ -135,12 +140,12 @@ class Stretch:
 
     @cached_property
     def ios(self) -> Floats:
-        """I/Os of each batch, over all operations."""
+        """I/Os of each batch, summed over all operations."""
         return self.total(lambda cell: cell.ios)
 
     @cached_property
     def settled(self) -> slice:
-        """Batches from the first to the last with an I/O, without the warm-up."""
+        """Batches from the first to the last that has an I/O, excluding the warm-up."""
         busy = np.flatnonzero(self.ios)
         if not len(busy):
             return slice(0, 0)
@@ -153,10 +158,10 @@ class Stretch:
         return slice(first + warm_up([rate, latency]), last)
 
     def deviations(self, part: Floats, base: Floats) -> tuple[Floats, Floats] | None:
-        """Return the relative deviation of each batch from its share of `part`, and its width.
+        """Return each batch's relative deviation from its part of the total, and its width.
 
         Returns:
-            None if the batches are too few or empty.
+            The result is `None` if there are too few batches or they are empty.
         """
         mine, other = part[self.settled], base[self.settled]
         total, base_total = float(mine.sum()), float(other.sum())
@@ -166,13 +171,13 @@ class Stretch:
         return mine / total - other / base_total, self.width_ns[self.settled]
 
     def variance(self, part: Floats, base: Floats, *, of_share: bool = False) -> Variance | None:
-        """Return the relative variance of the ratio of the totals of `part` and `base`.
+        """Return the relative variance of the ratio between the totals of `part` and `base`.
 
-        `of_share`: the ratio is the share of slow I/Os, whose variations are often slower than
-        those of rates.
+        With `of_share`, the ratio is the fraction of slow I/Os, which often varies more slowly than
+        rates.
 
         Returns:
-            None if it cannot be estimated.
+            The result is `None` if the variance cannot be estimated.
         """
         if (deviations := self.deviations(part, base)) is None:
             return None
@@ -191,10 +196,13 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Measured:
-    """Batches from which a figure was calculated. Each stretch is estimated separately."""
+    """Batches from which a figure was calculated.
+
+    Each stretch of batches is estimated separately.
+    """
 
     stretches: Sequence[Stretch]
-    capacity_bytes: int  # of the drive
+    capacity_bytes: int  # drive capacity
 
     def iops(self, value: float | None) -> Bounds | None:
         """Return the interval of I/Os per second."""
@@ -213,7 +221,7 @@ class Measured:
 
         Write amplification depends on the distribution of valid data over the flash, which changes
         as the drive is overwritten. A step that overwrites less than a tenth of the drive does not
-        show this variation, so it has an interval only if all batches agree.
+        show this variation, so its write amplification has an interval only if all batches agree.
         """
         bounds = self._ratio(value, lambda s: (s.nand_bytes, s.host_bytes))
         enough = self._written >= WAF_LEAST_OVERWRITTEN * self.capacity_bytes
@@ -253,11 +261,11 @@ class Measured:
         return merged(cell.histogram for s in self.stretches for cell in s.cells)
 
     def _slower_than(self, value_ns: float) -> Sequence[tuple[Floats, Floats]]:
-        """Return the I/Os slower than a latency, and all I/Os, of each batch."""
+        """Return each batch's I/Os slower than a latency, and all its I/Os."""
         return [(s.total(lambda cell: cell.slower_than(value_ns)), s.ios) for s in self.stretches]
 
     def _share(self, value_ns: float) -> _Share | None:
-        """Return the share of I/Os slower than a latency; None if it is 0 or 1."""
+        """Return the fraction of I/Os slower than a latency; None if it is 0 or 1."""
         slower = self._slower_than(value_ns)
         part, count = (sum(float(pair[n].sum()) for pair in slower) for n in (0, 1))
         if not 0 < part < count or (variance := self._variance(slower, of_share=True)) is None:
@@ -266,7 +274,7 @@ class Measured:
 
     @cached_property
     def _counted_shares(self) -> Sequence[_Share]:
-        """Shares of I/Os that are slower than the quantiles `SLOWER`."""
+        """Fractions of I/Os that are slower than the `SLOWER` quantiles."""
         if (histogram := self.histogram) is None:
             return []
         _, upper, count = histogram.buckets()
@@ -274,10 +282,11 @@ class Measured:
         return [share for share in shares if share is not None]
 
     def _independent(self, share: _Share, tested: float) -> tuple[float, float]:
-        """Return the independent slow I/Os for a `tested` share, and the degrees of freedom.
+        """Return the independent slow I/Os for a `tested` fraction, and the degrees of freedom.
 
-        Slow I/Os are never more independent than faster I/Os. A few slow I/Os often lack the long
-        bursts that cause most of their variance; then the dependence of faster I/Os applies.
+        Slow I/Os are never more independent than faster I/Os. A few slow I/Os often miss the long
+        bursts that cause most of their variance. In this case, the correlation of faster I/Os
+        applies.
         """
         count, degrees = share.independent(tested), share.variance.degrees
         for other in self._counted_shares:
@@ -287,14 +296,14 @@ class Measured:
         return count, degrees
 
     def _deviation(self, share: _Share, tested: float) -> float:
-        """Return the distance of a measured share above a tested share, in half-widths."""
+        """Return the distance of a measured fraction above a tested fraction, in half-widths."""
         count, degrees = self._independent(share, tested)
         reach = two_sided_t(SHARE, max(1, int(degrees))) / sqrt(count * (1 - tested))
         distance = _logit(share.value) - _logit(tested)
         return distance / reach if reach > 0 else copysign(inf, distance) if distance else 0.0
 
     def covers_slower(self, value_ns: float, share: float) -> bool:
-        """Return `True` if the interval of the share of slower I/Os contains `share`."""
+        """Return `True` if the interval of the fraction of slower I/Os contains `share`."""
         measured = self._share(value_ns)
         return measured is not None and abs(self._deviation(measured, share)) <= 1
 
@@ -302,8 +311,8 @@ class Measured:
     def _shows_latencies(self) -> bool:
         """`True` if the batches show the variation of latencies.
 
-        The latencies of a flash drive that is written depend on the distribution of valid data, as
-        write amplification does, and vary with it for as long as it takes to overwrite the drive.
+        The latencies of a written flash drive depend on the distribution of valid data, like write
+        amplification. They vary with it for as long as it takes to overwrite the drive.
         """
         if any(not cell.slower for s in self.stretches for cell in s.cells):
             return False
@@ -313,10 +322,11 @@ class Measured:
         return length_s >= _LEAST_S and not (is_flash and 0 < self._written < least)
 
     def quantile(self, q: float) -> Bounds | None:
-        """Return the interval of a quantile of the latencies; None without enough samples.
+        """Return the interval of a latency quantile; None if there are too few samples.
 
-        It contains the latencies for which a share 1 - q of slower I/Os is plausible. Dependence is
-        estimated at each end, because the slowest I/Os depend on each other most.
+        The interval contains the latencies for which a fraction 1 - q of slower I/Os is plausible.
+        The correlation is estimated at each end, because the slowest I/Os are most strongly
+        correlated.
         """
         histogram = self.histogram
         if histogram is None or not self._shows_latencies:
@@ -349,13 +359,13 @@ class Measured:
 
 
 class _Share(NamedTuple):
-    """A share of I/Os between 0 and 1, with its relative variance."""
+    """A fraction of I/Os between 0 and 1, and its relative variance."""
 
     value: float
     variance: Variance
 
     def independent(self, share: float) -> float:
-        """Return the number of independent I/Os with this variance for a true share."""
+        """Return the number of independent I/Os that have this variance at a true fraction."""
         value = self.variance.value
         return (1 - self.value) / value * share / self.value if value > 0 else inf
 
@@ -369,9 +379,10 @@ def _bucket_of(q: float, count: npt.NDArray[np.uint64]) -> int:
 
 
 def _first(is_true: Callable[[int], bool], start: int, end: int, step: int) -> int | None:
-    """Return the first number from `start` to `end`, in the direction of `step`, that is true.
+    """Return the first number from `start` to `end`, in steps of `step`, that satisfies the test.
 
-    All numbers after it are true. None if there is no such number.
+    All numbers after the returned number also satisfy the test. The result is `None` if no number
+    satisfies the test.
     """
     if (end - start) * step < 0:
         return None
@@ -387,17 +398,17 @@ def _first(is_true: Callable[[int], bool], start: int, end: int, step: int) -> i
     return at
 
 
-# -- from the store ----------------------------------------------------------------------------
+# -- batches from the store --------------------------------------------------------------------
 
-Key = tuple[int, str]  # number of the job, operation
+Key = tuple[int, str]  # job number, operation
 
 
 def of_intervals(intervals: pa.Table, seqs: Iterable[int]) -> pa.Table:
-    """Return batches made of the intervals of steps, if the run has no batches.
+    """Return batches made from the intervals of steps, if the run has no batches.
 
-    This applies to engines and older runs that store none. Real drives have intervals of 1 s with
-    unknown slow I/Os and flash writes. Their batches allow rates and means, but neither percentiles
-    nor write amplification.
+    The function serves engines and older runs that store no batches. Real drives have 1 s intervals
+    whose slow I/Os and flash writes are unknown. Their batches support rates and means, but neither
+    percentiles nor write amplification.
     """
     chosen = intervals.filter(pc.field("seq").isin(list(seqs)))
     chosen = chosen.sort_by([("seq", "ascending"), ("end_ns", "ascending")])
@@ -408,7 +419,7 @@ def of_intervals(intervals: pa.Table, seqs: Iterable[int]) -> pa.Table:
     ends = whole_ends(seq, end_ns.astype(np.float64))
     times, place = np.unique(np.stack([seq, ends]), axis=1, return_inverse=True)
     lengths = np.unique(times[0], return_counts=True)[1]
-    # Join neighbours, so a step has at most `_BATCHES_MAX` batches.
+    # Neighbouring intervals are joined so that a step has at most `_BATCHES_MAX` batches.
     group = np.concatenate([np.arange(n) * min(n, _BATCHES_MAX) // n for n in lengths])
     is_last = np.append((np.diff(group) != 0) | (np.diff(times[0]) != 0), True)
     last = np.flatnonzero(is_last)
@@ -448,10 +459,10 @@ def stretch_of(
             kind: Kind of the latencies.
             histograms: All latencies of the steps.
             began_ns: Start of each job within the step, by step and number (default: 0).
-                The batch in which the first of the selected jobs starts is shortened to that start.
+                The batch where the first of the selected jobs starts is shortened to that start.
 
     Returns:
-        The function. It returns None if the run has no batches of an operation.
+        The function. The selected result is `None` if the run has no batches of an operation.
     """
     rows = table.filter(pc.field("seq").isin(list(seqs)) & (pc.field("kind") == kind))
     columns = {name: rows.column(name).to_numpy() for name in rows.column_names if name != "kind"}

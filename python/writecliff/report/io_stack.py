@@ -1,4 +1,4 @@
-"""The page of `capture --stack`: a program's I/O on its way through the kernel to the drive."""
+"""The `capture --stack` page: a program's I/O on its way through the kernel to the drive."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ _COMMAND_SHOWN = 60
 
 
 def write_stack(stack: Stack, folder: Path) -> Path:
-    """Write the page and its numbers (CSV) to `folder`, and return the path of the page.
+    """Write the page and its numbers (CSV) to `folder`, and return the page's path.
 
     Raises:
-        StoreError: a file cannot be written.
+        StoreError: If a file cannot be written.
     """
     return write_page(stack_page(stack), folder / PAGE_NAME, csv=folder)
 
 
 @one_page()
 def stack_page(stack: Stack) -> Page:
-    """Return the page of a captured I/O stack."""
+    """Return the page for a captured I/O stack."""
     answer, *more = verdict(stack)
     return Page(
         title=f"The I/O stack under {_command(stack)}",
@@ -70,7 +70,7 @@ def _command(stack: Stack) -> str:
 
 
 def verdict(stack: Stack) -> list[str]:
-    """Return the answer in a sentence, then the sentences that explain it."""
+    """Return the verdict in a sentence, then the sentences that explain it."""
     calls, drive = stack.calls, stack.requests
     answers = [_writes_text(stack), _reads_text(stack)]
     answers = list(filter(None, answers)) or ["The program did no I/O below the root."]
@@ -194,7 +194,7 @@ def _layers(stack: Stack) -> Iterator[Layer]:
 def _cache_layer(stack: Stack) -> Layer:
     """Return the I/O that the page cache absorbed.
 
-    These are read hits, and writes that were overwritten before writeback.
+    The absorbed I/O is read hits, and writes that were overwritten before writeback.
     """
     cache, asked = stack.cache, stack.calls.writes.bytes
     hits = (cache.hit_ratio or 0.0) * cache.asked_bytes
@@ -299,7 +299,7 @@ def _sizes(stack: Stack) -> Section:
 
 
 def _size_text(traffic: Traffic) -> str:
-    """Return the most frequent sizes with their shares."""
+    """Return the most frequent I/O sizes and their percentages."""
     return ", ".join(
         f"{units.block(size) if size % 512 == 0 else units.size(size)} "
         f"({units.percent(count / traffic.count)})"
@@ -340,8 +340,9 @@ def disclosures(stack: Stack) -> tuple[str, ...]:
     notes = [f"{note[:1].upper()}{note[1:]}." for note in stack.notes]
     if any(row.is_others and row.op in ("read", "write") for row in stack.origins):
         notes.append(
-            "Other programs used the drive at the same time. Their direct requests have a row of "
-            "their own; their data in the page cache is written back with that of the program."
+            "Other programs used the drive at the same time. Their direct requests have a "
+            "separate row, but their data in the page cache is written back together with the "
+            "program's data."
         )
     return tuple(notes)
 
@@ -385,9 +386,9 @@ def _data(stack: Stack) -> tuple[DataFile, ...]:
 # -- drawing -----------------------------------------------------------------------------------
 
 
-WIDTH_IN = 8.6  # as wide as the page
+WIDTH_IN = 8.6  # page width
 _ROW_IN = 0.5
-_LABELS_IN = 1.5  # left of the first panel
+_LABELS_IN = 1.5  # space left of the first panel
 _GAP_IN = 0.35
 _BAR = 0.46
 _ROOM = 1.02  # axis length relative to the longest bar
@@ -395,7 +396,7 @@ _ROOM = 1.02  # axis length relative to the longest bar
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer of the stack: bytes by kind and a line of text, of reads and of writes."""
+    """A stack layer: bytes by kind and a line of text, each for reads and writes."""
 
     name: str
     parts: tuple[Mapping[str, float], Mapping[str, float]]
@@ -406,7 +407,7 @@ class Layer:
 def stack_figure(
     name: str, title: str, data: Data, layers: Sequence[Layer], *, alt: str = ""
 ) -> Figure | None:
-    """Return two panels, of reads and of writes, with a bar for each layer, the program on top."""
+    """Return panels for reads and writes, with a bar per layer and the program on top."""
     if not any(sum(part.values()) for layer in layers for part in layer.parts):
         return None
     height_in = 1.15 + _ROW_IN * len(layers)

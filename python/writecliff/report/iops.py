@@ -1,4 +1,4 @@
-"""The report of the IOPS test: plots and tables of the standard; summary "writecliff/iops/1"."""
+"""The IOPS test report: the standard's plots and tables; summary "writecliff/iops/1"."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from writecliff.report.table import DataFile
 from writecliff.units import KIB
 
 HIGHLIGHTS: tuple[Cell, ...] = ((4 * KIB, 0.0), (8 * KIB, 65.0), (4 * KIB, 100.0))
-# The cells of the SNIA primer's table (2013, figure 3).
+# Cells of the SNIA primer's table (2013, figure 3).
 QUOTED: tuple[Cell, ...] = ((4 * KIB, 0.0), (8 * KIB, 65.0), (4 * KIB, 65.0), (4 * KIB, 100.0))
 LOG_IOPS = Axis("IOPS", log=True)
 
 
 class IopsReport(CellReport):
-    """The report of a run of the IOPS test."""
+    """The report of an IOPS test run."""
 
     lead = "iops-2d"
     sentence = "It sustains {0} of random 4 KiB writes and {2} of random 4 KiB reads."
@@ -40,7 +40,7 @@ class IopsReport(CellReport):
         return {_key(cell): "IOPS" for cell in QUOTED}
 
     def headlines(self) -> list[Headline]:
-        """Return the IOPS of the main cells with intervals."""
+        """Return the main cells' IOPS with intervals."""
         view = self.view
         return [
             item
@@ -55,7 +55,7 @@ class IopsReport(CellReport):
         ]
 
     def curves(self) -> list[Curve]:
-        """Return IOPS over block size, of the mixes in the primer's table."""
+        """Return IOPS over block size for the mixes in the primer's table."""
         x = block_size_axis(self.sizes)
         curves = []
         for mix in (mix for mix in dict.fromkeys(read for _, read in QUOTED) if mix in self.mixes):
@@ -70,14 +70,14 @@ class IopsReport(CellReport):
         return [self.side("iops", "IOPS by block size and mix", self.iops)]
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield IOPS of the main cells."""
+        """Yield the main cells' IOPS."""
         for cell in HIGHLIGHTS:
             if cell in self.view.cells:
                 label = f"RND {block_text(cell[0])} {mix_text(cell[1])}"
                 yield self.view.key_figure(label, self.iops(cell), "IOPS", digits=0)
 
     def sections(self) -> Iterable[Section]:
-        """Return convergence, window, tables, plots, power and block-size sequence."""
+        """Return convergence, window, tables, plots, power and block size sequence."""
         view = self.view
         if not view.rounds:
             return ()
@@ -118,17 +118,17 @@ class IopsReport(CellReport):
 
     @cached_property
     def power_rows(self) -> Sequence[StepRow]:
-        """Steps of the last round of the window, whose power is shown."""
+        """Steps of the window's last round, whose power is shown."""
         last = self.view.window[-1:]
         return [row for row in self.data.stage_rows("rounds") if row.round in last]
 
     @cached_property
     def power(self) -> PowerSeries | None:
-        """Power over that round; None if it was not measured."""
+        """Power over the last round; None if it was not measured."""
         return power_of(self.data, self.power_rows)
 
     def _power_section(self) -> Section:
-        """Return the power of the loop; an empty section without measurements."""
+        """Return the loop's power; an empty section if it was not measured."""
         power, rows = self.power, self.power_rows
         if power is None:
             return section("Power", "")
@@ -166,7 +166,7 @@ class IopsReport(CellReport):
         return f" NVMe power state {power.text}, as reported by the drive."
 
     def _sequence(self) -> Section:
-        """Return the steps of the last round of the window in sequence."""
+        """Return the steps of the window's last round in sequence."""
         number = self.view.window[-1]
         rows = [row for row in self.data.stage_rows("rounds") if row.round == number]
         time = units.duration(rows[-1].ended_ns - rows[0].started_ns)
@@ -178,7 +178,7 @@ class IopsReport(CellReport):
         )
 
     def results(self) -> dict[str, Any]:
-        """Return steady state and IOPS of each cell."""
+        """Return steady state and each cell's IOPS."""
         return {
             "steady_state": steady_stages.views_mapping(self.views),
             "results": [

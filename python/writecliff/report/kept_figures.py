@@ -1,10 +1,10 @@
-"""`figures.json`: the headline figures of a run, stored in its directory.
+"""`figures.json`: a run's headline figures, stored in its directory.
 
-A report needs 0.1 s to evaluate a run, which is too long for lists of thousands of runs. The file
-is a cache: it contains the digest of the manifest from which it was made. If the manifest has
-another digest, the figures are computed from the run again.
+A report takes 0.1 s to evaluate a run, which is too long for lists of thousands of runs. The file
+is a cache that contains the digest of its manifest. If the manifest's digest differs, the figures
+are recomputed from the run.
 
-Importing this module does not load reports.
+Importing this module does not load the report modules.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ SCHEMA = "writecliff/figures/1"
 
 
 def figures_mapping(report: TestReport) -> dict[str, Any]:
-    """Return the contents of the file, without the digest of the manifest.
+    """Return the file contents, excluding the manifest digest.
 
-    Keys: `verdict`, `stamp`, `steps`, `device_time_ns`, `host_write_bytes` and `figures`, each with
-    the fields of a `Headline`.
+    Keys: The keys are `verdict`, `stamp`, `steps`, `device_time_ns`, `host_write_bytes`, and
+        `figures`, each with the fields of a `Headline`.
     """
     data = report.data
     return {
@@ -47,7 +47,7 @@ def figures_mapping(report: TestReport) -> dict[str, Any]:
 
 
 def _fields(figure: Headline) -> dict[str, Any]:
-    """Return the stored fields of a figure. Comparisons read the other fields from the run."""
+    """Return a figure's stored fields. Comparisons read the other fields from the run."""
     return {
         name: value
         for name, value in asdict(figure).items()
@@ -58,7 +58,7 @@ def _fields(figure: Headline) -> dict[str, Any]:
 def keep_figures(report: TestReport) -> None:
     """Write the file into the run directory of `report`.
 
-    Does nothing for a running run, and ignores write errors.
+    Nothing is written for a running run, and write errors are ignored.
     """
     data = report.data
     if data.status == "running":
@@ -73,7 +73,7 @@ def parse_kept_figures(data: bytes, path: Path, digest: str) -> Mapping[str, Any
     """Return the contents of a file that `keep_figures` wrote.
 
     Returns:
-        None if the file is damaged or `digest` is not that of its manifest.
+        The result is `None` if the file is damaged or `digest` is not its manifest's digest.
     """
     try:
         document = parse_document(data, path, SCHEMA)

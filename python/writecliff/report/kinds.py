@@ -1,4 +1,4 @@
-"""Kinds of values: their format in tables, and their unit in files."""
+"""Value kinds: their format in tables, and their unit in files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple
 
 from writecliff import units
 
-Align = Literal["left", "right", "whole"]  # "whole": left, never wrapped
+Align = Literal["left", "right", "whole"]  # "whole" aligns left and never wraps
 
 
 class Span(NamedTuple):
-    """A range of values; an open end is None."""
+    """A range of values, where an open end is None."""
 
     low: float | None
     high: float | None
@@ -25,7 +25,7 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Kind:
-    """The format of values, and their unit in files."""
+    """A value format, and the unit in files."""
 
     text: Callable[[Any], str] = _text
     unit: str = ""
@@ -47,49 +47,49 @@ BLOCK = Kind(units.block, "bytes", "left")
 
 @cache
 def decimals(places: int = 0, unit: str = "") -> Kind:
-    """Return the kind of numbers with `places` decimals, followed by `unit`."""
+    """Return a kind of number with `places` decimals, followed by `unit`."""
     return Kind(lambda value: _behind(units.number(value, places), unit), unit)
 
 
 @cache
 def digits(places: int = 3, unit: str = "") -> Kind:
-    """Return the kind of numbers with `places` significant digits, followed by `unit`."""
+    """Return a kind of number with `places` significant digits, followed by `unit`."""
     return Kind(lambda value: _behind(units.significant(value, places), unit), unit)
 
 
 @cache
 def signed(places: int = 1, unit: str = "%") -> Kind:
-    """Return the kind of differences, shown with their sign."""
+    """Return a kind of difference, shown with its sign."""
     return Kind(lambda v: units.UNKNOWN if v is None else _behind(f"{v:+.{places}f}", unit), unit)
 
 
 @cache
 def plain(unit: str = "") -> Kind:
-    """Return the kind of numbers without trailing zeros (0.5, 16), followed by `unit`."""
+    """Return a kind of number that omits trailing zeros (0.5, 16), followed by `unit`."""
     return Kind(lambda v: units.UNKNOWN if v is None else _behind(_short(v), unit), unit)
 
 
 @cache
 def percents(places: int = 2) -> Kind:
-    """Return the kind of values in percent."""
+    """Return a kind of value in percent."""
     return Kind(lambda value: units.pct(value, places), "%")
 
 
 @cache
 def shares(places: int = 1) -> Kind:
-    """Return the kind of shares of 1, shown in percent."""
+    """Return a kind of fraction of 1, shown in percent."""
     return Kind(lambda value: units.percent(value, places), "%", scale=100.0)
 
 
 @cache
 def latency_in(unit: units.Unit) -> Kind:
-    """Return the kind of latencies shown in `unit`."""
+    """Return a kind of latency shown in `unit`."""
     return Kind(lambda value_ns: units.latency(value_ns, unit), "ns")
 
 
 @cache
 def ranges(kind: Kind) -> Kind:
-    """Return the kind of ranges of `kind`: "3.1 ms to 3.4 ms", "up to 3 s"."""
+    """Return a kind of range of `kind`: "3.1 ms to 3.4 ms", "up to 3 s"."""
 
     def text(value: Span | None) -> str:
         if value is None or value == (None, None):

@@ -1,4 +1,4 @@
-"""The report of the latency test: its pages; summary "writecliff/lat/1"."""
+"""Pages of the latency test report; summary "writecliff/lat/1"."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ _QUOTED: tuple[Cell, ...] = (TRACKED, (TRACKED[0], 100.0))
 
 
 class LatReport(CellReport):
-    """The report of a run of the latency test."""
+    """The report of a latency test run."""
 
     sentence = "A random 4 KiB write takes {0} on average, a read {2}."
 
     @classmethod
     def figure_units(cls, procedure: Any) -> Mapping[str, str]:
-        """Return the unit of latency of the main cells."""
+        """Return the latency unit of the main cells."""
         return {
             f"{_key(cell)}_{name}": "ms" for cell in _QUOTED for name in ("mean", "max", "p9999")
         }
@@ -75,18 +75,18 @@ class LatReport(CellReport):
 
     @property
     def max_kind(self) -> str:
-        """Definition of the maximum of a cell: a key of `MAX_TEXT`."""
+        """Definition of a cell's maximum: a key of `MAX_TEXT`."""
         return str(self.data.options["max_latency"])
 
     def value(self, kind: str, cell: Cell) -> float | None:
-        """Return average or maximum latency of a cell over the window, in ns."""
+        """Return a cell's average or maximum latency over the window, in ns."""
         if kind == "max" and self.max_kind == "window":
             return self.view.highest(cell, _max)
         return self.view.mean(cell, PICKS[kind])
 
     @cached_property
     def nines(self) -> dict[Cell, int | None]:
-        """Percentile 99.999 of all I/Os of the window in ns; None without enough I/Os."""
+        """The window's 99.999th percentile of all I/Os in ns; None if there are too few I/Os."""
         nines: dict[Cell, int | None] = {}
         for cell in self.view.cells:
             histogram = self.data.histogram(self.view.in_window(cell))
@@ -95,7 +95,7 @@ class LatReport(CellReport):
 
     @cached_property
     def histograms(self) -> dict[float, Histogram]:
-        """Histograms after the rounds, by their share of reads."""
+        """Histograms after the rounds, by read percentage."""
         histograms = {}
         for row in self.data.stage_rows("rth"):
             histogram = self.data.histogram([row])
@@ -120,7 +120,7 @@ class LatReport(CellReport):
         return (f"Maximum latencies in tables and columns are {MAX_TEXT[self.max_kind]}.",)
 
     def grids(self) -> list[Grid]:
-        """Return latency by block size and mix; maxima only if tails are real."""
+        """Return latency by block size and mix; maxima only if the drive's tails are real."""
         by, kinds = "latency by block size and mix", KINDS if self.tails_are_real else ("mean",)
         return [
             self.side(f"latency-{kind}", f"{KINDS[kind]} {by}", partial(self.value, kind), "ms")
@@ -128,7 +128,7 @@ class LatReport(CellReport):
         ]
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield average and maximum of the main cells."""
+        """Yield the main cells' average and maximum latency."""
         for kind, cell in (("mean", TRACKED), ("max", TRACKED), ("mean", (TRACKED[0], 100.0))):
             if cell in self.view.cells:
                 value, _, unit = units.latency(self.value(kind, cell)).rpartition(" ")

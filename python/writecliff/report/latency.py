@@ -1,7 +1,7 @@
 """Response times of a histogram for reports: key figures, table, JSON.
 
-All show the same quantiles. A quantile without enough I/Os is "not enough samples" in text and null
-in JSON.
+All three show the same quantiles. A quantile that has too few I/Os is "not enough samples" in text
+and null in JSON.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _OVERALL = ("count", "min_ns", "mean_ns", "sd_ns", "max_ns")
 def latency_mapping(
     histogram: Histogram, interval: Callable[[float], Bounds | None] | None = None
 ) -> dict[str, Any]:
-    """Return the JSON form of a histogram: times in ns, percentiles with their 95 % intervals.
+    """Return a histogram's JSON form: times in ns, and percentiles with 95 % intervals.
 
-    `interval` returns the interval of a quantile from batches. Without it the I/Os are assumed to
-    be independent, so the intervals are lower bounds of the uncertainty.
+    `interval` returns a quantile's interval, estimated from batches. If it is not given, the I/Os
+    are assumed to be independent, so the intervals are lower bounds of the uncertainty.
     """
     return {
         **{name: getattr(histogram, name) for name in _OVERALL},
@@ -55,7 +55,7 @@ def _percentile(
 
 
 def latency_unit(histogram: Histogram) -> units.Unit:
-    """Return the unit of all figures, tables and titles of a histogram."""
+    """Return the unit of a histogram's figures, tables and titles."""
     return units.common_unit([histogram.mean_ns or 1.0], units.LATENCY_UNITS)
 
 

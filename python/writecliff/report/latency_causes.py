@@ -1,4 +1,4 @@
-"""Latency by cause for bands of percentiles, as stacked bars, table, CSV and JSON.
+"""Latency by cause in percentile bands, as stacked bars, table, CSV and JSON.
 
 Only runs on drives that record causes have this section.
 """
@@ -36,7 +36,7 @@ _LABELS = {
     "flash": "own flash operations",
 }
 _OTHER = "other causes"
-_SHOWN = len(style.SERIES)  # causes with a distinct colour
+_SHOWN = len(style.SERIES)  # number of causes that have a distinct colour
 _WIDTH_IN, _BAR_IN = 6.4, 0.3
 
 Bands = Sequence["Band"]
@@ -44,21 +44,21 @@ Groups = Mapping[tuple[str | None, str], Bands]
 
 
 def cause_label(cause: str) -> str:
-    """Return the name of a cause in reports, such as "buffer full: erase"."""
+    """Return a cause's name in reports, for example "buffer full: erase"."""
     return _LABELS.get(cause, cause.replace("_", " "))
 
 
 def bands_of(data: TestData, rows: Sequence[StepRow]) -> Groups:
     """Return the bands of steps; empty if causes were not recorded.
 
-    Keys are label and operation; the label None stands for all steps together.
+    Keys are label and operation, where the label `None` stands for all steps together.
     """
     recorded = data.run.latency_causes([data.seq(row) for row in rows])
     return {key: causes.bands() for key, causes in recorded.items()}
 
 
 def bands_mapping(groups: Groups) -> dict[str, Any]:
-    """Return the bands of all steps as JSON, by operation; times in ns."""
+    """Return the bands of all steps as JSON, by operation; times are in ns."""
     return {
         operation: [band.mapping() for band in bands]
         for (label, operation), bands in groups.items()
@@ -67,9 +67,9 @@ def bands_mapping(groups: Groups) -> dict[str, Any]:
 
 
 def causes_sections(groups: Groups, which: str) -> Iterator[Section]:
-    """Yield a section with a picture and a table per operation.
+    """Yield a section that has a picture and a table per operation.
 
-    `which` names the I/Os that it covers.
+    `which` names the I/Os that the section covers.
     """
     whole = {operation: bands for (label, operation), bands in groups.items() if label is None}
     if not whole:
@@ -94,7 +94,7 @@ def causes_sections(groups: Groups, which: str) -> Iterator[Section]:
 
 
 def _largest(bands: Bands) -> tuple[str, ...]:
-    """Return the causes with the largest shares of any band, from the host inwards."""
+    """Return the causes with the largest share of any band, ordered from the host inwards."""
     peaks: dict[str, float] = {}
     for band in bands:
         for cause, ns in band.mean_ns.items():
@@ -105,7 +105,7 @@ def _largest(bands: Bands) -> tuple[str, ...]:
 
 @house_style()
 def _stacked(name: str, title: str, file: DataFile, bands: Bands, shown: Sequence[str]) -> Figure:
-    """Draw a bar per band, the fastest at the top, divided into the shares of the causes."""
+    """Draw a bar per band, fastest at the top, divided by cause."""
     height_in = 0.9 + _BAR_IN * len(bands)
     figure = style.new_figure(width_in=_WIDTH_IN, height_in=height_in)
     style.write_above(figure, 0.08, "I/Os by latency; mean latency on the right")
@@ -143,7 +143,7 @@ def _stacked(name: str, title: str, file: DataFile, bands: Bands, shown: Sequenc
 
 
 def _shares(title: str, bands: Bands, file: DataFile) -> Table:
-    """Return the table of the picture: a column per band, a row per cause."""
+    """Return the picture's table: a column per band, a row per cause."""
     rows: list[tuple[Value, ...]] = [
         ("I/Os", *(Quantity(band.ios, kinds.NUMBER) for band in bands)),
         ("mean latency", *(Quantity(band.latency_ns, kinds.LATENCY) for band in bands)),
@@ -155,14 +155,16 @@ def _shares(title: str, bands: Bands, file: DataFile) -> Table:
                 (cause_label(cause), *(Quantity(share, kinds.percents(1)) for share in shares))
             )
     head = ("", *(band.name for band in bands))
-    note = "Shares of the mean latency; causes below 0.05 % everywhere are in the CSV file only."
+    note = "Percentages of the mean latency; causes below 0.05 % everywhere are in the CSV file "
+    "only."
     return table(title, head, rows, note=note, data=file)
 
 
 def _file(operation: str, groups: Groups) -> DataFile:
     """Return all bands of an operation as a file.
 
-    The bands of all steps (empty label) come first, then those by label if there are several.
+    The bands of all steps (empty label) come first, followed by the bands of each label if there
+    are several.
     """
     mine = {label: bands for (label, op), bands in groups.items() if op == operation}
     if len(mine) == 2:  # all steps have the same label

@@ -1,7 +1,7 @@
-"""Results of a load by job and operation: rows, JSON, headline figures.
+"""Results of a load by job and operation: rows, JSON and headline figures.
 
-A load is the one row of a step, or the rows of the measurement window of a step that ran until
-steady; then I/Os, bytes and times are sums and histograms are merged.
+A load is a step's single row, or the rows in the measurement window of a step that ran until
+steady. For a window, I/Os, bytes and times are sums, and histograms are merged.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     from writecliff.report.testdata import TestData
     from writecliff.workload.model import Workload
 
-Kind = Literal["service", "response"]  # of a latency: from issue, or from the intended arrival
+Kind = Literal["service", "response"]  # start of a latency: submission, or the intended arrival
 QUOTED = (99, 99.9, 99.99)  # percentiles among the headline figures
 
 
 @dataclass(frozen=True)
 class Done:
-    """The result of one operation of a job; histograms are None without timing."""
+    """The result of a job's operation; histograms are None without timing."""
 
-    number: int  # of the job
+    number: int  # job number
     job: str
     operation: str
     ios: int
     bytes: int
     elapsed_ns: int
     service: Histogram | None
-    response: Histogram | None  # from the intended arrival; open loads only
+    response: Histogram | None  # measured from the intended arrival; open loads only
     causes: LatencyCauses | None
-    scheduled: bool = False  # its I/Os have intended arrivals
+    scheduled: bool = False  # the I/Os have intended arrival times
 
     def latency(self, basis: Basis = "arrival") -> Histogram | None:
         """Return the latencies of a basis; None if the engine did not measure them."""
@@ -56,7 +56,7 @@ class Done:
 
     @property
     def latencies(self) -> Mapping[Basis, Histogram]:
-        """Measured latencies, by basis; closed loads have only "arrival"."""
+        """Measured latencies by basis; closed loads have only "arrival"."""
         bases = bases_of(scheduled=self.scheduled)
         return {basis: h for basis in bases if (h := self.latency(basis)) is not None}
 
@@ -73,13 +73,13 @@ class Done:
 
 @dataclass(frozen=True)
 class Load:
-    """One load of a run; `view` is None if it did not run until steady state."""
+    """One load of a run; `view` is None if the load did not run until steady state."""
 
     data: TestData
     workload: Workload
     rows: Sequence[StepRow]
     view: SteadyView | None = None
-    title: str = ""  # in reports; see `titled`
+    title: str = ""  # title in reports; see `titled`
 
     @property
     def name(self) -> str:
@@ -88,12 +88,12 @@ class Load:
 
     @cached_property
     def seqs(self) -> Sequence[int]:
-        """Numbers of its steps in the store."""
+        """Numbers of the load's steps in the store."""
         return [self.data.seq(row) for row in self.rows]
 
     @cached_property
     def columns(self) -> Sequence[Mapping[str, Any]]:
-        """Columns of its steps in the table `rounds`."""
+        """Columns of the load's steps in the `rounds` table."""
         return [self.data.columns[seq] for seq in self.seqs]
 
     @cached_property
@@ -108,7 +108,7 @@ class Load:
 
     @property
     def _batch_scale(self) -> float:
-        """Size of the whole drive relative to the simulated drive, which produced the batches."""
+        """Size of the full drive relative to the simulated drive, which produced the batches."""
         return self.data.manifest.device.scale if self._has_batches else 1.0
 
     @property
@@ -118,14 +118,14 @@ class Load:
 
     @cached_property
     def measured_ns(self) -> int:
-        """Time in which the I/Os of the rows were counted: see `StepResult.measured_ns`."""
+        """Time during which the I/Os of the rows were counted; see `StepResult.measured_ns`."""
         begins = (min((job["began_ns"] or 0 for job in row["jobs"]), default=0)
                   for row in self.columns)  # fmt: skip
         return self.elapsed_ns - sum(begins)
 
     @cached_property
     def counters(self) -> Mapping[str, float | None]:
-        """Counters of the drive over the load, and levels at the end."""
+        """Drive counters over the load, and levels at its end."""
         return counted(self.columns)
 
     @property
@@ -138,7 +138,7 @@ class Load:
     def power(self) -> tuple[float | None, float | None]:
         """Mean power in W and energy per I/O in J.
 
-        The latter is None if the drive did I/Os besides those that were counted.
+        The energy is `None` if the drive executed I/Os besides the counted ones.
         """
         joules, ios = self.counters.get("energy_j"), sum(row.ios for row in self.rows)
         if joules is None or not self.elapsed_ns:
@@ -148,7 +148,7 @@ class Load:
 
     @property
     def data_placement(self) -> Mapping[str, Any] | None:
-        """The data placement interface after the load; None without one."""
+        """Data placement status after the load; None for a drive that has no such interface."""
         text = self.columns[-1]["data_placement_json"] if self.columns else None
         return None if text is None else dict(json.loads(text))
 
@@ -159,7 +159,7 @@ class Load:
 
     @cached_property
     def jobs(self) -> Mapping[str, Sequence[Done]]:
-        """Operations of each job, by unique name of the job, in order."""
+        """Operations of each job, by unique job name, in order."""
         run = self.data.run
         service = run.histograms_by_operation(self.seqs)
         response = run.histograms_by_operation(self.seqs, kind="response")
@@ -189,7 +189,7 @@ class Load:
 
     @property
     def done(self) -> Sequence[Done]:
-        """All operations of all jobs, with their flushes."""
+        """All operations of all jobs, including their flushes."""
         return [cell for of_job in self.jobs.values() for cell in of_job]
 
     @cached_property
@@ -200,7 +200,7 @@ class Load:
 
     @property
     def is_scheduled(self) -> bool:
-        """`True` if a job has intended arrivals, so that latency is not service time."""
+        """`True` if a job has intended arrival times, so that latency is not service time."""
         return any(job.is_scheduled for job in self.workload.jobs)
 
     @property
@@ -218,7 +218,7 @@ class Load:
         return sum(done.ios for done in mine) * per_s, sum(done.bytes for done in mine) * per_s
 
     def histograms(self, basis: Basis = "arrival") -> dict[str, Histogram]:
-        """Return latencies by operation, over all jobs, without operations of unknown latency.
+        """Return latencies by operation over all jobs, omitting operations of unknown latency.
 
         Flushes have only the basis "arrival".
         """
@@ -232,7 +232,7 @@ class Load:
 
     @cached_property
     def _stretches(self) -> Mapping[Kind, Callable[[Iterable[Key]], Stretch | None]]:
-        """Selectors of the batches of all rows, by kind of latency."""
+        """Batch selectors for all rows, by kind of latency."""
         run = self.data.run
         table, intervals = run.table("batches"), run.table("intervals")
         has_intervals = not set(self.seqs).isdisjoint(intervals.column("seq").to_pylist())
@@ -251,7 +251,7 @@ class Load:
         return stretches
 
     def measured(self, keys: Iterable[Key], kind: Kind = "service") -> Measured:
-        """Return the batches of operations of jobs, for the intervals of their figures."""
+        """Return the batches of the jobs' operations, for the intervals of their figures."""
         keys = list(keys)
         stretch = self._stretches[kind](keys) if keys else None
         return Measured([] if stretch is None else [stretch], self.batch_capacity_bytes)
@@ -289,7 +289,7 @@ class Load:
     def stretch(self, done: Sequence[Done], basis: Basis = "arrival") -> Stretch | None:
         """Return the batches of several operations, with the latencies of a basis.
 
-        None if the run lacks batches of any of them.
+        The result is `None` if the run lacks batches for any of the operations.
         """
         by_kind: dict[Kind, list[Key]] = {}
         for cell in done:
@@ -306,7 +306,7 @@ class Load:
 
     @property
     def _written(self) -> Sequence[Key]:
-        """An operation whose batches have the bytes of the whole drive: any with I/Os."""
+        """An operation whose batches cover the bytes of the whole drive: any that has I/Os."""
         return [(cell.number, cell.operation) for cell in self.done if cell.ios][:1]
 
     def _mapping(self, done: Done) -> dict[str, Any]:
@@ -332,7 +332,7 @@ class Load:
         }
 
     def percentile_interval(self, done: Done, basis: Basis, pct: float) -> Interval | None:
-        """Return the interval of a percentile of an operation's latencies."""
+        """Return the interval of an operation's latency percentile."""
         kind: Kind = "response" if basis == "arrival" and done.scheduled else "service"
         bounds = self.measured([(done.number, done.operation)], kind).quantile(pct / 100)
         return None if bounds is None else _interval(bounds.mapping(), NS_PER_MS)
@@ -349,7 +349,7 @@ class Load:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Return the names of jobs, with the job's number after a repeated name.
+    """Return the job names, appending the job's number to a repeated name.
 
     >>> distinct(["log", "data", "log"])
     ['log', 'data', 'log (3)']
@@ -363,8 +363,8 @@ def distinct(names: Sequence[str]) -> list[str]:
 def titled(loads: Sequence[Load]) -> Sequence[Load]:
     """Return the loads with titles.
 
-    If a file has several steps of one job each, the title is the name of the job, because fio names
-    jobs and not steps. Otherwise it is the name of the load.
+    If a file has several steps of one job each, the title is the job name, because fio names jobs
+    and not steps. In all other cases, the title is the load name.
     """
     jobs = [load.workload.jobs[0].name for load in loads]
     plain = len(loads) < 2 or any(len(load.workload.jobs) > 1 for load in loads)
@@ -382,7 +382,7 @@ def _latency_mapping(histogram: Histogram | None, measured: Measured) -> dict[st
 
 
 def _growth(done: Sequence[Done]) -> float:
-    """Return the ratio of a job's I/Os on the whole drive to those that a scaled drive served."""
+    """Return the ratio of a job's I/Os on the full drive to those that a scaled drive served."""
     timed = [(row.ios, row.service.count) for row in done if row.service is not None]
     served = sum(count for _, count in timed)
     return sum(ios for ios, _ in timed) / served if served else 1.0
@@ -395,9 +395,9 @@ def _bounds_mapping(bounds: Bounds | None) -> dict[str, float] | None:
 def step_headlines(
     step: Mapping[str, Any], *, many: bool, steady: bool = True, bases: Sequence[Basis] = ()
 ) -> Iterator[Headline]:
-    """Yield the figures of every job and operation of a step of `run --json`.
+    """Yield the figures of every job and operation in a step of `run --json`.
 
-    Output of earlier versions has no intervals.
+    Output of earlier versions contains no intervals.
     """
     where = step["workload"] if many else ""
     names = distinct([job["name"] for job in step["jobs"]])
@@ -428,10 +428,10 @@ def step_headlines(
 
 
 def _was_scheduled(step: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
-    """Return `True` if a job of a step of `run --json` has intended arrivals.
+    """Return `True` if a job in a step of `run --json` has intended arrival times.
 
-    Earlier versions did not write `scheduled`. Their open loads have response times, or a warning
-    that fio does not measure them.
+    Earlier versions did not write `scheduled`. Open loads of earlier versions have response times,
+    or a warning that fio does not measure them.
     """
     if (scheduled := job.get("scheduled")) is not None:
         return bool(scheduled)
@@ -447,7 +447,7 @@ def figure_part(operation: str) -> str:
 
 
 def _interval(bounds: Mapping[str, float] | None, unit: float = 1.0) -> Interval | None:
-    """Return an interval in `unit`s from its JSON form."""
+    """Return an interval in `unit` from its JSON form."""
     if bounds is None:
         return None
     return Interval(bounds["low"] / unit, bounds["high"] / unit, BATCHES, bounds["degrees"])

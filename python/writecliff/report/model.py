@@ -1,7 +1,8 @@
-"""Reports as plain data: tables, figures and sections, and the pages made of them.
+"""Reports as plain data: tables, figures, sections, and the pages made of them.
 
-Tests build a `ReportModel`, comparisons and suites a `pages.Page`; the renderers show either. Each
-figure and table carries the CSV file with its numbers, so a page offers every number that it shows.
+Tests build a `ReportModel`, while comparisons and suites build a `pages.Page`. The renderers show
+either. Each figure and table includes the CSV file of its numbers, so a page offers every number
+that it shows.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ Level = Literal["good", "warning", "bad"]
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with its caption. `svg` is a complete SVG element without outside references."""
+    """A drawing and its caption.
 
-    name: str  # of the element: unique in the report; letters, digits and hyphens
-    title: str  # without the number: "Plot n" precedes it
+    `svg` is a complete SVG element that has no external references.
+    """
+
+    name: str  # element name, unique in the report; letters, digits and hyphens
+    title: str  # excludes the preceding "Plot n"
     svg: str
     description: str  # alternative text
     data: Data
@@ -32,7 +36,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with text, tables and figures."""
+    """A heading, followed by text, tables and figures."""
 
     title: str
     intro: str
@@ -53,7 +57,7 @@ def views(switch: str, figures: Mapping[str, Figure | None]) -> tuple[Figure, ..
 
 
 def section(title: str, intro: str, *parts: Figure | Table | None) -> Section:
-    """Return a section of `parts`; None stands for an empty figure, which is omitted."""
+    """Return a section of `parts`, omitting None, which stands for an empty figure."""
     return Section(
         title,
         intro,
@@ -88,7 +92,7 @@ def with_lead(sections: Sequence[Section], name: str = "") -> tuple[Section, tup
 
 @dataclass(frozen=True)
 class Verdict:
-    """The first box of the page: the state of the drive and what it means."""
+    """The first box of the page: the drive state and its meaning."""
 
     level: Level
     headline: str
@@ -107,7 +111,7 @@ class KeyFigure:
 
 @dataclass(frozen=True)
 class HeaderColumn:
-    """A column of the header block: ten labels with their values."""
+    """A header block column: ten labels and their values."""
 
     title: str
     rows: tuple[tuple[str, str], ...]

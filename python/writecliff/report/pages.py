@@ -1,6 +1,6 @@
-"""Pages of one run or several, as self-contained HTML.
+"""Pages of one or several runs, as self-contained HTML.
 
-They load nothing and are complete without the script, which adds values under the pointer, zoom
+Pages load nothing, and are complete without their script, which adds values under the pointer, zoom
 and a switch for each series.
 """
 
@@ -26,13 +26,14 @@ from writecliff.report.model import Figure, ReportModel, Section
 from writecliff.report.table import DataFile
 from writecliff.store.files import write_atomically
 
-SVG_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # by matplotlib, in each figure
-_BEGIN_BYTES = 64  # of a page that contain its document type
+# Style that matplotlib writes into each figure.
+SVG_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"
+_BEGIN_BYTES = 64  # initial bytes of a page that contain its document type
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link to a report beside the page; `href` is relative, so folders can be moved."""
+    """A link to a report in a nearby folder; `href` is relative, so folders can be moved."""
 
     text: str
     href: str
@@ -41,7 +42,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Page:
-    """A page about several runs; `data` are files besides those of its figures and tables."""
+    """A page about several runs; `data` holds files besides those of its figures and tables."""
 
     title: str
     intro: str
@@ -51,11 +52,11 @@ class Page:
     disclosures: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     stamp: str = ""
-    verdict: str = ""  # the answer in one sentence, in a box at the top
+    verdict: str = ""  # verdict in one sentence, in a box at the top
 
 
 def render_html(model: ReportModel, *, paper: str = "") -> str:
-    """Return the HTML page of a run; equal models give equal bytes.
+    """Return a run's HTML page; equal models produce equal bytes.
 
     Args:
         model: Report of the run.
@@ -74,7 +75,7 @@ def whole(page: Page) -> Page:
 
 
 def render_page(page: Page, *, paper: str = "") -> str:
-    """Return the page as HTML; equal pages give equal bytes.
+    """Return the page as HTML; equal pages produce equal bytes.
 
     Args:
         page: Page to render.
@@ -93,8 +94,8 @@ def write_page(page: Page, path: Path, *, pdf: Path | None = None, csv: Path | N
         csv: Folder for the numbers of its figures and tables.
 
     Raises:
-        StoreError: a file cannot be written.
-        PdfUnavailableError: PDF cannot be rendered; nothing has been written.
+        StoreError: If a file cannot be written.
+        PdfUnavailableError: If the PDF cannot be rendered; nothing has been written then.
     """
     check_page(path)
     files = {path: encoded(render_page(page))}
@@ -110,12 +111,12 @@ def write_page(page: Page, path: Path, *, pdf: Path | None = None, csv: Path | N
 
 
 def check_page(path: Path) -> None:
-    """Refuse to overwrite a file that is not a page, such as a trace or a manifest.
+    """Refuse to overwrite a file that is not a page, for example a trace or manifest.
 
     The caller checks for folders and missing files.
 
     Raises:
-        ConfigError: the file at `path` is not a page.
+        ConfigError: If the file at `path` is not a page.
     """
     begin = b""
     if path.is_file():
@@ -126,7 +127,7 @@ def check_page(path: Path) -> None:
 
 
 def rendered(template: str, **values: Any) -> str:
-    """Return a template rendered with the house style sheet.
+    """Return a template, rendered with the house style sheet.
 
     Every name that the template uses must be given.
     """
@@ -158,7 +159,7 @@ def _environment() -> Environment:
         policy=policy,
         script=Markup(script),
         data_uri=data_uri,
-        svg=Markup,  # our drawing of numbers; it escapes its text
+        svg=Markup,  # a drawing generated from numbers, whose text is escaped
         json=json_in_html,
     )
     return environment
@@ -173,10 +174,11 @@ def _switched(figures: Iterable[Figure]) -> list[list[Figure]]:
 
 
 def page_policy(script: str, sheets: Iterable[str]) -> str:
-    """Return the Content-Security-Policy of a page.
+    """Return a page's Content-Security-Policy.
 
-    It allows no loading, no sending and no script but `script`, which is identified by its hash.
-    Figures have any number of `style` attributes, which can neither run nor load anything.
+    The policy forbids loading, sending and all scripts except `script`, which is identified by its
+    hash. Figures may have any number of `style` attributes, which can neither run nor load
+    anything.
     """
     styles = " ".join(_hash_source(sheet) for sheet in sheets)
     return (
@@ -191,7 +193,7 @@ def _hash_source(text: str) -> str:
 
 
 def _at_page(title: str, stamp: str) -> str:
-    """Return the style of the margins of printed sheets."""
+    """Return the margin style of printed sheets."""
     margins = (
         f"@top-left {{ content: {quoted(title)}; }} @top-center {{ content: {quoted(stamp)}; }}"
     )
@@ -201,7 +203,7 @@ def _at_page(title: str, stamp: str) -> str:
 def linked(path: str) -> str:
     """Return a relative path as a link.
 
-    "./" keeps a name with a colon from being read as a scheme.
+    "./" prevents a name that contains a colon from being read as a scheme.
     """
     return "./" + quote(path, errors="surrogateescape")
 
@@ -212,12 +214,12 @@ def data_uri(file: DataFile) -> str:
 
 
 def quoted(text: str) -> Markup:
-    """Return a CSS string literal that cannot end its `style` element."""
+    """Return a CSS string literal that cannot close its `style` element."""
     escaped = "".join(f"\\{ord(c):06x}" if c in '"\\<\n\r\0' else c for c in text)
     return Markup(f'"{escaped}"')
 
 
 def json_in_html(value: Any) -> Markup:
-    """Return JSON that cannot end its `script` element."""
+    """Return JSON that cannot close its `script` element."""
     text = json.dumps(value, indent=1, allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))

@@ -1,11 +1,13 @@
 """A `ReportModel` or `Page` as PDF: the printed HTML page, laid out by WeasyPrint.
 
-Every sheet has the standard's header strip with "Page n of m" and the stamp. Figures stay vectors
-and text stays text. Equal runs give equal bytes on any machine, because the file has no date and no
-identity, and its fonts come with matplotlib, which measured the figures with them.
+Every sheet has the standard's header strip, which contains "Page n of m" and the stamp. Figures
+remain vectors, and text remains text. Equal runs produce equal bytes on any machine. The file
+contains no date and no identity, and its fonts are matplotlib's, with which the figures were
+measured.
 
 
-WeasyPrint is the extra `pdf` (`pip install "writecliff[pdf]"`) and needs Pango from the system.
+WeasyPrint is the optional dependency `pdf` (`pip install "writecliff[pdf]"`) and requires the
+system library Pango.
 """
 
 from __future__ import annotations
@@ -30,14 +32,14 @@ _FONTS = (
 
 
 class PdfUnavailableError(WritecliffError):
-    """WeasyPrint, or the library that it needs from the system, is not installed."""
+    """WeasyPrint, or the system library that it requires, is not installed."""
 
 
 def render_pdf(model: ReportModel | Page) -> bytes:
-    """Return a report or page as PDF; equal models give equal bytes.
+    """Return a report or page as PDF; equal models produce equal bytes.
 
     Raises:
-        PdfUnavailableError: WeasyPrint or Pango is missing.
+        PdfUnavailableError: If WeasyPrint or Pango is missing.
     """
     weasyprint = _weasyprint()
     fonts = _font_files()
@@ -51,7 +53,7 @@ def render_pdf(model: ReportModel | Page) -> bytes:
         if isinstance(model, Page)
         else render_html(model, paper=sheet)
     )
-    # Names of files may not be valid UTF-8.
+    # File names may not be valid UTF-8.
     page = encoded(_shortened(_literal(html))).decode()
     document = weasyprint.HTML(string=page, url_fetcher=_fetcher(fonts))
     data: bytes = document.write_pdf(pdf_identifier=b"writecliff")
@@ -66,13 +68,13 @@ def _weasyprint() -> Any:
             "PDF reports require WeasyPrint, which is not installed",
             hint='pip install "writecliff[pdf]"',
         ) from None
-    except OSError as error:  # from cffi, for a missing library
+    except OSError as error:  # cffi raises this error if a library is missing
         raise PdfUnavailableError(
             f"PDF reports require the library Pango: {str(error).splitlines()[0]}",
             hint="on Debian: apt-get install libpango-1.0-0 libpangoft2-1.0-0",
         ) from None
     logger = logging.getLogger("weasyprint")
-    logger.setLevel(logging.ERROR)  # it warns about rules for browsers
+    logger.setLevel(logging.ERROR)  # WeasyPrint warns about rules for browsers
     logging.getLogger("fontTools").setLevel(logging.ERROR)
     return weasyprint
 
@@ -85,13 +87,13 @@ def _font_files() -> list[str]:
 
 
 def _fetcher(allowed: list[str]) -> Any:
-    """Return a fetcher of the fonts that rejects all other addresses."""
+    """Return a fetcher that serves the fonts and rejects all other addresses."""
     from weasyprint.urls import URLFetcher
 
     class Fonts(URLFetcher):  # type: ignore[misc]
         def fetch(self, url: str, headers: Any = None) -> Any:
             if url not in allowed:
-                raise ValueError(f"a report must not refer to {url}")
+                raise ValueError(f"a report must not load {url}")
             return super().fetch(url, headers)
 
     return Fonts(allowed_protocols=("file",))
@@ -101,9 +103,10 @@ _LONG_VALUE = re.compile(r"(<dd[^<>]*>(?:&[#\w]+;|[^<>&]){400})[^<>]+")
 
 
 def _shortened(page: str) -> str:
-    """Return the page with long values cut after the 400th character.
+    """Return the page with long values truncated after the 400th character.
 
-    Such values come from outside, and WeasyPrint takes minutes for some thousand characters.
+    Such values come from outside the program, and WeasyPrint takes minutes for a few thousand
+    characters.
     """
     return _LONG_VALUE.sub("\\1…", page)
 
@@ -112,7 +115,7 @@ _VARIABLE = re.compile(r"var\(--(\w+), ([^()]*)\)")
 
 
 def _literal(page: str) -> str:
-    """Return the page with colours and fonts of figures by value.
+    """Return the page with the colours and fonts of figures inserted by value.
 
     In SVG, WeasyPrint ignores CSS variables.
     """

@@ -1,8 +1,9 @@
-"""Generic figures: lines over any axes, two y axes, curves by their own peak, bars.
+"""Generic figures: lines over any axes, two y axes, curves normalised to their peak, and bars.
 
-Each function draws one `model.Figure` (equal data give equal bytes), or returns None without data;
-`model.section` omits None. All take `name` (of the element; unique in the page), `title` (the
-caption), `data` (the file with the numbers) and `alt`, the alternative text (default: the title).
+Each function draws one `model.Figure` (equal data produce equal bytes), or returns None if there
+are no data. `model.section` omits None. All functions take `name` (element name, unique in the
+page), `title` (caption), `data` (the file that holds the numbers) and `alt` (alternative text,
+default: the title).
 
     lines          several series: IOPS v block size by mix, IOPS v round, demand variation and
                    intensity, throughput v time; with window and reference lines
@@ -38,14 +39,14 @@ if TYPE_CHECKING:
 
     from writecliff.report.axes import Numbers
 
-_MARKED_POINTS = 60  # a line of more points than this is drawn without markers
+_MARKED_POINTS = 60  # lines with more points than this are drawn without markers
 _MARK_SHAPES = "oDs^"
-GUIDE_PCT = 20.0  # of the dashed lines beside the diagonal of `agreement`
+GUIDE_PCT = 20.0  # offset of the dashed guide lines from the `agreement` diagonal
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A horizontal line in base units of the y axis: the average, 110 % and 90 % of it."""
+    """A horizontal line in base units of the y axis: the average, or 110 % or 90 % of it."""
 
     label: str
     value: float
@@ -54,7 +55,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Bars:
-    """One bar in each group; NaN leaves the place empty."""
+    """A bar in each group, where NaN leaves a gap."""
 
     label: str
     values: Sequence[float]
@@ -62,7 +63,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Marks:
-    """Points with one meaning on several series, in base units of both axes."""
+    """Points of the same meaning on several series, in base units of both axes."""
 
     label: str
     points: Sequence[tuple[float, float]]
@@ -89,8 +90,9 @@ def lines(
 ) -> Figure | None:
     """Return labelled series over common axes, with markers unless there are many points.
 
-    `window` (base units of x) is shaded. `joined=False` draws points without lines between them. A
-    single series has a legend only if the plot has other elements to distinguish from it.
+    `window` (base units of x) is shaded. `joined=False` draws points without connecting lines. A
+    single series has a legend only if the plot has other elements that must be distinguished from
+    it.
     """
     drawn = _drawable(series, x, y)
     if not drawn:
@@ -130,10 +132,10 @@ def two_axes(
     *,
     alt: str = "",
 ) -> Figure | None:
-    """Return series on a left and on a right y axis over a common x.
+    """Return series on left and right y axes over a common x axis.
 
-    For example throughput on the left, ART and MRT on the right. Lines of the right axis are
-    dashed, which shows the axis that a line belongs to.
+    For example, throughput is on the left axis, and ART and MRT are on the right axis. Lines of the
+    right axis are dashed, which shows the axis that a line belongs to.
     """
     parts = [(axis, _drawable(series, x, axis)) for axis, series in (left, right)]
     if not all(drawn for _, drawn in parts):
@@ -171,8 +173,9 @@ def normalised(
 ) -> Figure | None:
     """Return curves that are each divided by their peak (SNIA primer, figure 5).
 
-    They compare the shapes of several drives, not their speeds. A curve without a positive value is
-    omitted. `marks` are name and x of points, by label of the curve.
+    The curves compare the shapes of several drives instead of their speeds. A curve that has no
+    positive value is omitted. `marks` maps a curve's label to the name and x position of its
+    points.
     """
     scaled = []
     marked: dict[str, list[tuple[float, float]]] = {}
@@ -245,10 +248,10 @@ def agreement(
     *,
     alt: str = "",
 ) -> Figure | None:
-    """Return points (x: expected, y: measured), the diagonal, and lines 20 % above and below.
+    """Return points (x: expected, y: measured), the diagonal, and lines 20 % above and below it.
 
-    Both axes have one unit and equal limits; both are logarithmic or neither is. None if no point
-    can be drawn.
+    Both axes have the same unit and limits, and either both or neither are logarithmic. The result
+    is `None` if no point can be drawn.
     """
     drawn = _drawable(series, x, y)
     if not drawn:
@@ -285,13 +288,13 @@ def agreement(
 
 
 def _drawable(series: Sequence[Line], x: Axis, y: Axis) -> Drawable:
-    """Return the series with at least one point that these axes can show."""
+    """Return the series that have at least one point that these axes can show."""
     points = ((line.label, *ax.finite(line, x_log=x.log, y_log=y.log)) for line in series)
     return [(label, px, py) for label, px, py in points if np.isfinite(py).any()]
 
 
 def _all(series: Drawable, which: int) -> Numbers:
-    """Return all drawn x (1) or y (2)."""
+    """Return all drawn x (1) or y (2) values."""
     return np.concatenate([entry[which][np.isfinite(entry[2])] for entry in series])
 
 
@@ -307,7 +310,7 @@ def _draw(
 ) -> None:
     """Draw every series in its colour and marker.
 
-    `looks` are those of several axes together.
+    `looks` covers several axes together.
     """
     looks = looks or iter(colours.looks([label for label, _, _ in series]))
     for (label, px, py), look in zip(series, looks, strict=False):
@@ -324,5 +327,5 @@ def _draw(
             linewidth=1.2,
             color=colours.colour(look),
             label=label,
-            clip_on=not marked,  # shows a marker at the end of an axis whole
+            clip_on=not marked,  # draw a marker at an axis limit in full
         )

@@ -1,8 +1,8 @@
-"""Readings of a power meter on a real drive's supply, recorded during a run.
+"""Power meter readings on a real drive's supply, recorded during a run.
 
-fio does not measure power. The log of a meter is a CSV file with two columns: seconds and watts.
-Time 0 is the start of the run's first step; a meter that was started earlier has an offset. `keep`
-checks a log and stores it in the run directory, from which reports read it.
+fio does not measure power. A meter log is a CSV file that has two columns: seconds and watts. Time
+0 is the start of the run's first step; a meter that was started earlier has an offset. `keep`
+checks a log and stores it in the run directory, where reports read it.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
 
 METER_CSV = "meter.csv"
-LOG_BYTES_MAX = 256 << 20  # ten readings a second for a week have 100 MB
+LOG_BYTES_MAX = 256 << 20  # a week of ten readings per second takes 100 MB
 HEAD = ("seconds", "watts")
 
 
 @dataclass(frozen=True)
 class Readings:
-    """Readings in W; times in s since the start of the run's first step, ascending."""
+    """Readings in W, with ascending times in s since the start of the run's first step."""
 
     times_s: Numbers
     watts: Numbers
 
 
 def keep(log: Path, run: Path, *, offset_s: float = 0.0) -> Readings:
-    """Read the meter's `log` and store it in the directory `run`.
+    """Read the meter's `log` and store it in the run directory `run`.
 
     Args:
         log: CSV file of the meter.
@@ -45,7 +45,7 @@ def keep(log: Path, run: Path, *, offset_s: float = 0.0) -> Readings:
         offset_s: Time of the log at the start of the run's first step, in s.
 
     Raises:
-        ConfigError: `log` is not a log of a meter.
+        ConfigError: If `log` is not a power meter log.
     """
     readings = _read(log, offset_s)
     lines = [",".join(HEAD)]
@@ -55,7 +55,7 @@ def keep(log: Path, run: Path, *, offset_s: float = 0.0) -> Readings:
 
 
 def readings_of(run: Path) -> Readings | None:
-    """Return the readings of a run; None if it has none."""
+    """Return a run's readings; None if it has none."""
     path = run / METER_CSV
     return _read(path, 0.0) if path.is_file() else None
 
@@ -69,9 +69,9 @@ def _read(path: Path, offset_s: float) -> Readings:
                 continue  # empty line or header
             if len(row) < 2 or not (_is_number(row[0]) and _is_number(row[1])):
                 raise ConfigError(
-                    f"{path}:{number}: '{shortened(','.join(row))}' is not "
-                    "a time in seconds and a power in watts",
-                    hint="give two columns: seconds, watts",
+                    f"{path}:{number}: '{shortened(','.join(row))}' is not a time in seconds and "
+                    f"a power in watts",
+                    hint="write two columns: seconds, watts",
                 )
             times.append(float(row[0]) - offset_s)
             watts.append(float(row[1]))

@@ -151,13 +151,13 @@ def failure_text(name: str, failure: tuple[str, int, int, int, int]) -> str:
 
 
 def timing(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the accuracy of the issuer's times as plain values.
+    """Return the accuracy of the issuer's timing as plain values.
 
     Returns:
-        `lateness_ns`: mean, p50, p99, p99_9 and max of the time from when an I/O was due until it
-        was issued. `waited`: I/Os that waited for others because of their job's queue depth.
-        `left`: I/Os that were not issued. `intended_ns` and `length_ns`: time from the start until
-        the last I/O was due and was issued, and their difference `length_error_pct`.
+        `lateness_ns`: mean, p50, p99, p99_9 and max of the time from an I/O's due time to its
+        submission. `waited`: I/Os that were delayed by their job's queue depth. `left`: I/Os that
+        were not issued. `intended_ns` and `length_ns`: time from the start until the last I/O was
+        due and until it was issued, and their relative difference `length_error_pct`.
         `in_flight_max`: maximum number of outstanding I/Os.
     """
     late, intended = raw["lateness"], raw["intended_ns"]
@@ -178,7 +178,7 @@ def timing(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def timing_texts(figures: Mapping[str, Any]) -> list[str]:
-    """Return remarks on the timing for the user: the lateness of I/Os, then any problem."""
+    """Return timing remarks for the user: the lateness of I/Os, then any problem."""
     late = figures["lateness_ns"]
     p99 = late["p99"] if late["p99"] is not None else late["max"]
     texts = [

@@ -1,4 +1,4 @@
-"""Run open-loop workloads, whose I/Os have intended times, on a real target."""
+"""Open-loop workloads on a real target, where each I/O has an intended time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_timed(workload: Workload) -> bool:
 
 
 def _needs_fio(job: Job) -> bool:
-    """Return True for features that need fio or a simulated drive."""
+    """Return True for features that require fio or a simulated drive."""
     return bool(
         job.stream or job.streams or job.burst_ns or job.think_ns or job.flow_weight
         or job.until_steady or job.latency_target or job.least_rates or job.host_zones
@@ -41,7 +41,7 @@ def _needs_fio(job: Job) -> bool:
 
 
 def writes(workload: Workload) -> bool:
-    """Return True if the workload changes the data of the target."""
+    """Return True if the workload changes the target's data."""
 
     def changes(job: Job) -> bool:
         if job.log is not None:
@@ -55,10 +55,10 @@ def writes(workload: Workload) -> bool:
 
 @dataclass
 class TimedLoad:
-    """A running or finished open-loop workload, as `DisturbanceWatch` needs it of a step."""
+    """A running or completed open-loop workload, with the step interface of `DisturbanceWatch`."""
 
     workload: Workload
-    started_ns: int  # on the engine's clock
+    started_ns: int  # start time on the engine's clock
     before: Reading
     counted: bool  # the kernel counts the I/Os
     raw: Mapping[str, Any] | None = None
@@ -69,18 +69,18 @@ class TimedLoad:
     _live: Mapping[str, int] = field(default_factory=dict)
 
     def counts(self) -> tuple[int, int]:
-        """Return the numbers of completed I/Os and of I/Os in flight."""
+        """Return the counts of completed I/Os and I/Os in flight."""
         return self._live.get("ios", 0), self._live.get("in_flight", 0)
 
     def run(self, target: Target, on_tick: Callable[[], None], hook: ProgressHook | None) -> None:
-        """Issue the workload; `raw` has the measurements even if that fails.
+        """Issue the workload; `raw` holds the measurements even if issuing fails.
 
         `on_tick` is called ten times a second.
 
         Raises:
-            TargetError: The target cannot be opened for direct I/O.
-            ConfigError: The workload does not fit the target.
-            EngineError: io_uring is not available.
+            TargetError: If the target cannot be opened for direct I/O.
+            ConfigError: If the workload does not fit the target.
+            EngineError: If io_uring is not available.
         """
         with opened(target, writes=writes(self.workload)) as fd:
             with as_user_errors():
@@ -115,7 +115,7 @@ class TimedLoad:
 
     @property
     def elapsed_ms(self) -> float:
-        """Length of the finished load; 0 before it ends."""
+        """Length of the completed load in ns; 0 while it is running."""
         return self.raw["elapsed_ns"] / 1e6 if self.raw is not None else 0.0
 
     def own_bytes(self) -> dict[Operation, int]:
@@ -127,9 +127,9 @@ class TimedLoad:
         return total
 
     def _seen(self) -> tuple[JobResult, ...]:
-        """Return the live counts of a load whose drive hangs, so its thread has no results.
+        """Return the live counts of a load whose drive hangs, because its thread has no results.
 
-        Empty if the counts mix several jobs or operations.
+        The result is empty if the counts mix several jobs or operations.
         """
         (first, *others), live = self.workload.jobs, self._live
         operations: dict[float, Operation] = {0.0: "write", 100.0: "read"}
@@ -144,7 +144,7 @@ class TimedLoad:
     def result(
         self, after: Reading, watch: DisturbanceWatch, notes: tuple[str, ...], *, complete: bool
     ) -> StepResult:
-        """Return the measurements; `after` is the reading after the load, `notes` the target's."""
+        """Return the measurements; `after` is the final reading, `notes` are the target's."""
         from writecliff.engines.fio.measured import counted_since
 
         raw = self.raw

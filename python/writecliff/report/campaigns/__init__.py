@@ -1,1 +1,1 @@
-"""Reports of the published campaigns; `results.py` has their base class."""
+"""Reports of the published campaigns; `results.py` contains their base class."""

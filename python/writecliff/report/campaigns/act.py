@@ -1,4 +1,4 @@
-"""The report of the Aerospike certification test: passed or not, the table by hour, the search."""
+"""The Aerospike certification test report: the verdict, the table by hour and the search."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
 
 class ActReport(CampaignReport):
-    """The report of a run of ACT."""
+    """The report of an ACT run."""
 
     samples_are = "mean over the slices"
 
     @cached_property
     def procedure(self) -> Act:
-        """The test with its options."""
+        """The test and its options."""
         return procedure_of(self.data)
 
     @cached_property
     def trial(self) -> Trial | None:
-        """The last complete test; None if the run did not reach it."""
+        """The last complete test; None if the run did not complete a test."""
         return certified(self.data)
 
     @cached_property
@@ -61,7 +61,7 @@ class ActReport(CampaignReport):
 
     @cached_property
     def measurements(self) -> Sequence[Result]:
-        """Shares of reads over the thresholds, by slice and on average."""
+        """Percentages of reads over the thresholds, by slice and on average."""
         if self.trial is None:
             return ()
         multiple = self.trial.multiple
@@ -78,7 +78,7 @@ class ActReport(CampaignReport):
         return results
 
     def grids(self) -> list[Grid]:
-        """Return the shares of reads over each threshold by slice."""
+        """Return the percentage of reads over each threshold, by slice."""
         rows = {str(item.number): item.over_pct for item in self.slices}
         if rows:
             every = list(rows.values())
@@ -98,14 +98,14 @@ class ActReport(CampaignReport):
         ]
 
     def samples_of(self, result: Result) -> Sequence[float | None]:
-        """Return the shares of the slices for an average."""
+        """Return the percentages of the slices that an average includes."""
         if not result.metric.endswith("_avg"):
             return ()
         ms = int(result.metric.removeprefix("over_").removesuffix("ms_avg"))
         return [item.over_pct[ms] for item in self.slices]
 
     def answer(self) -> str:
-        """Return PASS or FAIL with the load factor, and the limit with the smallest margin."""
+        """Return PASS or FAIL, the load factor, and the limit with the smallest margin."""
         trial, options = self.trial, self.procedure.options
         if trial is None:
             return f"FAIL: {self.verdict().headline.lower()}"
@@ -148,14 +148,14 @@ class ActReport(CampaignReport):
         }
 
     def notes(self) -> tuple[str, ...]:
-        """Return the treatment of latencies near a threshold."""
+        """Return a note on latencies near a threshold."""
         return (
             "A latency within the histogram's resolution of a threshold (1/64 of it) counts as "
             "over it.",
         )
 
     def verdict(self) -> Verdict:
-        """Return the verdict with the limits and the slices that exceed them."""
+        """Return the verdict, the limits, and the slices that exceed them."""
         options, trial = self.procedure.options, self.trial
         rule = "; ".join(f"fewer than {pct:g} % over {ms} ms" for ms, pct in LIMITS_PCT.items())
         meaning = [f"Limits for the reads of every slice: {rule}."]
@@ -184,7 +184,7 @@ class ActReport(CampaignReport):
         return f"{self.answer().partition(':')[0].partition(',')[0]}."
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the load and the share of reads over each threshold."""
+        """Yield the load, and the percentage of reads over each threshold."""
         if self.trial is None:
             return
         verdict = "passed" if self.procedure.passed(self.trial) else "not passed"
@@ -196,7 +196,7 @@ class ActReport(CampaignReport):
             yield KeyFigure(f"Over {ms} ms", units.number(worst, 2), "%", note)
 
     def sections(self) -> Iterator[Section]:
-        """Yield the slices, then the search."""
+        """Yield the sections on the slices, then the search."""
         if self.trial is not None:
             yield self._by_slice(self.trial)
         if rows := self.data.stage_rows(SEARCH):
@@ -223,7 +223,8 @@ class ActReport(CampaignReport):
                 Axis(Label("Reads over the threshold", "%")),
                 alt="Percent of the reads of each slice that took longer than 1, 8 and 64 ms",
                 references=[
-                    # The lines share one name; a name that starts with "_" has no legend entry.
+                    # The lines share a single name; a name that starts with "_" has no legend
+                    # entry.
                     plots.Reference("_" * bool(index) + "limits", limit)
                     for index, limit in enumerate(LIMITS_PCT.values())
                 ],
@@ -238,7 +239,7 @@ class ActReport(CampaignReport):
                     Column(""),
                 ),
                 rows,
-                note="" if done else "No slice is complete.",
+                note="" if done else "No slice was completed.",
                 data=data,
             ),
         )
@@ -269,7 +270,7 @@ class ActReport(CampaignReport):
         return section("Search", "One slice each, by doubling and halving.", loads)
 
     def files(self) -> tuple[DataFile, ...]:
-        """Return the log and the table in ACT's format."""
+        """Return the log and the table in ACT's formats."""
         files = [self.results_file]
         if self.slices:
             old = self.procedure.options.model == "3.x"

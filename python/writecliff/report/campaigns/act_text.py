@@ -1,8 +1,9 @@
-"""Formats of ACT: the log with its dumps of histograms, and the table of its `act_latency.py`.
+"""ACT output formats: the log, which includes histogram dumps, and the `act_latency.py` table.
 
-Tools for ACT read both. The log is that of ACT 6 ("ACT version 6.6"), or of ACT 3.0 for the old
-load model; the drive's name is that of the target. Histograms are in powers of two of a millisecond
-(or microsecond): bucket 0 is below 1, bucket b from 2^(b-1) to 2^b; counts are cumulative.
+ACT tools can read both formats. The log format is that of ACT 6 ("ACT version 6.6"), or of ACT 3.0
+for the old load model. The drive is named after the target. Histograms use powers of two of a
+millisecond (or microsecond). Bucket 0 is below 1, and bucket b covers 2^(b-1) to 2^b. Counts are
+cumulative.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from writecliff.report.testdata import TestData
 VERSIONS = {"6.x": "6.6", "3.x": "3.0"}
 BUCKETS = 64
 TABLE_MS = (1, 2, 8, 64)
-# A fine bucket that contains a limit counts as above it, as in the verdict.
+# A fine bucket that contains a limit counts as above the limit, which matches the verdict.
 _BUCKETS_SQL = """
 select seq, kind, job_name, operation, sum(count)::bigint as ios,
        (case when upper_ns < ? then 0 else floor(log2(upper_ns // ?)) + 1 end)::int as bucket
@@ -31,7 +32,7 @@ group by all
 
 
 def dump_lines(tag: str, counts: Sequence[int]) -> Iterator[str]:
-    """Yield a histogram as ACT dumps it: four buckets a line, without empty buckets."""
+    """Yield a histogram in ACT's dump format: four buckets a line, omitting empty buckets."""
     yield f"{tag} ({sum(counts)} total)"
     cells = [f" ({bucket:02}: {ios:010})" for bucket, ios in enumerate(counts) if ios]
     for begin in range(0, len(cells), 4):
@@ -74,20 +75,20 @@ def _histograms(data: TestData, trial: Trial, unit_ns: int) -> _Histograms:
 
 
 def certified(data: TestData) -> Trial | None:
-    """Return the last complete test of a run; None if it has none."""
+    """Return a run's last complete test; None if it has none."""
     rows = data.stage_rows(CERTIFY)
     trials = procedure_of(data).trials(rows, CERTIFY) if rows else []
     return trials[-1] if trials else None
 
 
 def procedure_of(data: TestData) -> Act:
-    """Return the test with its options."""
+    """Return the test and its options."""
     assert isinstance(data.procedure, Act)
     return data.procedure
 
 
 def log_text(data: TestData, trial: Trial) -> str:
-    """Return the log of a test; its report interval is that of the steps."""
+    """Return a test's log, where the report interval is the steps' interval."""
     return "\n".join(_log(data, trial)) + "\n"
 
 
@@ -136,7 +137,7 @@ def _derived(procedure: Act, trial: Trial) -> Iterator[str]:
 
 
 def _tags(present: Iterable[str], device: str, *, old: bool) -> list[tuple[str, str]]:
-    """Return pairs of the log's name and ours for the histograms present, in ACT's order."""
+    """Return pairs of ACT's and our names for the histograms present, in ACT's order."""
     measured = set(present)
     if old:
         trans = "trans-reads" if "trans-reads" in measured else "reads"
@@ -160,7 +161,7 @@ def _tags(present: Iterable[str], device: str, *, old: bool) -> list[tuple[str, 
 
 
 def table_text(slices: Sequence[Slice], *, old: bool, every: Sequence[int] = TABLE_MS) -> str:
-    """Return the table of `act_latency.py`: percent of the reads over each threshold, by slice."""
+    """Return the `act_latency.py` table: percentage of reads over each threshold, by slice."""
     head = "".join(f"{ms:7}" for ms in every)
     rule = "-----  " + " ------" * len(every)
     lines = [f"        {'trans' if old else 'reads'}", "        %>(ms)", f"slice  {head}", rule]
@@ -177,6 +178,6 @@ def _line(name: str, values: Sequence[float]) -> str:
 
 
 def slices(data: TestData, trial: Trial) -> list[Slice]:
-    """Return the complete slices of a test."""
+    """Return a test's complete slices."""
     procedure = procedure_of(data)
     return slices_of(trial.rows, min(procedure.steps_a_slice, trial.steps_wanted))

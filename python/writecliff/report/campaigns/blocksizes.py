@@ -1,4 +1,7 @@
-"""The report of the comparison by block size: IOPS, average and maximum latency, power."""
+"""The report of the block size comparison.
+
+It shows IOPS, average and maximum latency, and power.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,11 @@ RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
 
 
 class BlockSizesReport(CampaignReport, CellReport):
-    """The report of a run of the comparison by block size."""
+    """The report of a block size comparison run."""
 
     @cached_property
     def mixes(self) -> Sequence[float]:
-        """Measured mixes by share of reads in %."""
+        """Measured mixes by read percentage."""
         return list(self.data.options["read_pcts"])
 
     @cached_property
@@ -44,21 +47,21 @@ class BlockSizesReport(CampaignReport, CellReport):
 
     @cached_property
     def loop_rows(self) -> Sequence[StepRow]:
-        """The steps of the last round of the window: the loop of the standard's IOPS test."""
+        """The window's last round of steps, which is the loop of the standard's IOPS test."""
         last = self.view.window[-1:]
         return [row for row in self.data.stage_rows("rounds") if row.round in last]
 
     @cached_property
     def loop_power(self) -> PowerSeries | None:
-        """Power over that round; None if it was not measured."""
+        """Power over the last round; None if it was not measured."""
         return power_of(self.data, self.loop_rows)
 
     def average_ns(self, cell: Cell) -> float | None:
-        """Return mean of the average latencies of the rounds of the window."""
+        """Return the mean of the average latencies over the window's rounds."""
         return self.view.mean(cell, lambda row: row.latency_mean_ns)
 
     def maximum_ns(self, cell: Cell) -> float | None:
-        """Return the longest latency of the rounds of the window."""
+        """Return the longest latency of the window's rounds."""
         return self.view.highest(cell, lambda row: row.latency_max_ns)
 
     @cached_property
@@ -99,7 +102,7 @@ class BlockSizesReport(CampaignReport, CellReport):
         ]
 
     def samples_of(self, result: Result) -> Sequence[float | None]:
-        """Return the values of the rounds of the window for a result."""
+        """Return a result's values in the window's rounds."""
         cell = (round((result.block_kib or 0) * KIB), result.read_pct or 0.0)
         match result.item, result.metric:
             case "blocksizes", "iops":
@@ -112,12 +115,12 @@ class BlockSizesReport(CampaignReport, CellReport):
         return None if self.power is None else self.power.mean_of(row)
 
     def more_results(self) -> dict[str, Any]:
-        """Return steady state and power."""
+        """Return the disclosures on steady state and power."""
         measured = self.power is not None
         return {"steady_state": steady_stages.views_mapping(self.views), "power_measured": measured}
 
     def files(self) -> tuple[DataFile, ...]:
-        """Return the results, and the power of the loop if it was measured."""
+        """Return the results, and the power during the loop if it was measured."""
         series = ((self.power, POWER_CSV), (self.loop_power, LOOP_CSV))
         power = (
             series_of_run.file(name) for series_of_run, name in series if series_of_run is not None
@@ -149,7 +152,7 @@ class BlockSizesReport(CampaignReport, CellReport):
         yield self.window_section()
 
     def _loop_section(self) -> Section:
-        """Return the power under the loop of the IOPS; omitted without measurements."""
+        """Return the power during the IOPS loop; omitted if it was not measured."""
         power, rows = self.loop_power, self.loop_rows
         if power is None:
             return section("Power under the IOPS loop", "")

@@ -28,7 +28,7 @@ _LOWEST = ("Lowest second", "Lowest worst case")
 
 @dataclass(frozen=True)
 class Range:
-    """The writes to a share of the addresses."""
+    """The writes to a fraction of the addresses."""
 
     share_pct: float
     whole: Seconds
@@ -36,16 +36,16 @@ class Range:
 
     @property
     def name(self) -> str:
-        """The share, as "75 %"."""
+        """The address fraction as text: "75 %"."""
         return f"{self.share_pct:g} %"
 
     @property
     def stem(self) -> str:
-        """The share, for names of elements and files."""
+        """The address fraction, for element and file names."""
         return f"{self.share_pct:g}".replace(".", "-")
 
     def file(self) -> DataFile:
-        """Return the seconds of the whole run as CSV."""
+        """Return the whole run as CSV, with a row per second."""
         part = self.whole
         numbers = (part.time_ns, part.iops, part.worst_iops, part.sd_ns)
         columns = [column.tolist() for column in numbers]
@@ -54,7 +54,7 @@ class Range:
 
 
 class ConsistencyReport(CampaignReport):
-    """The report of a run of the consistency test."""
+    """The report of a consistency test run."""
 
     sentence = "It sustains {0} IOPS on average, with a worst case of {1} IOPS."
 
@@ -73,15 +73,15 @@ class ConsistencyReport(CampaignReport):
 
     @property
     def array(self) -> int:
-        """Number of drives in the array; the default for runs of versions without this option."""
+        """Array drive count; the default value for runs of versions that lack this option."""
         return int(self.data.options.get("array_drives") or ARRAY_DRIVES)
 
     def of_array(self, value: float | None) -> float | None:
-        """Return the rate of an array in which each drive waits for a drive that does `value`."""
+        """Return the array's rate when each drive waits for a drive that achieves `value`."""
         return None if value is None else self.array * value
 
     def curves(self) -> list[Curve]:
-        """Return IOPS, worst case and deviation by second."""
+        """Return IOPS, worst case and standard deviation by second."""
         time = time_axis(self.data.options["seconds"] * SECOND_NS)
         log = Axis("IOPS", log=True)
         curves = []
@@ -100,21 +100,21 @@ class ConsistencyReport(CampaignReport):
 
     @property
     def price(self) -> float | None:
-        """The price of the drive in dollars, if it was given."""
+        """The drive's price in dollars, if it was given."""
         return self.data.options.get("price") or None
 
     def per_dollar(self, value: float | None) -> float | None:
-        """Return a value relative to the price; None without a price."""
+        """Return a value relative to the price; None if no price was given."""
         return None if value is None or self.price is None else value / self.price
 
     @property
     def dollars_per_gb(self) -> float | None:
-        """Price relative to the user capacity in dollars per GB."""
+        """Price per user capacity in dollars per GB."""
         return None if self.price is None else self.price / (self.data.capacity_bytes / 1e9)
 
     @cached_property
     def measurements(self) -> Sequence[Result]:
-        """Figures of the steady part, or of the whole run if it has no steady part."""
+        """Figures of the steady part, or of the whole run if it never became steady."""
         results = []
         for item in self.ranges:
             part = item.steady if len(item.steady) else item.whole
@@ -156,7 +156,7 @@ class ConsistencyReport(CampaignReport):
         return Verdict("warning", "The writes were not completed", tuple(meaning))
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield averages and worst cases of the ranges, and prices."""
+        """Yield the ranges' averages and worst cases, and prices."""
         for item in self.ranges:
             note = f"steady part, {item.name} of the addresses"
             yield KeyFigure("Average IOPS", units.number(item.steady.average), "", note)
@@ -168,7 +168,7 @@ class ConsistencyReport(CampaignReport):
             yield KeyFigure("Dollars per GB", per_gb, "$", "user capacity")
 
     def sections(self) -> Iterator[Section]:
-        """Yield the overview, the array and each range."""
+        """Yield the sections on the overview, the array and each range."""
         if self.ranges:
             yield self._overview()
         for item in self.ranges:
@@ -211,7 +211,7 @@ class ConsistencyReport(CampaignReport):
         return section("Consistency", intro, shown, self._array_table())
 
     def _response_ns(self, iops: float | None) -> float | None:
-        """Return the mean response time at a rate by Little's law, in ns."""
+        """Return the mean response time in ns at a given rate, by Little's law."""
         return int(self.data.options["queue_depth"]) / iops * SECOND_NS if iops else None
 
     def _array_table(self) -> Table:
@@ -278,7 +278,7 @@ class ConsistencyReport(CampaignReport):
         )
 
     def _deviation_plot(self, name: str, part: Seconds, data: DataFile) -> Figure | None:
-        """Return average IOPS (left axis) and standard deviation of response times (right)."""
+        """Return average IOPS (left axis) and response time standard deviation (right axis)."""
         times = part.time_ns.tolist()
         return plots.two_axes(
             name,

@@ -1,4 +1,4 @@
-"""The report of the data-centre white paper's tests."""
+"""The report of the tests in the data-centre white paper."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DatacentreReport(CampaignReport):
 
     @cached_property
     def steps(self) -> Steps:
-        """Steps of the run, also by operation."""
+        """Steps of the run, also split by operation."""
         return Steps(self.data)
 
     @cached_property
@@ -47,11 +47,11 @@ class DatacentreReport(CampaignReport):
         return found_in.results(self.steps)
 
     def grids(self) -> list[Grid]:
-        """Return the grids of the white paper."""
+        """Return the white paper's grids."""
         return datacentre_grids(self.steps)
 
     def verdict(self) -> Verdict:
-        """Return whether the figures were measured in the sustained state."""
+        """Return a statement on the drive state in which the figures were measured."""
         state = str(self.data.options.get("state"))
         done = ", ".join(self.data.history.stages)
         meaning = [f"Parts: {done}. Each figure covers all I/Os of one step."]
@@ -65,7 +65,7 @@ class DatacentreReport(CampaignReport):
         return Verdict("warning", f"Measured in the state '{state}', not sustained", tuple(meaning))
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield throughput of sequential and IOPS of random accesses."""
+        """Yield the throughput of sequential accesses and the IOPS of random accesses."""
         for label, *key in (
             ("Sequential read", "sequential", 128.0, 100.0, "throughput"),
             ("Sequential write", "sequential", 128.0, 0.0, "throughput"),
@@ -79,7 +79,7 @@ class DatacentreReport(CampaignReport):
                     yield KeyFigure(label, units.number(result.value), result.unit, note)
 
     def sections(self) -> Iterator[Section]:
-        """Yield the parts that ran."""
+        """Yield a section for each part that ran."""
         rows = [*self.data.stage_rows("sequential"), *self.data.stage_rows("basic")]
         if rows:
             yield section("Basic figures", "", self._speeds("Basic figures", "Access", rows))
@@ -151,7 +151,7 @@ class DatacentreReport(CampaignReport):
     def _by_mix(
         self, name: str, title: str, rows: Sequence[StepRow], value: Value, y: Axis = IOPS
     ) -> Figure | None:
-        """Return a value over the queue depth, a line per mix."""
+        """Return a figure over the queue depth, with a line per mix."""
         mixes: dict[str, list[StepRow]] = {}
         for row in sorted(rows, key=lambda row: row.queue_depth or 0):
             mixes.setdefault(f"{row.read_pct or 0:g} %", []).append(row)
@@ -168,7 +168,7 @@ class DatacentreReport(CampaignReport):
         y: Axis,
         what: str,
     ) -> Figure | None:
-        """Return a value over the queue depth, a line per group."""
+        """Return a figure over the queue depth, with a line per group."""
         series = [
             Line(label, [float(d) for d, _ in group], [or_nan(value(row)) for _, row in group])
             for label, group in groups.items()
@@ -192,7 +192,7 @@ class DatacentreReport(CampaignReport):
         return table("Mixed reads and writes", head, cells, data=self.results_file)
 
     def _mix_consistency(self) -> Section:
-        """Return the IOPS consistency of reads and writes of every mix by queue depth."""
+        """Return the IOPS consistency of each mix's reads and writes, by queue depth."""
         tables = []
         for grid in (consistency_grid(self.steps, operation) for operation in OPERATIONS):
             cells = [
@@ -214,7 +214,7 @@ class DatacentreReport(CampaignReport):
         )
 
     def _over_time(self, row: StepRow, of: Sequence[found_in.Load]) -> Figure | None:
-        """Return the IOPS of a load by second, for reads and writes, with mean and deviation."""
+        """Return a load's IOPS by second for reads and writes, with mean and deviation."""
         series, references = [], []
         for item in of:
             what = f" of {item.operation}s" if item.operation else ""
@@ -253,7 +253,8 @@ class DatacentreReport(CampaignReport):
             for item in loads
         ]
         short = any(len(item.seconds) < SECONDS_NEEDED for item in loads)
-        note = f"Below {SECONDS_NEEDED:,} seconds the 99.9th percentile is the slowest second."
+        note = f"If there are fewer than {SECONDS_NEEDED:,} seconds, the 99.9th percentile is the "
+        "slowest second."
         counts = ("Seconds", "Average", "Standard deviation", "99.9 % of seconds")
         head: Head = ("Load", *(Column(name, kinds.NUMBER) for name in counts),
                 Column("Consistency", kinds.decimals(1, "%")))  # fmt: skip
@@ -294,7 +295,7 @@ class DatacentreReport(CampaignReport):
                     *LATENCY_HEAD,
                 ),
                 rows,
-                note="Figures of readers are averages over the threads.",
+                note="The readers' figures are averages over the threads.",
                 data=self.results_file,
             ),
         )

@@ -1,4 +1,4 @@
-"""Figures of the tests of the data-centre white paper, read from a run, and their grids."""
+"""Figures of the data-centre white paper's tests, read from a run, and their grids."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def results(steps: Steps) -> list[Result]:
-    """Return all figures, in the order of the parts."""
+    """Return all figures, ordered by part."""
     rows = steps.data.stage_rows
     return [
         *(
@@ -49,7 +49,7 @@ def results(steps: Steps) -> list[Result]:
 
 
 def _access(item: str, row: StepRow) -> dict[str, Any]:
-    """Return the fields of a result of a single access."""
+    """Return the fields of a single access's result."""
     return {
         "item": item,
         "access": row.pattern or "",
@@ -81,27 +81,27 @@ def _mix(steps: Steps, row: StepRow) -> list[Result]:
 
 
 def mix_consistency_pct(steps: Steps, row: StepRow, operation: str) -> float | None:
-    """Return the IOPS consistency of one operation of a mix; None without enough seconds."""
+    """Return the IOPS consistency of a mix's operation; None if there are too few seconds."""
     seconds = seconds_of(steps.data, [row], oio_of(row) or 1, operation)
     return seconds.consistency_pct if len(seconds) >= SECONDS_LEAST else None
 
 
 @dataclass(frozen=True)
 class Load:
-    """A load of the part "consistency", or the reads or writes of a mixed load."""
+    """A load of the "consistency" part, or the reads or writes of a mixed load."""
 
     row: StepRow
     seconds: Seconds
-    operation: str | None = None  # None: all of the load
+    operation: str | None = None  # None for the whole load
 
     @property
     def label(self) -> str:
-        """The load in words, such as "RND 4KiB 70/30 QD32, reads"."""
+        """The load in words, for example "RND 4KiB 70/30 QD32, reads"."""
         return f"{self.row.label}, {self.operation}s" if self.operation else self.row.label
 
 
 def loads(steps: Steps) -> Sequence[Load]:
-    """Return the loads of the part "consistency", with reads and writes of mixes."""
+    """Return the loads of the "consistency" part, including the reads and writes of mixes."""
     return [
         Load(row, seconds_of(steps.data, [row], oio_of(row) or 1, operation), operation)
         for row in steps.data.stage_rows("consistency")
@@ -132,27 +132,27 @@ class Messenger:
     readers: Sequence[Histogram]
 
     def iops(self, histogram: Histogram) -> float:
-        """Return the IOPS of a thread."""
+        """Return a thread's IOPS."""
         return histogram.count / self.seconds
 
     @property
     def reader_iops(self) -> float:
-        """IOPS of a reader, averaged over the threads."""
+        """A reader's IOPS, averaged over the threads."""
         return fmean(self.iops(reader) for reader in self.readers)
 
     def readers_ns(self, q: float | None) -> float | None:
-        """Return a statistic in ns averaged over the readers; None if one has too few samples."""
+        """Return a statistic in ns averaged over the readers; None if any has too few samples."""
         values = [statistic(reader, q) for reader in self.readers]
         measured = [value for value in values if value is not None]
         return fmean(measured) if len(measured) == len(values) else None
 
     def writer_ns(self, q: float | None) -> float | None:
-        """Return a statistic of the writer in ns."""
+        """Return a writer statistic in ns."""
         return statistic(self.writer, q)
 
 
 def messenger(steps: Steps) -> Messenger | None:
-    """Return the messenger service; None if it did not run, or no reader completed an I/O."""
+    """Return the messenger service; None if it did not run or no reader completed an I/O."""
     rows = steps.data.stage_rows("messenger")
     if not rows:
         return None
@@ -191,28 +191,29 @@ def _server(steps: Steps, row: StepRow) -> list[Result]:
 
 
 def profile_and_depth(steps: Steps, row: StepRow) -> tuple[str, int]:
-    """Return profile and queue depth of a step of the servers."""
+    """Return a server step's profile and queue depth."""
     procedure = steps.data.procedure
     assert isinstance(procedure, Datacentre)
     return procedure.servers[row.step - 1]
 
 
-# -- grids for comparisons ---------------------------------------------------------------------
+# -- comparison grids --------------------------------------------------------------------------
 #
-# Grids of the PM863 white paper (2015): mixes by queue depth, reads and writes separate (tables 4
-# to 11), messenger (figure 6), servers (figures 7 to 10).
+# Grids of the PM863 white paper (2015): mixes by queue depth with reads and writes separate (tables
+# 4 to 11), messenger (figure 6), servers (figures 7 to 10).
 
 
 Value = Callable[[StepRow], float | None]
-OPERATIONS = {"read": 0.0, "write": 100.0}  # with the share of reads at which it has no I/Os
+# And the read percentage at which the operation issues no I/Os.
+OPERATIONS = {"read": 0.0, "write": 100.0}
 _SLOW = (("p999", "99.9 %", 0.999), ("p9999", "99.99 %", 0.9999), ("max", "Maximum", 1.0))
 _NINES = (0.99, 0.999, 0.9999)
 
 
 def mix_cells(steps: Steps) -> Sequence[StepRow]:
-    """Return the steps of the part "mixes" that ran at every queue depth.
+    """Return the steps of the "mixes" part that ran at every queue depth.
 
-    They are those of the first block size.
+    Only steps that use the first block size are returned.
     """
     rows = steps.data.stage_rows("mixes")
     return [row for row in rows if row.block_bytes == rows[0].block_bytes]
@@ -239,9 +240,9 @@ def _mixes(steps: Steps) -> Iterator[Grid]:
 
 
 def consistency_grid(steps: Steps, operation: str) -> Grid:
-    """Return IOPS consistency of one operation by mix and queue depth.
+    """Return an operation's IOPS consistency by mix and queue depth.
 
-    Empty if steps are too short.
+    The result is empty if the steps are too short.
     """
     rows = [row for row in mix_cells(steps) if row.read_pct != OPERATIONS[operation]]
     value = partial(mix_consistency_pct, steps, operation=operation)

@@ -1,4 +1,4 @@
-"""The report of the endurance test: write amplification and lifetime."""
+"""The endurance test report: write amplification and lifetime."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ from writecliff.report.wsat_data import mean_waf
 
 @dataclass(frozen=True)
 class Lifetime:
-    """The lifetime at the measured write amplification; None for unknown values.
+    """The lifetime at the measured write amplification; unknown values are `None`.
 
-    TBW and DWPD are defined as in JESD218: host data until the flash reaches its rated cycles, and
-    its ratio to the user capacity. Retention and failure rates are not considered.
+    TBW and DWPD are defined as in JESD218: the host data written until the flash reaches its rated
+    cycles, and the ratio of those data to the user capacity. Retention and failure rates are not
+    considered.
     """
 
     waf: float
     cycles: int | None
     tbw_bytes: float | None
     dwpd: float | None
-    days: float | None  # at the given data per day
+    days: float | None  # lifetime in days at the given data volume per day
     bytes_per_day: float
-    write_bytes_per_s: float | None  # of the workload at full speed
+    write_bytes_per_s: float | None  # write rate of the workload at full speed
     days_at_full_speed: float | None
     rated_tbw_bytes: int | None
     dollars_per_tbw: float | None
 
 
 class EnduranceReport(CampaignReport):
-    """The report of a run of the endurance test."""
+    """The report of an endurance test run."""
 
     sentence = "{1} can be written to it, which takes {3} at the assumed rate."
 
@@ -95,7 +96,7 @@ class EnduranceReport(CampaignReport):
 
     @cached_property
     def costs(self) -> Ownership | None:
-        """Total cost of ownership; None without a price."""
+        """Total cost of ownership; None if no price was given."""
         options, life = self.data.options, self.lifetime
         if life is None or not options.get("price"):
             return None
@@ -138,7 +139,7 @@ class EnduranceReport(CampaignReport):
         ]
 
     def samples_of(self, result: Result) -> Sequence[float | None]:
-        """Return the samples of a result; lifetimes vary inversely to write amplification."""
+        """Return a result's samples; lifetime is inversely proportional to write amplification."""
         waf, by_round = self.waf, [row.waf for row in self._window_rows]
         if waf is None or result.item == "ownership" or result.metric == "dollars_per_tbw":
             return ()
@@ -163,7 +164,7 @@ class EnduranceReport(CampaignReport):
         )
 
     def more_results(self) -> dict[str, Any]:
-        """Return steady state, lifetime and costs."""
+        """Return the disclosures on steady state, lifetime and costs."""
         return {"steady_state": steady_stages.views_mapping(self.views)}
 
     def notes(self) -> tuple[str, ...]:
@@ -279,7 +280,7 @@ def _years(days: float | None) -> str:
 #     energy    mean power x time of service x power usage effectiveness (PUE)
 #     total     drives x price + energy x price of a kWh
 #
-# The user gives prices, years and PUE; lifetime and power are measured.
+# The user supplies prices, years and PUE, while lifetime and power are measured.
 
 
 DAYS_A_YEAR = 365.0
@@ -289,7 +290,7 @@ GB, TB = 1e9, 1e12
 
 @dataclass(frozen=True)
 class Ownership:
-    """Costs of a drive in service; None for unknown or unrequested values."""
+    """A drive's costs in service; unknown or unrequested values are `None`."""
 
     years: float
     drives: int | None
@@ -303,26 +304,26 @@ class Ownership:
 
     @property
     def energy_kwh(self) -> float | None:
-        """Energy over the time of service in kWh; None if the power is unknown."""
+        """Energy used over the service time in kWh; None if the power is unknown."""
         if self.watts is None:
             return None
         return self.watts * self.pue * self.years * HOURS_A_YEAR / 1e3
 
     @property
     def drives_dollars(self) -> float:
-        """Price of all drives; that of one drive if the lifetime is unknown."""
+        """Price of all drives, or of a single drive if the lifetime is unknown."""
         return (self.drives or 1) * self.price
 
     @property
     def energy_dollars(self) -> float | None:
-        """Price of the energy in dollars; None without a price or power."""
+        """Price of the energy in dollars; None if the price or the power is unknown."""
         if self.energy_kwh is None or self.kwh_price is None:
             return None
         return self.energy_kwh * self.kwh_price
 
     @property
     def total(self) -> float:
-        """Drives and energy in dollars."""
+        """Cost of drives and energy in dollars."""
         return self.drives_dollars + (self.energy_dollars or 0.0)
 
     @property
@@ -332,7 +333,7 @@ class Ownership:
 
     @property
     def per_tb_written(self) -> float:
-        """Dollars per TB that the host writes in the time of service."""
+        """Dollars per TB that the host writes during the service time."""
         return self.total / (self.bytes_per_day * DAYS_A_YEAR * self.years / TB)
 
     @property
@@ -369,7 +370,7 @@ def ownership(
 
 
 def ownership_section(costs: Ownership) -> Section:
-    """Return the table of costs, with the source of each value."""
+    """Return the cost table, which names the source of each value."""
     return section(
         "Total cost of ownership",
         " ".join(_intro(costs)),
@@ -412,7 +413,7 @@ def _kwh_text(price: float | None) -> str:
 
 
 def dollars(value: float | None, *, digits: int = 2) -> str:
-    """Return an amount as text, such as "$1,234.50"."""
+    """Return an amount of money as text: "$1,234.50"."""
     return "-" if value is None else f"${value:,.{digits}f}"
 
 

@@ -1,8 +1,8 @@
-"""Results of campaigns, and the report that shows them.
+"""Campaign results, and the report that shows them.
 
-A result is a figure with its load, in the terms of publications: access, block size, share of
-reads, outstanding I/Os, metric, value, unit. `results` of the summary contains all of them, so two
-runs, or a run and a publication, can be compared without knowledge of the test.
+A result is a figure and its load in the terms that publications use: access, block size, read
+percentage, outstanding I/Os, metric, value, unit. The summary's `results` contains all of them, so
+two runs, or a run and a publication, can be compared without knowledge of the test.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ MS = 1e6
 
 @dataclass(frozen=True)
 class Result:
-    """A figure; fields that do not apply are None."""
+    """A result figure; fields that do not apply are `None`."""
 
-    item: str  # the part of the campaign: "mixes"
+    item: str  # part of the campaign: "mixes"
     access: str  # "random", "sequential", or the name of a profile
     metric: str  # "iops", "latency_p99.9", ...
     value: float
@@ -53,7 +53,7 @@ class Result:
 
     @property
     def text(self) -> str:
-        """Part and load, such as "basic: random, 4 KiB, 100 % read, OIO 32"."""
+        """Part and load: "basic: random, 4 KiB, 100 % read, OIO 32"."""
         return f"{self.item}: {self.load}"
 
     @property
@@ -86,9 +86,9 @@ def metric_text(metric: str) -> str:
 def known_results(
     figures: Sequence[tuple[str, float | None, str, bool]], **of: Any
 ) -> list[Result]:
-    """Return the results with a known value.
+    """Return the results that have a known value.
 
-    `figures` are (metric, value, unit, higher is better).
+    `figures` holds (metric, value, unit, higher is better) tuples.
     """
     return [
         Result(metric=metric, value=value, unit=unit, higher_is_better=better, **of)
@@ -100,7 +100,7 @@ def known_results(
 class CampaignReport(TestReport):
     """The report of a published campaign."""
 
-    samples_are: ClassVar[str] = ROUNDS  # kind of the samples of `samples_of`
+    samples_are: ClassVar[str] = ROUNDS  # type of the samples that `samples_of` returns
 
     @cached_property
     def measurements(self) -> Sequence[Result]:
@@ -108,15 +108,15 @@ class CampaignReport(TestReport):
         return ()
 
     def more_results(self) -> Mapping[str, Any]:
-        """Return keys of the summary in addition to `results`."""
+        """Return summary keys in addition to `results`."""
         return {}
 
     def samples_of(self, result: Result) -> Sequence[float | None]:
-        """Return the samples of which a result is the mean; empty for a single value."""
+        """Return the samples whose mean is a result; empty for a single value."""
         return ()
 
     def headlines(self) -> list[Headline]:
-        """Return the results as headline figures with intervals."""
+        """Return the results as headline figures with confidence intervals."""
         steady = all(view.reached for view in self.views)
         return [
             item
@@ -130,11 +130,11 @@ class CampaignReport(TestReport):
         ]  # fmt: skip
 
     def results(self) -> dict[str, Any]:
-        """Return `results` and the keys of `more_results`."""
+        """Return `results` and the keys from `more_results`."""
         return {"results": [asdict(result) for result in self.measurements], **self.more_results()}
 
     def written(self) -> Sequence[KeyFigure]:
-        """Return the written data; drive fills are unknown, as preconditioning is not a step."""
+        """Return the written data; drive fills are unknown: preconditioning is not a step."""
         return super().written()[:1]
 
     @cached_property
@@ -155,7 +155,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps of a run, also by operation; `operation` None stands for all operations."""
+    """A run's steps, also split by operation; `operation` is `None` for all operations."""
 
     data: TestData
 
@@ -164,14 +164,14 @@ class Steps:
         return {}
 
     def iops(self, row: StepRow, operation: str | None = None) -> float:
-        """Return the IOPS of one operation."""
+        """Return an operation's IOPS."""
         if operation is None:
             return row.iops
         ios: int = self.data.columns[self.data.seq(row)][f"{operation}_ios"]
         return ios * row.iops / row.ios if row.ios else 0.0
 
     def histogram(self, row: StepRow, operation: str | None = None) -> Histogram | None:
-        """Return the service times of a step; None without I/Os."""
+        """Return a step's service times; None if it completed no I/O."""
         if operation not in self._histograms:
             self._histograms[operation] = self.data.run.histograms_by_step(operation=operation)
         return self._histograms[operation].get(self.data.seq(row))
@@ -179,18 +179,18 @@ class Steps:
     def latency_ns(
         self, row: StepRow, q: float | None, operation: str | None = None
     ) -> float | None:
-        """Return a statistic of the service times of a step in ns; see `statistic`."""
+        """Return a statistic of a step's service times in ns; see `statistic`."""
         return statistic(self.histogram(row, operation), q)
 
 
-# Average, quantiles and maximum, as arguments of `statistic`.
+# Average, quantiles and maximum, given as arguments of `statistic`.
 STATISTICS = (("avg", None), ("p99.9", 0.999), ("p99.99", 0.9999), ("max", 1.0))
 
 
 def statistic(histogram: Histogram | None, q: float | None) -> float | None:
-    """Return a quantile in ns; the mean for None, the maximum for 1.
+    """Return a quantile in ns; None selects the mean, 1 the maximum.
 
-    None without enough samples.
+    The result is `None` if there are too few samples.
     """
     if histogram is None:
         return None
@@ -207,7 +207,7 @@ def latency_results(
     *,
     prefix: str = "",
 ) -> list[Result]:
-    """Return the known `STATISTICS` of a step in ms."""
+    """Return a step's known `STATISTICS` in ms."""
     values = [(name, steps.latency_ns(row, q, operation)) for name, q in STATISTICS]
     figures = [
         (f"{prefix}latency_{name}", None if value is None else value / MS, "ms", False)
@@ -217,7 +217,7 @@ def latency_results(
 
 
 def oio_of(row: StepRow) -> int | None:
-    """Return the outstanding I/Os of all threads."""
+    """Return the number of outstanding I/Os of all threads."""
     if row.threads is None or row.queue_depth is None:
         return None
     return row.threads * row.queue_depth

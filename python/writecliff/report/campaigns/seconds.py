@@ -1,4 +1,4 @@
-"""A load by second, for the consistency figures of reviews and white papers.
+"""Per-second figures of a load, for the consistency figures of reviews and white papers.
 
 average      mean of the IOPS of the seconds
 deviation    their standard deviation
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
 
 SECOND_NS = 1e9
-SLOW_SHARE = 0.001  # beyond the 99.9th percentile
+SLOW_SHARE = 0.001  # fraction of seconds beyond the 99.9th percentile
 SECONDS_NEEDED = round(1 / SLOW_SHARE)
-SECONDS_LEAST = 10  # minimum for figures of consistency
+SECONDS_LEAST = 10  # minimum number of seconds for consistency figures
 
 
 @dataclass(frozen=True)
 class Seconds:
-    """One value per second; NaN is unknown."""
+    """One value per second; NaN marks unknown values."""
 
-    time_ns: Numbers  # middle of the second, since the start of the load
+    time_ns: Numbers  # middle of the second, relative to the start of the load
     iops: Numbers
     worst_iops: Numbers
     sd_ns: Numbers
@@ -48,18 +48,18 @@ class Seconds:
         return len(self.iops)
 
     def since(self, begin_ns: float) -> Seconds:
-        """Return the seconds from `begin_ns` on."""
+        """Return the seconds from `begin_ns` onwards."""
         keep = self.time_ns >= begin_ns
         return Seconds(self.time_ns[keep], self.iops[keep], self.worst_iops[keep], self.sd_ns[keep])
 
     @property
     def average(self) -> float | None:
-        """Mean IOPS of the seconds."""
+        """Mean of the per-second IOPS."""
         return float(self.iops.mean()) if len(self) else None
 
     @property
     def deviation(self) -> float | None:
-        """Standard deviation of the IOPS of the seconds."""
+        """Standard deviation of the per-second IOPS."""
         return float(self.iops.std()) if len(self) else None
 
     @property
@@ -69,13 +69,13 @@ class Seconds:
 
     @property
     def lowest_worst(self) -> float | None:
-        """Lowest worst case of a second in IOPS."""
+        """Lowest worst case of any second, in IOPS."""
         measured = self.worst_iops[np.isfinite(self.worst_iops)]
         return float(measured.min()) if len(measured) else None
 
     @property
     def slow(self) -> float | None:
-        """IOPS of the 99.9th percentile: one second in a thousand is slower."""
+        """99.9th percentile of the per-second IOPS: one second in a thousand is slower."""
         if not len(self):
             return None
         rank = max(1, math.ceil(SLOW_SHARE * len(self)))
@@ -84,18 +84,19 @@ class Seconds:
     def array_iops(self, count: int) -> float | None:
         """Return the mean IOPS of an array of `count` such drives.
 
-        It is `count` times the expected minimum of as many random seconds, computed exactly from
-        order statistics.
+        The mean is `count` times the expected minimum of `count` random seconds, computed exactly
+        from order statistics.
         """
         if not len(self):
             return None
-        # The slowest of the draws is at least the k-th of n in ((n - k) / n) ** count of all cases.
+        # The slowest of the random seconds is at least the k-th of n with probability ((n - k) / n)
+        # ** count.
         left = (np.arange(len(self), -1, -1) / len(self)) ** count
         return float(count * (np.sort(self.iops) * -np.diff(left)).sum())
 
     @property
     def consistency_pct(self) -> float | None:
-        """`slow` in percent of the average."""
+        """`slow` as a percentage of the average."""
         average, slow = self.average, self.slow
         return None if not average or slow is None else 100 * slow / average
 
@@ -103,7 +104,7 @@ class Seconds:
 def seconds_of(
     data: TestData, rows: Sequence[StepRow], outstanding: int, operation: str | None = None
 ) -> Seconds:
-    """Return the seconds of consecutive steps, of one operation or of all.
+    """Return the seconds of consecutive steps, for one operation or all.
 
     `outstanding` is the number of outstanding I/Os.
     """

@@ -1,4 +1,4 @@
-"""Report of the SSD-iq test: rates relative to uniform writes, and tails of open loops."""
+"""SSD-iq test report: rates relative to uniform writes, and open-loop tail latencies."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ class Loop:
     curve: str
     x: float
     row: StepRow
-    relative: float | None  # rate relative to uniform writes; None if these were not measured
+    # Rate relative to uniform writes; None if uniform writes were not measured.
+    relative: float | None
 
 
 class SsdIqReport(CampaignReport):
-    """Report of a run."""
+    """Report of an SSD-iq run."""
 
     @cached_property
     def loops(self) -> Sequence[Loop]:
@@ -62,12 +63,12 @@ class SsdIqReport(CampaignReport):
 
     @cached_property
     def zones(self) -> Sequence[tuple[float, StepRow]]:
-        """Zone size in GiB and step of each measured loop of zones."""
+        """Zone size in GiB and step of each measured zone loop."""
         rows = ((size, self._measured(zone_phase(size))) for size in self.data.options["zone_gib"])
         return [(size, row) for size, row in rows if row is not None]
 
     def _measured(self, phase: str) -> StepRow | None:
-        """Return the timed step of a closed loop, or None."""
+        """Return a closed loop's timed step; None if it was not measured."""
         rows = [row for row in self.data.stage_rows(phase) if row.role == MEASURED]
         return rows[-1] if rows else None
 
@@ -144,7 +145,7 @@ class SsdIqReport(CampaignReport):
             )
 
     def sections(self) -> Iterator[Section]:
-        """Yield closed loops, zones and open loops."""
+        """Yield the sections on closed loops, zones and open loops."""
         if self.loops:
             yield section("Skewed and static data", "", self._loops_table(), *self._curves())
         if self.zones:

@@ -1,4 +1,4 @@
-"""Comparisons of runs that have figures in common.
+"""Comparisons of runs that share figures.
 
     runs.py        the parts of a run that are compared: set-up, headline figures, curves
     contenders.py  contenders from paths of runs, suites, sweeps and saved answers; their labels
@@ -12,7 +12,7 @@
     page.py, grid_page.py
                    tables, pictures and JSON
 
-The report of a test determines what is compared (`TestReport.headlines`, `curves`, `grids`).
+A test's report determines what is compared (`TestReport.headlines`, `curves`, `grids`).
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from writecliff.shown import Grid, Shown, Shows
 
 @dataclass(frozen=True)
 class Comparison(Shows):
-    """Contenders and the figures that they have in common; made by `compare`."""
+    """Contenders and the figures that they share; made by `compare`."""
 
     contenders: Sequence[Contender]  # in order
 
     @cached_property
     def figures(self) -> Sequence[Figure]:
-        """Figures of at least two contenders."""
+        """Figures that at least two contenders have."""
         return figures_of(self.contenders)
 
     @cached_property
     def grids(self) -> Sequence[SharedGrid]:
-        """Figures over two settings of at least two contenders."""
+        """Figures over two settings that at least two contenders have."""
         return grids_of(self.contenders)
 
     @cached_property
     def differences(self) -> Sequence[Difference]:
-        """Differences in the set-up of tests that at least two contenders ran."""
+        """Set-up differences between tests that at least two contenders ran."""
         return differences(self.contenders)
 
     @property
@@ -86,8 +86,8 @@ def compare(paths: Sequence[Path], cache: dict[Path, Run] | None = None) -> Comp
         cache: Runs that are already read; see `contenders_in`.
 
     Raises:
-        ConfigError: there are fewer than two contenders, or no figure in common.
-        StoreError: a run is damaged.
+        ConfigError: If there are fewer than two contenders, or they share no figure.
+        StoreError: If a run is damaged.
     """
     comparison = Comparison(contenders_in(paths, cache))
     if len(comparison.contenders) < 2:

@@ -1,9 +1,9 @@
-"""Contenders of a comparison, from paths, and their labels.
+"""Contenders of a comparison, read from paths, and their labels.
 
-A suite is one contender, and so is each run of a sweep. Single runs of one drive in one set-up and
-of different tests form one contender, so the IOPS and throughput tests of drive A are compared with
-those of drive B. Two runs of the same test are two contenders. Saved answers of `run --json` and
-`replay --json`, which have no run directory, are contenders, too.
+A suite is a single contender, and each run of a sweep is a contender. Single runs of different
+tests on the same drive and set-up form one contender. The IOPS and throughput tests of drive A are
+thus compared with those of drive B. Two runs of the same test are two contenders. Saved outputs of
+`run --json` and `replay --json`, which have no run directory, are also contenders.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ if TYPE_CHECKING:
     from writecliff.report.base import TestReport
 
 
-# Runs of one drive that differ in one of these settings are separate contenders.
+# Runs on the same drive that differ in one of these settings are separate contenders.
 _ONE_DRIVE = (DRIVE, "target", "firmware", "serial number", "capacity", "description", "seed",
               "write cache", "quick", "edition")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A contender of a comparison: the runs of a drive in one set-up, by test."""
+    """A contender of a comparison: a drive's runs in one set-up, by test."""
 
     runs: Mapping[str, Run]  # by test
     label: str = ""  # name in the comparison
-    name: str = ""  # of the given file or folder, or of the run in a folder
-    fixed: bool = False  # a suite, a run of a sweep or a saved answer: no run may join it
-    left_out: Sequence[Path] = field(default_factory=tuple)  # runs without a complete step
+    name: str = ""  # name of the given file or folder, or of the run in a folder
+    # True for a suite, a sweep's run or saved output, which no other run may join.
+    fixed: bool = False
+    left_out: Sequence[Path] = field(default_factory=tuple)  # runs that have no complete step
 
     @property
     def first(self) -> Run:
@@ -51,7 +52,7 @@ class Contender:
         return next(iter(self.runs.values()))
 
     def takes(self, run: Run) -> bool:
-        """Return `True` if `run` is of the same drive in the same set-up, and of another test."""
+        """Return `True` if `run` has the same drive and set-up but another test."""
         mine, its = self.first.setup, run.setup
         return (
             not self.fixed
@@ -68,8 +69,8 @@ def contenders_in(paths: Iterable[Path], cache: dict[Path, Run] | None = None) -
         cache: Runs that are already read, by resolved path; new runs are added.
 
     Raises:
-        ConfigError: a path has no run.
-        StoreError: a run is damaged.
+        ConfigError: If a path contains no run.
+        StoreError: If a run is damaged.
     """
     contenders: list[Contender] = []
     seen: set[Path] = set()
@@ -87,7 +88,7 @@ def contenders_in(paths: Iterable[Path], cache: dict[Path, Run] | None = None) -
 
 
 def _add(contenders: list[Contender], new: Contender) -> None:
-    """Add a run to the contender that takes it, if there is one, else as a contender."""
+    """Add a run to the contender that accepts it, or as a new contender."""
     for number, old in enumerate(contenders):
         if not new.fixed and old.takes(new.first):
             name = old.name if old.name == new.name else f"{old.name} and {new.name}"
@@ -97,7 +98,7 @@ def _add(contenders: list[Contender], new: Contender) -> None:
 
 
 def _in(path: Path, seen: set[Path], cache: dict[Path, Run] | None) -> Iterator[Contender]:
-    """Yield the contenders in `path`, each directory once."""
+    """Yield the contenders in `path`, visiting each directory once."""
     if path.resolve() in seen:
         return
     if path.is_file() and path.suffix == SUFFIX:
@@ -125,9 +126,9 @@ def of_folder(
     reports: Mapping[str, TestReport],
     cache: dict[Path, Run] | None = None,
 ) -> Iterator[Contender]:
-    """Yield a suite as one contender, or each run of a sweep as one.
+    """Yield a suite as one contender, or each run of a sweep as a contender.
 
-    Runs without measurements are omitted.
+    Runs that have no measurements are omitted.
 
     Args:
         folder: The suite or sweep.
@@ -145,10 +146,10 @@ def of_folder(
 
 
 def members_of(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> list[Contender]:
-    """Return the runs of a suite as contenders.
+    """Return a suite's runs as contenders.
 
-    For example, "iops-75-8gib" and "wsat-75-8gib" form the contender "75-8gib". Runs without such a
-    suffix are labelled by the drive. `reports`: see `of_folder`.
+    For example, "iops-75-8gib" and "wsat-75-8gib" form the contender "75-8gib". Runs that have no
+    such suffix are labelled by drive. `reports`: see `of_folder`.
     """
     members: dict[str, dict[str, Run]] = {}
     for name, run in _measured(folder, reports)[0].items():
@@ -162,7 +163,7 @@ def _measured(
     reports: Mapping[str, TestReport],
     cache: dict[Path, Run] | None = None,
 ) -> tuple[dict[str, Run], list[Path]]:
-    """Return the runs by name, and the directories of runs without measurements."""
+    """Return the runs by name, and the directories of runs that have no measurements."""
     runs: dict[str, Run] = {}
     left_out = []
     for name in folder.members:
@@ -177,7 +178,7 @@ def _measured(
 
 
 def settings_text(member: Member) -> str:
-    """Return the label of a run of a sweep, such as "queue depth 32, threads 4"."""
+    """Return the label of a sweep's run, for example "queue depth 32, threads 4"."""
     return ", ".join(
         f"{option_text(key)} {value}{' %' if key.endswith('_pct') else ''}"
         for key, value in member.settings.items()
@@ -185,11 +186,11 @@ def settings_text(member: Member) -> str:
 
 
 def option_text(option: str) -> str:
-    """Return an option that a sweep varies, in words."""
+    """Return, in words, an option that a sweep varies."""
     if option == OVERPROVISION:
         return "over-provisioning"
     if option.startswith(DEVICE):
-        return option.removeprefix(DEVICE)  # as in the device file
+        return option.removeprefix(DEVICE)  # option name in the device file
     return option.removeprefix(LOAD).removesuffix("_pct").replace("_", " ")
 
 
@@ -197,7 +198,7 @@ def option_text(option: str) -> str:
 
 
 def differences(contenders: Sequence[Contender]) -> list[Difference]:
-    """Return the differences in the set-up of tests that at least two contenders ran."""
+    """Return the set-up differences between tests that at least two contenders ran."""
     tests = dict.fromkeys(test for contender in contenders for test in contender.runs)
     shared = [test for test in tests if sum(test in contender.runs for contender in contenders) > 1]
     differences: dict[tuple[str, tuple[str | None, ...]], list[str]] = {}
@@ -214,10 +215,11 @@ def differences(contenders: Sequence[Contender]) -> list[Difference]:
 
 
 def labelled(contenders: Sequence[Contender]) -> list[Contender]:
-    """Return the contenders with unique labels.
+    """Return the contenders, each with a unique label.
 
-    A label is the drive, followed by the settings that distinguish it from other contenders of the
-    same drive. If all are of one drive, the settings alone are the label.
+    A label consists of the drive and the settings that distinguish the contender from other
+    contenders on the same drive. If all contenders use the same drive, the label consists of the
+    settings alone.
     """
     named = list(contenders)
     drives = [contender.first.drive for contender in named]
@@ -234,10 +236,10 @@ def labelled(contenders: Sequence[Contender]) -> list[Contender]:
 
 
 def _distinctions(group: Sequence[Contender]) -> list[str]:
-    """Return texts that distinguish runs of one drive.
+    """Return texts that distinguish runs on the same drive.
 
-    These are the user's names, else the first setting that differs for each run, else several
-    settings, else the start times.
+    The texts are the user's names or, failing that, the first setting that differs for each run,
+    several settings, or the start times.
     """
     names = [contender.name for contender in group]
     if all(names) and len(set(names)) == len(group):
@@ -260,7 +262,7 @@ def _distinctions(group: Sequence[Contender]) -> list[str]:
 
 
 def _setting_text(part: Difference, value: str | None) -> str:
-    """Return a setting as "seed 2" or "queue depth 32"; a target by its last word."""
+    """Return a setting as "seed 2" or "queue depth 32"; a target is shown by its last word."""
     text = units.UNKNOWN if value is None else value
     if part.what == "target":
         return text.rpartition("/")[2].removeprefix("sim:").removesuffix(".toml")
@@ -270,7 +272,7 @@ def _setting_text(part: Difference, value: str | None) -> str:
 
 
 def _unique(contenders: Sequence[Contender]) -> list[Contender]:
-    """Add the name of the directory to labels that are not unique."""
+    """Append the directory name to labels that are not unique."""
     labels = [contender.label for contender in contenders]
     return [
         contender
@@ -280,7 +282,7 @@ def _unique(contenders: Sequence[Contender]) -> list[Contender]:
     ]
 
 
-# -- answers of commands -----------------------------------------------------------------------
+# -- saved command output ----------------------------------------------------------------------
 
 
 RUN_SCHEMA = "writecliff/workload-run/1"
@@ -288,10 +290,10 @@ SUFFIX = ".json"
 
 
 def read_answer(path: Path) -> Run:
-    """Return the run in a saved answer.
+    """Return the run in a saved JSON output.
 
     Raises:
-        ConfigError: the file is not an answer of `run --json` or `replay --json`.
+        ConfigError: If the file is not the output of `run --json` or `replay --json`.
     """
     try:
         data = parse_json(read_bytes(path), path)
@@ -305,7 +307,7 @@ def read_answer(path: Path) -> Run:
 
 
 def _file_time(path: Path) -> str:
-    """Return the time of the file, because an answer has no date."""
+    """Return the file's modification time, because the saved output contains no date."""
     return datetime.fromtimestamp(path.stat().st_mtime).astimezone().isoformat(timespec="seconds")
 
 

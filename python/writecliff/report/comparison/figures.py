@@ -1,8 +1,9 @@
-"""Figures that contenders have in common, and their differences.
+"""Figures that contenders share, and their differences.
 
-The best value of a figure is compared with the next best. A test (`noise.py`) decides if the
-difference is significant, at a level that holds for all figures and pairs of a comparison
-together. Each interval comes from a single run and estimates the variation between repetitions.
+A figure's best value is compared with the second best. A statistical test (`noise.py`) decides if
+the difference is significant, at a level that holds jointly for all figures and pairs of a
+comparison. Each confidence interval is computed from a single run and estimates the variation
+between repetitions.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from writecliff.report.headline import Headline
 from writecliff.units import UNKNOWN
 
 Noise = Literal["more", "within", "unknown", "equal", "apart"]
-EQUAL_PCT = 0.1  # a smaller difference does not matter, even without noise
+EQUAL_PCT = 0.1  # smaller differences do not matter, even if significant
 RULE = (
     "A difference is significant if Welch's test on the errors of both values says so, at a "
     "level of 5 % for all figures of the comparison together (Holm's method); values within "
@@ -36,15 +37,15 @@ NOISE_TEXT = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of at least two contenders."""
+    """A figure that at least two contenders have."""
 
-    test: str  # that measured it
+    test: str  # test that measured the figure
     values: Sequence[Headline | None]  # by contender
-    level: float = LEVEL  # largest probability at which a difference is significant
+    level: float = LEVEL  # largest probability at which a difference counts as significant
 
     @cached_property
     def sample(self) -> Headline:
-        """The value of any contender, for the fields that all values share."""
+        """Any contender's value, for the fields that all values share."""
         return next(value for value in self.values if value is not None)
 
     @property
@@ -54,7 +55,7 @@ class Figure:
 
     @cached_property
     def order(self) -> Sequence[int]:
-        """Contenders with a value, best first; in order if neither direction is better."""
+        """Contenders that have a value, best first, or in order if neither direction is better."""
         measured = [number for number, value in enumerate(self.values) if value is not None]
         if self.sample.higher_is_better is None:
             return measured
@@ -73,9 +74,9 @@ class Figure:
 
     @property
     def best(self) -> int | None:
-        """The contender with the best value.
+        """The contender that has the best value.
 
-        None if neither direction is better, if the two best are equal, or if loads differ.
+        `None` if neither direction is better, if the two best values are equal, or if loads differ.
         """
         if self.sample.higher_is_better is None or self.noise in ("equal", "apart"):
             return None
@@ -83,12 +84,12 @@ class Figure:
 
     @property
     def next_best(self) -> int:
-        """The contender with the second-best value."""
+        """The contender that has the second-best value."""
         return self.order[1]
 
     @cached_property
     def noise(self) -> Noise:
-        """Result of the test whether the two best values differ significantly."""
+        """Result of the significance test for the difference between the two best values."""
         if len(set(self.loads)) > 1:
             return "apart"
         best, other = (self.value_of(number) for number in self.order[:2])
@@ -101,7 +102,7 @@ class Figure:
         return "more" if chance <= self.level else "within"
 
     def pair(self, first: int, second: int) -> Figure:
-        """Return the figure with the values of two contenders."""
+        """Return the figure restricted to the values of two contenders."""
         return replace(self, values=[self.values[first], self.values[second]])
 
     def probabilities(self) -> Iterator[float]:
@@ -121,7 +122,7 @@ class Figure:
 
     @property
     def margin_text(self) -> str:
-        """The margin in words, such as "12 % higher" or "3.1 % lower"."""
+        """The margin in words: "12 % higher" or "3.1 % lower"."""
         if self.noise in ("equal", "apart"):
             return UNKNOWN
         best, other = (self.value_of(number) for number in self.order[:2])
@@ -130,12 +131,12 @@ class Figure:
 
 
 def percent(value: float) -> str:
-    """Return a difference with two significant digits: "0.31 %", "4.2 %", "118 %"."""
+    """Return a difference to two significant digits: "0.31 %", "4.2 %", "118 %"."""
     return f"{value:,.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
 def figures_of(contenders: Sequence[Contender]) -> list[Figure]:
-    """Return the figures that at least two contenders have, in the order of their tests."""
+    """Return the figures that at least two contenders have, in test order."""
     values_by_key: dict[tuple[str, str], list[Headline | None]] = {}
     for number, contender in enumerate(contenders):
         for test, run in contender.runs.items():

@@ -1,4 +1,4 @@
-"""Grids of figures on the page of a comparison: tables side by side, differences, pictures."""
+"""Grids of figures on a comparison page: tables side by side, differences and pictures."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from writecliff.report.table import CellMark, DataFile, Table, table
 
 WINNER = "✓"
 NOT_STEADY = "*"
-_WITH_DIFFERENCES = 9  # maximum cells of a row with values and differences
-_VALUES = 14  # maximum cells of a row with values; wider grids get a table per contender
+_WITH_DIFFERENCES = 9  # maximum number of cells in a row that shows values and differences
+_VALUES = 14  # maximum number of cells in a row of values; wider grids get a table per contender
 
 
 def grid_sections(grids: Sequence[SharedGrid], labels: Sequence[str]) -> Iterator[Section]:
@@ -61,7 +61,7 @@ def _file(name: str, grid: SharedGrid, labels: Sequence[str]) -> DataFile:
 
 
 def _tables(grid: SharedGrid, labels: Sequence[str], data: DataFile) -> Iterator[Table]:
-    """Yield values and differences in one table if it is narrow enough, else in several."""
+    """Yield values and differences in one table if it is narrow enough, otherwise in several."""
     every, others = range(len(labels)), range(1, len(labels))
     wide = len(grid.columns) * (2 * len(labels) - 1)
     if wide <= _WITH_DIFFERENCES:
@@ -90,10 +90,10 @@ def _side_by_side(
     values: Sequence[int],
     differences: Sequence[int],
 ) -> Table:
-    """Return a table with a row for each row of the grid.
+    """Return a table that has a row for each row of the grid.
 
-    Each column of the grid has the `values` and `differences` of these contenders. If that is a
-    single cell, the column of the grid names it.
+    Each grid column contains the `values` and `differences` of these contenders. If that is a
+    single cell, the grid column's name heads it.
     """
     marks: dict[tuple[int, int], CellMark] = {}
     rows = []
@@ -151,7 +151,7 @@ def _figures(
 def _bars(
     name: str, grid: SharedGrid, labels: Sequence[str], data: DataFile
 ) -> Iterator[Figure | None]:
-    """Yield a picture for each column: a group of bars per row, a bar per contender."""
+    """Yield a picture per column, with a group of bars per row and a bar per contender."""
     for number, column in enumerate(grid.columns, 1):
         series = [
             plots.Bars(label, [_number(grid.value((row, column), who)) for row in grid.rows])
@@ -170,7 +170,7 @@ def _lines(
     column: str,
     places: Mapping[str, float],
 ) -> Figure | None:
-    """Return values of a column (left axis) and differences from the first contender (right)."""
+    """Return a column's values (left axis) and differences from the first contender (right)."""
     sample, axis = grid.sample, grid.sample.x
     assert axis is not None
     x = [places[row] for row in grid.rows]

@@ -1,8 +1,9 @@
-"""Grids of figures that contenders have in common: values, differences, best contender.
+"""Grids of figures that contenders share: values, differences, best contender.
 
-Differences are from the first contender, in percent of its value, or in points if the figures are
-percentages. A cell has no best contender if the two best values are within 0.1 % of each other.
-Cells are single values or means without intervals, so they show no significance.
+Differences are relative to the first contender, in percent of its value, or in points if the
+figures are percentages. A cell has no best contender if the two best values are within 0.1 % of
+each other. Cells are single values or means without confidence intervals, so they cannot show
+statistical significance.
 """
 
 from __future__ import annotations
@@ -22,28 +23,28 @@ PERCENT = "%"
 
 @dataclass(frozen=True)
 class SharedGrid:
-    """A grid of at least two contenders."""
+    """A grid that at least two contenders have."""
 
-    test: str  # that measured it
+    test: str  # test that measured the grid
     by: Sequence[Grid | None]  # by contender
 
     @cached_property
     def sample(self) -> Grid:
-        """The grid of any contender, for the fields that all grids share."""
+        """Any contender's grid, for the fields that all grids share."""
         return next(grid for grid in self.by if grid is not None)
 
     @cached_property
     def rows(self) -> Sequence[str]:
-        """Rows with values of at least two contenders."""
+        """Rows that contain values of at least two contenders."""
         return self._shared(0, [row for grid in self.by if grid is not None for row in grid.rows])
 
     @cached_property
     def columns(self) -> Sequence[str]:
-        """Columns with values of at least two contenders."""
+        """Columns that contain values of at least two contenders."""
         return self._shared(1, [c for grid in self.by if grid is not None for c in grid.columns])
 
     def _shared(self, part: int, names: Sequence[str]) -> list[str]:
-        """Return the distinct `names` that are row (0) or column (1) of a cell in common."""
+        """Return the distinct `names` that are the row (0) or column (1) of a shared cell."""
         common = {key[part] for key in self.common}
         return [name for name in dict.fromkeys(names) if name in common]
 
@@ -54,7 +55,7 @@ class SharedGrid:
         return {key for key in keys if keys.count(key) > 1}
 
     def value(self, key: Key, number: int) -> float | None:
-        """Return the value of a contender; None if it has none."""
+        """Return a contender's value; None if it has none."""
         grid = self.by[number]
         return None if grid is None else grid.values.get(key)
 
@@ -66,7 +67,7 @@ class SharedGrid:
     def difference(self, key: Key, number: int) -> float | None:
         """Return the difference from the first contender, in percent of its value or in points.
 
-        None if either has no value, or the first value is 0.
+        The result is `None` if either value is missing, or the first value is 0.
         """
         first, value = self.value(key, 0), self.value(key, number)
         if number == 0 or first is None or value is None:
@@ -76,9 +77,9 @@ class SharedGrid:
         return 100 * (value / first - 1) if first else None
 
     def better(self, key: Key, number: int) -> bool | None:
-        """Return `True` if a contender is better than the first one.
+        """Return `True` if a contender is better than the first contender.
 
-        None if they are equal or a value is missing.
+        The result is `None` if the values are equal or a value is missing.
         """
         first, value = self.value(key, 0), self.value(key, number)
         if first is None or value is None or _equal(first, value):
@@ -86,9 +87,9 @@ class SharedGrid:
         return (value > first) == self.sample.higher_is_better
 
     def best(self, key: Key) -> int | None:
-        """Return the contender with the best value of a cell.
+        """Return the contender that has the best value of a cell.
 
-        None if the two best are equal, or only one contender has a value.
+        The result is `None` if the two best values are equal, or only one contender has a value.
         """
         measured = [
             (value, n) for n in range(len(self.by)) if (value := self.value(key, n)) is not None
@@ -99,7 +100,7 @@ class SharedGrid:
         return measured[0][1]
 
     def difference_text(self, key: Key, number: int) -> str:
-        """Return the difference as "+12 %", "-3.1 points" or "equal"."""
+        """Return the difference as text: "+12 %", "-3.1 points" or "equal"."""
         difference = self.difference(key, number)
         if difference is None:
             return UNKNOWN
@@ -143,7 +144,7 @@ def _equal(value: float, other: float) -> bool:
 
 
 def grids_of(contenders: Sequence[Contender]) -> list[SharedGrid]:
-    """Return the grids of which at least two contenders have a cell in common."""
+    """Return the grids in which at least two contenders share a cell."""
     by_name: dict[tuple[str, str], list[Grid | None]] = {}
     for number, contender in enumerate(contenders):
         for test, run in contender.runs.items():

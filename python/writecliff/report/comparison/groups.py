@@ -1,7 +1,7 @@
-"""A long list of figures in groups: the number of figures at which each contender is better.
+"""Grouping of a long list of figures, counting where each contender is better.
 
-A campaign has hundreds of figures, most of them one metric under many loads. A group is a metric of
-a part of the campaign. Figures of other tests form a group for each test.
+A campaign has hundreds of figures, most of which are one metric under many loads. A group is a
+metric within a part of the campaign. Figures of other tests form one group per test.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Group:
         return len(self.figures[0].values)
 
     def won(self, number: int) -> list[Figure]:
-        """Return the figures at which a contender is better by more than known noise."""
+        """Return the figures where a contender is better by a significant difference."""
         return [
             figure for figure in self.figures if figure.best == number and figure.noise != "within"
         ]
 
     @cached_property
     def decided(self) -> list[Figure]:
-        """Figures at which any contender is better."""
+        """Figures where any contender is better."""
         return [
             figure
             for figure in self.figures
@@ -66,9 +66,9 @@ class Group:
         return median(margins) if margins else None
 
     def ratios(self, number: int) -> list[float]:
-        """Return the ratios of a contender to the first one, more than 1 if it is better.
+        """Return a contender's ratios to the first contender, above 1 where it is better.
 
-        Figures without a ratio are omitted.
+        Figures that have no ratio are omitted.
         """
         ratios = []
         for figure in self.figures:
@@ -91,7 +91,7 @@ def groups_of(figures: Sequence[Figure]) -> list[Group]:
 
 
 def group_names(groups: Sequence[Group]) -> list[str]:
-    """Return the names of the groups, with their test if there are several tests."""
+    """Return the group names, including their test if there are several tests."""
     many = len({group.test for group in groups}) > 1
     return [
         ": ".join(filter(None, (group.test if many or not group.name else "", group.name)))
@@ -123,21 +123,21 @@ def groups_table(groups: Sequence[Group], labels: Sequence[str]) -> Table:
     head = (Column("Group"), *(Column(name, kinds.plain()) for name in counted),
             Column("Median difference", kinds.RIGHT), Column("Largest difference"),
             Column("At"))  # fmt: skip
-    note = "Median and largest difference cover the figures at which a contender is better."
+    note = "The median and largest differences cover the figures where a contender is better."
     title = "Number of figures at which each is better"
     return table(title, head, rows, note=note, data=_file(groups, labels))
 
 
 def _undecided(group: Group) -> int:
-    """Return the number of figures without a decision.
+    """Return the number of undecided figures.
 
-    Their difference is not significant or at different loads, or neither direction is better.
+    Their difference is not significant, their loads differ, or neither direction is better.
     """
     return len(group.figures) - len(group.decided) - group.equal
 
 
 def _largest(figure: Figure, labels: Sequence[str]) -> tuple[str, str]:
-    """Return the largest difference of a group, and its load."""
+    """Return a group's largest difference, and its load."""
     best, other = (value_text(figure.value_of(number)) for number in figure.order[:2])
     values = f"{best} against {other} {figure.sample.unit}".strip()
     return f"{labels[figure.order[0]]} {figure.margin_text}: {values}", figure.sample.place
@@ -157,10 +157,10 @@ def _file(groups: Sequence[Group], labels: Sequence[str]) -> DataFile:
 
 
 def as_figures(groups: Sequence[Group], labels: Sequence[str]) -> list[Figure]:
-    """Return each group as one figure for the picture of a comparison.
+    """Return each group as one figure for a comparison's picture.
 
-    Its value is the median ratio of a contender to the first one. The interval spans the smallest
-    and largest ratio.
+    The group's value is the median ratio of a contender to the first contender. The interval spans
+    the smallest and largest ratio.
     """
     as_figures = []
     for group in groups:

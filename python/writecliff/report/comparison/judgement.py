@@ -1,8 +1,8 @@
-"""Judgement of one run against another: better, worse, equal, or cannot tell.
+"""Judgement of one run relative to another: better, worse, equal, or cannot tell.
 
-A difference counts if it is significant by the rule of every comparison (`figures.RULE`).
-Figures that do not differ significantly, have no interval or were measured at different loads are
-"cannot tell".
+A difference counts if it is significant by the rule of every comparison (`figures.RULE`). Figures
+whose difference is not significant, that have no interval, or that were measured at different loads
+are "cannot tell".
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def judgement(figure: Figure, first: int, second: int) -> Judgement:
 def overall(judgements: Iterable[Judgement]) -> Judgement:
     """Return the judgement on all figures.
 
-    It is "better" if some are better and none is worse, and vice versa. It is "cannot tell" if some
-    are better and others worse, or if no figure can be judged.
+    The result is "better" if some figures are better and none is worse, and vice versa. The result
+    is "cannot tell" if some figures are better and others worse, or if no figure can be judged.
     """
     judgement = set(judgements)
     if {"better", "worse"} <= judgement or not judgement:

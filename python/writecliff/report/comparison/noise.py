@@ -1,13 +1,14 @@
-"""Test for differences between two values of a figure that exceed noise.
+"""Significance test for the difference between two values of a figure.
 
-The test is Welch's (Biometrika 34, 1947) on the logarithms of the values. It compares the
-difference with the standard errors that both 95 % intervals imply, with their degrees of freedom.
-The error of each value is that of the side of its interval that faces the other value, because
-intervals of percentiles are not symmetric (Zou and Donner, Statistics in Medicine 27, 2008).
+The test is Welch's (Biometrika 34, 1947), applied to the logarithms of the values. It compares the
+difference with the standard errors that both 95 % intervals imply, using their degrees of freedom.
+Each value's error is taken from the side of its interval that faces the other value, because
+percentile intervals are not symmetric (Zou and Donner, Statistics in Medicine 27, 2008).
 
-In a comparison of 20 figures, one would often differ by chance at a level of 5 %. So the level is
-that of the whole comparison: with Holm's method (Scandinavian Journal of Statistics 6, 1979) the
-probability that any figure of two equal drives differs significantly is at most 5 %.
+In a comparison of 20 figures, at least one would often differ by chance at a level of 5 %. The
+level therefore applies to the whole comparison: with Holm's method (Scandinavian Journal of
+Statistics 6, 1979), the probability that any figure of two equal drives shows a significant
+difference is at most 5 %.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from typing import NamedTuple
 from writecliff.report.headline import Headline
 from writecliff.report.student_t import two_sided_p, two_sided_t
 
-LEVEL = 0.05  # of a whole comparison
-_SHARE = 0.95  # of an interval
+LEVEL = 0.05  # significance level of a whole comparison
+_SHARE = 0.95  # confidence level of an interval
 
 
 def probability(first: Headline, second: Headline) -> float | None:
     """Return the probability of a difference of at least this size between equal drives.
 
-    None if either value lacks an interval with degrees of freedom.
+    The result is `None` if either value has no interval with degrees of freedom.
     """
     low, high = sorted((first, second), key=lambda item: item.value)
     below, above = _error(low, upper=True), _error(high, upper=False)
@@ -43,7 +44,7 @@ def probability(first: Headline, second: Headline) -> float | None:
 
 
 class _Error(NamedTuple):
-    """The standard error of the logarithm of a value on one side."""
+    """The standard error of a value's logarithm on one side."""
 
     value: float
     degrees: float
@@ -61,9 +62,9 @@ def _error(item: Headline, *, upper: bool) -> _Error | None:
 
 
 def level_of(probabilities: Iterable[float]) -> float:
-    """Return the largest probability at which a difference is significant.
+    """Return the largest probability at which a difference counts as significant.
 
-    All differences of a comparison together are then tested at `LEVEL` (Holm's method).
+    All differences of a comparison are then tested jointly at `LEVEL` (Holm's method).
     """
     ordered = sorted(probabilities)
     level = 0.0

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
 
 SCHEMA = "writecliff/comparison/2"
-_LONG_NAME = 40  # maximum length of a figure's name that is never wrapped
+_LONG_NAME = 40  # maximum length of a figure name that is never wrapped
 _SHOWN = ("drive", "class", "capacity", "interface", "firmware", "write cache")
 
 
 @one_page()
 def comparison_page(comparison: Comparison) -> Page:
-    """Return the page of a comparison."""
+    """Return a comparison's page."""
     drives = list(dict.fromkeys(contender.first.drive for contender in comparison.contenders))
     between = f"{drives[0]}: " if len(drives) == 1 else ""
     return Page(
@@ -54,7 +54,7 @@ def comparison_page(comparison: Comparison) -> Page:
 
 
 def _common_stamp(comparison: Comparison) -> str:
-    """Return the stamp that all runs share; empty if they differ."""
+    """Return the stamp that all runs share, or empty text if they differ."""
     stamps = {run.stamp for contender in comparison.contenders for run in contender.runs.values()}
     return stamps.pop() if len(stamps) == 1 else ""
 
@@ -84,9 +84,9 @@ def disclosures_of(comparison: Comparison) -> Iterator[str]:
 
 
 def sections_of(comparison: Comparison) -> Iterator[Section]:
-    """Yield contenders, differences in set-up, figures, grids and curves.
+    """Yield the sections on contenders, set-up differences, figures, grids and curves.
 
-    A long list of figures is summarised first and comes after the grids, which show most of it.
+    A long list of figures is summarised first, and follows the grids, which show most of it.
     """
     yield section("Set-up", "", _contenders(comparison.contenders), differences_table(comparison))
     data = _figures_file(comparison)
@@ -133,7 +133,7 @@ def _contenders(contenders: Sequence[Contender]) -> Table:
 
 
 def differences_table(comparison: Comparison) -> Table | None:
-    """Return the differences in set-up, a column for each contender; None without differences."""
+    """Return the set-up differences with a column per contender; None if there are none."""
     rows = [
         (
             part.what + (f" ({', '.join(part.tests)})" if part.tests else ""),
@@ -146,7 +146,7 @@ def differences_table(comparison: Comparison) -> Table | None:
 
 
 def figure_names(comparison: Comparison) -> list[str]:
-    """Return the names of the figures, with their test if there are several tests."""
+    """Return the figure names, including their test if there are several tests."""
     tests = {figure.test for figure in comparison.figures}
     many = len(tests) > 1
     return [
@@ -158,7 +158,7 @@ def figure_names(comparison: Comparison) -> list[str]:
 
 
 def figures_table(comparison: Comparison, data: DataFile | None = None) -> Table:
-    """Return the figures side by side with intervals, the best contender and the margin."""
+    """Return the figures side by side, with intervals, the best contender and the margin."""
     rows = [
         (
             name,
@@ -251,7 +251,7 @@ def figure_mapping(comparison: Comparison, figure: Figure) -> dict[str, Any]:
 
 
 def headline_mapping(value: Headline) -> dict[str, Any]:
-    """Return a headline figure of one run as JSON, without the fields that all runs share."""
+    """Return a run's headline figure as JSON, omitting the fields that all runs share."""
     interval = value.interval
     return {
         "value": value.value,

@@ -1,7 +1,8 @@
-"""Plots of a comparison: curves, figures over a setting, and ratios to the first contender.
+"""Comparison plots: curves, figures over a setting, and ratios to the first contender.
 
-A setting is a number, such as active range or spare flash. A line connects the contenders of one
-model, which may differ in capacity. Contenders of different models differ in more than the setting.
+A setting is a number, for example the active range or spare flash. A line connects the contenders
+of one model, whose capacities may differ. Contenders of different models differ in more than the
+setting.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ if TYPE_CHECKING:
     from writecliff.report.headline import Headline
 
 
-Curves = Sequence[tuple[str, Curve]]  # of one name, by contender
+Curves = Sequence[tuple[str, Curve]]  # curves of one name, by contender
 
 
 def curves_section(contenders: Sequence[Contender]) -> Section:
     """Return all curves and a table of their marked points.
 
-    A reader can select one contender if all have curves of the same tests.
+    A reader can select a contender if all have curves of the same tests.
     """
     by_name = _by_name(contenders)
     shown = section("Curves", "", _moments(by_name), *map(_drawn, by_name))
@@ -51,7 +52,7 @@ def curves_section(contenders: Sequence[Contender]) -> Section:
 
 
 def curves_mapping(contenders: Sequence[Contender]) -> list[dict[str, Any]]:
-    """Return the marked points of the curves as JSON, in base units of their x axes."""
+    """Return the curves' marked points as JSON, in base units of their x axes."""
     return [
         {
             "name": curve.name,
@@ -76,7 +77,7 @@ def _by_name(contenders: Sequence[Contender]) -> list[Curves]:
 
 
 def _moments(by_name: Sequence[Curves]) -> Table | None:
-    """Return the positions of the marks of each contender, by axis."""
+    """Return the positions of each contender's marks, by axis."""
     marked = [curves for curves in by_name if any(curve.marks for _, curve in curves)]
     if not marked:
         return None
@@ -129,9 +130,9 @@ def _drawn(curves: Curves) -> Drawing | None:
 
 
 def _column(axis: Axis) -> str:
-    """Return the name of a column in base units."""
+    """Return a column name in base units."""
     name = axis.label.lower().replace(" ", "_")
-    if name == "block_size_(kib)":  # its ticks are in KiB, its values in bytes
+    if name == "block_size_(kib)":  # the ticks are in KiB, but the values are in bytes
         return "block_bytes"
     if not axis.units:
         return name
@@ -142,7 +143,7 @@ def _column(axis: Axis) -> str:
 
 
 SETTING_FIGURES = 6  # number of plotted figures; headline figures come first
-_SAME_SIZE = 0.02  # 15.36 TB is shown as 15.4 TB
+_SAME_SIZE = 0.02  # relative tolerance, because 15.36 TB is shown as 15.4 TB
 _NO_SETTINGS = ("seed", "serial number", "description", "target", "firmware")
 
 
@@ -158,8 +159,8 @@ class Setting:
 def setting_of(comparison: Comparison) -> Setting | None:
     """Return the single setting that distinguishes the contenders.
 
-    It is the setting of their labels, as in a sweep, else the only numeric difference in set-up.
-    None if there is none, or more than one.
+    This is the setting in their labels, as in a sweep, or the only numeric set-up difference. The
+    result is `None` if there is no such setting, or more than one.
     """
     labels = [_named_number(label) for label in comparison.labels]
     measured = [label for label in labels if label is not None]
@@ -184,7 +185,7 @@ def _is_number(text: str) -> bool:
 
 
 def _number(text: str) -> tuple[str, str] | None:
-    """Return number and unit of "960 GB" or "32", None for other text."""
+    """Return number and unit of "960 GB" or "32"; None for other text."""
     number, space, unit = text.partition(" ")
     return (number, unit) if _is_number(number) and bool(unit) == bool(space) else None
 
@@ -205,10 +206,10 @@ def _distinct(name: str, unit: str, texts: Sequence[str]) -> Setting | None:
 
 
 def models_of(contenders: Sequence[Contender]) -> list[str]:
-    """Return the models of contenders' drives, without capacities at the ends of their names.
+    """Return the contenders' drive models, removing capacities from the ends of names.
 
-    Drives of one name are of one model. Added spare flash may have reduced the capacity of some, so
-    only the others still have the capacity in the name.
+    Drives that share a name are of one model. Added spare flash may have reduced the capacity of
+    some drives, so only the other drives still have the capacity given in the name.
     """
     drives = [contender.first.setup.get(DRIVE) or "" for contender in contenders]
     models = [
@@ -221,7 +222,7 @@ def models_of(contenders: Sequence[Contender]) -> list[str]:
 
 
 def _without_size(drive: str, contender: Contender) -> str:
-    """Return a name without the capacity at its end, as in "PM863 960 GB" and "pm863-960"."""
+    """Return a name without the capacity at its end ("PM863 960 GB", "pm863-960")."""
     bare = drive.removesuffix("GB").removesuffix("TB").rstrip(" ")
     start = max(bare.rfind(" "), bare.rfind("-"))
     size = _number(contender.first.setup.get("capacity") or "")
@@ -234,9 +235,9 @@ def _without_size(drive: str, contender: Contender) -> str:
 
 
 def setting_section(comparison: Comparison) -> Section:
-    """Return the headline figures over the setting.
+    """Return the headline figures plotted over the setting.
 
-    The section is empty if the contenders differ in another way, or no two are of one model.
+    The section is empty if the contenders differ in another way, or no two share a model.
     """
     setting = setting_of(comparison)
     models = models_of(comparison.contenders)
@@ -265,7 +266,7 @@ def _drawings(
     data = data_file("by-setting.csv", head, rows)
     for count, figure in enumerate(shown, 1):
         label, unit = figure.sample.label, figure.sample.unit
-        y = Axis(unit or label)  # a label of a campaign is longer than the plot is wide
+        y = Axis(unit or label)  # a campaign label may be longer than the plot is wide
         title = f"{label} v {setting.name}"
         series = [
             _line(model if len(set(models)) > 1 else label, figure, setting, models, model)
@@ -275,7 +276,7 @@ def _drawings(
 
 
 def _line(label: str, figure: Figure, setting: Setting, models: Sequence[str], wanted: str) -> Line:
-    """Return the points of one model, in order of the setting."""
+    """Return a model's points, in order of the setting."""
     points = sorted(
         (number, value.value)
         for model, number, value in zip(models, setting.numbers, figure.values, strict=True)
@@ -289,11 +290,11 @@ def _line(label: str, figure: Figure, setting: Setting, models: Sequence[str], w
 
 MOST = 24  # maximum number of figures in a picture
 _ROW_IN, _WIDTH_IN, _BOTTOM_IN, _TOP_IN = 0.30, 8.6, 0.48, 0.40
-_LINEAR_TO = 2.0  # ratio of the ends of the axis above which it is logarithmic
+_LINEAR_TO = 2.0  # ratio of the axis limits above which the axis is logarithmic
 
 
 def drawable(figures: Sequence[Figure], most: int | None = MOST) -> list[Figure]:
-    """Return the first `most` figures with ratios to the first contender; all for None."""
+    """Return the first `most` figures as ratios to the first contender; all if it is None."""
     return [
         figure
         for figure in figures
@@ -315,9 +316,9 @@ def relative(
     title: str = "",
     most: int = MOST,
 ) -> Drawing | None:
-    """Draw a row per figure and a point per contender; further right is better.
+    """Draw a row per figure and a point per contender, where further right is better.
 
-    None if no figure can be drawn.
+    The result is `None` if no figure can be drawn.
 
     Args:
         labels: Labels of the contenders.
@@ -334,7 +335,9 @@ def relative(
     figure = style.new_figure(
         width_in=_WIDTH_IN, height_in=_BOTTOM_IN + _TOP_IN + _ROW_IN * len(shown)
     )
-    plot = style.add_axes(figure, Label(f"times as good as {labels[0]}", note="right is better"))
+    plot = style.add_axes(
+        figure, Label(f"times as good as {labels[0]}", note="further right is better")
+    )
     ends = [1.0]
     for number, look in enumerate(colours.looks(labels)):
         ends += _points(plot, number, labels, look, shown)
@@ -378,10 +381,11 @@ def _points(
 
 
 def _ratios(value: Headline, reference: float) -> tuple[float, tuple[float, float]]:
-    """Return the ratio to a reference, more than 1 if better, and the ends of its interval."""
+    """Return the ratio to a reference, above 1 if better, and the ends of its interval."""
     interval = value.interval
     low, high = (value.value,) * 2 if interval is None else (interval.low, interval.high)
-    low = low if low > 0 else value.value / 10  # an interval may reach zero, which has no ratio
+    # An interval may reach zero, for which no ratio exists.
+    low = low if low > 0 else value.value / 10
     if value.higher_is_better:
         return value.value / reference, (low / reference, high / reference)
     return reference / value.value, (reference / high, reference / low)

@@ -1,4 +1,4 @@
-"""The parts of a run that a comparison uses: set-up, headline figures, curves."""
+"""The parts of a run that a comparison uses: set-up, headline figures and curves."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from writecliff.store.manifest import Manifest
 
 DRIVE = "drive"
-_OURS = "writecliff simulated "  # prefix of all drives of the catalogue
-_HASH = 12  # shown digits of a hash, enough to distinguish device files
-# Order in which settings are tried as a distinction between runs of one drive; options come
+_OURS = "writecliff simulated "  # prefix of all catalogue drives
+_HASH = 12  # number of hash digits shown, enough to distinguish device files
+# Order in which settings are tried as a distinction between runs on the same drive; options come
 # between.
 _FIRST = ("firmware", "capacity")
 _LAST = (
@@ -41,7 +41,7 @@ _LAST = (
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a test."""
+    """A single run of a test."""
 
     path: Path
     test: str
@@ -56,7 +56,7 @@ class Run:
 
     @property
     def drive(self) -> str:
-        """The name of the drive."""
+        """The drive name."""
         return self.setup[DRIVE] or units.UNKNOWN
 
 
@@ -65,17 +65,18 @@ class Difference:
     """A setting that differs between contenders."""
 
     what: str
-    values: Sequence[str | None]  # by contender; None if unknown or if it did not run these tests
-    tests: Sequence[str] = ()  # tests that it concerns; empty: all in common
+    # By contender; None if unknown, or if the contender did not run these tests.
+    values: Sequence[str | None]
+    tests: Sequence[str] = ()  # tests that the setting concerns; empty for all shared tests
 
 
 def read_run(path: Path, cache: dict[Path, Run] | None = None) -> Run:
     """Read a run directory.
 
-    Runs in `cache`, by resolved path, are not read again; a new run is added.
+    Runs in `cache`, keyed by resolved path, are not read again; a new run is added.
 
     Raises:
-        StoreError: the run is damaged, has no report or has no measurements.
+        StoreError: If the run is damaged, or has no report or no measurements.
     """
     key = path.resolve()
     if cache is not None and key in cache:
@@ -88,7 +89,7 @@ def read_run(path: Path, cache: dict[Path, Run] | None = None) -> Run:
 
 
 def run_of(report: TestReport) -> Run:
-    """Return the run of a report.
+    """Return a report's run.
 
     Raises:
         StoreError: see `read_run`.
@@ -110,14 +111,14 @@ def run_of(report: TestReport) -> Run:
 
 
 def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
-    """Return the set-up of a run by name of the setting: drive, options, seed, versions."""
+    """Return a run's set-up by setting name: drive, options, seed, versions."""
     device, cache, versions = manifest.device, manifest.write_cache, manifest.versions
     name = " ".join(filter(None, (device.vendor, device.model))).removeprefix(_OURS)
     setup: dict[str, Any] = {
         DRIVE: name or device.target,
         "target": device.target,
         "firmware": device.firmware,
-        "serial number": None if device.simulated else device.serial,  # follows from the hash
+        "serial number": None if device.simulated else device.serial,  # determined by the hash
         "description": None if device.device_hash is None else device.device_hash[:_HASH],
         "capacity": units.size(device.capacity_bytes),
         "class": {True: "HDD", False: "SSD", None: None}[device.rotational],
@@ -143,7 +144,7 @@ def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
 
 
 def _options(manifest: Manifest) -> Mapping[str, Any]:
-    """Return the options of a test; for other runs the parameters that their reports show."""
+    """Return a test's options, or for other runs the parameters that their reports show."""
     if not entry_of(manifest.procedure).is_user_load:
         kind = procedure_class(manifest.procedure).options_type
         measured = {item.name for item in fields(kind) if item.metadata["measured"]}

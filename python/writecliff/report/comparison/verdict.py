@@ -52,7 +52,7 @@ def _winners(labels: Sequence[str], figures: Sequence[Figure], total: int) -> st
 
 
 def _by_winner(figures: Iterable[Figure]) -> list[tuple[int, list[Figure]]]:
-    """Return the figures of each best contender, the contender with most figures first."""
+    """Return each best contender's figures, starting with the contender that has most figures."""
     won: dict[int, list[Figure]] = {}
     for figure in figures:
         if figure.best is not None:

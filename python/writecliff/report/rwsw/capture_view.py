@@ -1,4 +1,4 @@
-"""The section about the capture in all reports of RWSW tests: streams, queue depth, processes."""
+"""Capture section of all RWSW test reports: streams, queue depth and processes."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from writecliff.procedures.rwsw.capture_options import CaptureProcedure
     from writecliff.traces.io_capture import CaptureStep, IoCapture
 
-DRAWN = 8  # streams of the map, one per colour
+DRAWN = 8  # number of streams in the map, each in its own colour
 LISTED = 32
 PROCESSES = 12
 NS_PER_S = 1e9
 
 
 def unknown(value: float | None) -> float:
-    """Return NaN for None, for drawings."""
+    """Return NaN for None, for use in drawings."""
     return math.nan if value is None else value
 
 
 class CaptureReport(TestReport):
-    """The report of a test of a capture."""
+    """Report of a capture test."""
 
     procedure: CaptureProcedure[Any]
 
@@ -44,7 +44,7 @@ class CaptureReport(TestReport):
 
     @cached_property
     def mean_iops(self) -> float | None:
-        """Mean IOPS of the capture over all of its time; None if a step was not counted."""
+        """The capture's mean IOPS over its whole duration; None if a step was not counted."""
         mean_iops = self.capture
         measured = all(step.counted for step in mean_iops.steps)
         return mean_iops.ios / mean_iops.duration_s if measured else None
@@ -56,7 +56,7 @@ class CaptureReport(TestReport):
                    default=None)  # fmt: skip
 
     def capture_sections(self) -> Iterator[Section]:
-        """Yield the section about the capture, which precedes the results."""
+        """Yield the capture section, which precedes the results."""
         capture, p = self.capture, self.procedure
         step = units.duration(capture.step_s * NS_PER_S)
         intro = (
@@ -118,7 +118,7 @@ class CaptureReport(TestReport):
             return None
         order = sorted(ios, key=lambda name: (-ios[name], name))[:PROCESSES]
         rows = [(name, ios[name], ios[name] / self.capture.ios) for name in order]
-        note = "Counts the eight busiest processes of each time step."
+        note = "Only the eight busiest processes of each time step are counted."
         head = ("Process", Column("I/Os", kinds.NUMBER), Column("Of the capture", kinds.shares()))
         return table("Processes", head, rows, note=note)
 
@@ -196,14 +196,14 @@ class CaptureReport(TestReport):
         return data_file("capture-steps.csv", head, map(row, self.capture.steps))
 
     def capture_figures(self) -> Iterator[KeyFigure]:
-        """Yield the key figure of the capture itself."""
+        """Yield the capture's key figure."""
         if self.mean_iops is not None:
             peak = units.number(self.peak_iops)
             note = f"mean; {peak} in its busiest time step"
             yield KeyFigure("IOPS of the capture", units.number(self.mean_iops), "", note)
 
     def capture_results(self) -> dict[str, Any]:
-        """Return the keys about the capture for summaries."""
+        """Return the summary keys about the capture."""
         return {
             "capture": {
                 **capture_mapping(self.capture),
@@ -215,6 +215,6 @@ class CaptureReport(TestReport):
         }
 
     def notes(self) -> tuple[str, ...]:
-        """Return the note about the recalled capture, if it was recalled."""
+        """Return a note if the capture was recalled."""
         recalled = self.data.manifest.setup.get("recalled", "")
         return (f"{recalled[:1].upper()}{recalled[1:]}.",) if recalled else ()

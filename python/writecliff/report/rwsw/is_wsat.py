@@ -1,4 +1,4 @@
-"""The report of the individual streams; summary "writecliff/is-wsat/1"."""
+"""Report of individual streams; summary "writecliff/is-wsat/1"."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from writecliff.traces.io_capture import StreamShare
 
 FIVE_NINES = 0.99999
-_NARROW_BARS = 4  # maximum number of bars in half the width of the page
+_NARROW_BARS = 4  # maximum number of bars in half the page width
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Alone:
 
     share: StreamShare
     view: SteadyView
-    rows: Sequence[StepRow]  # of its rounds
-    histogram: Histogram | None  # of the window
+    rows: Sequence[StepRow]  # rows of the stream's rounds
+    histogram: Histogram | None  # histogram of the window
 
     @property
     def text(self) -> str:
@@ -44,7 +44,7 @@ class Alone:
 
     @property
     def samples(self) -> Sequence[float]:
-        """IOPS of the window; without a window, of all samples."""
+        """Mean IOPS of the window or, if there is no window, of all samples."""
         samples = self.view.determination
         if samples is not None:
             return samples.values
@@ -52,7 +52,7 @@ class Alone:
 
     @property
     def iops(self) -> float | None:
-        """Average IOPS of the window; without one, of the samples or of the last step."""
+        """Average IOPS of the window or, if there is none, of the samples or the last step."""
         if self.samples:
             return sum(self.samples) / len(self.samples)
         return self.rows[-1].iops if self.rows else None
@@ -64,7 +64,7 @@ class Alone:
 
     @property
     def waf(self) -> float | None:
-        """Write amplification over the rounds of the window; None if unknown."""
+        """Write amplification over the window's rounds; None if unknown."""
         rows = [row for row in self.rows if row.round in self.view.window]
         host = sum(row.host_write_bytes for row in rows)
         if not host or any(row.waf is None for row in rows):
@@ -73,18 +73,18 @@ class Alone:
 
     @property
     def five_nines_ns(self) -> float | None:
-        """Percentile 99.999 of the response times in ns; None without enough I/Os."""
+        """99.999th percentile of the response times in ns; None if there are too few I/Os."""
         return None if self.histogram is None else self.histogram.quantile(FIVE_NINES).value_ns
 
 
 class IsWsatReport(CaptureReport):
-    """The report of a run of the individual streams."""
+    """The report of an individual streams run."""
 
     procedure: IsWsat
 
     @cached_property
     def streams(self) -> Sequence[Alone]:
-        """Measured streams, in the order of the run."""
+        """Measured streams, in run order."""
         streams = []
         for number, share in enumerate(self.procedure.applied):
             phase = phase_of(number)
@@ -101,17 +101,17 @@ class IsWsatReport(CaptureReport):
         return [stream.view for stream in self.streams]
 
     def loaded(self) -> str:
-        """Return the participle about the streams, each alone."""
+        """Return a participle for the treatment of the streams, each alone."""
         return "loaded with each stream alone"
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the IOPS of the main streams, then those of the capture."""
+        """Yield the main streams' IOPS, then those of the capture."""
         for stream in self.streams[:4]:
             yield stream.view.key_figure(stream.text, stream.iops, "IOPS")
         yield from self.capture_figures()
 
     def headlines(self) -> list[Headline]:
-        """Return the IOPS of each stream in steady state."""
+        """Return each stream's steady-state IOPS."""
         headlines: list[Headline] = []
         for stream in self.streams:
             key = stream.text.lower().replace(" kib", "k").replace(" ", "_")
@@ -167,7 +167,7 @@ class IsWsatReport(CaptureReport):
                     time_axis(longest, "Time since it began"), Axis("IOPS", log=True))  # fmt: skip
 
     def results(self) -> dict[str, Any]:
-        """Return the capture and the result of each stream."""
+        """Return the capture and each stream's result."""
         return {
             **self.capture_results(),
             "streams": [

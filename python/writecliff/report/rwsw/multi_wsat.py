@@ -1,4 +1,4 @@
-"""The report of Multi-WSAT; summary "writecliff/multi-wsat/1"."""
+"""The Multi-WSAT report; summary "writecliff/multi-wsat/1"."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from writecliff.report.wsat import WsatReport
 
 
 class MultiWsatReport(CaptureReport, WsatReport):
-    """The report of a run of Multi-WSAT."""
+    """The report of a Multi-WSAT run."""
 
     procedure: MultiWsat
 
     def sections(self) -> Iterator[Section]:
-        """Yield the capture, the drive against the capture, then the saturation."""
+        """Yield the capture, the drive compared with the capture, then the saturation."""
         yield from self.capture_sections()
         yield self._against()
         yield from WsatReport.sections(self)
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the key figures of the saturation, then those of the capture."""
+        """Yield the saturation's key figures, then those of the capture."""
         yield from WsatReport.key_figures(self)
         yield from self.capture_figures()
 
     def _against(self) -> Section:
-        """Return the IOPS of the drive beside those of the capture."""
+        """Return the drive's IOPS next to those of the capture."""
         wsat, mean = self.wsat, self.mean_iops
         label = "steady state" if wsat.view.steady else "last window, not steady"
         rows = [
@@ -48,7 +48,7 @@ class MultiWsatReport(CaptureReport, WsatReport):
         return section("The drive against the capture", intro, table("", head, cells))
 
     def results(self) -> dict[str, Any]:
-        """Return the results of the saturation, then the capture."""
+        """Return the saturation results, then the capture."""
         return {**WsatReport.results(self), **self.capture_results()}
 
     def notes(self) -> tuple[str, ...]:

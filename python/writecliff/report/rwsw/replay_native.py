@@ -1,4 +1,4 @@
-"""The report of the replay of a capture; summary "writecliff/replay-native/1"."""
+"""The capture replay report; summary "writecliff/replay-native/1"."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from writecliff.traces.io_capture import CaptureStep
 
 FIVE_NINES = 0.99999
-LISTED = 60  # time steps of the table; the file has all
+LISTED = 60  # number of time steps in the table; the file contains all
 
 
 @dataclass(frozen=True)
@@ -37,22 +37,22 @@ class Replayed:
     captured: CaptureStep
     row: StepRow
     depth: int
-    p99999_ns: float | None  # None: too few I/Os
+    p99999_ns: float | None  # None if there are too few I/Os
 
     @property
     def middle_ns(self) -> float:
-        """Middle of the step in ns, on the clock of the capture."""
+        """Middle of the step in ns, on the capture's clock."""
         return (self.captured.begin_s + self.captured.length_s / 2) * NS_PER_S
 
     @property
     def ratio(self) -> float | None:
-        """IOPS of the drive relative to those of the capture; None without I/Os."""
+        """The drive's IOPS relative to those of the capture; None if there are no I/Os."""
         asked = self.captured.iops
         return self.row.iops / asked if asked else None
 
 
 class ReplayNativeReport(CaptureReport):
-    """The report of a run of the replay."""
+    """The report of a replay run."""
 
     procedure: ReplayNative
 
