@@ -257,7 +257,7 @@ class Load:
         return Measured([] if stretch is None else [stretch], self.batch_capacity_bytes)
 
     def mapping(self) -> dict[str, Any]:
-        """Return a step of `writecliff run --json`; times in ns, sizes in bytes, unknown null."""
+        """Return a `writecliff run --json` step: times in ns, sizes in bytes, unknown null."""
         watts, per_io_j = self.power
         return {
             "workload": self.name,

@@ -1,4 +1,4 @@
-"""A figure of steps over time, with the block size of each step as a second track behind it."""
+"""A figure of steps over time, with each step's block size as a second track behind it."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
     from writecliff.report.testdata import TestData
 
-WIDTH_IN = 8.6  # of a figure as wide as the page
-PARTS = 12  # of a step, five seconds each in the standard's minute
+WIDTH_IN = 8.6  # width of a figure that spans the page
+PARTS = 12  # parts per step, five seconds each in the standard's one-minute step
 
 
 def two_tracks(rows: Sequence[StepRow], unit: units.Unit, label: str) -> tuple[Drawing, Axes, Axes]:
-    """Return a wide figure over the time of `rows`, with its two plots.
+    """Return a wide figure over the time of `rows`, and its two plots.
 
-    The plot for `label` has the left axis. The bars of block sizes behind it have the right axis,
-    which is logarithmic.
+    The plot for `label` uses the left axis. The block size bars behind it use the right axis, which
+    is logarithmic.
     """
     zero_ns = rows[0].started_ns
     figure = style.new_figure(width_in=WIDTH_IN)
@@ -49,7 +49,8 @@ def two_tracks(rows: Sequence[StepRow], unit: units.Unit, label: str) -> tuple[D
     bars.set_yticks([size for size in sorted(set(sizes)) if size])
     bars.get_yaxis().set_major_formatter(lambda value, _: f"{value:g}")
     bars.minorticks_off()
-    bars.set_ylim(min(filter(None, sizes)) / 2, max(sizes) * 1.3)  # keeps the smallest bar visible
+    # The smallest bar remains visible.
+    bars.set_ylim(min(filter(None, sizes)) / 2, max(sizes) * 1.3)
     bars.spines["right"].set_visible(True)
     plot.set_xlim(0, (rows[-1].ended_ns - zero_ns) / unit.size)
     style.write_above(figure, 0.08, label, row=1, of=plot)
@@ -62,7 +63,7 @@ def two_tracks(rows: Sequence[StepRow], unit: units.Unit, label: str) -> tuple[D
 def block_size_sequence(data: TestData, rows: Sequence[StepRow], title: str) -> Figure | None:
     """Draw IOPS over one round of a loop of mixes and block sizes (SNIA primer, figure A-2).
 
-    A point covers a twelfth of a step. None without measurements.
+    A point covers a twelfth of a step. The result is `None` if nothing was measured.
     """
     parts = _parts(data, rows)
     if not parts or not any(row.block_bytes for row in rows):
@@ -84,7 +85,7 @@ def block_size_sequence(data: TestData, rows: Sequence[StepRow], title: str) -> 
 
 
 def _mixes(plot: Axes, rows: Sequence[StepRow], unit: units.Unit) -> None:
-    """Draw a line between mixes, and the name of each mix at the top."""
+    """Draw a line between mixes, and each mix's name at the top."""
     zero_ns = rows[0].started_ns
     for mix, steps in groupby(rows, key=lambda row: row.read_pct):
         part = list(steps)
@@ -102,9 +103,9 @@ def _mixes(plot: Axes, rows: Sequence[StepRow], unit: units.Unit) -> None:
 
 
 def _parts(data: TestData, rows: Sequence[StepRow]) -> list[tuple[StepRow, float, float]]:
-    """Return `PARTS` equal parts of each step: the step, the middle of the part and its IOPS.
+    """Return `PARTS` equal parts of each step: the step, and the part's midpoint and IOPS.
 
-    Middles are in ns since the start of the first step. Intervals of 1 s are too short for large
+    Midpoints are in ns since the start of the first step. Intervals of 1 s are too short for large
     blocks.
     """
     intervals, parts = series(data, rows), []

@@ -1,7 +1,7 @@
-"""Time series within steps: stored intervals, and longer samples made from them.
+"""Time series within steps: stored intervals, and longer samples computed from them.
 
-An interval belongs to the sample that contains its middle. Rates of a sample are over the whole
-time of its intervals, maxima are maxima, means are weighted by I/Os.
+An interval belongs to the sample that contains its midpoint. A sample's rates cover the whole time
+of its intervals, its maxima are maxima over the intervals, and its means are weighted by I/Os.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from writecliff.report.axes import Numbers
 
-_MIN_SHARE = 0.5  # minimum part of its length that a sample must cover
+_MIN_SHARE = 0.5  # minimum fraction of its length that a sample must cover
 
 _SQL = """
 select seq, end_ns, sum(ios) as ios, sum(bytes) as bytes,
@@ -40,7 +40,10 @@ order by seq, end_ns
 
 @dataclass(frozen=True)
 class Series:
-    """Intervals in order; times since the start of the first step. NaN is unknown."""
+    """Intervals in order, with times since the start of the first step.
+
+    NaN marks unknown values.
+    """
 
     seq: npt.NDArray[np.int64]
     begin_ns: Numbers
@@ -48,7 +51,7 @@ class Series:
     ios: Numbers
     bytes: Numbers
     mean_ns: Numbers
-    square_ns2: Numbers  # mean of the squares of the latencies
+    square_ns2: Numbers  # mean of the squared latencies
     max_ns: Numbers
 
     def __len__(self) -> int:
@@ -57,7 +60,7 @@ class Series:
 
     @property
     def middle_ns(self) -> Numbers:
-        """Middle of each interval in ns."""
+        """Midpoint of each interval in ns."""
         return (self.begin_ns + self.end_ns) / 2
 
     @property
@@ -68,9 +71,9 @@ class Series:
 
 @dataclass(frozen=True)
 class Samples:
-    """Equal parts of a time span with one value each; NaN is unknown."""
+    """Equal parts of a time span with a value each; NaN marks unknown values."""
 
-    number: npt.NDArray[np.int64]  # from 1; parts without I/Os are omitted
+    number: npt.NDArray[np.int64]  # part number, starting at 1; parts that have no I/Os are omitted
     time_ns: Numbers  # their middle
     iops: Numbers
     bytes_per_s: Numbers
@@ -84,10 +87,10 @@ class Samples:
 
 
 def series(data: TestData, rows: Sequence[StepRow], operation: str | None = None) -> Series:
-    """Return the intervals of `rows`, all jobs together, of one operation or of all."""
+    """Return the intervals of `rows` over all jobs, for one operation or all."""
     names = OPERATION_NAMES if operation is None else (operation,)
     codes = [OPERATION_NAMES.index(name) for name in names]
-    # Latencies from intended arrivals, if a job has them and the engine measured them.
+    # Latencies from intended arrivals are used if a job has them and the engine measured them.
     open_loads = "response_mean_ns" in data.run.table("intervals").column_names
     columns = {
         name: f"coalesce(response_{name}_ns, latency_{name}_ns)" if open_loads
@@ -106,7 +109,7 @@ def series(data: TestData, rows: Sequence[StepRow], operation: str | None = None
 
 
 def is_from_arrival(data: TestData) -> bool:
-    """Return `True` if the latencies of intervals count from the intended arrival of I/Os."""
+    """Return `True` if interval latencies count from the intended arrival of I/Os."""
     intervals = data.run.table("intervals")
     if "response_mean_ns" not in intervals.column_names:
         return False
@@ -116,7 +119,7 @@ def is_from_arrival(data: TestData) -> bool:
 def _without_partial(
     seq: npt.NDArray[np.int64], column: Mapping[str, Numbers]
 ) -> tuple[npt.NDArray[np.int64], dict[str, Numbers]]:
-    """Merge partial intervals into their neighbours: see `store.partial_intervals`."""
+    """Merge partial intervals into their neighbours; see `store.partial_intervals`."""
     ends = whole_ends(seq, column["end_ns"])
     new = np.append(True, (seq[1:] != seq[:-1]) | (ends[1:] != ends[:-1]))[: len(seq)]
     starts = np.flatnonzero(new)
@@ -144,9 +147,9 @@ def _without_partial(
 def timeline(
     data: TestData, rows: Sequence[StepRow], seq: npt.NDArray[np.int64], inside_ns: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """Return start and end of intervals since the start of the first of `rows`.
+    """Return the start and end of intervals since the start of the first of `rows`.
 
-    `inside_ns` are their ends within their steps.
+    `inside_ns` holds their end times within their steps.
     """
     zero_ns = rows[0].started_ns if rows else 0
     start = {data.seq(row): row.started_ns - zero_ns for row in rows}
@@ -159,7 +162,7 @@ def timeline(
 def samples(intervals: Series, length_ns: float) -> Samples:
     """Return the series in parts of `length_ns`.
 
-    A part that ran for less than half of its time is omitted, unless there is no other.
+    A part that ran for less than half of its time is omitted, unless it is the only part.
     """
     if not len(intervals):
         nothing = np.array([], dtype=np.float64)
@@ -199,7 +202,7 @@ def samples(intervals: Series, length_ns: float) -> Samples:
 
 
 def with_gaps(label: str, sampled: Samples, column: str, length_ns: float) -> Line:
-    """Return a column of samples over time as a line with gaps where nothing ran."""
+    """Return a sample column over time as a line that has gaps where nothing ran."""
     values = getattr(sampled, column)
     holes = np.flatnonzero(np.diff(sampled.number) > 1) + 1
     times = np.insert(sampled.time_ns, holes, sampled.time_ns[holes] - length_ns)

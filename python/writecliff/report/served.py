@@ -1,6 +1,7 @@
-"""The report of a session of a served drive: requests, wear of the flash, lateness of the server.
+"""The report of a served drive's session: requests, flash wear and server lateness.
 
-The summary is "writecliff/served/1"; its `session` is the answer of `writecliff serve --json`.
+The summary schema is "writecliff/served/1", and its `session` is the output of `writecliff serve
+--json`.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ from writecliff.units import MB_S
 if TYPE_CHECKING:
     from writecliff._native import Histogram
 
-POINTS = 400  # of a series over time
+POINTS = 400  # number of points of a series over time
 _STREAM_BARS = 16
-_OPERATIONS = ("read", "write", "trim")  # by their numbers in `intervals`
-# Parts of equal length: rates are means, percentiles and lateness are those of the worst second.
+_OPERATIONS = ("read", "write", "trim")  # ordered by their numbers in `intervals`
+# Parts have equal length. Their rates are means, while percentiles and lateness are those of the
+# worst second.
 _BY_OPERATION = ", ".join(
     f"sum(ios) filter (operation = {number}) / ? * 1e9 as {name}_ios, "
     f"sum(bytes) filter (operation = {number}) / ? * 1e9 as {name}_bytes, "
@@ -56,7 +58,7 @@ select * from whole left join writes using (part) order by part
 
 
 class ServedReport(TestReport):
-    """The report of a run of `writecliff serve --output`."""
+    """The report of a `writecliff serve --output` run."""
 
     procedure: Served
 
@@ -75,7 +77,7 @@ class ServedReport(TestReport):
 
     @cached_property
     def lateness(self) -> Histogram | None:
-        """Lateness of replies by the wall clock; None if it was not measured."""
+        """Reply lateness by the wall clock; None if it was not measured."""
         return histogram_of(self.session["histograms"]["lateness"])
 
     @property
@@ -93,7 +95,7 @@ class ServedReport(TestReport):
         return share is not None and share > LATENESS_SHARE_MAX
 
     def verdict(self) -> Verdict:
-        """Return the verdict on the session, with the lateness of the server."""
+        """Return the verdict on the session, including the server's lateness."""
         session = self.session
         clock = units.duration(self.data.elapsed_ns)
         if not self.procedure.is_timed:
@@ -126,7 +128,7 @@ class ServedReport(TestReport):
         )
 
     def answer(self) -> str:
-        """Return the verdict with the main figures."""
+        """Return the verdict and the main figures."""
         text = answer_text(self.session)
         return text[:1].upper() + text[1:]
 
@@ -168,7 +170,7 @@ class ServedReport(TestReport):
         return headlines
 
     def results(self) -> Mapping[str, Any]:
-        """Return the answer of the command as `session`."""
+        """Return the command's output as `session`."""
         return {"session": self.session}
 
     # -- pages --------------------------------------------------------------------------------
@@ -211,7 +213,7 @@ class ServedReport(TestReport):
 
     @cached_property
     def _series(self) -> Mapping[str, Sequence[float | None]]:
-        """Columns of `_SERIES`, and the middle of each part."""
+        """Columns of `_SERIES`, and the midpoint of each part."""
         length = self._part_ns
         rows = self.data.run.query(_SERIES, [length] * (1 + 2 * len(_OPERATIONS)))
         columns: dict[str, Any] = {name: rows[name].to_pylist() for name in rows.column_names}
@@ -348,7 +350,7 @@ class ServedReport(TestReport):
         return table("Writes by stream", head, rows, note=note, file="streams.csv")
 
     def _stream_bars(self) -> Figure | None:
-        """Return the data written by stream; None for a single stream."""
+        """Return the data written by stream; None if there is only one stream."""
         stream_bars = self.session["streams"][:_STREAM_BARS]
         if len(stream_bars) < 2:
             return None

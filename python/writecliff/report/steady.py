@@ -1,7 +1,7 @@
-"""Steady state in reports and on the command line: one view of a `StageHistory`.
+"""Steady state in reports and on the command line: a view of a `StageHistory`.
 
-The procedure decides whether a stage is steady and which rounds are its window. This module
-presents the decision: state, sentences, determination table, figures, CSV and JSON.
+The procedure determines if a stage is steady and which rounds are its window. This module presents
+that result: state, sentences, determination table, figures, CSV and JSON.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ State = Literal[
     "not achieved",
 ]
 UNSTEADY, UNKNOWN = "not in steady state", "steady state not known"
-OTHER_ENDS = ("capacity", "time")  # the standard's other ends of WSAT, without steady state
+OTHER_ENDS = ("capacity", "time")  # other WSAT end conditions, without steady state
 DRIFT_R, DRIFT_PCT = 0.9, 2.0
 _QUANTITIES = {"MB/s": "Throughput", "µs": "Average latency"}
 
@@ -50,12 +50,13 @@ _QUANTITIES = {"MB/s": "Throughput", "µs": "Average latency"}
 class SteadyView:
     """Presentation of a stage of rounds.
 
-    Attributes: `stage` is None if the run did not reach it. `label` distinguishes the stage within
-    the run ("1024KiB", "Preconditioning"), `suffix` does so in names of figures and files
-    ("-1024k"). `ended` is `True` for a complete run, whose stage cannot become steady any more.
-    `short` is `True` if the test was shortened (`--quick` on a real drive), so its rounds are not
-    conclusive. `end` is the cause of the end of the rounds if the standard has other ends than
-    steady state (WSAT: "24 h of writes").
+    Attributes: `stage` is `None` if the run did not reach it. `label` distinguishes the stage
+        within the run ("1024KiB", "Preconditioning"), and `suffix` distinguishes it in figure and
+        file names ("-1024k"). `ended` is `True` for a complete run, whose stage cannot become
+        steady any more.
+    `short` is `True` if the test was shortened (`--quick` on a real drive), so that its rounds are
+    not conclusive. `end` is the reason why the rounds ended if the standard has end conditions
+    other than steady state (WSAT: "24 h of writes").
     """
 
     stage: StageHistory | None
@@ -65,15 +66,15 @@ class SteadyView:
     short: bool = False
     end: str = ""
 
-    # -- decision of the procedure --------------------------------------------------------
+    # -- steady-state decision ------------------------------------------------------------
 
     @cached_property
     def state(self) -> State:
         """State of the stage.
 
         "left": the stage was steady, but is not in its last window. "fresh": the last window meets
-        the rule, but the drive may still be fresh out of the box. "ended": another end of the
-        standard came before steady state.
+        the rule, but the drive may still be fresh out of the box. "ended": another end condition of
+        the standard was met before steady state.
         """
         if self.stage is None:
             return "not reached"
@@ -98,7 +99,7 @@ class SteadyView:
 
     @property
     def reached(self) -> bool:
-        """`True` if the stage has been steady, in the reported window, even if it no longer is."""
+        """`True` if the stage was steady in the reported window, even if it no longer is."""
         return self.state in ("steady", "left")
 
     @property
@@ -110,7 +111,8 @@ class SteadyView:
     def window(self) -> tuple[int, ...]:
         """Rounds from which results are taken.
 
-        These are the rounds of the reported window, or the last complete round before there is one.
+        These are the rounds of the reported window or, before a window exists, the last complete
+        round.
         """
         decision = self.stage.decision if self.stage is not None else None
         return decision.rounds if decision is not None else self.rounds[-1:]
@@ -119,7 +121,7 @@ class SteadyView:
     def judged(self) -> Sequence[tuple[TrackingVariable, SteadyState]]:
         """The reported window of each tracking variable, even if it fails.
 
-        Empty before there is a window.
+        The mapping is empty before a window exists.
         """
         if self.stage is None or self.stage.decision is None:
             return ()
@@ -128,7 +130,7 @@ class SteadyView:
 
     @property
     def determination(self) -> SteadyState | None:
-        """The reported window of the first tracking variable; None before there is one."""
+        """The first tracking variable's reported window; None before a window exists."""
         return self.judged[0][1] if self.judged else None
 
     @property
@@ -137,11 +139,11 @@ class SteadyView:
         tracker = self.stage.tracker if self.stage is not None else None
         return tracker.values if tracker is not None else {}
 
-    # -- results of the window ----------------------------------------------------------------
+    # -- window results -----------------------------------------------------------------------
 
     @cached_property
     def cells(self) -> Mapping[Cell, Sequence[StepRow]]:
-        """The rows of each cell (block size and read share), one per complete round."""
+        """The rows of each cell (block size and read percentage), one per complete round."""
         cells: dict[Cell, list[StepRow]] = {}
         for row in self.stage.rows if self.stage is not None else ():
             if row.round <= len(self.rounds) and row.block_bytes and row.read_pct is not None:
@@ -149,20 +151,20 @@ class SteadyView:
         return cells
 
     def in_window(self, cell: Cell) -> Sequence[StepRow]:
-        """Return the rows of a cell in the rounds of the window."""
+        """Return a cell's rows in the window's rounds."""
         return [row for row in self.cells.get(cell, ()) if row.round in self.window]
 
     def samples(self, cell: Cell, value: Callable[[StepRow], float | None]) -> Sequence[float]:
-        """Return the known values of a figure in the rounds of the window."""
+        """Return a figure's known values in the window's rounds."""
         return [number for row in self.in_window(cell) if (number := value(row)) is not None]
 
     def mean(self, cell: Cell, value: Callable[[StepRow], float | None]) -> float | None:
-        """Return the mean of a figure over the rounds of the window; None if unknown."""
+        """Return a figure's mean over the window's rounds; None if unknown."""
         measured = self.samples(cell, value)
         return fmean(measured) if measured else None
 
     def highest(self, cell: Cell, value: Callable[[StepRow], float | None]) -> float | None:
-        """Return the maximum of a figure over the rounds of the window; None if unknown."""
+        """Return a figure's maximum over the window's rounds; None if unknown."""
         return max(self.samples(cell, value), default=None)
 
     def over_rounds(self, cell: Cell, value: Callable[[StepRow], float | None]) -> Sequence[float]:
@@ -178,7 +180,7 @@ class SteadyView:
 
     @property
     def text(self) -> str:
-        """The window as in the standard's header block, or the reason why there is none."""
+        """The window in the standard's header block form, or the reason why there is none."""
         match self.state:
             case "steady" | "left":
                 end = ", then left" if self.state == "left" else ""
@@ -227,7 +229,7 @@ class SteadyView:
 
     @property
     def intro(self) -> str:
-        """Introduction to figures and tables of the window."""
+        """Introduction to the window's figures and tables."""
         if not self.judged:
             return f"{self.flag}: {len(self.rounds)} of the required {WINDOW_ROUNDS} rounds."
         names = ", ".join(variable.name for variable, _ in self.judged)
@@ -270,14 +272,14 @@ class SteadyView:
         text = units.significant(value, 4) if digits is None else units.number(value, digits)
         return KeyFigure(label, text, unit, self.note())
 
-    # -- table, figures, data -----------------------------------------------------------------
+    # -- tables, figures and data -------------------------------------------------------------
 
     def tables(self) -> tuple[Table, ...]:
         """Return the determination table of each tracking variable."""
         return tuple(determination_table(*judged, self.flag) for judged in self.judged)
 
     def data(self, name: str = "") -> DataFile:
-        """Return the tracking variables of every round as CSV."""
+        """Return every round's tracking variables as CSV."""
         tracking = self.stage.tracking if self.stage is not None else ()
         head = ("round", *(_with_unit(variable) for variable in tracking))
         rows = zip(self.rounds, *self.values.values(), strict=True)
@@ -318,7 +320,7 @@ class SteadyView:
         return convergence(name, self.flagged(title), self.data(data), series, window, axis)
 
     def mapping(self) -> dict[str, Any]:
-        """Return the JSON form for summaries of reports and of the command line."""
+        """Return the JSON form for report summaries and the command line."""
         tracker = self.stage.tracker if self.stage is not None else None
         first = tracker.first_steady if tracker is not None else None
         window = None if self.determination is None else window_mapping(self.determination)
@@ -340,7 +342,7 @@ class SteadyView:
 
 
 def or_nan(value: float | None) -> float:
-    """Return a value for figures; NaN for None."""
+    """Return a value for figures, replacing None by NaN."""
     return float("nan") if value is None else value
 
 
@@ -353,7 +355,7 @@ def _axis(variable: TrackingVariable) -> Axis:
 
 
 def _with_unit(variable: TrackingVariable) -> str:
-    """Return the name with unit: "RND 4KiB W IOPS", "average latency (µs)"."""
+    """Return name and unit: "RND 4KiB W IOPS", "average latency (µs)"."""
     name, unit = variable.name, variable.unit
     return name if name.endswith(unit) else f"{name} ({unit})"
 
@@ -390,11 +392,10 @@ def excursions_text(state: SteadyState) -> str:
 
 
 def drifting(state: SteadyState) -> Literal["falling", "rising"] | None:
-    """Return the direction in which the samples of a steady window still move, or None.
+    """Return the direction in which a steady window's samples still move, or None.
 
-    A line through five points with |r| of 0.9 or more is chance in fewer than 1 case in 25 (t test
-    with three degrees of freedom). An excursion below 2 % is less than the difference between two
-    runs.
+    A line through five points reaches |r| of 0.9 by chance in fewer than 1 case in 25 (t test with
+    three degrees of freedom). An excursion below 2 % is less than the difference between two runs.
     """
     if state.r is None or abs(state.r) < DRIFT_R or (state.slope_excursion_pct or 0) < DRIFT_PCT:
         return None
@@ -412,7 +413,7 @@ def drift_text(variable: TrackingVariable, state: SteadyState) -> str:
 
 
 def determination_table(variable: TrackingVariable, state: SteadyState, flag: str) -> Table:
-    """Return the standard's steady-state determination table, marked with `flag` unless steady."""
+    """Return the standard's steady-state determination table, marked `flag` unless steady."""
     kind = kinds.decimals(1 if variable.unit == "IOPS" else 3, variable.unit)
     met = {True: "met", False: "NOT met"}
     return table(
@@ -443,7 +444,7 @@ def determination_table(variable: TrackingVariable, state: SteadyState, flag: st
 
 
 def _determination_file(unit: str, state: SteadyState) -> DataFile:
-    """Return the numbers of a determination table in one row; the file is named after the table."""
+    """Return a determination table's numbers in one row, in a file named after the table."""
     measured = {
         "average": state.average,
         "data excursion allowed": state.data_excursion_allowed,
@@ -458,7 +459,7 @@ def _determination_file(unit: str, state: SteadyState) -> DataFile:
 
 
 def window_mapping(state: SteadyState) -> dict[str, Any]:
-    """Return the JSON form of a determination table, including failed ones."""
+    """Return the JSON form of a determination table, including failed determinations."""
     return {
         "rounds": list(state.rounds),
         "values": list(state.values),

@@ -1,6 +1,6 @@
 """Steady state of a whole run: the verdict on all of its stages.
 
-The stage that is furthest from steady state decides.
+The stage that is furthest from steady state determines the verdict.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SHORT = (
 def worst(views: Sequence[SteadyView]) -> State:
     """Return the state of the stage that is furthest from steady state.
 
-    Without stages it is "steady".
+    The state is "steady" if there are no stages.
     """
     return min((view.state for view in views), key=_WORST_FIRST.index, default="steady")
 
@@ -59,7 +59,7 @@ def views_mapping(views: Sequence[SteadyView]) -> dict[str, Any]:
 def verdict(views: Sequence[SteadyView], opening: Sequence[str]) -> Verdict:
     """Return the first box of the page: `opening`, then the sentences of each stage.
 
-    The stage that is furthest from steady state decides the headline.
+    The stage that is furthest from steady state determines the headline.
     """
     meaning = [*opening, *(text for view in views for text in view.sentences)]
     if not views:
@@ -111,7 +111,7 @@ def _sentence(text: str) -> str:
 
 
 def _windows(views: Sequence[SteadyView]) -> str:
-    """Return the windows, as "rounds 1 to 5" or "1024KiB: rounds 1 to 5; 128KiB: ..."."""
+    """Return the windows as text: "rounds 1 to 5" or "1024KiB: rounds 1 to 5; 128KiB: ..."."""
     return "; ".join(
         (f"{view.label}: " if len(views) > 1 else "")
         + f"rounds {view.window[0]} to {view.window[-1]}"

@@ -1,4 +1,4 @@
-"""The page of `advise-streams`: the best stream assignment for a trace, with the alternatives."""
+"""The `advise-streams` page: the best stream assignment for a trace, and the alternatives."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FILLS_STEADY = 3.0  # the first half is preconditioning
 
 @one_page()
 def advice_page(advice: StreamAdvice) -> Page:
-    """Return the page of stream advice."""
+    """Return the stream advice page."""
     answer, *more = verdict(advice)
     return Page(
         title=f"Stream advice for {advice.trace.name}",
@@ -118,7 +118,7 @@ def _by_count(advice: StreamAdvice) -> Iterator[Figure | None]:
     x = Axis("Streams", log=True, ticks=tuple((float(count), str(count)) for count in counts))
 
     def series(value: Callable[[Replayed], float | None]) -> list[Line]:
-        """Return a line for each assignment, from no streams on."""
+        """Return a line for each assignment, starting with no streams."""
         series = []
         for scheme in dict.fromkeys(cell.scheme for cell in advice.cells[1:]):
             cells = [advice.none, *(c for c in advice.cells if c.scheme == scheme)]
@@ -137,7 +137,7 @@ def _by_count(advice: StreamAdvice) -> Iterator[Figure | None]:
 
 
 def _shown(advice: StreamAdvice) -> Replayed:
-    """Return the assignment shown in detail: the best with streams."""
+    """Return the assignment shown in detail, which is the best one that uses streams."""
     return advice.mistagged_of or advice.best
 
 
@@ -187,7 +187,7 @@ def _streams(advice: StreamAdvice) -> Section:
 
 
 def lifetime_text(row: Mapping[str, Any]) -> str:
-    """Return the median lifetime of a stream from a row of `stream_rows`."""
+    """Return a stream's median lifetime from a row of `stream_rows`."""
     median = row["median_lifetime_bytes"]
     return "outlives the trace" if median is None else units.size(median)
 
@@ -276,7 +276,7 @@ def _data(advice: StreamAdvice) -> tuple[DataFile, ...]:
 
 
 _ROW_IN = 0.34
-_NAMED_SHARE = 0.005  # of all bytes; origins with less are drawn as one
+_NAMED_SHARE = 0.005  # fraction of all bytes; smaller origins are drawn together
 
 
 @house_style()
@@ -290,7 +290,7 @@ def held(
     *,
     alt: str = "",
 ) -> Figure | None:
-    """Return one horizontal bar for each stream, divided by what each origin wrote to it.
+    """Return a horizontal bar for each stream, divided by the origins of its writes.
 
     `written_bytes` has a row for each stream and a column for each origin.
     """
@@ -331,10 +331,10 @@ def held(
 
 
 def lifetime_line(label: str, blocks: NDArray[np.uint64]) -> Line:
-    """Return the share of the data in % that is invalid after a number of host bytes.
+    """Return the percentage of the data that is invalid after a given volume of host writes.
 
-    `blocks` counts by bucket (see `BlockTrace.replay`); blocks of the last bucket outlived the
-    trace.
+    `blocks` holds counts by bucket (see `BlockTrace.replay`), where blocks in the last bucket
+    outlived the trace.
     """
     total = max(1, int(blocks.sum()))
     dead_pct = np.cumsum(blocks[:-1].astype(np.float64)) / total * 100
@@ -349,7 +349,7 @@ def lifetime_line(label: str, blocks: NDArray[np.uint64]) -> Line:
 def lifetimes(
     name: str, title: str, data: Data, series: Sequence[Line], *, alt: str = ""
 ) -> Figure | None:
-    """Return cumulative lifetimes, a line for each stream or origin."""
+    """Return cumulative lifetimes, with a line for each stream or origin."""
     x = Axis("Bytes written by the host meanwhile", units.BYTE_UNITS, log=True)
     return lines(
         name, title, data, series, x, Axis(Label("Share of invalid data", "%"), top=100), alt=alt

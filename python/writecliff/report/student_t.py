@@ -1,19 +1,23 @@
-"""Quantiles of Student's t. SciPy has them too, but its import takes longer than most commands."""
+"""Quantiles of Student's t distribution.
+
+SciPy provides them, but importing it takes longer than most commands.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from math import atan, cos, pi, sin, sqrt
 
-_STEPS = 60  # halvings of the bracket: beyond the resolution of a double
+_STEPS = 60  # number of bracket halvings, beyond the resolution of a double
 
 
 @cache
 def two_sided_t(share: float, degrees: int) -> float:
     """Return the t for which `share` of the distribution lies between -t and t.
 
-    `degrees` of freedom are at least 1. Source: Abramowitz and Stegun, Handbook of Mathematical
-    Functions, 26.7.3 and 26.7.4, solved by bisection over the angle atan(t / sqrt(degrees)).
+    `degrees` (of freedom) must be at least 1. Source: The solution uses Abramowitz and Stegun,
+    Handbook of Mathematical Functions, 26.7.3 and 26.7.4, and bisection over the angle atan(t /
+    sqrt(degrees)).
     """
     low, high = 0.0, pi / 2
     for _ in range(_STEPS):
@@ -26,12 +30,12 @@ def two_sided_t(share: float, degrees: int) -> float:
 
 
 def two_sided_p(t: float, degrees: int) -> float:
-    """Return the probability of a value beyond t or -t; `degrees` as in `two_sided_t`."""
+    """Return the probability of a value beyond t or -t, for `degrees` of at least 1."""
     return max(0.0, 1.0 - _share_within(atan(abs(t) / sqrt(degrees)), degrees))
 
 
 def _share_within(angle: float, degrees: int) -> float:
-    """Return the share between -t and t, for t = sqrt(degrees) * tan(angle)."""
+    """Return the fraction between -t and t, for t = sqrt(degrees) * tan(angle)."""
     odd = degrees % 2
     term = cos(angle) if odd else 1.0
     total = 0.0

@@ -1,8 +1,8 @@
-"""The house style of figures: matplotlib to static SVG, identical bytes for identical data.
+"""House style of figures: matplotlib to static SVG, with identical bytes for identical data.
 
-Text stays text (searchable, small) in a generic font stack. It is measured with the font that comes
-with matplotlib, so the layout does not depend on the fonts of the machine. Colours are CSS
-variables with the light theme as fallback, so a page can switch to dark.
+Text remains text (searchable, small) in a generic font stack. Text is measured with matplotlib's
+bundled font, so the layout does not depend on the machine's fonts. Colours are CSS variables that
+fall back to the light theme, so a page can switch to dark.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ GREEN = "#3d7d53"
 PURPLE = "#7a5aa8"
 BAND = "#c8d8ea"
 WINDOW = "#eef1d9"
-# Colours of series, in an order that also reads as a scale, for block sizes, mixes and thread
-# counts. Each has a marker, which distinguishes lines without colours.
+# Series colours, in an order that also works as a scale for block sizes, mixes and thread counts.
+# Each colour has a marker that distinguishes lines without relying on colour.
 SERIES = (
     "#1d4f91", "#2580b0", "#168f83", "#4f8f3a", "#9a8412", "#cc6f14", "#b93a3c", "#80489a",
 )  # fmt: skip
@@ -65,8 +65,8 @@ _VARIABLES = {
 WIDTH_IN = 5.0
 HEIGHT_IN = 3.05
 _LEFT_IN, _RIGHT_IN, _BOTTOM_IN, _TOP_IN, _TOP_AXIS_IN = 0.78, 0.16, 0.44, 0.36, 0.4
-_COLUMN_MOST = 0.32  # maximum share of the width for a legend beside the plots
-_X_LABEL_IN = 0.17  # the upper edge of the label below a plot
+_COLUMN_MOST = 0.32  # maximum fraction of the width for a legend next to the plots
+_X_LABEL_IN = 0.17  # distance to the upper edge of the label below a plot
 _FONT_STACK = "var(--font, system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif)"
 
 _RC: dict[Any, Any] = {
@@ -90,10 +90,10 @@ _RC: dict[Any, Any] = {
     "lines.solid_joinstyle": "round",
     "patch.linewidth": 0,
     "svg.fonttype": "none",
-    "path.simplify": False,  # the page's script reads values from the points of a line
+    "path.simplify": False,  # the page script reads values from a line's points
     "svg.hashsalt": "writecliff",
     "text.color": INK,
-    "text.parse_math": False,  # a dollar in a name is a dollar
+    "text.parse_math": False,  # a dollar sign in a name is literal
     "xtick.color": MUTED,
     "ytick.color": MUTED,
     "xtick.labelcolor": INK,
@@ -113,7 +113,7 @@ _RC: dict[Any, Any] = {
 def house_style() -> Iterator[None]:
     """Draw and save in the house style, independent of the user's matplotlibrc.
 
-    The decorator `@house_style()` covers a whole function.
+    The decorator `@house_style()` applies it to a whole function.
     """
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -122,7 +122,7 @@ def house_style() -> Iterator[None]:
 
 
 def new_figure(*, width_in: float = WIDTH_IN, height_in: float = HEIGHT_IN) -> Figure:
-    """Return an empty figure; its canvas only measures text, the file is SVG."""
+    """Return an empty figure whose canvas only measures text, because the file is SVG."""
     figure = Figure(figsize=(width_in, height_in), facecolor="none")
     FigureCanvasAgg(figure)
     return figure
@@ -131,7 +131,7 @@ def new_figure(*, width_in: float = WIDTH_IN, height_in: float = HEIGHT_IN) -> F
 def new_axes(x_label: str, y_label: str, *, top_axis: bool = False) -> tuple[Figure, Axes]:
     """Return a figure with one plot at a fixed position.
 
-    The y label is horizontal above its axis; the legend is to the right, outside the data.
+    The y label is horizontal above its axis, and the legend is to the right of the data.
     """
     figure = new_figure()
     axes = add_axes(figure, x_label, top_axis=top_axis)
@@ -148,9 +148,9 @@ def write_above(
     right: bool = False,
     of: Axes | None = None,
 ) -> None:
-    """Write the label of a y axis above the plot `of`; `row` counts lines from the top."""
+    """Write a y axis label above the plot `of`; `row` counts lines from the top."""
     if of is not None:
-        interaction.write_label(of.yaxis, text, visible=False)  # read by the script of the page
+        interaction.write_label(of.yaxis, text, visible=False)  # the page script reads this label
         of.yaxis.set_label_coords(0, 0.5)
     width_in, height_in = figure.get_size_inches()
     figure.text(
@@ -173,9 +173,9 @@ def add_axes(
     width_in: float | None = None,
     right_in: float = _RIGHT_IN,
 ) -> Axes:
-    """Add a plot to `figure`: all of it, or from `left_in` on with `width_in`.
+    """Add a plot to `figure`, filling it or starting at `left_in` with `width_in`.
 
-    `right_in` reserves space at the right for a second axis; `top_axis` reserves a line above.
+    `right_in` reserves space at the right for a second axis, and `top_axis` reserves a line above.
     """
     whole_in, height_in = figure.get_size_inches()
     width_in = width_in or whole_in
@@ -190,7 +190,7 @@ def add_axes(
         facecolor="none",
     )
     interaction.write_label(axes.xaxis, x_label)
-    # A fixed position: matplotlib would draw all ticks a second time to find one.
+    # The position is fixed because matplotlib would draw all ticks a second time to compute it.
     below = blended_transform_factory(axes.transAxes, figure.dpi_scale_trans)
     axes.xaxis.set_label_coords(0.5, _X_LABEL_IN, transform=below)
     axes.grid(True, axis="y")
@@ -198,7 +198,7 @@ def add_axes(
 
 
 def make_room_left(figure: Figure, axes: Axes) -> None:
-    """Move the left end of a plot so that the labels of its y axis fit."""
+    """Move the left edge of a plot so that the labels of its y axis fit."""
     canvas: Any = figure.canvas
     renderer = canvas.get_renderer()
     widest = max(label.get_window_extent(renderer).width for label in axes.get_yticklabels())
@@ -208,10 +208,11 @@ def make_room_left(figure: Figure, axes: Axes) -> None:
 
 
 def legend(figure: Figure, *plots: Axes) -> Legend:
-    """Add the legend of all `plots` without covering any.
+    """Add the legend of all `plots` without covering any plot.
 
-    It is a row above them if it fits beside their labels, otherwise a column to the right. If that
-    would be too wide, it consists of rows between labels and plots, and the figure grows.
+    The legend is a row above the plots if it fits next to their labels, otherwise a column to the
+    right. If a column would be too wide, the legend consists of rows between labels and plots, and
+    the figure grows.
     """
     entries: dict[str, Any] = {}
     for axes in plots:
@@ -266,9 +267,9 @@ def _stacked(figure: Figure, entries: Mapping[str, Any]) -> Legend:
         rows.remove()
     more_in = box.height / figure.dpi + 0.05
     figure.set_figheight(height_in + more_in)
-    for text in figure.texts:  # keep the distance from the upper edge
+    for text in figure.texts:  # preserve the distance from the upper edge
         text.set_y(1 - (1 - text.get_position()[1]) * height_in / (height_in + more_in))
-    for axes in figure.axes:  # keep height and distance from the lower edge
+    for axes in figure.axes:  # preserve height and distance from the lower edge
         place = axes.get_position()
         share = height_in / (height_in + more_in)
         axes.set_position((place.x0, place.y0 * share, place.width, place.height * share))
@@ -281,7 +282,7 @@ def _stacked(figure: Figure, entries: Mapping[str, Any]) -> Legend:
 def _squeeze(plots: tuple[Axes, ...], taken: float) -> None:
     """Free `taken` of the figure's width at its right edge.
 
-    Adjacent plots share the loss; overlaid plots (a second y axis) stay aligned.
+    Adjacent plots share the lost width, and overlaid plots (a second y axis) remain aligned.
     """
     lefts = sorted({round(axes.get_position().x0, 6) for axes in plots})
     lost = taken / len(lefts)
@@ -302,7 +303,7 @@ def times(value: float, _position: int | None = None) -> str:
 
 
 def linear_axis(axes: Axes, which: str, *, from_zero: bool = True) -> None:
-    """Format a linear axis with plain numbers, from 0 if `from_zero`."""
+    """Format a linear axis with plain numbers, starting at 0 if `from_zero`."""
     axis = getattr(axes, f"{which}axis")
     axis.set_major_formatter(FuncFormatter(plain))
     if from_zero:
@@ -310,9 +311,10 @@ def linear_axis(axes: Axes, which: str, *, from_zero: bool = True) -> None:
 
 
 def from_zero_to(axes: Axes, which: str, top: float | None) -> None:
-    """Start an axis at zero and end it at `top`, or at the end of the data for None.
+    """Start an axis at zero and end it at `top`, or at the end of the data if `top` is None.
 
-    A series of zeros ends at 1, because matplotlib warns of an axis without extent.
+    For a series of zeros, the axis ends at 1, because matplotlib warns about an axis of zero
+    length.
     """
     end = getattr(axes, f"get_{which}lim")()[1] if top is None else top
     getattr(axes, f"set_{which}lim")(0, end if math.isfinite(end) and end > 0 else 1.0)
@@ -337,11 +339,12 @@ def log_axis(
 ) -> None:
     """Set a logarithmic axis from `low` to `high` with at least three labelled ticks.
 
-    Minor ticks lie between powers of ten.
+    Minor ticks are placed between powers of ten.
     """
     getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
-    powers = math.floor(math.log10(high)) - math.ceil(math.log10(low)) + 1  # of ten in range
+    # Number of powers of ten in range.
+    powers = math.floor(math.log10(high)) - math.ceil(math.log10(low)) + 1
     if powers < 3:
         axis.set_major_locator(FixedLocator(log_ticks(low, high)))
     else:
@@ -355,9 +358,9 @@ def log_axis(
 
 
 def _minor_ticks(axes: Axes, which: str, low: float, high: float) -> None:
-    """Draw all minor ticks of a logarithmic axis as one line of markers.
+    """Draw all minor ticks of a logarithmic axis as a single line of markers.
 
-    Ticks of matplotlib would take longer than the rest of the figure.
+    matplotlib's own ticks would take longer than the rest of the figure.
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
     places = [digit * 10.0**n for n in powers for digit in range(2, 10)]
@@ -375,7 +378,7 @@ def _minor_ticks(axes: Axes, which: str, low: float, high: float) -> None:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Return three to seven ticks of a logarithmic axis over few decades.
+    """Return three to seven ticks for a logarithmic axis that spans few decades.
 
     Ticks are 1-3, 1-2-5, or closer if fewer than three of these are in range.
     """
@@ -393,7 +396,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 def finished(
     figure: Figure, name: str, title: str, data: Data, alt: str = "", *, wide: bool = False
 ) -> model.Figure:
-    """Return the drawing with its caption and data.
+    """Return the drawing, its caption and data.
 
     `alt` is the alternative text (default: the title).
     """
@@ -402,9 +405,9 @@ def finished(
 
 
 def element_name(text: str) -> str:
-    """Return `text` as a name of elements: letters, digits and hyphens.
+    """Return `text` as an element name of letters, digits and hyphens.
 
-    A digest distinguishes names if more than spaces had to be replaced.
+    A digest distinguishes names in which characters other than spaces were replaced.
     """
     hyphened = text.replace(" ", "-")
     plain = "".join(c for c in hyphened if c in "-_" or (c.isascii() and c.isalnum()))
@@ -417,7 +420,7 @@ def element_name(text: str) -> str:
 def to_svg(figure: Figure, name: str, description: str) -> str:
     """Return the figure as an SVG element that can be combined with others in one page.
 
-    Its ids start with `name`, and it has no outside references.
+    The element's IDs start with `name`, and it has no external references.
     """
     name = element_name(name)
     sink = io.StringIO()

@@ -1,6 +1,6 @@
-"""The page of a suite or sweep, in its directory, with links to the reports of its runs.
+"""The page of a suite or sweep, in its directory, with links to its runs' reports.
 
-The text about a run comes from the report of its test, so a new test needs no code here.
+The text about a run is written by its test's report, so a new test needs no code here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from writecliff.suite.folder import SuiteFolder
 PAGE_NAME = "summary.html"
 
 
-Reports = Mapping[str, TestReport]  # of the complete runs, by name
+Reports = Mapping[str, TestReport]  # reports of the complete runs, by name
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,11 @@ def write_suite_page(folder: SuiteFolder) -> SuitePage:
     reports = reports_of(folder)
     for report in reports.values():
         path = report.data.run.path
-        if not (path / REPORT_NAME).exists():  # stopped before its report was written
+        if not (path / REPORT_NAME).exists():  # the run stopped before its report was written
             write_report(path)
     conformant = all(report.data.conformant for report in reports.values())
-    mixed = len({report.data.stamp for report in reports.values()}) > 1  # then links show the stamp
+    # Links show the stamp if stamps differ.
+    mixed = len({report.data.stamp for report in reports.values()}) > 1
     compared = side_by_side(folder, reports)
     missing = len(folder.members) - len(reports)
     knee = knee_of(folder, reports)
@@ -125,10 +126,11 @@ def reports_of(folder: SuiteFolder) -> Reports:
 
 
 def side_by_side(folder: SuiteFolder, reports: Reports) -> Comparison | None:
-    """Return the runs of a sweep compared.
+    """Return a comparison of the sweep's runs.
 
     Returns:
-        None for a suite, for a sweep with cells, and if the runs have no figure in common.
+        The result is `None` for a suite, for a sweep that has cells, and if the runs share no
+        figure.
     """
     if folder.kind == "suite" or has_cells(folder):
         return None
@@ -158,7 +160,7 @@ def _summary(report: TestReport) -> dict[str, Any]:
 
 
 def _disclosures(reports: Reports) -> Iterator[str]:
-    """Yield the main disclosures of each run's report, merged for runs with equal text."""
+    """Yield the main disclosures of each run's report, merging runs that have equal text."""
     names_by_text: dict[str, list[str]] = {}
     for name, report in reports.items():
         for text in _main_disclosures(report):
@@ -207,9 +209,9 @@ def _runs(folder: SuiteFolder, reports: Reports) -> Section:
 
 
 def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
-    """Yield the headline figures of every run with their intervals, and the curves.
+    """Yield every run's headline figures with their intervals, and the curves.
 
-    Runs of one test, which differ in their active range, stand side by side.
+    Runs of one test, which differ in their active range, are shown side by side.
     """
     every = [(name, item) for name, report in reports.items() for item in report.quoted]
     numbers = (
@@ -247,7 +249,7 @@ def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
 
 
 def _side_by_side(title: str, reports: Reports, data: DataFile) -> Table:
-    """Return the headline figures of several runs of one test, a column for each run."""
+    """Return the headline figures of several runs of one test, with a column for each run."""
     by_run = {
         name: {figure.key: figure for figure in report.quoted} for name, report in reports.items()
     }
@@ -274,5 +276,5 @@ def _side_by_side(title: str, reports: Reports, data: DataFile) -> Table:
 
 
 def _ends(item: Headline) -> tuple[float | None, float | None]:
-    """Return the ends of the interval of a figure, if it has one."""
+    """Return the ends of a figure's interval, if it has one."""
     return (None, None) if item.interval is None else (item.interval.low, item.interval.high)

@@ -1,4 +1,4 @@
-"""Pages of sweeps with many cells: settings and figures of each run, and their relation."""
+"""Pages of sweeps with many cells: each run's settings and figures, and their relation."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from writecliff.report.base import TestReport
     from writecliff.suite.folder import SuiteFolder
 
-MOST_COMPARED = 8  # runs compared side by side; more runs get a row each
-MOST_FIGURES = 4  # that are drawn
+MOST_COMPARED = 8  # maximum runs compared side by side; if there are more, each gets a row
+MOST_FIGURES = 4  # maximum number of figures drawn
 _DEPTH, _DEPTHS_LEAST = "queue_depth", 3
-_WORDS_SHOWN = 12  # values of a setting that label its axis
+_WORDS_SHOWN = 12  # maximum setting values that label an axis
 
 
 def has_cells(folder: SuiteFolder) -> bool:
-    """Return `True` if the runs are cells of a table rather than side by side."""
+    """Return `True` if the runs are shown as table cells instead of side by side."""
     several = any(len(member.settings) > 1 for member in folder.members.values())
     return folder.kind == "sweep" and (several or len(folder.members) > MOST_COMPARED)
 
 
 def knee_of(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Cell | None:
-    """Return the knee of a sweep over the queue depth alone, by all IOPS of each run.
+    """Return the knee of a sweep over the queue depth alone, by each run's total IOPS.
 
     Returns:
-        None for other sweeps, and for fewer than three depths.
+        The result is `None` for other sweeps, and for fewer than three depths.
     """
     cells = []
     for name, report in reports.items():
@@ -67,15 +67,15 @@ def knee_text(cell: Cell) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A setting or figure of all runs: a number for each run, and texts of numbers."""
+    """A setting or figure of all runs: a number for each run, and the numbers' texts."""
 
     title: str
     numbers: Sequence[float]
-    words: Mapping[float, str]  # texts of settings; empty for figures
+    words: Mapping[float, str]  # texts of setting values; empty for figures
 
 
 def cell_sections(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Iterator[Section]:
-    """Yield a table with the settings and figures of each complete run, and their pictures."""
+    """Yield a table of each complete run's settings and figures, and their plots."""
     names = [name for name in reports if folder.members[name].settings]
     if not names:
         return
@@ -132,7 +132,7 @@ def _title(key: str) -> str:
 def setting_column(key: str, values: Sequence[str]) -> Column:
     """Return a setting of all runs.
 
-    Numbers stay as they are; words are numbered in the order of their first run.
+    Numbers are used unchanged, and words are numbered in the order of their first run.
     """
     try:
         numbers = [float(value) for value in values]
@@ -165,9 +165,9 @@ def _data(
 
 @house_style()
 def parallel_coordinates(columns: Sequence[Column], settings: int, data: DataFile) -> Figure:
-    """Draw an axis for each column, each scaled to its range.
+    """Draw an axis for each column, each scaled to its own range.
 
-    The first `settings` columns are settings; the next column determines the colour.
+    The first `settings` columns are settings, and the next column determines the colour.
     """
     from matplotlib import colormaps
 
@@ -196,14 +196,14 @@ def parallel_coordinates(columns: Sequence[Column], settings: int, data: DataFil
 
 
 def scaled(numbers: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return numbers scaled from 0 (least) to 1 (greatest); all 0.5 if they are equal."""
+    """Return numbers scaled from 0 (minimum) to 1 (maximum); all 0.5 if they are equal."""
     values = np.array(numbers, dtype=np.float64)
     low, width = values.min(), np.ptp(values)
     return (values - low) / width if width else np.full(len(values), 0.5)
 
 
 def axis_ticks(column: Column) -> Iterator[tuple[float, str]]:
-    """Yield heights and texts at an axis: the words of a setting if there are few, else ends."""
+    """Yield an axis's heights and texts: a setting's words if there are few, else the ends."""
     if 0 < len(column.words) <= _WORDS_SHOWN:
         places = list(column.words)
         yield from zip(scaled(places).tolist(), column.words.values(), strict=True)

@@ -1,9 +1,9 @@
-"""Tables of values. A table holds numbers, its renderers format them.
+"""Tables of values, which hold numbers that their renderers format.
 
-The kind of a column (`kinds.py`) determines the format of its values, and their unit in files. The
-HTML page, the terminal (`Table.grid`) and the CSV file (`csvs.table_csv`) render the same table. A
-`Quantity` is a value with its own kind in a column of text, for tables with one quantity per row.
-Text in a column of numbers explains a missing number; files leave such cells empty.
+A column's kind (`kinds.py`) determines the format of its values, and their unit in files. The HTML
+page, the terminal (`Table.grid`) and the CSV file (`csvs.table_csv`) render the same table. A
+`Quantity` is a value with its own kind in a text column, for tables that have one quantity per row.
+Text in a number column explains a missing number; files leave such cells empty.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ CellMark = Literal["best", "better", "worse"]  # mark of a cell in a comparison
 
 @dataclass(frozen=True)
 class DataFile:
-    """The numbers behind a figure or table, for download from inside the page."""
+    """The numbers behind a figure or table, for download from within the page."""
 
     name: str
-    text: str  # CSV with one header line; units are in the column names
+    text: str  # CSV that has one header line; column names include the units
 
 
-# The data of a figure or table, or the name of a data file that the page already contains.
+# Figure or table data, or the name of a data file that the page already contains.
 Data = DataFile | str
 
 
 class Quantity(NamedTuple):
-    """A value with its own kind, in a column of text."""
+    """A value with its own kind, in a text column."""
 
     value: float | int | Span | None
     kind: Kind
 
     def __str__(self) -> str:
-        """Format the value in its kind."""
+        """Format the value according to its kind."""
         return self.kind.text(self.value)
 
 
@@ -48,20 +48,20 @@ Value = float | int | str | Span | Quantity | None
 
 
 class Column(NamedTuple):
-    """A column of a table."""
+    """A table column."""
 
     title: str
     kind: Kind = kinds.TEXT
-    key: str = ""  # name in files; default: the title with the unit
+    key: str = ""  # name in files; default: the title and unit
 
     def cell(self, value: Value) -> str:
-        """Return the text of a value."""
+        """Return a value's text."""
         if isinstance(value, Quantity) or (isinstance(value, str) and self.kind.number):
             return str(value)
         return self.kind.text(value)
 
     def named(self, part: str = "") -> str:
-        """Return the name of the column in files."""
+        """Return the column's name in files."""
         return self.key or _headed(f"{self.title}{part}", self.kind.unit)
 
 
@@ -71,16 +71,18 @@ Head = tuple[Column | str, ...]
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a page; see `table`."""
+    """A table on a page; see `table`."""
 
     title: str
     columns: tuple[Column, ...]
     values: tuple[tuple[Value, ...], ...]  # by row
     note: str = ""
-    data: Data | None = None  # None: write the values to a file named after the title
+    data: Data | None = None  # None writes the values to a file named after the title
     file: str = ""  # name of that file
-    groups: tuple[tuple[str, int], ...] = ()  # row above the header: text, columns spanned
-    marks: Mapping[tuple[int, int], CellMark] = field(default_factory=dict)  # by row and column
+    # Row above the header: text, number of columns spanned.
+    groups: tuple[tuple[str, int], ...] = ()
+    # Marks by row and column.
+    marks: Mapping[tuple[int, int], CellMark] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -91,7 +93,7 @@ class Table:
         note: str = "",
         data: Data | None = None,
     ) -> Table:
-        """Return a table with a row per item.
+        """Return a table that has a row per item.
 
         Args:
             title: Title of the table.
@@ -106,7 +108,7 @@ class Table:
 
     @property
     def header(self) -> tuple[str, ...]:
-        """The titles of the columns."""
+        """The column titles."""
         return tuple(column.title for column in self.columns)
 
     @property
@@ -128,7 +130,7 @@ class Table:
         return Grid(self.header, self.rows, align)
 
     def data_columns(self) -> list[tuple[str, Sequence[Any]]]:
-        """Return the columns of the CSV file: name and values; None is unknown."""
+        """Return the columns of the CSV file: name and values, where None is unknown."""
         columns = [
             (column, [row[at] for row in self.values]) for at, column in enumerate(self.columns)
         ]
@@ -157,7 +159,7 @@ def _is_turned(rows: Sequence[Sequence[Value]]) -> bool:
 
 
 def _parts(column: Column, values: Sequence[Value]) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Yield the columns of a file for a column of a table."""
+    """Yield the file columns for a table column."""
     quantities = {v.kind for v in values if isinstance(v, Quantity)}
     bare = [v.value if isinstance(v, Quantity) else v for v in values]
     if not column.kind.number and quantities:  # each value has its own unit
@@ -205,8 +207,9 @@ def table(
 ) -> Table:
     """Return a table.
 
-    A string in `columns` is the title of a column of text. Its letter in `align` is "l" (left), "r"
-    (right) or "w" (left, never wrapped). Without a letter it is right, in the first column left.
+    A string in `columns` is the title of a text column. A column's letter in `align` is "l" (left),
+    "r" (right) or "w" (left, never wrapped). A column that has no letter is aligned right, except
+    that the first column is aligned left.
     """
     letters = (align or "l").ljust(len(columns), "r")
     return Table(

@@ -1,7 +1,7 @@
-"""The data of a run that reports read: manifest, judged history, rows and histograms.
+"""Run data that reports read: manifest, judged history, rows and histograms.
 
-Windows, steady state and operating points come from the procedure (`procedures.rejudge`), never
-from reports.
+Windows, steady state and operating points are computed by the procedure (`procedures.rejudge`),
+never by reports.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ select seq, end_ns, sum(ios) as ios from intervals group by seq, end_ns order by
 class TestData:
     """A run of any test, ready to be reported."""
 
-    __test__ = False  # not a test class of pytest
+    __test__ = False  # not a pytest test class
 
     run: RunDirectory
     procedure: Procedure
@@ -54,32 +54,32 @@ class TestData:
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest of the run."""
+        """The run's manifest."""
         return self.run.manifest
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """The options of the test, as stored."""
+        """The test's options, as stored."""
         return self.manifest.options
 
     @property
     def name(self) -> str:
-        """The name of the run directory."""
+        """The run directory's name."""
         return self.run.name
 
     @property
     def status(self) -> Status:
-        """Status of the run: complete, running, interrupted or failed."""
+        """Run status: complete, running, interrupted or failed."""
         return self.run.status
 
     @property
     def capacity_bytes(self) -> int:
-        """User capacity of the drive."""
+        """User capacity of the drive in bytes."""
         return self.manifest.device.capacity_bytes
 
     @property
     def rows(self) -> Sequence[StepRow]:
-        """All steps in order; the store numbers them from 1 (`seq`)."""
+        """All steps in order, which the store numbers from 1 (`seq`)."""
         return self.history.rows
 
     @property
@@ -89,14 +89,14 @@ class TestData:
 
     @property
     def elapsed_ns(self) -> float:
-        """Device time of all steps and of the pauses between them, in ns."""
+        """Device time of all steps and the pauses between them, in ns."""
         return float(self.history.elapsed_ns) + self.idle_ns
 
     @property
     def idle_ns(self) -> float:
         """Time between the steps of a stage in ns.
 
-        On a real drive each step is a separate process.
+        On a real drive, each step is a separate process.
         """
         return float(
             sum(
@@ -107,11 +107,11 @@ class TestData:
         )
 
     def stage(self, phase: str) -> StageHistory | None:
-        """Return the stage of a phase; None if the run did not reach it."""
+        """Return a phase's stage; None if the run did not reach it."""
         return self.history.stages.get(phase)
 
     def stage_rows(self, phase: str) -> Sequence[StepRow]:
-        """Return the measured steps of a stage, without the steps that prepared it."""
+        """Return a stage's measured steps, excluding the steps that prepared it."""
         stage = self.stage(phase)
         return () if stage is None else stage.rows
 
@@ -127,7 +127,7 @@ class TestData:
 
     @property
     def conformant(self) -> bool:
-        """`True` if the run deviates from no requirement of the standard or campaign."""
+        """`True` if the run meets all requirements of the standard or campaign."""
         return not self.stamp
 
     @property
@@ -145,7 +145,7 @@ class TestData:
         return "NOT AS PUBLISHED" if entry.campaign else "NOT PTS-CONFORMANT"
 
     def seq(self, row: StepRow) -> int:
-        """Return the store's number of a row of this run."""
+        """Return the store's number for a row of this run."""
         return self._seqs[row.phase, row.round, row.step]
 
     @cached_property
@@ -154,12 +154,12 @@ class TestData:
 
     @cached_property
     def columns(self) -> Mapping[int, Mapping[str, Any]]:
-        """All columns of the table `rounds`, by `seq`."""
+        """All columns of the `rounds` table, by `seq`."""
         return {row["seq"]: row for row in self.run.rounds().to_pylist()}
 
     @cached_property
     def interval_iops(self) -> Mapping[int, tuple[float, float]]:
-        """Lowest and highest IOPS of the intervals (seconds) of a step, by `seq`."""
+        """Lowest and highest IOPS of a step's one-second intervals, by `seq`."""
         rows = self.run.query(_SPREAD)
         seq, end_ns, ios = (column.to_numpy().astype(np.float64) for column in rows.columns)
         ends = whole_ends(seq, end_ns)
@@ -174,13 +174,14 @@ class TestData:
     def histogram(
         self, rows: Iterable[StepRow], *, operation: str | None = None
     ) -> Histogram | None:
-        """Return the merged service times of all I/Os of `rows`; None without I/Os."""
+        """Return the merged service times of all I/Os in `rows`; None if there are no I/Os."""
         return self.run.histogram(steps=[self.seq(row) for row in rows], operation=operation)
 
     def is_scheduled(self, seq: int, job: int) -> bool:
-        """Return `True` if the I/Os of a job of a step have intended arrivals.
+        """Return `True` if the I/Os of any job in a step have intended arrival times.
 
-        Earlier versions did not store it; for them it follows from the load or from response times.
+        Earlier versions did not store this property, so for their runs it is inferred from the load
+        or from response times.
         """
         row = self.columns[seq]
         if (stored := row["jobs"][job].get("scheduled")) is not None:
@@ -194,9 +195,9 @@ class TestData:
         return self.run.histograms_by_cell(kind="response")
 
     def latencies_by_step(self, basis: Basis) -> Mapping[int, Histogram]:
-        """Return the latencies of all jobs and operations of each step, by `seq`.
+        """Return the latencies over all jobs and operations of each step, by `seq`.
 
-        Steps with unknown latencies are omitted.
+        Steps whose latencies are unknown are omitted.
         """
         cells: dict[int, list[Histogram | None]] = {}
         for (seq, job, operation), service in self.run.histograms_by_cell(kind="service").items():
@@ -212,7 +213,7 @@ class TestData:
 
     @cached_property
     def has_schedules(self) -> bool:
-        """`True` if a step has a job with intended arrivals."""
+        """`True` if any step has a job with intended arrival times."""
         return any(
             self.is_scheduled(seq, job)
             for seq, row in self.columns.items()
@@ -223,8 +224,8 @@ class TestData:
     def steps_file(self) -> DataFile:
         """Every step of the run as CSV.
 
-        Columns: those of the table `rounds`, the spread of the step's intervals, and its latencies;
-        for runs with open loads also service times.
+        The columns are those of the `rounds` table, the spread of the step's intervals, and its
+        latencies. Runs with open loads also have service times.
         """
         bases = bases_of(scheduled=self.has_schedules)
         histograms = {basis: self.latencies_by_step(basis) for basis in bases}
@@ -246,7 +247,7 @@ class TestData:
 
 
 def _times(histogram: Histogram | None) -> list[Value]:
-    """Return mean, maximum and the nines; None for unknown values."""
+    """Return mean, maximum and the nines, with None for unknown values."""
     if histogram is None:
         return [None] * (2 + len(NINES))
     slow = (histogram.quantile(q).value_ns for q in NINES)
@@ -254,7 +255,7 @@ def _times(histogram: Histogram | None) -> list[Value]:
 
 
 def _nine(q: float) -> str:
-    """Return a quantile for the name of a column: 0.9999 is "9999"."""
+    """Return a quantile for a column name: 0.9999 is "9999"."""
     return f"{100 * q:.6f}".rstrip("0").replace(".", "")
 
 
@@ -262,11 +263,12 @@ def load(run: RunDirectory) -> TestData:
     """Read a run.
 
     Raises:
-        StoreError: the run is damaged, has no measurements, or is of an unknown test.
+        StoreError: If the run is damaged, has no measurements, or belongs to an unknown test.
     """
     judged = rejudge(run)
     if not judged.history.rows:
         raise StoreError(
-            f"{run.path} has no complete step to report", hint="wait until it has completed a step"
+            f"{run.path} has no complete step to report",
+            hint="wait until the run has completed a step",
         )
     return TestData(run, judged.procedure, judged.stages, judged.history)

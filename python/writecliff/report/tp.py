@@ -1,4 +1,4 @@
-"""The report of the throughput test: three sections per block size; summary "writecliff/tp/1"."""
+"""The throughput test report: three sections per block size; summary "writecliff/tp/1"."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _rate(row: StepRow) -> float:
 
 
 class TpReport(TestReport):
-    """The report of a run of the throughput test."""
+    """The report of a throughput test run."""
 
     sentence = "It sustains {1} of sequential reads and {0} of sequential writes."
 
@@ -58,7 +58,7 @@ class TpReport(TestReport):
 
     @cached_property
     def loops(self) -> Mapping[int, SteadyView]:
-        """The loop of each block size."""
+        """Loop of each block size."""
         procedure = self.data.procedure
         assert isinstance(procedure, Tp)
         return {
@@ -127,7 +127,7 @@ class TpReport(TestReport):
         yield page("tabular data and 2-D plot", view.source, shown, figure)
 
     def read_window(self, size: int) -> SteadyState | None:
-        """Return the rule applied to reads in the reported window; None without a window."""
+        """Return the rule applied to reads in the reported window; None if there is no window."""
         view = self.loops[size]
         rates = [rate / MB_S.size for rate in view.samples((size, 100.0), _rate)]
         if not view.judged or len(rates) != len(view.window):

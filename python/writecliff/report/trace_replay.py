@@ -1,7 +1,7 @@
-"""The report of a replay: lifetime, write amplification, streams and response times.
+"""The report of a trace replay: lifetime, write amplification, streams and response times.
 
-The summary is "writecliff/trace_replay/1"; its `replay` is the answer of the command
-`writecliff replay --json`.
+The summary schema is "writecliff/trace_replay/1", and its `replay` is the output of `writecliff
+replay --json`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from writecliff._native import Histogram
 
 
-FROM_WAF = ("waf", "years", "endurance_tb")  # headlines that depend on write amplification
+FROM_WAF = ("waf", "years", "endurance_tb")  # headline figures that depend on write amplification
 
 
 class TraceReplayReport(TestReport):
-    """The report of a run of `writecliff replay`."""
+    """The report of a `writecliff replay` run."""
 
     sentence = "It lasts {1} at the assumed rate, with a write amplification of {0}."
 
@@ -42,7 +42,7 @@ class TraceReplayReport(TestReport):
 
     @property
     def outcome(self) -> Mapping[str, Any]:
-        """The answer of the command."""
+        """The command's output."""
         return self.procedure.answer
 
     @cached_property
@@ -54,13 +54,13 @@ class TraceReplayReport(TestReport):
 
     @property
     def latency_note(self) -> str:
-        """The part of the replay that has response times, or that there is none."""
+        """The part of the replay that has response times, or a statement that no part has them."""
         if not self.histograms_by_operation:
             return "No response times: the replay had no timed part."
         return "Service time, from issue to completion, in the timed part at the end of the replay."
 
     def verdict(self) -> Verdict:
-        """Return the answer with the replayed data, the rounds and the scale of the drive."""
+        """Return the output with the replayed data, the rounds and the drive's scale."""
         trace, device = self.outcome["trace"], self.outcome["device"]
         size = units.size(device["simulated_capacity_bytes"])
         meaning = (
@@ -73,7 +73,7 @@ class TraceReplayReport(TestReport):
         return Verdict("good" if good else "warning", self.answer(), meaning)
 
     def answer(self) -> str:
-        """Return the verdict of the command."""
+        """Return the command's verdict."""
         return str(self.outcome["verdict"])
 
     def key_figures(self) -> Iterator[KeyFigure]:
@@ -88,7 +88,7 @@ class TraceReplayReport(TestReport):
         yield KeyFigure("Endurance", size, unit, "written to the whole drive")
 
     def written(self) -> Sequence[KeyFigure]:
-        """Return the replayed data and the fills of the simulated drive."""
+        """Return the replayed data and the simulated drive's fills."""
         trace, device = self.outcome["trace"], self.outcome["device"]
         size, _, unit = units.size(trace["replayed_bytes"]).partition(" ")
         fills = trace["replayed_bytes"] / device["simulated_capacity_bytes"]
@@ -105,13 +105,13 @@ class TraceReplayReport(TestReport):
     def limit_figures(
         self, percentiles: Collection[float]
     ) -> tuple[Sequence[Headline], Mapping[str, str]]:
-        """Add the reason why figures from write amplification are not quoted."""
+        """Add the reason why figures that depend on write amplification are not quoted."""
         figures, missing = super().limit_figures(percentiles)
         reason = self.outcome.get("not_quoted")
         return figures, {**missing, **(dict.fromkeys(FROM_WAF, reason) if reason else {})}
 
     def results(self) -> Mapping[str, Any]:
-        """Return the answer of the command as `replay`."""
+        """Return the command's output as `replay`."""
         return {"replay": self.outcome}
 
     def sections(self) -> Iterator[Section]:
@@ -189,7 +189,7 @@ class TraceReplayReport(TestReport):
 
 
 def replay_headlines(answer: Mapping[str, Any]) -> list[Headline]:
-    """Return the headline figures of a replay, from its JSON."""
+    """Return a replay's headline figures, from its JSON."""
     rate, endurance = answer["write_bytes_per_s"], answer["endurance_bytes"]
     slow = {"higher_is_better": False}
     return [

@@ -1,4 +1,4 @@
-"""The page of `characterise`: the workloads of one or two traces."""
+"""The `characterise` page: the workloads of one or two traces."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ _STREAMS_DRAWN = 9  # number of dominant streams in SNIA's real-world workloads
 
 
 class ShownTrace:
-    """A trace with its name on the page."""
+    """A trace and its name on the page."""
 
     def __init__(self, name: str, trace: Characterised) -> None:
-        """Name the trace `of` on its page."""
+        """Return the name of the trace `of` on its page."""
         self.name = name
         self.characterised = trace
         self.all = trace.mapping()
 
     def label(self, what: str, several: bool) -> str:
-        """Return the label of a series: with the trace, if there are several."""
+        """Return a series label, which includes the trace if there are several."""
         return f"{self.name}: {what}" if several else what
 
 
 @one_page()
 def workload_page(traces: Sequence[Characterised]) -> Page:
-    """Return the page of one trace, or of two side by side."""
+    """Return the page for one trace, or for two traces side by side."""
     shown = [ShownTrace(name, trace) for name, trace in zip(_names(traces), traces, strict=True)]
     return Page(
         title=f"Workload of {' and '.join(trace.name for trace in shown)}",
@@ -113,7 +113,7 @@ def _disclosures(shown: Sequence[ShownTrace]) -> Iterator[str]:
 
 
 def _figures_of(measures: Mapping[str, Any]) -> list[tuple[str, Value]]:
-    """Return the figures of a trace, by name."""
+    """Return a trace's figures, by name."""
     arrivals, response = measures["arrivals"], measures["response_ms"]
     depth = measures["queue_depth"]
     figures: list[tuple[str, Value]] = [
@@ -211,7 +211,7 @@ def _streams(shown: Sequence[ShownTrace]) -> Section:
 def _shares(
     rows: Sequence[Mapping[str, Any]], groups: Sequence[str], name: Callable[[Any], str]
 ) -> list[float]:
-    """Return the share of each group; NaN if a trace has none."""
+    """Return each group's fraction; NaN if a trace does not have the group."""
     shares: dict[str, float] = {}
     for row in rows:
         shares[name(row)] = shares.get(name(row), 0.0) + row["share_pct"]
@@ -256,7 +256,7 @@ def _over_time(shown: Sequence[ShownTrace]) -> Section:
 def _lines(
     name: str, title: str, series: Sequence[Line], x: Axis, y: Axis, columns: tuple[str, str]
 ) -> Figure | None:
-    """Return a figure with a file of its numbers, a column for each axis."""
+    """Return a figure and a file of its numbers, with a column for each axis."""
     data = DataFile(f"{name}.csv", lines_csv(series, "series", *columns))
     return lines(name, title, data, [line for line in series if len(line.x)], x, y)
 
@@ -433,8 +433,8 @@ _LEVELS = 8
 def heat_map(name: str, title: str, heat: Mapping[str, Any], which: str) -> Figure | None:
     """Draw the I/Os by address and time.
 
-    Cells are drawn as one area for each of eight levels, on a logarithmic scale, so thousands of
-    cells take little space in the page.
+    Cells are drawn as one area for each of eight levels on a logarithmic scale, so that thousands
+    of cells take little space in the page.
 
     Args:
         name: Name of the figure.
@@ -479,13 +479,13 @@ def _byte_unit(rows: int, heat: Mapping[str, Any]) -> units.Unit:
 
 
 def _runs(where: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return start and end of each run of true values."""
+    """Return the start and end of each run of true values."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], where.astype(np.int8), [0]))))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def _draw(plot: Any, spans: list[tuple[float, float, float]], height: float, share: float) -> None:
-    """Draw all cells of a level as one path."""
+    """Draw all cells of a level as a single path."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 

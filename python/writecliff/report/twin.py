@@ -1,6 +1,6 @@
-"""The report of the measurements for a twin: each load, and rates over the volume written.
+"""The report of twin measurements: each load, and rates over the volume written.
 
-The summary is "writecliff/twin/1".
+The summary schema is "writecliff/twin/1".
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _CURVES = (
 
 
 class TwinReport(TestReport):
-    """The report of the measurements of `writecliff twin`."""
+    """The report of the measurements made by `writecliff twin`."""
 
     procedure: Twin
 
@@ -79,7 +79,7 @@ class TwinReport(TestReport):
         yield KeyFigure("Held out", str(aside), "", "by a rule fixed in advance")
 
     def headlines(self) -> list[Headline]:
-        """Return rates and latencies of the loads."""
+        """Return the loads' rates and latencies."""
         headlines: list[Headline] = []
         for row, _ in self.measured:
             if row.block_bytes is None or row.read_pct is None:

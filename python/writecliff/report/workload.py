@@ -1,8 +1,8 @@
 """The report of a user's workload: results by step, job and operation.
 
-It also has IOPS, latency and write amplification over time, latency by percentile of each step, and
-the steady state of steps that ran until steady. The summary is "writecliff/workload/1"; its `steps`
-are those of `writecliff run --json`.
+The report also shows IOPS, latency and write amplification over time, each step's latency by
+percentile, and the steady state of steps that ran until steady. The summary schema is
+"writecliff/workload/1", and its `steps` are those of `writecliff run --json`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from writecliff.workload.model import Job
 
 
-POINTS = 400  # of a series over time
+POINTS = 400  # number of points in a series over time
 _COLLECTS = 1.05  # write amplification above which garbage collection has started
 _KEY_LOADS, _SAID_LOADS = 4, 4
 _SUFFIX: Mapping[Basis, str] = {"arrival": "", "service": ", service time"}
@@ -55,13 +55,13 @@ _QUANTILES = ((0.5, "p50"), *((q, f"p{100 * q:g}") for q in NINES))
 
 
 class WorkloadRunReport(TestReport):
-    """The report of a run of `writecliff run`."""
+    """The report of a `writecliff run` run."""
 
     procedure: WorkloadRun
 
     @cached_property
     def loads(self) -> Sequence[Load]:
-        """Measured steps of the file."""
+        """Measured steps of the workload file."""
         loads = []
         for number, step in enumerate(self.procedure.steps, 1):
             rows = [row for row in self.data.stage_rows(phase_of(number)) if self._sample(row)]
@@ -84,18 +84,18 @@ class WorkloadRunReport(TestReport):
 
     @cached_property
     def histogram(self) -> Histogram | None:
-        """Response times of a run with a single operation; None for several."""
+        """Response times of a run that has a single operation; None for several."""
         by_operation = list(self.histograms_by_operation.values())
         return by_operation[0] if len(by_operation) == 1 else None
 
     @cached_property
     def histograms_by_operation(self) -> Mapping[str, Histogram]:
-        """Response times by operation of a run with one load; empty for several loads."""
+        """Response times by operation of a run that has one load; empty for several loads."""
         return self.loads[0].histograms() if len(self.loads) == 1 else {}
 
     @property
     def latency_note(self) -> str:
-        """The basis of the latencies, and the I/Os that they cover."""
+        """The latency basis, and the I/Os that the latencies cover."""
         if len(self.loads) != 1:
             return ""
         scheduled = self.loads[0].is_scheduled
@@ -111,7 +111,7 @@ class WorkloadRunReport(TestReport):
     # -- verdict and figures--------------------------------------------------------------------
 
     def opening(self) -> Sequence[str]:
-        """Return the initial state of the drive, the written data and a warning if it is fresh."""
+        """Return the drive's initial state, the written data, and a warning if it is fresh."""
         begun = "The drive was not preconditioned"
         if self.data.manifest.device.simulated:
             begun = "The simulated drive was new"
@@ -133,7 +133,7 @@ class WorkloadRunReport(TestReport):
 
     @property
     def _fresh(self) -> bool:
-        """`True` if the last writes were those of a fresh drive, which do not last."""
+        """`True` if the last writes ran at a fresh drive's rate, which does not last."""
         device = self.data.manifest.device
         if not device.simulated or device.without_flash:
             return False
@@ -166,7 +166,7 @@ class WorkloadRunReport(TestReport):
         return Verdict("bad", f"{text[0].upper()}{text[1:]}", meaning)
 
     def answer(self) -> str:
-        """Return the rates and tails of the first loads."""
+        """Return the rates and tail latencies of the first loads."""
         sentences = [self._load_text(load) for load in self.loads[:_SAID_LOADS]]
         if more := len(self.loads) - _SAID_LOADS:
             sentences += [f"and {more} more"] if more > 0 else []
@@ -183,7 +183,7 @@ class WorkloadRunReport(TestReport):
         return f"{self._load_text(self.loads[0], flushes=False)}{others}."
 
     def _load_text(self, load: Load, *, flushes: bool = True) -> str:
-        """Return the rates and the p99.99 of a load."""
+        """Return a load's rates and p99.99."""
         histograms = load.histograms()
         parts = []
         for operation in (name for name in load.operations if flushes or name != FLUSH):
@@ -218,17 +218,17 @@ class WorkloadRunReport(TestReport):
 
     @classmethod
     def figure_units(cls, procedure: WorkloadRun) -> Mapping[str, str] | None:
-        """Return the units of the figures of the steps; see `figure_units`."""
+        """Return the units of the steps' figures; see `figure_units`."""
         return figure_units(procedure.steps)
 
     def limit_figures(
         self, percentiles: Collection[float]
     ) -> tuple[Sequence[Headline], Mapping[str, str]]:
-        """Add service times of closed loads, which equal their latencies."""
+        """Add the service times of closed loads, which equal their latencies."""
         return limit_figures(self.loads, self.procedure.steps, percentiles)
 
     def curves(self) -> Sequence[Curve]:
-        """Return the response times by percentile of each load."""
+        """Return each load's response times by percentile."""
         many = len(self.loads) > 1
         return [
             Curve(
@@ -247,7 +247,7 @@ class WorkloadRunReport(TestReport):
     # -- pages --------------------------------------------------------------------------------
 
     def sections(self) -> Iterator[Section]:
-        """Yield results, the run over time, and each load."""
+        """Yield the sections on results, the run over time, and each load."""
         yield section("Results", "", *self._results(), self._bars())
         yield self._over_time()
         for number, load in enumerate(self.loads, 1):
@@ -298,7 +298,7 @@ class WorkloadRunReport(TestReport):
                     data=self._results_file)  # fmt: skip
 
     def _bars(self) -> Figure | None:
-        """Return the IOPS of the steps by operation."""
+        """Return the steps' IOPS by operation."""
         if len(self.loads) < 2:
             return None
         names = [load.title for load in self.loads]
@@ -344,7 +344,7 @@ class WorkloadRunReport(TestReport):
         each = units.duration(length_ns)
         latency = "Response time"
         if any(load.is_scheduled for load in self.loads) and not is_from_arrival(self.data):
-            latency = "Service time"  # fio measures from the issue of an I/O
+            latency = "Service time"  # fio measures latency from an I/O's submission
         return section(
             "Over time",
             f"The whole run, a point for every {each}. Rates are means over that time.",
@@ -378,7 +378,7 @@ class WorkloadRunReport(TestReport):
         return section(load.title, intro, *parts)
 
     def _jobs_text(self, load: Load) -> str:
-        """Return the jobs of a load in words."""
+        """Return a load's jobs in words."""
         jobs = [
             f"{job.name}: {job.pattern} {'/'.join(units.block(s.bytes) for s in job.block_sizes)}, "
             f"{job.read_pct:g} % reads, TC {job.threads}/QD {job.queue_depth}"
@@ -399,7 +399,7 @@ class WorkloadRunReport(TestReport):
         }
 
     def files(self) -> Sequence[DataFile]:
-        """Return the series of the run and the latencies as CSV."""
+        """Return the run's series and the latencies as CSV."""
         return (self._results_file,)
 
     @property
@@ -413,7 +413,7 @@ def _slug(operation: str) -> str:
 
 
 def _by_name(load: Load) -> Mapping[str, Histogram]:
-    """Return the latencies of a load by operation, and the service times of an open load."""
+    """Return a load's latencies by operation, and an open load's service times."""
     return {
         f"{operation}{_SUFFIX[basis]}": histogram
         for basis in bases_of(scheduled=load.is_scheduled)
@@ -422,7 +422,7 @@ def _by_name(load: Load) -> Mapping[str, Histogram]:
 
 
 def _latencies(histogram: Histogram | None) -> Sequence[float | None]:
-    """Return average, quantiles and maximum; None without enough I/Os."""
+    """Return average, quantiles and maximum; None if there are too few I/Os."""
     if histogram is None or not histogram.count:
         return [None] * (len(_QUANTILES) + 2)
     quantiles = (histogram.quantile(q).value_ns for q, _ in _QUANTILES)
@@ -436,9 +436,10 @@ _TIMES = ("mean", *(f"p{pct:g}" for pct in QUOTED), "max")
 
 
 def figure_units(steps: Sequence[LoadStep]) -> dict[str, str]:
-    """Return the unit of each possible figure of a run of these steps, by key.
+    """Return the unit of each figure that a run of these steps can have, by key.
 
-    Percentiles are those of headlines; any other percentile follows from the same latencies.
+    Percentiles are those of the headline figures; any other percentile can be computed from the
+    same latencies.
     """
     measured = [step.workload for step in steps if step.measured]
     figure_units: dict[str, str] = {}
@@ -477,14 +478,14 @@ def _operations(job: Job) -> Iterator[str]:
 
 
 def _bases(operation: str) -> tuple[Basis, ...]:
-    """Return the bases of an operation. Flushes follow writes, so they have no arrival."""
+    """Return an operation's latency bases. Flushes follow writes, so they have no arrival time."""
     return BASES[:1] if operation == FLUSH else BASES
 
 
 def limit_figures(
     loads: Sequence[Load], steps: Sequence[LoadStep], percentiles: Collection[float]
 ) -> tuple[list[Headline], dict[str, str]]:
-    """Return a run's figures with further `percentiles`, and why others are unknown, by key."""
+    """Return a run's figures with added `percentiles`, and why others are unknown, by key."""
     many = len(loads) > 1
     limit_figures = [item for load in loads for item in load.headlines(many=many, bases=BASES)]
     measured = {item.key for item in limit_figures}
@@ -509,7 +510,7 @@ def limit_figures(
 def _percentile(
     load: Load, done: Done, basis: Basis, pct: float, key: str
 ) -> tuple[list[Headline], str]:
-    """Return a percentile that is not a headline, or the reason why it is unknown."""
+    """Return a percentile that is not a headline figure, or the reason why it is unknown."""
     histogram = done.latency(basis)
     if histogram is None or not histogram.count:
         return [], NOT_FROM_ARRIVAL if done.scheduled and basis == "arrival" else "not timed"

@@ -1,4 +1,4 @@
-"""Report of the write saturation test, with its figures; summary "writecliff/wsat/1"."""
+"""Write saturation test report and its figures; summary "writecliff/wsat/1"."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ DEFAULT_LOAD = "random 4 KiB writes"
 
 
 class WsatReport(TestReport):
-    """The report of a run of the write saturation test."""
+    """The report of a write saturation test run."""
 
     @classmethod
     def figure_units(cls, procedure: Any) -> Mapping[str, str]:
@@ -108,7 +108,7 @@ class WsatReport(TestReport):
 
     @property
     def _level(self) -> str:
-        """The name of the window's IOPS: "Saturated" only if the drive got there."""
+        """Name of the window's IOPS, which is "Saturated" only if the drive reached saturation."""
         if not self.wsat.view.reached:
             return "At the end"
         return "Steady, not saturated" if self.wsat.unsaturated else "Saturated"
@@ -136,21 +136,21 @@ class WsatReport(TestReport):
         ]
 
     def _marks(self, ends: Sequence[float]) -> list[Mark]:
-        """Return the points where the state of the drive changes.
+        """Return the points where the drive's state changes.
 
-        `ends` are the x values of the ends of the steps.
+        `ends` holds the x values at which the steps end.
         """
         steps = (LEAVES_FOB, self.wsat.leaves_fob), (BECOMES_STEADY, self.wsat.becomes_steady)
         return [Mark(label, ends[step]) for label, step in steps if step is not None]
 
     @cached_property
     def wsat(self) -> WsatData:
-        """The data of the run."""
+        """The run's data."""
         return WsatData(self.data)
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
-        """The rounds of the saturation."""
+        """The saturation rounds."""
         return (self.wsat.view,)
 
     @property
@@ -176,18 +176,18 @@ class WsatReport(TestReport):
 
     @property
     def load(self) -> str:
-        """The load in words, such as "random 4 KiB writes"."""
+        """The load in words: "random 4 KiB writes"."""
         return self.data.manifest.setup.get("load") or DEFAULT_LOAD
 
     def loaded(self) -> str:
-        """Return the load with its note."""
+        """Return the load and its note."""
         if self.load == DEFAULT_LOAD:
             return "written at random"
         note = self.data.manifest.setup.get("load_note")
         return f"loaded with {self.load}{f' ({note})' if note else ''}"
 
     def verdict(self) -> Verdict:
-        """Return the verdict with the share of FOB; warn if the drive is fresh or unsaturated."""
+        """Return the verdict relative to FOB; warn if the drive is fresh or unsaturated."""
         verdict, wsat = super().verdict(), self.wsat
         state = wsat.view.state
         if state not in ("steady", "fresh"):
@@ -196,9 +196,9 @@ class WsatReport(TestReport):
             first, last = wsat.view.window[0], wsat.view.window[-1]
             note = (
                 f"The window starts after {units.significant(wsat.window_drive_fills)} drive "
-                f"fills; fresh-out-of-box behaviour lasts until about {FOB_DRIVE_FILLS:g}. The "
-                "average must not be quoted as sustained performance before the drive is filled "
-                "further."
+                f"fills, but fresh-out-of-box behaviour lasts until about {FOB_DRIVE_FILLS:g}. "
+                f"The average must not be quoted as sustained performance before the drive is "
+                f"filled further."
             )
             if state == "fresh":
                 return replace(verdict, meaning=(*verdict.meaning, note))
@@ -229,7 +229,7 @@ class WsatReport(TestReport):
         return f"{start}kept the IOPS that it had fresh out of the box.{only}"
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield FOB IOPS, IOPS of the window, their ratio and write amplification."""
+        """Yield FOB IOPS, the window's IOPS, their ratio and write amplification."""
         wsat = self.wsat
         view, samples = wsat.view, len(wsat.view.rounds)
         source = f"average of {min(samples, 5)} samples" if samples > 1 else "last step"
@@ -251,7 +251,7 @@ class WsatReport(TestReport):
 
     @cached_property
     def histogram(self) -> Histogram | None:
-        """Response times of the window or of the histogram phase."""
+        """Response times of the window or the histogram phase."""
         return self.wsat.latency
 
     @property
@@ -376,7 +376,7 @@ class WsatReport(TestReport):
 
 @house_style()
 def iops_over_time(wsat: WsatData, data: DataFile, *, log: bool) -> Figure:
-    """Draw the IOPS of every step, with the range of its one-second intervals behind."""
+    """Draw every step's IOPS, with the range of its one-second intervals behind."""
     unit = units.time_unit(wsat.elapsed_ns)
     x = (wsat.start_ns + wsat.end_ns) / 2 / unit.size
     figure, axes = style.new_axes(Label("Time since the purge", unit.name), "IOPS")
@@ -448,8 +448,8 @@ def _marker(wsat: WsatData) -> tuple[str, ...]:
 def _shade(axes: Axes, wsat: WsatData, begin: Numbers, end: Numbers) -> None:
     """Shade the steps of the window, and mark where the drive leaves its fresh state.
 
-    Latency and write amplification are those of the window. The transition is between mark and
-    window.
+    Latency and write amplification are taken from the window. The transition lies between the mark
+    and the window.
     """
     if wsat.view.judged:
         window = wsat.window
@@ -483,7 +483,7 @@ def write_amplification(wsat: WsatData, data: DataFile) -> Figure | None:
 
 @house_style()
 def latency_over_time(wsat: WsatData, data: DataFile) -> Figure | None:
-    """Draw average, nines and maximum of every step, logarithmic; None without latencies."""
+    """Draw each step's average, nines and maximum on a log axis; None if there are no latencies."""
     lines = [
         ("average", wsat.column(lambda row: row.latency_mean_ns), style.BLUE),
         ("99.9 %", wsat.column(lambda row: row.latency_p999_ns), style.GREEN),
@@ -512,9 +512,9 @@ def latency_over_time(wsat: WsatData, data: DataFile) -> Figure | None:
 
 
 def latency_over_fills(wsat: WsatData) -> Figure | None:
-    """Return average, 99.999 % and maximum over drive fills, logarithmic (PTS 2.0, WSAT).
+    """Return average, 99.999 % and maximum over drive fills on a log axis (PTS 2.0, WSAT).
 
-    None without latencies.
+    The result is `None` if there are no latencies.
     """
     fills = (wsat.before_bytes + wsat.written_bytes) / 2 / wsat.data.capacity_bytes
     by_round, nines = wsat.five_nines

@@ -1,4 +1,4 @@
-"""Data of the report of the write saturation test, in addition to `testdata`.
+"""Data for the write saturation test report, in addition to `testdata`.
 
 Definitions:
 
@@ -37,9 +37,9 @@ NO_RELOCATION = 0.05  # write amplification above 1 that does not count as garba
 
 @dataclass(frozen=True)
 class WsatData:
-    """A run of the write saturation test.
+    """A write saturation test run.
 
-    Arrays have one value per step of the rounds; NaN is unknown.
+    Arrays have one value per step of the rounds, and NaN marks unknown values.
     """
 
     data: TestData
@@ -49,13 +49,13 @@ class WsatData:
         """Steps of the rounds.
 
         Raises:
-            StoreError: the run has no complete step.
+            StoreError: If the run has no complete step.
         """
         rows = self.data.stage_rows("rounds")
         if not rows:
             raise StoreError(
                 f"{self.data.run.path} has no complete step to report",
-                hint="wait until it has completed a step",
+                hint="wait until the run has completed a step",
             )
         return rows
 
@@ -72,7 +72,7 @@ class WsatData:
 
     @cached_property
     def start_ns(self) -> Numbers:
-        """Start of each step in ns since the first step."""
+        """Start of each step in ns, relative to the first step."""
         return self.column(lambda row: row.started_ns - self.rows[0].started_ns)
 
     @cached_property
@@ -87,12 +87,12 @@ class WsatData:
 
     @cached_property
     def written_bytes(self) -> Numbers:
-        """Bytes written since the purge, at the end of each step."""
+        """Bytes written since the purge at the end of each step."""
         return self.column(lambda row: row.host_write_bytes_total)
 
     @cached_property
     def before_bytes(self) -> Numbers:
-        """Bytes written since the purge, at the start of each step."""
+        """Bytes written since the purge at the start of each step."""
         return self.written_bytes - self.column(lambda row: row.host_write_bytes)
 
     @cached_property
@@ -102,7 +102,7 @@ class WsatData:
 
     @cached_property
     def spread(self) -> tuple[Numbers, Numbers]:
-        """Lowest and highest IOPS of the intervals (seconds) of each step."""
+        """Lowest and highest IOPS of each step's one-second intervals."""
         nothing = (float("nan"), float("nan"))
         numbers = [self.data.interval_iops.get(self.data.seq(row), nothing) for row in self.rows]
         return np.array([low for low, _ in numbers]), np.array([high for _, high in numbers])
@@ -111,7 +111,7 @@ class WsatData:
     def window(self) -> slice:
         """Steps from the first to the last sample of the reported window.
 
-        Without a window they are the steps of all samples; without samples the last step.
+        If there is no window, they are the steps of all samples or, failing that, the last step.
         """
         rounds = self.view.window if self.view.judged else self.view.rounds
         # The last step of a round is its sample.
@@ -132,7 +132,7 @@ class WsatData:
 
     @property
     def window_drive_fills(self) -> float:
-        """Drive fills written when the first step of the window was complete."""
+        """Drive fills written when the window's first step was complete."""
         return float(self.written_bytes[self.window][0] / self.data.capacity_bytes)
 
     @property
@@ -147,7 +147,7 @@ class WsatData:
 
     @cached_property
     def fob_rows(self) -> Sequence[StepRow]:
-        """Steps that count as fresh out of box, including the first step in any case."""
+        """Steps that count as fresh out of box, which always include the first step."""
         late = (self.start_ns >= FOB_NS) | (self.before_bytes >= self.data.capacity_bytes)
         return [row for row, out in zip(self.rows, late, strict=True) if not out] or self.rows[:1]
 
@@ -163,19 +163,19 @@ class WsatData:
 
     @cached_property
     def leaves_fob(self) -> int | None:
-        """Index of the step at whose start the drive is no longer fresh; None if it still is."""
+        """Index of the step where the drive stops being fresh; None if it is still fresh."""
         low = self.iops < FOB_SHARE * self.fob_iops
         both = low[:-1] & low[1:]
         return int(np.argmax(both)) if both.any() else None
 
     @property
     def becomes_steady(self) -> int | None:
-        """Index of the first step of the window; None if steady state was never reached."""
+        """Index of the window's first step; None if steady state was never reached."""
         return self.window.start if self.view.reached and self.view.judged else None
 
     @property
     def saturated_iops(self) -> float:
-        """Average of the reported window; without one, of the samples or of the last step."""
+        """Average of the reported window or, without one, of the samples or the last step."""
         if self.view.determination is not None:
             return self.view.determination.average
         values = [value for samples in self.view.values.values() for value in samples]
@@ -183,7 +183,7 @@ class WsatData:
 
     @property
     def fob_ratio(self) -> float | None:
-        """Saturated IOPS relative to those fresh out of box."""
+        """Saturated IOPS relative to fresh-out-of-box IOPS."""
         return self.saturated_iops / self.fob_iops if self.fob_iops else None
 
     @property
@@ -195,9 +195,10 @@ class WsatData:
     def unsaturated(self) -> bool:
         """`True` if the load never made the drive relocate data.
 
-        The drive then kept its fresh-out-of-box IOPS and wrote as much to flash as the host wrote.
-        This happens if only a small part of the addresses is written, such as the segments of
-        PTS-C, because the rest is spare flash. Drives without flash have no other state.
+        The drive then maintained its fresh-out-of-box IOPS, and wrote as much to flash as the host
+        wrote. This happens if only a small part of the address range is written (for example, the
+        segments of PTS-C), because the rest is spare flash. Drives without flash have no other
+        state.
         """
         if self.data.manifest.device.without_flash:
             return False
@@ -205,16 +206,16 @@ class WsatData:
         return self.leaves_fob is None and (waf is None or waf < 1 + NO_RELOCATION)
 
     def by_round(self, value: Callable[[Sequence[StepRow]], float | None]) -> list[float | None]:
-        """Return a figure of each round, from its steps in the window."""
+        """Return a figure of each round, from the round's steps in the window."""
         rounds = dict.fromkeys(row.round for row in self.window_rows)
         return [value([row for row in self.window_rows if row.round == n]) for n in rounds]
 
     @cached_property
     def five_nines(self) -> tuple[bool, Sequence[tuple[slice, float]]]:
-        """Percentile 99.999 of response times in ns, by step.
+        """99.999th percentile of response times in ns, by step.
 
-        If steps have too few I/Os, it is by round and the first value is `True`. Steps or rounds
-        with too few I/Os are omitted.
+        If steps have too few I/Os, the percentile is by round, and the first returned value is
+        `True`. Steps or rounds that have too few I/Os are omitted.
         """
         by_seq = self.data.run.histograms_by_step()
         each = [by_seq.get(self.data.seq(row)) for row in self.rows]
@@ -243,7 +244,7 @@ class WsatData:
 
     @cached_property
     def latency(self) -> Histogram | None:
-        """Response times of all I/Os of `latency_source`; None without I/Os."""
+        """Response times of all I/Os in `latency_source`; None if there are no I/Os."""
         return self.data.histogram(self.data.stage_rows("rth") or self.window_rows)
 
 
@@ -256,7 +257,7 @@ def mean_latency_ns(rows: Sequence[StepRow]) -> float | None:
 
 
 def mean_waf(rows: Sequence[StepRow]) -> float | None:
-    """Return the bytes written to flash in `rows` over those by the host; None if unknown."""
+    """Return the flash bytes per host byte written in `rows`; None if unknown."""
     host = sum(row.host_write_bytes for row in rows)
     if not host or any(row.waf is None for row in rows):
         return None

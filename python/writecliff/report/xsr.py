@@ -1,6 +1,6 @@
-"""The report of XSR: throughput and response times over time, and recovery time.
+"""The XSR report: throughput and response times over time, and recovery time.
 
-The summary is "writecliff/xsr/1".
+The summary schema is "writecliff/xsr/1".
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
 
 SHOWN = ("mean_bytes_per_s", "end_bytes_per_s", "art_peak_ns", "mrt_peak_ns")  # of `GroupData`
-NEARLY = 0.99  # without noise, a recovered drive may stay just below AG1
-ZOOM_NS = 2 * 3600e9  # of each group beside a change-over
+NEARLY = 0.99  # because without noise, a recovered drive may remain just below AG1
+ZOOM_NS = 2 * 3600e9  # time shown of each group on either side of a change-over
 TP = Axis("Throughput", units=(MB_S,))
 RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
 
 
 @dataclass(frozen=True)
 class GroupData:
-    """The measured part of an access group; times since the start of the first group."""
+    """The measured part of an access group, with times since the start of the first group."""
 
     group: Group
     begin_ns: float
@@ -62,24 +62,24 @@ class GroupData:
 
     @property
     def mean_bytes_per_s(self) -> float | None:
-        """Mean throughput; None without samples."""
+        """Mean throughput; None if there are no samples."""
         values = self.samples.bytes_per_s
         return float(values.mean()) if values.size else None
 
     @property
     def end_bytes_per_s(self) -> float | None:
-        """Throughput of the last sample; None without samples."""
+        """Throughput of the last sample; None if there are no samples."""
         values = self.samples.bytes_per_s
         return float(values[-1]) if values.size else None
 
     @property
     def art_peak_ns(self) -> float | None:
-        """Longest average response time of a sample in ns; None without I/Os."""
+        """Longest average response time of any sample in ns; None if there are no I/Os."""
         return _peak(self.samples.mean_ns)
 
     @property
     def mrt_peak_ns(self) -> float | None:
-        """Longest response time in ns; None without I/Os."""
+        """Longest response time in ns; None if there are no I/Os."""
         return _peak(self.samples.max_ns)
 
 
@@ -89,13 +89,13 @@ def _peak(values: Numbers) -> float | None:
 
 
 class XsrReport(TestReport):
-    """The report of a run of XSR."""
+    """The report of an XSR run."""
 
     procedure: Xsr
 
     @property
     def sample_s(self) -> float:
-        """Length of a sample in s."""
+        """Sample length in s."""
         return float(self.procedure.options.sample_seconds)
 
     @cached_property
@@ -117,10 +117,10 @@ class XsrReport(TestReport):
     def recovery_minutes(self, share: float = 1.0) -> float | None:
         """Return the recovery time in minutes.
 
-        Recovery ends with the first sample of AG3 that reaches `share` of the mean of AG1.
+        Recovery ends with the first AG3 sample that reaches `share` of the AG1 mean.
 
         Returns:
-            None if no sample reaches it, or the run has no AG3.
+            The result is `None` if no sample reaches it, or the run has no AG3.
         """
         if len(self.groups) < 3:
             return None
@@ -140,7 +140,7 @@ class XsrReport(TestReport):
         return "not yet" if minutes is None else f"{minutes:g}"
 
     def test_parameters(self) -> Rows:
-        """Return the two stimuli with their durations and the sample length."""
+        """Return the two stimuli, their durations and the sample length."""
         data = self.data
         return (
             ("Test Stimulus 1", setup(data, "test_stimulus")),
@@ -154,7 +154,7 @@ class XsrReport(TestReport):
         )
 
     def verdict(self) -> Verdict:
-        """Return whether and when the drive recovered."""
+        """Return the recovery result and its time."""
         groups = self.groups
         first = groups[0].mean_bytes_per_s
         meaning = [
@@ -181,7 +181,7 @@ class XsrReport(TestReport):
         return f"{self.verdict().headline}."
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield throughput of each group and the recovery times."""
+        """Yield each group's throughput and the recovery times."""
         for group in self.groups:
             value = units.number((group.end_bytes_per_s or 0) / 1e6, 1)
             note = f"at the end; {units.throughput(group.mean_bytes_per_s)} on average"
@@ -192,7 +192,7 @@ class XsrReport(TestReport):
 
     @classmethod
     def figure_units(cls, procedure: Xsr) -> Mapping[str, str]:
-        """Return the units of recovery time, throughput and longest I/O of each group."""
+        """Return the units of recovery time, throughput and each group's longest I/O."""
         units_of = {"mean_mb_per_s": "MB/s", "end_mb_per_s": "MB/s", "latency_max": "ms"}
         return {"recovery_minutes": "min"} | {
             f"{group.phase}_{name}": unit
@@ -201,7 +201,7 @@ class XsrReport(TestReport):
         }
 
     def headlines(self) -> list[Headline]:
-        """Return single values: throughput is not stationary, so its samples give no interval."""
+        """Return single values, because non-stationary throughput provides no interval."""
         figures = []
         for group in self.groups:
             key, label = group.group.phase, group.label
@@ -228,7 +228,7 @@ class XsrReport(TestReport):
 
     @cached_property
     def _shown(self) -> Sequence[StepRow]:
-        """The steps whose response times are at the top of the page."""
+        """The steps whose response times are shown at the top of the page."""
         return self.data.stage_rows("ag3") or self.data.stage_rows("ag1")
 
     @cached_property
@@ -279,7 +279,7 @@ class XsrReport(TestReport):
         )  # fmt: skip
 
     def _over_all(self, label: str, values: Callable[[GroupData], Numbers]) -> Line:
-        """Return a value over all groups."""
+        """Return a figure over all groups."""
         time = np.concatenate([group.time_ns for group in self.groups])
         return Line(label, time.tolist(), np.concatenate(list(map(values, self.groups))).tolist())
 
@@ -314,7 +314,7 @@ class XsrReport(TestReport):
             " | ".join(f"{g.group.hours:g} hr {g.group.text}" for g in groups),
             ("", *(g.group.name for g in groups)),
             rows,
-            note="Recovery: the first sample of AG3 that reaches the mean of AG1.",
+            note="Recovery is complete at the first sample of AG3 that reaches the mean of AG1.",
         )
 
     def _samples_file(self) -> DataFile:

@@ -1,4 +1,4 @@
-"""The run store: find, query, tag and move thousands of runs under one root.
+"""The run store, which finds, queries, tags and moves thousands of runs under one root.
 
     location.py    the store to use: --store, WRITECLIFF_STORE, or the current folder
     place.py       the interface of a store (find runs, read and write their files), for folders
@@ -16,6 +16,7 @@
     difference.py  differences between two runs: set-up, environment, results
     reference.py   generates docs/reference/run-store.md from the columns
 
-The run directories are authoritative. The catalogue is derived from them and can be deleted without
-loss. `location`, `place`, `columns`, `queries` and `tags` import neither NumPy nor Arrow.
+The run directories are authoritative. The catalogue is derived from the run directories and can be
+deleted without loss. `location`, `place`, `columns`, `queries` and `tags` import neither NumPy nor
+Arrow.
 """

@@ -1,10 +1,10 @@
-"""The catalogue: one row per run of a store, in one Parquet file in the root.
+"""The run catalogue: one row per run of a store, in a single Parquet file in the root.
 
 The catalogue is derived from the run directories, which are authoritative. Each refresh compares
-the modification times of all runs with those recorded in their rows, and reads changed runs again.
-The file is always replaced as a whole, so readers need no lock. Writers take a lock and merge the
-rows that they have read into the current file. A damaged catalogue, or one of another version, is
-rebuilt. If the file cannot be written, the catalogue stays in memory.
+the modification times of all runs with the times recorded in their rows, and rereads changed runs.
+The catalogue file is always replaced as a whole, so readers need no lock. Writers take a lock, and
+merge the rows that they have read into the current file. A damaged catalogue, or a catalogue of
+another version, is rebuilt. If the file cannot be written, the catalogue remains in memory.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from writecliff.store.manifest import MANIFEST_NAME, Manifest, parse_manifest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FILE_NAME = "catalogue-1.parquet"  # the number is the version of its columns
-Progress = Callable[[int, int], None]  # runs read so far, total
+FILE_NAME = "catalogue-1.parquet"  # the number is the version of the columns
+Progress = Callable[[int, int], None]  # arguments: runs read so far, total
 _STATE = f"select run, {TOKEN}, {HAS_FIGURES}, {UNENDED}, status from catalogue"
 
 
@@ -65,10 +65,10 @@ def unseen(done: int, total: int) -> None:
 
 
 class Catalogue:
-    """The catalogue of a store. Call `refresh` before `opened`, or use `current`."""
+    """The catalogue of a run store. Call `refresh` before `opened`, or use `current`."""
 
     def __init__(self, place: Place, *, ours: bool = False) -> None:
-        """Create the catalogue of a store.
+        """Create a store's catalogue.
 
         Args:
             place: the store.
@@ -76,8 +76,8 @@ class Catalogue:
         """
         self.place = place
         self._ours = ours
-        self._table: pa.Table | None = None  # if the file cannot be written
-        self._loaded: tuple[bytes, pa.Table] | None = None  # the file's content and its table
+        self._table: pa.Table | None = None  # set if the file cannot be written
+        self._loaded: tuple[bytes, pa.Table] | None = None  # file content and its table
 
     def refresh(
         self, *, figures: bool = False, rebuild: bool = False, progress: Progress = unseen
@@ -91,10 +91,10 @@ class Catalogue:
             progress: called after each run that is read.
 
         Raises:
-            StoreError: the store cannot be listed.
+            StoreError: If the store cannot be listed.
         """
         state = {}
-        with suppress(StoreError, OSError):  # without a readable catalogue every run is new
+        with suppress(StoreError, OSError):  # if no catalogue is readable, every run is new
             if not rebuild:
                 with self.opened() as database:
                     state = _state_of(database)
@@ -104,10 +104,10 @@ class Catalogue:
     def current(
         self, *, figures: bool = False, allow_files: bool = False, progress: Progress = unseen
     ) -> Iterator[Views]:
-        """Refresh the catalogue and open it, once if nothing has changed.
+        """Refresh the catalogue and open it, in a single step if nothing has changed.
 
         Raises:
-            StoreError: the store cannot be listed, or the catalogue is damaged.
+            StoreError: If the store cannot be listed, or the catalogue is damaged.
         """
         with ExitStack() as stack:
             database, state = None, {}
@@ -135,13 +135,13 @@ class Catalogue:
         return Changes(len(stored), [run.run for run in stale], gone)
 
     def complete(self, runs: Sequence[str]) -> None:
-        """Add the headline figures of `runs` that have none yet."""
+        """Add the headline figures of those `runs` that have none yet."""
         rows = {row["run"]: row for row in self._rows(set(runs)) if not row[HAS_FIGURES]}
         if rows:
             self._merge([with_figures(self.place, row) for row in rows.values()], {*rows})
 
     def _rows(self, runs: set[str]) -> list[Entry]:
-        """The rows of `runs` that are in the catalogue."""
+        """Rows of those `runs` that are in the catalogue."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -182,7 +182,7 @@ class Catalogue:
         """Open the views `runs`, `figures` and `tags` for SQL.
 
         Raises:
-            StoreError: the catalogue does not exist or is damaged.
+            StoreError: If the catalogue does not exist or is damaged.
         """
         tables = (*CATALOGUE_TABLES, *STEP_TABLES)
         with ExitStack() as stack:
@@ -208,7 +208,7 @@ class Catalogue:
             yield database
 
     def _load(self) -> pa.Table | None:
-        """The saved table; None if there is none or it is damaged."""
+        """The saved table; None if it is missing or damaged."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -230,7 +230,7 @@ class Catalogue:
         return table
 
     def _merge(self, rows: Sequence[Entry], replaced: set[str], *, anew: bool = False) -> None:
-        """Replace the rows of the runs in `replaced` by `rows` in the file."""
+        """Replace the rows of the `replaced` runs by `rows` in the file."""
         import pyarrow as pa
 
         try:
@@ -307,21 +307,21 @@ def _sealed(table: pa.Table) -> bytes:
 
 # -- catalogue entries -----------------------------------------------------------------------------
 
-# Reading a catalogue entry from its run directory. A run that cannot be read raises no error: its
+# Construction of a catalogue entry from a run directory. An unreadable run raises no error. Its
 # entry has the status "damaged" and the reason.
 
 Entry = dict[str, Any]
-_KINDS = {"trace_replay": "replay"}  # other runs that are no tests are named by their procedure
-_LONG_OPTION = 400  # characters of JSON
+_KINDS = {"trace_replay": "replay"}  # other runs that are not tests are named after their procedure
+_LONG_OPTION = 400  # JSON characters
 _SUMMED = ("verdict", "stamp", "steps", "device_time_ns", "host_write_bytes")
 
 
 def read_entry(
     place: Place, stored: StoredRun, before: Mapping[str, Any] | None = None
 ) -> Entry | None:
-    """Read the row of a run; None if the run was deleted.
+    """Read a run's row; None if the run was deleted.
 
-    `before` is its row in the catalogue. Its figures are reused if the manifest has not changed.
+    `before` is the run's row in the catalogue. Its figures are reused if the manifest is unchanged.
     """
     entry = _nothing(stored)
     if not stored.has_manifest:
@@ -341,7 +341,7 @@ def read_entry(
 
 
 def with_figures(place: Place, entry: Mapping[str, Any]) -> Entry:
-    """Return the row with the headline figures, computed as for the run's report."""
+    """Return the row with the headline figures, computed in the same way as for the report."""
     if entry[HAS_FIGURES] or entry["status"] == "damaged":
         return dict(entry)
     from writecliff.report import report_of
@@ -356,10 +356,10 @@ def with_figures(place: Place, entry: Mapping[str, Any]) -> Entry:
         reason = _reason(error, place, run)
         if str(error).startswith("damaged: "):
             return {**entry, "status": "damaged", "damage": reason}
-        ended = entry["status"] == "complete"  # an incomplete run may have no measurement
+        ended = entry["status"] == "complete"  # an incomplete run may have no measurements
         without = f"no figures: {reason}" if ended else None
         return {**entry, HAS_FIGURES: not entry[UNENDED], "damage": without}
-    except Exception as error:  # the files of another version may have any content
+    except Exception as error:  # files written by another version may have any content
         return {**entry, HAS_FIGURES: True, "damage": f"no figures: {error!r}"}
     return {**entry, **_of_figures(made), HAS_FIGURES: not entry[UNENDED]}
 
@@ -380,7 +380,7 @@ def _nothing(stored: StoredRun) -> Entry:
 
 
 def _checked(entry: Entry, stored: StoredRun) -> Entry:
-    """The row if all values have the type of their column; else a row of a damaged run.
+    """The row if all values have their column's type, otherwise a damaged run's row.
 
     A manifest may have been edited by hand.
     """
@@ -443,7 +443,7 @@ def _kind(procedure: str) -> str:
 
 
 def _short(manifest: Manifest) -> Mapping[str, Any]:
-    """The options; for workloads, replays and served drives, only short options."""
+    """The options or, for workloads, replays and served drives, only short options."""
     if manifest.procedure not in USER_LOADS:
         return manifest.options
     return {k: v for k, v in manifest.options.items() if len(json.dumps(v)) <= _LONG_OPTION}
@@ -460,7 +460,7 @@ def _utc(text: str) -> datetime:
 
 
 def _saved_figures(place: Place, run: str, digest: str, before: Mapping[str, Any] | None) -> Entry:
-    """The figures in the run directory, else those in the catalogue for the same manifest."""
+    """The figures in the run directory or, failing that, in the catalogue for the same manifest."""
     try:
         data = place.read(run, KEPT_NAME)
     except FileNotFoundError:
@@ -489,6 +489,6 @@ def _of_figures(made: Mapping[str, Any]) -> Entry:
 
 
 def _reason(error: WritecliffError, place: Place, run: str) -> str:
-    """The error's text without the path of the run and without "damaged: "."""
+    """The error text, excluding the run's path and "damaged: "."""
     text = str(error).replace(f"{place.path_of(run)}/", "")
     return text.removeprefix("damaged: ")

@@ -1,7 +1,7 @@
-"""The SQL tables over all runs and their columns, from which the views and the reference are made.
+"""SQL tables over all runs and their columns, from which the views and reference are made.
 
-Types are DuckDB's. Times are UTC without a time zone, because DuckDB needs another package for time
-zones. Unknown values are null.
+The column types are those of DuckDB. Times are UTC without a time zone, because DuckDB requires
+another package for time zones. Unknown values are null.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Column(NamedTuple):
-    """A column of a table."""
+    """A table column."""
 
     name: str
     kind: str
@@ -85,9 +85,10 @@ TAGS: Sequence[Column] = (
     Column("tag", "varchar", "tag of the run"),
 )
 
-# Tables of every run. Each has the run's name before its columns (docs/reference/run-directory.md).
+# Tables that every run has. Each table has the run's name before its columns
+# (docs/reference/run-directory.md).
 STEP_TABLES = ("rounds", "intervals", "histograms")
 CATALOGUE_TABLES: Mapping[str, Sequence[Column]] = {"runs": RUNS, "figures": FIGURES, "tags": TAGS}
 
-# Columns of the catalogue's file that the views do not have.
+# Catalogue file columns that the views omit.
 TOKEN, DIGEST, HAS_FIGURES, UNENDED = "token", "manifest_sha256", "has_figures", "unended"

@@ -1,4 +1,7 @@
-"""Deletion of runs. A run is first renamed to a hidden name, so it is either whole or gone."""
+"""Deletion of runs.
+
+A run is first renamed to a hidden name, so that it is always either complete or deleted.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ def check_deletable(place: Place, runs: Iterable[str]) -> None:
     """Check that no process is writing any of `runs`.
 
     Raises:
-        StoreError: a run, or a member of a suite, is being written.
+        StoreError: If a run, or a member of a suite, is being written.
     """
     chosen = set(runs)
     for stored in place.find():
@@ -27,7 +30,7 @@ def delete_runs(place: Place, runs: Sequence[str]) -> list[str]:
     """Delete `runs` and return those that existed.
 
     Raises:
-        StoreError: a run is being written, or cannot be removed.
+        StoreError: If a run is being written, or cannot be removed.
     """
     check_deletable(place, runs)
     deleted = []
@@ -35,7 +38,7 @@ def delete_runs(place: Place, runs: Sequence[str]) -> list[str]:
         try:
             place.remove(run)
         except FileNotFoundError:
-            continue  # another process was faster
+            continue  # another process deleted the run first
         deleted.append(run)
     place.sweep()
     return deleted

@@ -1,6 +1,6 @@
 """Differences between two runs or suites: set-up, environment and results.
 
-Figures, intervals and the noise threshold are those of `report.comparison`.
+Figures, intervals and the significance rule are those of `report.comparison`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from writecliff.store.manifest import read_manifest
 
 @dataclass(frozen=True)
 class RunDifference(Shows):
-    """Differences of run B from run A, made by `difference`."""
+    """Differences between run B and run A, made by `difference`."""
 
     compared: Comparison
     environment: Sequence[tuple[str, str | None, str | None]]  # name, value in A, value in B
@@ -29,17 +29,17 @@ class RunDifference(Shows):
 
     @cached_property
     def judgements(self) -> Sequence[tuple[Figure, Judgement]]:
-        """The figures that both runs have, each with the judgement of B against A."""
+        """The figures that both runs have, each with the judgement on B relative to A."""
         return [(figure, judgement(figure, 0, 1)) for figure in self.compared.figures]
 
     @property
     def judgement(self) -> Judgement:
-        """The overall judgement of B against A."""
+        """The overall judgement on B relative to A."""
         return overall(word for _, word in self.judgements)
 
     @property
     def verdict(self) -> str:
-        """The result of the comparison in a sentence."""
+        """The comparison result in a sentence."""
         if not self.compared.figures:
             return "The two runs have no figure in common, so their results cannot be compared."
         return self.compared.verdict
@@ -62,7 +62,7 @@ class RunDifference(Shows):
 
 
 def difference(first: Path, second: Path, names: Sequence[str]) -> RunDifference:
-    """Compare two run directories, suites or saved answers, A and B.
+    """Compare two run directories, suites or saved outputs, A and B.
 
     Args:
         first: A.
@@ -70,8 +70,8 @@ def difference(first: Path, second: Path, names: Sequence[str]) -> RunDifference
         names: names of A and B for messages.
 
     Raises:
-        ConfigError: a path is not exactly one run or suite.
-        StoreError: a run is damaged.
+        ConfigError: If a path is not exactly one run or suite.
+        StoreError: If a run is damaged.
     """
     sides = zip("AB", (first, second), names, strict=True)
     contenders = [_contender(side, path, name) for side, path, name in sides]
@@ -91,11 +91,11 @@ def _contender(label: str, path: Path, name: str) -> Contender:
 def _environment(first: Path, second: Path) -> list[tuple[str, str | None, str | None]]:
     """Versions and host data that differ between two runs.
 
-    Results of a simulated drive depend only on the version of writecliff.
+    A simulated drive's results depend only on the writecliff version.
     """
     try:
         manifests = [read_manifest(path) for path in (first, second)]
-    except ConfigError:  # a suite, or a saved answer
+    except ConfigError:  # a suite or saved output
         return []
     mine, its = ({**manifest.versions, **manifest.host} for manifest in manifests)
     return [

@@ -1,4 +1,4 @@
-"""Converts fio's JSON output to a run of a workload with one step per group of jobs."""
+"""Conversion of fio's JSON output to a workload run that has one step per job group."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _NOTE = "imported from fio's JSON output; the state of the drive before the jobs
 
 
 def read_fio_json(path: Path) -> Mapping[str, object]:
-    """Read the last JSON document of fio in a file, skipping the messages around it.
+    """Read the last fio JSON document in a file, skipping the messages around it.
 
     Raises:
-        ConfigError: the file cannot be read, or is not from fio.
+        ConfigError: If the file cannot be read, or is not fio output.
     """
     from writecliff.engines.fio.document import last_document
 
     text = read_bytes(path, JSON_BYTES_MAX).decode("utf-8", "replace")
     document = last_document(text)
     if document is None:
-        parse_json(text.encode(), path)  # raises with the position of the damage
+        parse_json(text.encode(), path)  # raises an error that names the position of the damage
         raise ConfigError(
             f"{path} is not fio's JSON output", hint="create it with fio --output-format=json+"
         )
@@ -35,7 +35,7 @@ def read_fio_json(path: Path) -> Mapping[str, object]:
 
 
 def store_fio_json(path: Path, directory: Path, *, capacity_bytes: int | None = None) -> None:
-    """Write a run directory with the measurements in fio's JSON output.
+    """Write a run directory that contains the measurements in fio's JSON output.
 
     Args:
         path: fio's JSON output.
@@ -43,8 +43,8 @@ def store_fio_json(path: Path, directory: Path, *, capacity_bytes: int | None = 
         capacity_bytes: capacity of the drive; the default is the largest `size` of the jobs.
 
     Raises:
-        ConfigError: the file is not fio's output, or the drive's capacity is unknown.
-        StoreError: the run directory cannot be written.
+        ConfigError: If the file is not fio output, or the drive capacity is unknown.
+        StoreError: If the run directory cannot be written.
     """
     with understood(path, "fio's JSON output"):
         _store(path, read_fio_json(path), directory, capacity_bytes)
@@ -65,7 +65,7 @@ def _store(
     capacity = capacity_bytes or range_bytes(document)
     if capacity is None:
         raise ConfigError(
-            f"{path} does not contain the capacity of the drive",
+            f"{path} does not contain the drive capacity",
             hint="give --capacity, for example 960GB",
         )
     loads = tuple(LoadStep(step.workload) for step in steps)

@@ -1,4 +1,4 @@
-"""Import of run directories, suites, folders and archives of them, and fio's JSON output."""
+"""Import of run directories, suites, folders or archives of them, and fio's JSON output."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ FOLDER = "imports"
 
 
 def import_path(place: Place, path: Path, *, capacity_bytes: int | None = None) -> list[str]:
-    """Copy the runs in `path` into the store and return the names of the new runs and suites.
+    """Copy the runs in `path` into the store, and return the names of the new runs and suites.
 
-    Runs keep the names of their directories, below `imports`. If a name is taken, a number is
-    appended.
+    Runs keep their directory names, below `imports`. If a name is taken, a number is appended.
 
     Args:
         place: the store.
@@ -34,8 +33,8 @@ def import_path(place: Place, path: Path, *, capacity_bytes: int | None = None) 
         capacity_bytes: capacity of the drive, for fio's output.
 
     Raises:
-        ConfigError: `path` does not exist or has no runs.
-        StoreError: a run is damaged, or the store cannot be written.
+        ConfigError: If `path` does not exist or contains no runs.
+        StoreError: If a run is damaged, or the store cannot be written.
     """
     if not path.exists():
         raise ConfigError(f"{path} does not exist")
@@ -47,7 +46,7 @@ def import_path(place: Place, path: Path, *, capacity_bytes: int | None = None) 
             return _folders(place, Path(made), path)
         if path.suffix != SUFFIX:
             raise ConfigError(
-                f"{path} is neither a run nor an archive of runs nor fio's JSON output",
+                f"{path} is not a run, an archive of runs, or fio's JSON output",
                 hint="give a run directory, a suite, a .zip or .tar.gz archive, or fio's .json",
             )
         folder = Path(made) / path.stem
@@ -67,7 +66,7 @@ def _folders(place: Place, folder: Path, named: Path) -> list[str]:
         )
     for run in folders:
         if not is_suite(run):
-            read_manifest(run)  # rejects damaged runs before anything is copied
+            read_manifest(run)  # reject damaged runs before copying anything
     return [_add(place, run) for run in folders]
 
 
@@ -90,7 +89,7 @@ def _add(place: Place, folder: Path) -> str:
     return name
 
 
-# -- runs as archives (.zip, .tar and compressed ones) ---------------------------------------------
+# -- run archives (.zip, .tar and compressed ones) -------------------------------------------------
 
 # `unpacking.py` reads these archives.
 
@@ -101,18 +100,18 @@ SUFFIXES = (".zip", *_MODES)
 
 
 def suffix_of(path: Path) -> str | None:
-    """Return the suffix that names the kind of archive; None if the file is no archive."""
+    """Return the suffix that names the archive type; None if the file is not an archive."""
     return next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), None)
 
 
 def write_archive(place: Place, runs: Sequence[str], output: Path) -> None:
     """Write runs to an archive, each under its name in the store.
 
-    The file appears only when it is complete.
+    The archive appears only when it is complete.
 
     Raises:
-        ConfigError: the suffix of `output` is not in `SUFFIXES`.
-        StoreError: a run cannot be read, or the archive cannot be written.
+        ConfigError: If the suffix of `output` is not in `SUFFIXES`.
+        StoreError: If a run cannot be read, or the archive cannot be written.
     """
     suffix = suffix_of(output)
     if suffix is None:
@@ -146,5 +145,5 @@ def write_archive(place: Place, runs: Sequence[str], output: Path) -> None:
 
 
 def is_suite(folder: Path) -> bool:
-    """Return `True` if the folder is a suite or a sweep."""
+    """Return `True` if the folder is a suite or sweep."""
     return (folder / SUITE_NAME).is_file()

@@ -12,10 +12,10 @@ HERE = "."
 
 
 def store_location(given: str | None = None) -> str:
-    """Return `given`, else the store in `WRITECLIFF_STORE`, else the current folder.
+    """Return `given`, the store in `WRITECLIFF_STORE`, or the current folder.
 
     Returns:
-        A path, or the URL of an object store.
+        The result is a path, or the URL of an object store.
 
     Raises:
         ConfigError: `given` is empty.
@@ -32,10 +32,10 @@ def is_remote(location: str) -> bool:
 
 
 def output_root(given: str | None = None) -> Path:
-    """Return the folder in which new runs are created.
+    """Return the folder where new runs are created.
 
-    With an object store this is the current folder, because a run is written step by step and
-    object stores have no append.
+    With an object store, new runs are created in the current folder, because a run is written step
+    by step and object stores cannot append.
 
     Raises:
         ConfigError: `given` is empty.

@@ -13,7 +13,7 @@ _SHOWN = 5
 
 
 def known_runs(place: Place, *, suites: bool = False) -> list[str]:
-    """Return the names of all runs of the store; with `suites`, also of suites and sweeps."""
+    """Return the names of all runs in the store, or with `suites` also of suites and sweeps."""
     stored = list(place.find())
     sets = {run.member_of for run in stored if run.member_of is not None} if suites else ()
     return [*(run.run for run in stored), *sorted(sets)]
@@ -22,10 +22,10 @@ def known_runs(place: Place, *, suites: bool = False) -> list[str]:
 def run_named(text: str, place: Place, runs: Sequence[str]) -> str:
     """Return the run that `text` names.
 
-    `text` is its name in the store, its path, the last component of its name, or a unique prefix.
+    `text` is the run's name in the store, its path, its name's last component, or a unique prefix.
 
     Raises:
-        ConfigError: no run or several runs match; the message lists them or suggests a name.
+        ConfigError: If no run or several runs match; the message lists them or suggests a name.
     """
     exact = text.rstrip("/")
     if exact in runs:
@@ -53,17 +53,17 @@ def run_named(text: str, place: Place, runs: Sequence[str]) -> str:
 
 
 def runs_named(texts: Iterable[str], place: Place) -> list[str]:
-    """Return the runs named by `texts`, each once, in order.
+    """Return the runs named by `texts`, in order and without duplicates.
 
     Raises:
-        ConfigError: no run or several runs match a text.
+        ConfigError: If no run or several runs match a text.
     """
     runs = known_runs(place)
     return list(dict.fromkeys(run_named(text, place, runs) for text in texts))
 
 
 def _below(path: Path, place: Place) -> str | None:
-    """The path relative to the root of the store, if `path` is a local folder."""
+    """The path relative to the store root, if `path` is a local folder."""
     root = place.path_of("")
     try:
         return os.path.relpath(path.resolve(), root.resolve()) if path.is_dir() else None

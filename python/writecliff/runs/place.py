@@ -1,6 +1,6 @@
-"""The interface of a run store, with stores in a folder and on an object store.
+"""The run store interface, with implementations for folders and object stores.
 
-A run is named by the path of its directory in the store, with slashes: "runs/wsat-1",
+A run is named by its directory path in the store, with slashes: "runs/wsat-1",
 "suites/pts-e-1/iops". Bytes that are not UTF-8 appear in names as escapes.
 """
 
@@ -21,7 +21,7 @@ from writecliff.store.files import is_locked, read_regular, store_error, write_a
 from writecliff.store.manifest import MANIFEST_NAME, SUITE_NAME
 
 CATALOGUE_FOLDER = ".writecliff"
-NO_MANIFEST = "-"  # the token of a run without a manifest
+NO_MANIFEST = "-"  # the token of a run that has no manifest
 # Files that identify a run directory whose manifest is missing.
 REMAINS = frozenset(("rounds.parquet", "histograms.parquet", "intervals.parquet"))
 
@@ -29,7 +29,7 @@ REMAINS = frozenset(("rounds.parquet", "histograms.parquet", "intervals.parquet"
 class StoredRun(NamedTuple):
     """A run in a store.
 
-    `token` changes whenever a file of the directory is replaced; it is empty if the directory has
+    `token` changes whenever a file in the directory is replaced, and is empty if the directory has
     just changed. `member_of` is the suite or sweep that contains the run.
     """
 
@@ -42,17 +42,17 @@ class StoredRun(NamedTuple):
 class Place(Protocol):
     """A store of runs.
 
-    Methods raise StoreError for failures of the store, FileNotFoundError for a deleted run.
+    Methods raise StoreError for store failures, and FileNotFoundError for a deleted run.
     """
 
-    location: str  # as given by the user
+    location: str  # location as given by the user
 
     def find(self) -> Iterator[StoredRun]:
-        """Iterate over all runs, in no particular order; none if the store does not exist."""
+        """Iterate over all runs in arbitrary order; empty if the store does not exist."""
         ...
 
     def path_of(self, run: str) -> Path:
-        """Return the directory of a run; for a remote store, its name for messages."""
+        """Return a run's directory or, for a remote store, its name for messages."""
         ...
 
     def read(self, run: str, name: str) -> bytes:
@@ -68,15 +68,15 @@ class Place(Protocol):
         ...
 
     def as_folder(self, run: str) -> AbstractContextManager[Path]:
-        """Open a folder with the run, or a copy of it, for reading."""
+        """Open, for reading, a folder that holds the run or a copy of it."""
         ...
 
     def add(self, folder: Path, run: str) -> None:
-        """Copy a run directory or suite to `run`, which must be free, the manifest last."""
+        """Copy a run directory or suite to the unused name `run`, copying the manifest last."""
         ...
 
     def is_free(self, run: str) -> bool:
-        """Return `True` if nothing has the name `run`."""
+        """Return `True` if the name `run` is unused."""
         ...
 
     def remove(self, run: str) -> None:
@@ -84,7 +84,7 @@ class Place(Protocol):
         ...
 
     def saved(self, name: str) -> Path | None:
-        """Return the path of a catalogue file, existing or not; None for a remote store."""
+        """Return the path of a catalogue file, which may not exist; None for a remote store."""
         ...
 
     def load(self, name: str) -> bytes | None:
@@ -100,11 +100,11 @@ class Place(Protocol):
         ...
 
     def sweep(self) -> None:
-        """Remove the remains of deletions and copies that were killed."""
+        """Remove the remains of interrupted deletions and copies."""
         ...
 
     def saving(self) -> AbstractContextManager[None]:
-        """Lock the catalogue against other writers, if the store has locks."""
+        """Lock the catalogue against other writers, if the store supports locks."""
         ...
 
 
@@ -112,7 +112,7 @@ def open_place(location: str) -> Place:
     """Open the store at a path or URL.
 
     Raises:
-        ConfigError: the path is a file, or the URL's protocol is not installed.
+        ConfigError: If the path is a file, or support for the URL's protocol is not installed.
     """
     from writecliff.runs.location import is_remote
 
@@ -123,23 +123,25 @@ def open_place(location: str) -> Place:
 
 
 def shown_name(name: bytes) -> str:
-    r"""Decode a file name as text, with an escape such as \xff for each byte that is not UTF-8."""
+    r"""Decode a file name as text, using an escape such as \xff for each non-UTF-8 byte."""
     return name.decode("utf-8", "backslashreplace")
 
 
-# -- A store in a folder ---------------------------------------------------------------------------
+# -- stores in folders -----------------------------------------------------------------------------
 
 # Runs are directly in the root or, at any depth, in its folders `runs`, `suites`, `sweeps`,
-# `choices` and `imports`. The root can therefore be a project's folder with many other files.
-# Hidden folders are skipped. Two modification times show that a run has changed. Files of a run
-# directory are replaced by renaming, which changes the directory's time; the manifest has its own.
+# `choices` and `imports`. The root can therefore be a project folder that contains many other
+# files. Hidden folders are skipped. Two modification times show that a run has changed. Files in a
+# run directory are replaced by renaming, which changes the directory's time. The manifest has its
+# own time.
 
 FOLDERS = ("runs", "suites", "sweeps", "choices", "imports")
 DELETED = ".deleted-"  # prefix of a directory that is being removed
 COMING = ".coming-"  # prefix of a directory that is being copied
 _DEPTH = 6
 _MANIFEST = f"/{MANIFEST_NAME}".encode()
-_SETTLED_NS = 50_000_000  # two changes within one tick of the file system's clock look like one
+# Two changes within one tick of the file system clock cannot be distinguished.
+_SETTLED_NS = 50_000_000
 
 
 class LocalPlace:
@@ -155,7 +157,7 @@ class LocalPlace:
             raise ConfigError(f"{root} is a file", hint="give a folder for the store")
         self.root = root
         self.location = str(root)
-        self._paths: dict[str, bytes] = {}  # path below the root by name of the run
+        self._paths: dict[str, bytes] = {}  # path below the root, by run name
 
     # -- finding ------------------------------------------------------------------------------
 
@@ -210,11 +212,11 @@ class LocalPlace:
         return StoredRun(run, token, member_of, has_manifest)
 
     def path_of(self, run: str) -> Path:
-        """Return the directory of a run, with the bytes of its name on disk."""
+        """Return a run's directory, using its name's bytes on disk."""
         below = self._paths.get(run)
         return self.root / (run if below is None else os.fsdecode(below))
 
-    # -- files of runs ------------------------------------------------------------------------
+    # -- run files ----------------------------------------------------------------------------
 
     def read(self, run: str, name: str) -> bytes:
         """Read a file of a run, which must be a regular file."""
@@ -233,7 +235,7 @@ class LocalPlace:
         write_atomically(self.path_of(run) / name, data)
 
     def is_running(self, run: str) -> bool:
-        """Return `True` if a process holds the lock of the run."""
+        """Return `True` if a process holds the run's lock."""
         return is_locked(self.path_of(run))
 
     @contextmanager
@@ -241,19 +243,20 @@ class LocalPlace:
         """Yield the run directory itself."""
         yield self.path_of(run)
 
-    # -- adding and removing ------------------------------------------------------------------
+    # -- adding and removing runs -------------------------------------------------------------
 
     def is_free(self, run: str) -> bool:
         """Return `True` if neither a file nor a link has the name `run`."""
         return not os.path.lexists(self.root / run)
 
     def add(self, folder: Path, run: str) -> None:
-        """Copy a run directory or suite to `run`: to a hidden name first, then renamed."""
+        """Copy a run directory or suite to `run`, using a hidden name until it is complete."""
         target = self.root / run
         coming = target.with_name(f"{COMING}{os.getpid()}-{target.name}")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            # Links are not followed: a foreign archive or folder must not reach files outside it.
+            # Links are not followed, because a foreign archive or folder must not reach files
+            # outside itself.
             shutil.copytree(folder, coming, symlinks=True, ignore=shutil.ignore_patterns(".lock"))
             os.rename(coming, target)  # noqa: PTH104 - fails if the target exists
         except OSError as error:
@@ -272,7 +275,7 @@ class LocalPlace:
         except OSError as error:
             raise store_error(error, path) from error
         self._paths.pop(run, None)
-        _discard(gone)  # remaining files are hidden; `sweep` removes them later
+        _discard(gone)  # remaining files are hidden, and `sweep` removes them later
 
     def sweep(self) -> None:
         """Remove the remains of deletions and copies whose process has died."""
@@ -286,11 +289,11 @@ class LocalPlace:
 
     @property
     def catalogue(self) -> Path:
-        """The folder of the catalogue."""
+        """The catalogue's folder."""
         return self.root / CATALOGUE_FOLDER
 
     def saved(self, name: str) -> Path | None:
-        """Return the path of a catalogue file, existing or not."""
+        """Return the path of a catalogue file, which may not exist."""
         return self.catalogue / name
 
     def load(self, name: str) -> bytes | None:
@@ -310,7 +313,7 @@ class LocalPlace:
         write_atomically(path, data)
 
     def discard(self, name: str) -> None:
-        """Remove a catalogue file if it exists; errors are ignored."""
+        """Remove a catalogue file if it exists, ignoring errors."""
         with suppress(OSError):
             (self.catalogue / name).unlink(missing_ok=True)
 
@@ -332,10 +335,10 @@ class LocalPlace:
 def _folders(
     path: bytes, names: set[str] | None = None
 ) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
-    """The visible folders in `path` by name; names of files are added to `names`."""
+    """The visible folders in `path` by name; file names are added to `names`."""
     try:
         entries = list(os.scandir(path))
-    except OSError:  # deleted meanwhile, or no permission
+    except OSError:  # the folder was deleted meanwhile, or permission is missing
         return
     for entry in entries:
         if entry.name.startswith(b"."):
@@ -348,7 +351,7 @@ def _folders(
 
 
 def _discard(path: Path) -> None:
-    """Remove a directory as far as possible; a symbolic link itself, not its target."""
+    """Remove as much of a directory as possible; a symbolic link itself, not its target."""
     if path.is_symlink():
         with suppress(OSError):
             path.unlink()
@@ -362,11 +365,12 @@ def _alive(process: str) -> bool:
 
 # -- remote ----------------------------------------------------------------------------------------
 
-# A store on an object store through fsspec: s3://, gs://, abfs://, memory:// and others.
+# A run store on an object store, accessed through fsspec: s3://, gs://, abfs://, memory:// and
+# others.
 #
-# Object stores have neither locks nor renaming of folders. The manifest of a run is uploaded last
-# and deleted first, so an incomplete run is never listed. If two processes save the catalogue, the
-# last one wins, and the next refresh adds the rows of the other.
+# Object stores support neither locks nor renaming folders. A run's manifest is uploaded last and
+# deleted first, so an incomplete run is never listed. If two processes save the catalogue, the last
+# one wins, and the next refresh adds the other's rows.
 
 _TOKENS = ("ETag", "etag", "md5Hash", "content_hash", "mtime", "LastModified", "last_modified",
            "created", "size")  # fmt: skip
@@ -374,20 +378,20 @@ _WATCHED = (MANIFEST_NAME, "tags.json", "figures.json")
 
 
 class RemotePlace:
-    """A store in a folder of an object store."""
+    """A run store in a folder of an object store."""
 
     def __init__(self, location: str) -> None:
         """Open the store at a URL.
 
         Raises:
-            ConfigError: a package is missing, or the URL cannot be opened.
+            ConfigError: If a package is missing, or the URL cannot be opened.
         """
         try:
             import fsspec
         except ImportError:
             raise ConfigError(
                 f"{location} requires the package fsspec",
-                hint='pip install "writecliff[object-store]", and the package of the protocol '
+                hint='pip install "writecliff[object-store]", and the package for the protocol '
                 "(s3fs, gcsfs, adlfs)",
             ) from None
         self.location = location
@@ -402,7 +406,7 @@ class RemotePlace:
 
     @contextmanager
     def _errors(self, what: str) -> Iterator[None]:
-        """Convert all errors of the protocol's package but FileNotFoundError to StoreError."""
+        """Convert all errors of the protocol's package, except FileNotFoundError, to StoreError."""
         try:
             yield
         except (FileNotFoundError, StoreError):
@@ -436,10 +440,10 @@ class RemotePlace:
                 yield StoredRun(folder, NO_MANIFEST, member_of, has_manifest=False)
 
     def path_of(self, run: str) -> Path:
-        """Return the location of a run, for messages only."""
+        """Return a run's location, for messages only."""
         return Path(f"{self.location.rstrip('/')}/{run}")
 
-    # -- files of runs ------------------------------------------------------------------------
+    # -- run files ----------------------------------------------------------------------------
 
     def read(self, run: str, name: str) -> bytes:
         """Download a file of a run."""
@@ -452,7 +456,7 @@ class RemotePlace:
             self._files.pipe_file(self._path(run, name), data)
 
     def is_running(self, run: str) -> bool:
-        """Return `False`, because only local runs are being written."""
+        """Return `False`, because only local runs can be open for writing."""
         return False
 
     @contextmanager
@@ -469,7 +473,7 @@ class RemotePlace:
                     target.write_bytes(self._files.cat_file(path))
             yield folder
 
-    # -- adding and removing ------------------------------------------------------------------
+    # -- adding and removing runs -------------------------------------------------------------
 
     def is_free(self, run: str) -> bool:
         """Return `True` if no object has the name or prefix `run`."""
@@ -477,7 +481,7 @@ class RemotePlace:
             return not self._files.exists(self._path(run))
 
     def add(self, folder: Path, run: str) -> None:
-        """Upload a run directory or suite, the manifest last."""
+        """Upload a run directory or suite, with the manifest last."""
         files = [p for p in sorted(folder.rglob("*")) if p.is_file() and not p.is_symlink()]
         files.sort(key=lambda path: path.name in (MANIFEST_NAME, SUITE_NAME))
         with self._errors(f"writing {run}"):
@@ -487,7 +491,7 @@ class RemotePlace:
                     self._files.pipe_file(self._path(run, below), path.read_bytes())
 
     def remove(self, run: str) -> None:
-        """Delete the objects of a run, the manifest first."""
+        """Delete a run's objects, starting with the manifest."""
         with self._errors(f"removing {run}"):
             for name in (MANIFEST_NAME, SUITE_NAME):
                 if self._files.exists(self._path(run, name)):
@@ -496,7 +500,7 @@ class RemotePlace:
                 self._files.rm(self._path(run), recursive=True)
 
     def sweep(self) -> None:
-        """Do nothing: objects left behind by a killed upload belong to no run."""
+        """Do nothing, because objects left behind by a killed upload belong to no run."""
 
     # -- the catalogue ------------------------------------------------------------------------
 
@@ -522,12 +526,12 @@ class RemotePlace:
                 self._files.rm_file(self._path(CATALOGUE_FOLDER, name))
 
     def saving(self) -> nullcontext[None]:
-        """Return a context without a lock, because object stores have none."""
+        """Return a context that takes no lock, because object stores do not support locks."""
         return nullcontext()
 
 
 def _token(names: Mapping[str, Mapping[str, object]]) -> str:
-    """A token from the listing of the files that the catalogue depends on."""
+    """A token made from the listing of the files that the catalogue depends on."""
     parts = [
         f"{name}:{','.join(str(names[name][key]) for key in _TOKENS if key in names[name])}"
         for name in _WATCHED

@@ -1,4 +1,4 @@
-"""Lists of runs and SQL over all of them."""
+"""Lists of runs, and SQL over all runs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _FIGURES = re.compile(r"\b(figures|verdict|stamp|steps|device_time_ns|host_write
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Filters, order and limits of a list of runs. A run must match all filters.
+    """Filters, order and limits for a list of runs. A run must match all filters.
 
-    `device` matches a substring of the target or drive name, `text` of any name, tag or outcome. A
-    run must have all `tags`. `since` is a date, a time, or a time span such as "7d". `where` is an
-    SQL condition on the columns of `runs`. `sort` is a column, with a leading "-" for descending
-    order. The first `offset` runs are skipped.
+    `device` matches a substring of the target or drive name, and `text` a substring of any name,
+    tag or outcome. A run must have all `tags`. `since` is a date, a time, or a time span such as
+    "7d". `where` is an SQL condition on the columns of `runs`. `sort` is a column, with a leading
+    "-" for descending order. The first `offset` runs are skipped.
     """
 
     kind: str | None = None
@@ -50,16 +50,16 @@ class Selection:
         """Return the query and its parameters.
 
         Raises:
-            ConfigError: an unknown column, an invalid time, or a negative limit.
+            ConfigError: If a column is unknown, a time is invalid, or a limit is negative.
         """
         condition, values = self._condition(now)
         return f"select {', '.join(columns)} from runs{condition}{self._order()}", values
 
     def count_sql(self, *, now: datetime | None = None) -> tuple[str, list[object]]:
-        """Return a query that counts the matching runs regardless of `limit` and `offset`.
+        """Return a query that counts the matching runs, ignoring `limit` and `offset`.
 
         Raises:
-            ConfigError: an invalid time.
+            ConfigError: If a time is invalid.
         """
         condition, values = self._condition(now)
         return f"select count(*) from runs{condition}", values
@@ -86,7 +86,7 @@ class Selection:
             parts.append(f"contains(lower(concat_ws(' ', {columns})), ?)")
             values.append(self.text.lower())
         if self.where is not None:
-            parts.append(f"({self.where}\n)")  # the line break ends a trailing comment
+            parts.append(f"({self.where}\n)")  # the line break terminates a trailing comment
         return (f" where {' and '.join(parts)}" if parts else ""), values
 
     def _order(self) -> str:
@@ -102,10 +102,10 @@ class Selection:
 
 
 def since_utc(text: str, now: datetime | None = None) -> datetime:
-    """Parse a date, a time or a time span before `now`, to UTC without a time zone.
+    """Parse a date, a time or a time span before `now` into UTC without a time zone.
 
     Raises:
-        ConfigError: `text` is none of these.
+        ConfigError: If `text` is none of these.
     """
     now = now or datetime.now(UTC)
     span = re.fullmatch(r"(\d{1,5})([mhdw])", text.strip())
@@ -130,9 +130,9 @@ def listed(
     """Return the matching runs, each with the columns shown in lists.
 
     Raises:
-        ConfigError: an invalid filter.
-        QueryError: `where` is not a valid condition.
-        StoreError: the store or the catalogue cannot be read.
+        ConfigError: If a filter is invalid.
+        QueryError: If `where` is not a valid condition.
+        StoreError: If the store or the catalogue cannot be read.
     """
     sql, values = selection.sql(LISTED)
     with catalogue.current(figures=_needs_figures(selection), progress=progress) as database:
@@ -144,7 +144,7 @@ def listed(
 def list_table(
     catalogue: Catalogue, selection: Selection, *, progress: Progress = unseen
 ) -> pa.Table:
-    """Return the matching runs as an Arrow table. Raises the errors of `listed`."""
+    """Return the matching runs as an Arrow table. Raises the same errors as `listed`."""
     sql, values = selection.sql(LISTED)
     with catalogue.current(figures=_needs_figures(selection), progress=progress) as database:
         database.close_files()
@@ -159,13 +159,13 @@ def _needs_figures(selection: Selection) -> bool:
 def answering(
     catalogue: Catalogue, sql: str, *, allow_files: bool = False, progress: Progress = unseen
 ) -> Iterator[tuple[Views, Sequence[str]]]:
-    """Open a database with all views that `sql` may name, brought up to date.
+    """Open a database that has all views that `sql` may name, brought up to date.
 
-    Yields the database and a note per run that is left out of a view. Without `allow_files`, SQL
-    statements cannot read files.
+    Yields the database, and a note for each run that is left out of a view. Without `allow_files`,
+    SQL statements cannot read files.
 
     Raises:
-        StoreError: the store or the catalogue cannot be read.
+        StoreError: If the store or the catalogue cannot be read.
     """
     from writecliff.runs.segments import add_step_table
 
@@ -190,11 +190,12 @@ def sql_table(
     """Run a query over the store.
 
     Returns:
-        The result (None for a statement without one) and a note per run that is left out.
+        The result (`None` for a statement that returns no rows), and a note for each run that is
+        left out.
 
     Raises:
-        QueryError: DuckDB rejects the query.
-        StoreError: the store or the catalogue cannot be read.
+        QueryError: If DuckDB rejects the query.
+        StoreError: If the store or the catalogue cannot be read.
     """
     with answering(catalogue, sql, allow_files=allow_files, progress=progress) as (database, notes):
         return database.arrow(sql), notes

@@ -1,6 +1,6 @@
-"""Generates `docs/reference/run-store.md` from the columns of the tables.
+"""Generator of `docs/reference/run-store.md` from the columns of the tables.
 
-`python -m writecliff.runs.reference` prints the page; a test compares it with the file.
+`python -m writecliff.runs.reference` prints the page, which a test compares with the file.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The tables `rounds`, `intervals` and `histograms` of all runs, merged for SQL.
+"""The `rounds`, `intervals` and `histograms` tables of all runs, merged for SQL.
 
 Opening and verifying thousands of small files takes seconds. When a query first names a table, the
-table is therefore copied from all runs into a few files of the catalogue ("segments"), with the
-name of the run before its columns; later queries add only new runs. An index beside the segments
-lists the runs of each segment with the digests of their manifests. Running tests are read again
-each time. Like the rest of the catalogue, segments can be deleted at any time.
+table is therefore copied from all runs into a few catalogue files ("segments"), which have the run
+name before the table's columns. Later queries add only new runs. An index next to the segments
+lists the runs of each segment and the digests of their manifests. Running tests are read again each
+time. Like the rest of the catalogue, segments can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from writecliff.runs.place import Place
     from writecliff.store.db import Views
 
-_ROWS_MAX = 500_000  # per segment; a segment is rewritten when one of its runs changes
+_ROWS_MAX = 500_000  # rows per segment; a segment is rewritten when one of its runs changes
 _WANTED = f"select run, {DIGEST}, {UNENDED} from catalogue where status <> 'damaged' order by run"
 
 
@@ -44,7 +44,7 @@ class _Index:
     """Runs by segment, and unreadable runs, each with the digest of its manifest."""
 
     segments: dict[str, dict[str, str]] = field(default_factory=dict)
-    rows: dict[str, int] = field(default_factory=dict)  # rows by segment
+    rows: dict[str, int] = field(default_factory=dict)  # row count by segment
     unreadable: dict[str, list[str]] = field(default_factory=dict)  # digest and reason by run
 
     @classmethod
@@ -77,10 +77,10 @@ def add_step_table(
         progress: called after each run that is read.
 
     Returns:
-        A note per run that is left out of the view.
+        A note for each run that is left out of the view.
 
     Raises:
-        StoreError: the store cannot be read.
+        StoreError: If the store cannot be read.
     """
     table: TableName = name  # type: ignore[assignment]
     place = catalogue.place
@@ -117,7 +117,7 @@ def _add_segments(
     try:
         index = _updated(place, name, wanted, progress)
         _open(place, name, index, database, stack)
-    except _Missing:  # part of the catalogue was deleted
+    except _Missing:  # a catalogue file was deleted
         _discard(place, name)
         index = _updated(place, name, wanted, progress)
         _open(place, name, index, database, stack)
@@ -125,10 +125,9 @@ def _add_segments(
 
 
 def _open(place: Place, name: TableName, index: _Index, database: Views, stack: ExitStack) -> None:
-    """Add the segments as a view, as files if possible, because queries read files in parts.
+    """Add the segments as a view, reading files if possible because queries read them in parts.
 
-    Raises:
-        _Missing: a segment does not exist or is damaged.
+    Raises: _Missing: If a segment does not exist or is damaged.
     """
     if not index.segments:
         return
@@ -149,7 +148,7 @@ def _open(place: Place, name: TableName, index: _Index, database: Views, stack: 
 def _updated(
     place: Place, name: TableName, wanted: Mapping[str, str], progress: Progress
 ) -> _Index:
-    """Bring the segments up to date with the runs in `wanted` and return their index."""
+    """Bring the segments up to date with the runs in `wanted`, and return their index."""
     index = _Index.load(place, name)
     changed = _drop_stale(place, name, index, wanted)
     have = {run for runs in index.segments.values() for run in runs} | index.unreadable.keys()
@@ -162,7 +161,7 @@ def _updated(
 
 
 def _drop_stale(place: Place, name: TableName, index: _Index, wanted: Mapping[str, str]) -> bool:
-    """Remove deleted and changed runs from their segments; `True` if there were any."""
+    """Remove deleted and changed runs from their segments; return `True` if there were any."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -210,7 +209,7 @@ def _append(
 def _smallest(
     place: Place, name: TableName, index: _Index
 ) -> tuple[str, list[pa.Table], dict[str, str]]:
-    """The name, tables and runs of the segment to append to; a new one if all are large."""
+    """Name, tables and runs of the segment to append to, which is new if all are large."""
     segment = min(index.rows, key=lambda name: index.rows[name], default=None)
     if segment is None or index.rows[segment] >= _ROWS_MAX // 2:
         return _free_name(name, index), [], {}
@@ -225,7 +224,7 @@ def _free_name(name: str, index: _Index) -> str:
 
 
 class _Missing(Exception):
-    """A segment of the index does not exist or is damaged."""
+    """A segment listed in the index does not exist or is damaged."""
 
 
 def _read_segment(place: Place, segment: str) -> pa.Table:
@@ -264,7 +263,7 @@ def discard_tables(place: Place) -> None:
     """Remove all segments and their indexes.
 
     Raises:
-        StoreError: a file cannot be removed.
+        StoreError: If a file cannot be removed.
     """
     for name in STEP_TABLES:
         _discard(place, name)
@@ -279,7 +278,7 @@ def _discard(place: Place, name: str) -> None:
 def _tables(
     place: Place, name: TableName, runs: Sequence[str], progress: Progress
 ) -> Iterator[tuple[str, pa.Table | str]]:
-    """The verified table of each run, with the run's name, or the reason why it is unreadable."""
+    """Each run's verified table with the run name, or the reason why it is unreadable."""
     from writecliff.store.rundir import RunDirectory
 
     for number, run in enumerate(runs, 1):
@@ -295,7 +294,7 @@ def _tables(
 
 
 def _named(table: pa.Table, run: str) -> pa.Table:
-    """The table with the run's name as its first column."""
+    """The table, with the run name as its first column."""
     import pyarrow as pa
 
     return table.add_column(0, "run", pa.repeat(pa.scalar(run), table.num_rows))

@@ -1,4 +1,4 @@
-"""Export of the tables of some runs as Parquet or CSV files."""
+"""Export of run tables as Parquet or CSV files."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def write_tables(
     *,
     progress: Progress = unseen,
 ) -> Sequence[str]:
-    """Write `runs.parquet`, `figures.parquet`, ... of `runs` to `folder`.
+    """Write `runs.parquet`, `figures.parquet`, ... for `runs` to `folder`.
 
     With `form` "csv", nested values are written as JSON.
 
     Returns:
-        A note per run that is left out of a table.
+        A note for each run that is left out of a table.
 
     Raises:
-        StoreError: the store cannot be read, or a file cannot be written.
+        StoreError: If the store cannot be read, or a file cannot be written.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Tags of a run. They are stored in its directory, in `tags.json`, so they move with the run."""
+"""Run tags. Tags are stored in the run directory, in `tags.json`, so they move with the run."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ LONGEST = 100  # characters
 
 
 class TagsError(StoreError):
-    """The tags of a run cannot be read; the run itself is intact."""
+    """A run's tags cannot be read, but the run itself is intact."""
 
 
 def check_tag(tag: str) -> str:
     """Return `tag` if it is valid.
 
     Raises:
-        ConfigError: the tag is empty or too long, has blanks at its ends, starts with + or -, or
-            contains characters that cannot be printed.
+        ConfigError: If the tag is empty or too long, has leading or trailing blanks, starts with +
+            or -, or contains non-printable characters.
     """
     if not tag or len(tag) > LONGEST:
-        raise ConfigError(f"tags have 1 to {LONGEST} characters, not {len(tag)}")
+        raise ConfigError(f"a tag has 1 to {LONGEST} characters, not {len(tag)}")
     if not tag.isprintable() or tag != tag.strip() or tag[0] in "+-":
         raise ConfigError(
             f"{tag!r} is not a valid tag",
@@ -38,10 +38,10 @@ def check_tag(tag: str) -> str:
 
 
 def read_tags(place: Place, run: str) -> list[str]:
-    """Return the tags of a run, sorted.
+    """Return a run's tags, sorted.
 
     Raises:
-        TagsError: the file of the tags is damaged.
+        TagsError: If the tag file is damaged.
     """
     try:
         data = place.read(run, TAGS_NAME)
@@ -60,15 +60,15 @@ def read_tags(place: Place, run: str) -> list[str]:
 def change_tags(
     place: Place, run: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()
 ) -> list[str]:
-    """Add and remove tags and return the new tags. Unreadable tags are replaced.
+    """Add and remove tags, and return the new tags. Unreadable tags are replaced.
 
     Raises:
-        ConfigError: an added tag is invalid.
-        StoreError: the tags cannot be written.
-        FileNotFoundError: the run was deleted.
+        ConfigError: If an added tag is invalid.
+        StoreError: If the tags cannot be written.
+        FileNotFoundError: If the run was deleted.
     """
     new = [check_tag(tag) for tag in add]
-    with place.saving():  # a concurrent change of the same run's tags must not be lost
+    with place.saving():  # a concurrent change to the run's tags must not be lost
         try:
             before = set(read_tags(place, run))
         except TagsError:

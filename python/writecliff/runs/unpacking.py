@@ -1,8 +1,8 @@
-"""Unpacks archives of runs from untrusted sources.
+"""Extraction of run archives from untrusted sources.
 
-Files are created only inside the target folder. Limits are checked before data are written: the
-unpacked size against the size of the archive and the free space, the number and depth of names, and
-the memory of one read.
+Files are created only inside the target folder. Limits are checked before data are written. They
+compare the unpacked size with the archive size and the free space, and restrict the number and
+depth of names and the memory of a single read.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from writecliff import units
 from writecliff.errors import ConfigError, StoreError, printable
 from writecliff.input_files import opened, shortened
 
-RATIO_MAX = 200  # unpacked bytes per archive byte; runs have 1 to 20
+RATIO_MAX = 200  # maximum unpacked bytes per archive byte; runs have 1 to 20
 FREE_BYTES = 64 << 20  # any archive may unpack to this size
 ENTRIES_MAX = 200_000
-DEPTH_MAX = 16  # folders in a name
-READ_BYTES_MAX = 16 << 20  # per read; only a damaged header requests more
+DEPTH_MAX = 16  # maximum number of folders in a name
+READ_BYTES_MAX = 16 << 20  # bytes per read; only a damaged header requests more
 _NAME_BYTES_MAX = 200
 _MAGICS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ", lzma.open))
 _DAMAGED = (
@@ -41,11 +41,11 @@ def unpack(path: Path, folder: Path) -> None:
     """Unpack an archive into `folder`.
 
     Raises:
-        ConfigError: the archive is damaged or unpacks to too much data, or has links, devices,
-            duplicate names, or names outside the folder.
-        StoreError: the disk is full.
+        ConfigError: If the archive is damaged, unpacks to too much data, or contains links,
+            devices, duplicate names, or names outside the folder.
+        StoreError: If the disk is full.
     """
-    with opened(path) as file:  # rejects a pipe, which would block
+    with opened(path) as file:  # reject a pipe, which would block
         try:
             if path.name.endswith(".zip"):
                 _zip(file, _Budget(path, folder), folder)
@@ -61,7 +61,7 @@ def unpack(path: Path, folder: Path) -> None:
 
 
 class _Budget:
-    """Bytes and names that an archive may still contain."""
+    """Remaining bytes and names that an archive may contain."""
 
     def __init__(self, path: Path, folder: Path) -> None:
         self._path = path
@@ -76,7 +76,7 @@ class _Budget:
         """Count an entry before it is unpacked.
 
         Raises:
-            ConfigError: the entry's name is not allowed, or a limit is exceeded.
+            ConfigError: If the entry's name is not allowed, or a limit is exceeded.
         """
         parts = PurePosixPath(name).parts
         if name.startswith("/") or ".." in parts or "\0" in name:
@@ -95,10 +95,10 @@ class _Budget:
         self.check(self._bytes)
 
     def check(self, size_bytes: int) -> None:
-        """Check the total of unpacked bytes.
+        """Check the total number of unpacked bytes.
 
         Raises:
-            ConfigError: `size_bytes` exceeds the limit.
+            ConfigError: If `size_bytes` exceeds the limit.
         """
         if size_bytes > self.bytes_max:
             limit = units.size(self.bytes_max)
@@ -132,7 +132,7 @@ def _tar(file: BinaryIO, budget: _Budget, folder: Path) -> None:
 
 
 class _Bounded:
-    """The input of tarfile, limited in bytes per read and in total."""
+    """Input for tarfile, limited in bytes per read and in total."""
 
     def __init__(self, stream: BinaryIO, budget: _Budget) -> None:
         self._stream, self._budget = stream, budget

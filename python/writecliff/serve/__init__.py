@@ -1,4 +1,4 @@
-"""Served drives: simulated drives that other programs use in real time, with data.
+"""Served drives: simulated drives with data that other programs use in real time.
 
 | file | content |
 |---|---|

@@ -1,4 +1,4 @@
-"""Addresses at which a drive is served: parsing, checks for NVMe/TCP, and reachability."""
+"""Addresses of served drives: parsing, NVMe/TCP checks and reachability."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NVME = ("nvme-tcp", "nvme+tcp")
 
 @dataclass(frozen=True)
 class ServedAddress:
-    """A socket at which a drive is served, and its NVMe qualified name if known."""
+    """A socket where a drive is served, and its NVMe qualified name if known."""
 
     where: tuple[str, str]
     name: str | None = None
@@ -29,11 +29,11 @@ class ServedAddress:
 def parse_address(text: str) -> ServedAddress:
     """Parse an address in any form that clients and `serve` write.
 
-    The forms are `nvme-tcp://HOST:PORT[/NQN]`, `nbd://HOST:PORT`, `nbd+unix:///?socket=PATH`,
-    `nbd+unix:PATH` and `unix:PATH`.
+    The accepted forms are `nvme-tcp://HOST:PORT[/NQN]`, `nbd://HOST:PORT`,
+    `nbd+unix:///?socket=PATH`, `nbd+unix:PATH` and `unix:PATH`.
 
     Raises:
-        ConfigError: the address has another form.
+        ConfigError: If the address has another form.
     """
     scheme, _, rest = text.partition(":")
     if scheme in ("unix", "nbd+unix") and not rest.startswith("//"):
@@ -54,7 +54,8 @@ def parse_address(text: str) -> ServedAddress:
         )
     raise ConfigError(
         f"'{text}' is neither the address of a served drive nor a process ID",
-        hint="give nvme-tcp://HOST:PORT, nbd://HOST:PORT, nbd+unix:PATH, or what `serve` prints",
+        hint="give nvme-tcp://HOST:PORT, nbd://HOST:PORT, nbd+unix:PATH, or the address that "
+        "`serve` prints",
     )
 
 
@@ -66,7 +67,7 @@ def check_nvme_addresses(addresses: Sequence[str]) -> None:
     """Check that addresses have the form HOST:PORT.
 
     Raises:
-        ConfigError: an address has another form.
+        ConfigError: If an address has another form.
     """
     for address in addresses:
         match = _HOST_AND_PORT.fullmatch(address)

@@ -1,7 +1,8 @@
-"""Control of a user's served drives by other programs of the user, through a Unix socket each.
+"""Control of a user's served drives by the user's other programs, through a Unix socket each.
 
-The sockets are in a folder that only the user can enter. A socket of a killed server is removed
-when it is next seen. A connection carries a request and its answer, each a line of JSON.
+The sockets are in a folder that only the user can enter. A killed server's socket is removed when
+another program next lists the sockets. A connection carries a request and its reply, each a line of
+JSON.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ _PEER = struct.Struct("3i")  # struct ucred: process, user, group
 
 
 def control_folder() -> Path:
-    """Return the folder of this user's sockets, which is created if necessary.
+    """Return the folder for this user's sockets, creating it if necessary.
 
     Raises:
-        EngineError: the folder belongs to another user, or others can enter it.
+        EngineError: If the folder belongs to another user, or other users can enter it.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and Path(runtime).is_dir():
@@ -54,19 +55,19 @@ def control_folder() -> Path:
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise EngineError(
             f"other users can enter {folder}, or it is not a folder",
-            hint="remove it, and try again",
+            hint="remove the folder, and try again",
         )
     return folder
 
 
 class ControlServer:
-    """Gives the user's other programs access to `server`: its addresses, and power cuts."""
+    """Give the user's other programs access to `server`: its addresses, and power cuts."""
 
     def __init__(self, server: DriveServer) -> None:
-        """Listen at a new socket.
+        """Listen on a new socket.
 
         Raises:
-            EngineError: the socket cannot be created.
+            EngineError: If the socket cannot be created.
         """
         self._server = server
         self._path = control_folder() / f"{os.getpid()}-{next(_numbers)}{_SUFFIX}"
@@ -142,7 +143,7 @@ class ControlServer:
 
 @dataclass(frozen=True)
 class ServedDrive:
-    """A drive that this user serves at present."""
+    """A drive that this user is serving."""
 
     pid: int
     target: str
@@ -152,11 +153,11 @@ class ServedDrive:
     def power_cut(self) -> dict[str, Any]:
         """Cut the power, and wait until the drive is ready again.
 
-        Returns:
-            "cut", the fields of `PowerCut`, and "number", the number of cuts so far.
+        Returns: "cut", which holds the fields of `PowerCut`, and "number", the number of cuts so
+            far.
 
         Raises:
-            EngineError: the server has ended, or rejects the request.
+            EngineError: If the server has stopped, or rejects the request.
         """
         try:
             answer = _ask(self.socket, "power-cut")
@@ -172,10 +173,10 @@ class ServedDrive:
 
 
 def served_drives() -> list[ServedDrive]:
-    """Return the drives that this user serves at present, by process number.
+    """Return the drives that this user is serving, by process number.
 
     Raises:
-        EngineError: other users can enter the folder of the sockets.
+        EngineError: If other users can enter the socket folder.
     """
     drives = []
     for path in control_folder().iterdir():
@@ -186,17 +187,17 @@ def served_drives() -> list[ServedDrive]:
             addresses = tuple(answer["addresses"])
             drives.append(ServedDrive(answer["pid"], answer["target"], addresses, path))
         except ConnectionRefusedError:
-            path.unlink(missing_ok=True)  # its server was killed
+            path.unlink(missing_ok=True)  # the drive's server was killed
         except (OSError, KeyError):
-            continue  # the server is just ending
+            continue  # the server is stopping
     return sorted(drives, key=lambda drive: drive.pid)
 
 
 def find_served(drives: list[ServedDrive], what: str | None) -> ServedDrive:
-    """Return the drive at an address, or of a process number; None: the only drive.
+    """Return the drive that has an address or process number; None selects the only drive.
 
     Raises:
-        ConfigError: no drive, or several drives match.
+        ConfigError: If no drive, or several drives match.
     """
     listed = "\n".join(f"  {drive}" for drive in drives)
     if not drives:
@@ -226,7 +227,7 @@ def _is(drive: ServedDrive, what: str) -> bool:
 
 
 def _remove_if_dead(path: Path) -> None:
-    """Remove a socket at which no server listens."""
+    """Remove a socket that no server listens on."""
     with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
         try:
             connection.connect(str(path))

@@ -1,4 +1,4 @@
-"""State of a served drive: snapshots of its counters, and figures between two snapshots."""
+"""Served drive state: snapshots of its counters, and figures between two snapshots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from writecliff._native import Histogram
 from writecliff.engines.counters import Counters
 from writecliff.engines.data_placement_status import DataPlacementStatus, status_of
 
-LATENESS_SHARE_MAX = 0.1  # as in crates/serve/src/statistics.rs
+LATENESS_SHARE_MAX = 0.1  # the same value as in crates/serve/src/statistics.rs
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Operation:
 
 @dataclass(frozen=True)
 class StreamWrites:
-    """Writes of clients with a stream or placement identifier to a stream of the drive.
+    """Client writes with a stream or placement identifier, by stream of the drive.
 
-    They count from the start of the server.
+    The counts start when the server starts.
     """
 
     number: int
@@ -43,7 +43,7 @@ class StreamWrites:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A served drive at a point in time. Times count from the start of the server."""
+    """A served drive at a point in time. Times are relative to the server's start."""
 
     wall_ns: int
     drive_time_ns: int
@@ -76,7 +76,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, raw: Mapping[str, Any]) -> Snapshot:
-        """Create a snapshot from that of the native module."""
+        """Create a snapshot from the native module's snapshot."""
         plain = {**raw, "counters": Counters(**raw["counters"])}
         for name in ("operations", "recent"):
             plain[name] = {which: Operation(**fields) for which, fields in raw[name].items()}
@@ -137,7 +137,7 @@ class Figures:
 
 
 def latencies(histogram: Histogram) -> dict[str, float | None]:
-    """Return mean, percentiles and maximum; None for percentiles with too few samples."""
+    """Return mean, percentiles and maximum; percentiles with too few samples are None."""
     points = {"p50_ns": 0.5, "p99_ns": 0.99, "p99_9_ns": 0.999}
     return {
         "mean_ns": histogram.mean_ns,

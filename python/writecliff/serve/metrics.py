@@ -1,7 +1,7 @@
-"""Metrics of a served drive for Prometheus, in its text format over HTTP.
+"""Served drive metrics for Prometheus, in its text format over HTTP.
 
-Names and units follow the conventions of Prometheus: base units, `_total` for counters, and labels.
-`METRICS` lists all metrics; `python -m writecliff.serve.metrics` prints them for
+Names and units follow Prometheus conventions: base units, `_total` for counters, and labels.
+`METRICS` lists all metrics. `python -m writecliff.serve.metrics` prints them for
 docs/reference/metrics.md.
 """
 
@@ -49,7 +49,7 @@ Samples = Iterator[tuple[str, Any]]
 
 @dataclass(frozen=True)
 class Figure:
-    """A metric. `values` receives the first and the latest snapshot of the server."""
+    """A metric. `values` receives the server's first and latest snapshots."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
@@ -59,7 +59,7 @@ class Figure:
 
     @property
     def full_name(self) -> str:
-        """Name of the metric in Prometheus."""
+        """The metric's name in Prometheus."""
         return PREFIX + self.name + ("_total" if self.kind == "counter" else "")
 
 
@@ -133,14 +133,14 @@ METRICS = (
 
 
 class MetricsServer:
-    """Server of the metrics of the latest snapshot, in a thread; a context manager."""
+    """HTTP server, in a thread, for the latest snapshot's metrics; a context manager."""
 
     def __init__(self, server: DriveServer, address: str) -> None:
-        """Listen at `HOST:PORT`, or at a port of 127.0.0.1.
+        """Listen on `HOST:PORT`, or on a port of 127.0.0.1.
 
         Raises:
-            ConfigError: the address is invalid.
-            EngineError: the address is not available.
+            ConfigError: If the address is invalid.
+            EngineError: If the address is not available.
         """
         host, port = _address(address)
         self._first = self._now = server.first
@@ -155,7 +155,7 @@ class MetricsServer:
         self.url = f"http://{shown}:{self._http.server_port}{PATH}"
 
     def look(self, now: Snapshot) -> None:
-        """Use the snapshot `now` from now on."""
+        """Use the snapshot `now` for the following requests."""
         with self._lock:
             self._now = now
 
@@ -224,7 +224,7 @@ def reference() -> str:
 
 # -- metrics http ----------------------------------------------------------------------------------
 
-# HTTP server for Prometheus: `/metrics`, for requests that name this machine.
+# HTTP server for Prometheus. It serves `/metrics`, for requests that name this machine.
 
 PATH = "/metrics"
 _Start = Callable[..., Any]
@@ -232,7 +232,7 @@ _Answer = Iterable[bytes]
 
 
 class _Handler(WSGIRequestHandler):
-    """A request handler without logs that closes idle connections after 30 s."""
+    """A request handler that writes no logs and closes idle connections after 30 s."""
 
     timeout = 30
 
@@ -246,7 +246,7 @@ class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report an error, except if the client disconnected or timed out."""
+        """Report an error, unless the client disconnected or timed out."""
         if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):
             super().handle_error(request, client_address)
 
@@ -256,13 +256,13 @@ class _Server6(_Server):
 
 
 def start(registry: CollectorRegistry, host: str, port: int) -> tuple[WSGIServer, threading.Thread]:
-    """Listen at an address and serve requests in a thread.
+    """Listen on an address and serve requests in a thread.
 
     Returns:
-        The server, which `shutdown` and `server_close` stop, and its thread.
+        Returns: The server, which `shutdown` and `server_close` stop, and its thread.
 
     Raises:
-        OSError: the address is in use or not available.
+        OSError: If the address is in use or not available.
     """
     family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
     kind = _Server6 if family == socket.AF_INET6 else _Server

@@ -1,7 +1,8 @@
-"""Storage of a session of a served drive in a run directory.
+"""Storage of a served drive's session in a run directory.
 
-A snapshot of the drive ends an interval. Intervals are stored together, as a step: after a minute,
-and later after a sixtieth of the session so far, so a session of weeks has a few hundred steps.
+A snapshot of the drive ends an interval. Intervals are stored together as a step: after a minute,
+and later after a sixtieth of the session so far. A session of several weeks therefore has a few
+hundred steps.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from writecliff.serve.server import DriveServer
 
 PART_S = 60.0
-PART_SHARE = 1 / 60  # share of the session so far
+PART_SHARE = 1 / 60  # fraction of the session so far
 _POINTS = {"latency_p50_ns": 0.5, "latency_p99_ns": 0.99, "latency_p999_ns": 0.999}
 _LATE = {"lateness_p50_ns": 0.5, "lateness_p99_ns": 0.99}
 
@@ -39,11 +40,11 @@ class SessionRecorder:
     """Recorder of a session: call `look` for every snapshot, and `finish` or `fail` at the end."""
 
     def __init__(self, directory: Path, server: DriveServer, *, trace: bool = True) -> None:
-        """Start a run directory, which must be absent or empty; `trace`: also record requests.
+        """Start a run directory, which must be absent or empty; `trace` also records requests.
 
         Raises:
-            ConfigError: the directory is in use.
-            StoreError: the directory cannot be written.
+            ConfigError: If the directory is in use.
+            StoreError: If the directory cannot be written.
         """
         self.directory = directory
         self._server = server
@@ -84,16 +85,16 @@ class SessionRecorder:
         )
 
     def _clock_ns(self, at: Snapshot) -> int:
-        """Return the drive's time since the start of the server; without timing, wall time."""
+        """Return the drive's time since the server's start or, without timing, the wall time."""
         return round((at.wall_ns - self._server.first.wall_ns) / self._slow_down)
 
-    # -- while it is served -------------------------------------------------------------------
+    # -- during the session -------------------------------------------------------------------
 
     def look(self, now: Snapshot) -> None:
         """Add the interval since the previous snapshot.
 
         Raises:
-            StoreError: the disk is full.
+            StoreError: If the disk is full.
         """
         if self._trace is not None:
             self._trace.add(self._server.take_trace())
@@ -107,7 +108,7 @@ class SessionRecorder:
             self._store_part()
 
     def _interval(self, now: Snapshot) -> list[dict[str, Any]]:
-        """Return a row for each operation with requests; a row without I/Os if there are none."""
+        """Return a row for each operation that has requests, or a row of zero I/Os if none has."""
         waf = difference(self._before, now, recent=True).waf
         common = {
             "end_ns": self._clock_ns(now) - self._clock_ns(self._part_begin),
@@ -192,13 +193,13 @@ class SessionRecorder:
             **changes,
         )
 
-    # -- at the end ---------------------------------------------------------------------------
+    # -- end of the session -------------------------------------------------------------------
 
     def finish(self, last: Snapshot, reason: str) -> None:
-        """End the run after the drive has stopped; `last` was passed to `look`.
+        """Complete the run after the drive has stopped; `last` was passed to `look`.
 
         Raises:
-            StoreError: the run cannot be written.
+            StoreError: If the run cannot be written.
         """
         self._store_part()
         if self._trace is not None:
@@ -215,10 +216,10 @@ class SessionRecorder:
         self._run.finish("complete", reason=reason, ended_by="stop")
 
     def fail(self, reason: str) -> None:
-        """End the run with the data so far, after an error.
+        """Close the run with the data recorded so far, after an error.
 
         Raises:
-            StoreError: the run cannot be written.
+            StoreError: If the run cannot be written.
         """
         if self._trace is not None:
             self._trace.abandon()
@@ -235,16 +236,16 @@ def _written(at: Snapshot) -> int:
 
 # -- trace -----------------------------------------------------------------------------------------
 
-# Block trace of a served drive, in the format of captured traces, which replays read.
+# Block trace of a served drive, in the captured trace format that replays read.
 #
-# The drive is a single file, which exists before the trace starts, so repeated rounds overwrite
-# its addresses. A request's `thread` is its stream, by which rules separate writes. Two columns are
-# for other readers: `stream`, the stream or placement identifier, and `session`, the number of the
-# connection.
+# The drive is represented by a single file, which exists before the trace starts, so that repeated
+# rounds overwrite its addresses. A request's `thread` is its stream, by which rules separate
+# writes. Two columns serve other readers: `stream`, the stream or placement identifier, and
+# `session`, the connection number.
 
 TRACE_NAME = "trace.parquet"
 PATH, PROCESS = "drive", "clients"
-_OPS = ("read", "write", "punch", "fsync")  # in the order of the numbers of `take_trace`
+_OPS = ("read", "write", "punch", "fsync")  # ordered by the operation numbers of `take_trace`
 _FLUSH = 3
 _FIELDS = fields({"stream": pa.int32(), "session": pa.int64()})
 
@@ -256,7 +257,7 @@ class TraceWriter:
         """Start a trace.
 
         Raises:
-            StoreError: the file cannot be created.
+            StoreError: If the file cannot be created.
         """
         self.lost = 0
         self._file = TraceFile(path, _FIELDS)
@@ -279,7 +280,7 @@ class TraceWriter:
         """Complete the file.
 
         Raises:
-            StoreError: the file cannot be written.
+            StoreError: If the file cannot be written.
         """
         self._file.finish({"level": BLOCK, **metadata, "lost_requests": self.lost})
 
@@ -289,7 +290,7 @@ class TraceWriter:
 
 
 def _batch(taken: Mapping[str, Any]) -> pa.RecordBatch:
-    """Return requests as columns of a trace, without those that move no data."""
+    """Return requests as trace columns, omitting requests that move no data."""
     moves_data = (taken["length_bytes"] > 0) | (taken["operation"] == _FLUSH)
     whole = {name: values[moves_data] for name, values in taken.items() if name != "lost"}
     rows = len(whole["time_ns"])

@@ -1,4 +1,4 @@
-"""Server of a simulated drive."""
+"""Server for a simulated drive."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class ServeOptions:
         """Check the options.
 
         Raises:
-            ConfigError: a value is out of range, or options are incompatible.
+            ConfigError: If a value is out of range, or options are incompatible.
         """
         slow = self.slow_down
         if slow is not None and not (math.isfinite(slow) and slow >= 1):
             raise ConfigError(
                 f"--slow-down is {slow:g}; it must be 1 or more",
-                hint="to answer without waiting for the drive, give --fast",
+                hint="to reply without waiting for the drive, give --fast",
             )
         recipe_text(self.precondition)
         restores = self.state is not None and self.state.exists()
@@ -73,9 +73,9 @@ class DriveServer:
         """Create, restore or precondition the drive `sim:...`.
 
         Raises:
-            TargetError: the target is not a simulated drive.
-            ConfigError: an option or the device file is invalid.
-            EngineError: a file cannot be read or written.
+            TargetError: If the target is not a simulated drive.
+            ConfigError: If an option or the device file is invalid.
+            EngineError: If a file cannot be read or written.
         """
         options.check()
         if not is_simulated(target) or target == SIMULATED:
@@ -117,8 +117,8 @@ class DriveServer:
         """Accept NBD connections at `unix:PATH` or `HOST:PORT`, and return the URI for clients.
 
         Raises:
-            ConfigError: the address is invalid.
-            EngineError: the address is not available.
+            ConfigError: If the address is invalid.
+            EngineError: If the address is not available.
         """
         with as_user_errors():
             real = self._server.listen_nbd(address)
@@ -127,7 +127,8 @@ class DriveServer:
         self.addresses.append(uri)
         if is_open_to_others(real):
             self.warnings.append(
-                f"{uri}: NBD has no access control: who can reach this address can read and write"
+                f"{uri}: NBD has no access control, so anyone who can reach this address can read "
+                f"and write"
             )
         return uri
 
@@ -136,15 +137,15 @@ class DriveServer:
 
         Args:
             addresses: the addresses.
-            hosts: NVMe qualified names of the hosts that may connect; empty: all hosts.
+            hosts: NVMe qualified names of the hosts that may connect; empty allows all hosts.
 
         Raises:
-            ConfigError: an address is invalid.
-            EngineError: an address is not available.
+            ConfigError: If an address is invalid.
+            EngineError: If an address is not available.
         """
         check_nvme_addresses(addresses)
         serial, admitted = self.identity.serial, list(hosts) or None
-        assert serial is not None  # the device file determines it
+        assert serial is not None  # the device file determines the serial number
         with as_user_errors():
             real, nqn = self._server.listen_nvme(list(addresses), serial=serial, hosts=admitted)
         uris = [f"nvme+tcp://{address}/{nqn}" for address in real]
@@ -162,13 +163,13 @@ class DriveServer:
         self._server.seed_cuts(seed)
 
     def power_cut(self) -> PowerCut:
-        """Cut and restore the power now.
+        """Cut and restore the power immediately.
 
         Connections end without replies, and data that are not on flash are lost. If the drive does
-        not model which data these are, the seed chooses among data that were not durable.
+        not model which data are lost, the seed chooses among the data that were not durable.
 
         Raises:
-            EngineError: the contents cannot be read or written.
+            EngineError: If the contents cannot be read or written.
         """
         with as_user_errors():
             return self._cut(self._server.power_cut())
@@ -180,7 +181,7 @@ class DriveServer:
         after_ns: tuple[int, int] | None = None,
         cuts: int = 1,
     ) -> None:
-        """Plan `cuts` power cuts, replacing earlier plans.
+        """Schedule `cuts` power cuts, replacing earlier schedules.
 
         Args:
             write: cut power when the drive receives this write, from 1, before it replies.
@@ -207,12 +208,12 @@ class DriveServer:
         return PowerCut(pages_undone=raw.pop("pages_lost"), undone_as=undone_as, **raw)
 
     def snapshot(self) -> Snapshot:
-        """Return the state of the drive now."""
+        """Return the drive's current state."""
         with as_user_errors():
             return Snapshot.of(self._server.snapshot())
 
     def keep_trace(self) -> None:
-        """Start to record requests, for `take_trace`."""
+        """Start recording requests for `take_trace`."""
         self._server.keep_trace()
 
     def take_trace(self) -> dict[str, object]:
@@ -222,18 +223,18 @@ class DriveServer:
     def stop(self) -> None:
         """Close all connections once the drive has completed its outstanding requests.
 
-        Requests that did not reach the drive get no response; hosts that reconnect repeat them.
+        Requests that did not reach the drive get no response, and hosts that reconnect repeat them.
         """
         with as_user_errors():
             self._server.stop()
 
     def end(self, *, save: bool = True) -> None:
-        """End all connections, wait for the drive, and save it if it has a state file.
+        """Close all connections, wait for the drive, and save it if it has a state file.
 
-        Without `save` the file stays as it was when the server started.
+        Without `save`, the state file remains as it was when the server started.
 
         Raises:
-            EngineError: the state cannot be saved.
+            EngineError: If the state cannot be saved.
         """
         with as_user_errors():
             self._server.end(str(self._state) if save and self._state is not None else None)

@@ -1,4 +1,4 @@
-"""A session of a served drive as plain data, for `--json` and for its run directory."""
+"""A served drive's session as plain data, for `--json` and its run directory."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from writecliff.serve.server import DriveServer
 
 _YEAR_S = 365.25 * 86_400
-PURPOSE = "a lifetime"  # in the error for hard disks
-NUMBERS_SHOWN = 64  # stream numbers; clients may use 65,535
+PURPOSE = "a lifetime"  # named in the error for hard disks
+NUMBERS_SHOWN = 64  # maximum stream number shown; clients may use 65,535
 
 
 def lateness_warning(now: Snapshot) -> str:
@@ -24,15 +24,15 @@ def lateness_warning(now: Snapshot) -> str:
     share = 100 * (now.lateness_share or 0.0)
     return (
         f"replies are late by {share:.0f} % of the drive's own latency (more than "
-        f"{100 * LATENESS_SHARE_MAX:.0f} %): clients measure this machine too; "
-        "stretch the drive's time with --slow-down"
+        f"{100 * LATENESS_SHARE_MAX:.0f} %), so clients also measure this machine; stretch the "
+        f"drive's time with --slow-down"
     )
 
 
 def session_mapping(server: DriveServer, last: Snapshot) -> dict[str, object]:
-    """Return the session from the start of the server to `last`.
+    """Return the session from the server's start to `last`.
 
-    Times are in ns of the drive's clock, sizes in bytes, unknown values None.
+    Times are in ns of the drive's clock, sizes are in bytes, and unknown values are None.
     """
     figures, slow_down = difference(server.first, last), server.options.slow_down
     return {
@@ -59,16 +59,16 @@ def session_mapping(server: DriveServer, last: Snapshot) -> dict[str, object]:
 
 
 def _seconds(last: Snapshot, slow_down: float | None) -> float | None:
-    """Return the drive's time since the start of the server; None without timing."""
+    """Return the drive's time since the server's start; None without timing."""
     return None if slow_down is None else last.wall_ns / slow_down / 1e9
 
 
 def lifetime_mapping(
     device: DeviceDescription, waf: float | None, last: Snapshot, slow_down: float | None
 ) -> dict[str, object] | None:
-    """Return the lifetime of the flash at `waf` and the session's write rate, all day.
+    """Return the flash lifetime at `waf` and a constant write rate equal to the session's.
 
-    None: the drive has no rated cycles, or nothing was written.
+    The result is `None` if the drive has no rated cycles, or nothing was written.
     """
     endurance_bytes = _endurance_bytes(device, waf)
     if endurance_bytes is None:
@@ -84,7 +84,7 @@ def lifetime_mapping(
 
 
 def _endurance_bytes(device: DeviceDescription, waf: float | None) -> float | None:
-    """Return the bytes that can be written to the drive until its flash has its rated cycles."""
+    """Return the bytes that can be written until the flash reaches its rated cycles."""
     if not waf or device.rated_cycles is None or device.raw_bytes is None:
         return None
     return device.rated_cycles * device.flash_bytes(PURPOSE) / waf
@@ -122,7 +122,7 @@ def stream_rows(
 
 
 def answer_text(session: Mapping[str, Any]) -> str:
-    """Return the outcome in a line."""
+    """Return the outcome in a single line."""
     operations = session["operations"]
     done = [
         f"{operation['requests']:,} {name}{'e' if name.endswith('sh') else ''}s"

@@ -1,4 +1,4 @@
-"""Run directories: self-describing results of runs, safe against kills and full disks.
+"""Run directories: self-describing results of runs, robust against kills and full disks.
 
     checksums.py  the digest inside every file, and JSON documents with a digest
     manifest.py   manifest.json: description, status and machine of a run ("writecliff/run/1")

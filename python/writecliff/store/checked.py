@@ -1,8 +1,8 @@
 """Checks of stored tables: types, and the range of each value.
 
-A file with a correct checksum may have been written by a user. Readers of a table rely on the types
-of `tables.SCHEMAS`, on non-negative sizes and times, and on the order of steps. A table without
-them is reported as damaged: "intervals.parquet: latency_mean_ns is a string".
+A file that has a correct checksum may still have been written by a user. Table readers rely on the
+types of `tables.SCHEMAS`, on non-negative sizes and times, and on the order of steps. A table that
+violates these conditions is reported as damaged: "intervals.parquet: latency_mean_ns is a string".
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from writecliff.store.checksums import damaged
 from writecliff.store.tables import OPERATION_NAMES, SCHEMAS, TIMED_NAMES, TableName
 
-NUMBER_MAX = 1 << 62  # of counts, bytes and ns; the sum of two fits 64 bits
-JOBS_MAX = 1 << 20  # largest number of a job
+NUMBER_MAX = 1 << 62  # limit for counts, bytes and ns, because the sum of two must fit 64 bits
+JOBS_MAX = 1 << 20  # maximum job number
 _POSITION = ("seq", "phase", "round", "step")
 # Columns that the store writes for each row, so they cannot be null.
 _NEVER_NULL: dict[TableName, tuple[str, ...]] = {
@@ -38,16 +38,16 @@ _WORDS = {"operation": TIMED_NAMES, "kind": ("service", "response")}
 
 
 def with_types(name: TableName, table: pa.Table, path: Path) -> pa.Table:
-    """Return the table of a file with the types of the schema; keep additional columns.
+    """Return a file's table with the schema's types, keeping additional columns.
 
     Raises:
-        StoreError: the file is damaged.
+        StoreError: If the file is damaged.
     """
     schema = SCHEMAS[name]
     if len(set(table.column_names)) < table.num_columns:
         raise damaged(path, "two columns have the same name")
     try:
-        table.validate(full=True)  # reading does not check that texts are UTF-8
+        table.validate(full=True)  # reading does not check that texts are valid UTF-8
     except pa.ArrowInvalid as error:
         raise damaged(path, " ".join(str(error).split())) from None
     for index, field in enumerate(table.schema):
@@ -61,12 +61,12 @@ def with_types(name: TableName, table: pa.Table, path: Path) -> pa.Table:
 
 
 def checked(name: TableName, table: pa.Table, path: Path) -> pa.Table:
-    """Check the rows of all files of a table, or some of its columns, and return them.
+    """Check the rows of a table's files, or some of its columns, and return them.
 
     NaN becomes null, because engines never store it as a value.
 
     Raises:
-        StoreError: the table is damaged; names the column.
+        StoreError: If the table is damaged; the message names the column.
     """
     for column in _NEVER_NULL[name]:
         if column in table.column_names and table.column(column).null_count:
@@ -105,7 +105,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _real(table: pa.Table, index: int, path: Path) -> pa.Table:
-    """Return the table with null for NaN in a column of floating-point numbers."""
+    """Return the table, replacing NaN by null in a floating-point column."""
     field, values = table.schema.field(index), table.column(index)
     extremes = pc.min_max(values).as_py()
     low, high = extremes["min"], extremes["max"]
@@ -158,7 +158,7 @@ def _counts(job: dict[str, Any]) -> bool:
 
 
 def _in_order(table: pa.Table, path: Path) -> None:
-    """Check that steps are numbered, each once."""
+    """Check that steps are numbered and unique."""
     if "seq" not in table.column_names:
         raise damaged(path, "seq is missing")
     if table.num_rows and pc.count_distinct(table.column("seq")).as_py() < table.num_rows:

@@ -1,8 +1,8 @@
-"""Checksums: every file with figures contains the SHA-256 of its own content.
+"""Checksums: every file that holds figures contains the SHA-256 of its own content.
 
-The digest is inside the file, so it cannot differ from the file after a crash, and a copied file
-can be verified alone. In a JSON document it is the key `sha256`, in a Parquet file the metadata key
-`writecliff.sha256`, which is calculated with zeros in its place.
+The digest is inside the file, so the two cannot become inconsistent in a crash, and a copied file
+can be verified alone. In a JSON document, the digest is the key `sha256`. In a Parquet file, it is
+the metadata key `writecliff.sha256`, and is calculated with zeros in its place.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ PARQUET_KEY = b"writecliff.sha256"
 NO_DIGEST = b"0" * 64  # the value of `PARQUET_KEY` that `seal_parquet` expects
 _JSON_KEY = "sha256"
 _PIECE_BYTES = 1 << 20
-_BEFORE_DIGEST = PARQUET_KEY + b"\x18\x40"  # Thrift, compact protocol: next field, 64 bytes
+_BEFORE_DIGEST = PARQUET_KEY + b"\x18\x40"  # Thrift compact protocol: next field, 64 bytes
 
 
 class DamagedError(StoreError):
-    """A file of a run whose content was changed after it was written."""
+    """A run file whose content was modified after it was written."""
 
     exit_code = 2
 
 
 def damaged(path: Path, why: str) -> DamagedError:
-    """Return the error for a file whose content was changed after it was written."""
+    """Return the error for a file whose content was modified after it was written."""
     return DamagedError(
         f"damaged: {path}: {why}", hint="restore the file from a copy, or run the test again"
     )
@@ -41,17 +41,17 @@ def write_document(path: Path, schema: str, fields: Mapping[str, object]) -> Non
     """Replace `path` atomically by a JSON document with its schema and checksum.
 
     Raises:
-        StoreError: the file cannot be written.
-        ValueError: a value cannot be expressed in JSON.
+        StoreError: If the file cannot be written.
+        ValueError: If a value cannot be expressed in JSON.
     """
     write_atomically(path, sealed_document(schema, fields))
 
 
 def sealed_document(schema: str, fields: Mapping[str, Any]) -> bytes:
-    """Return the content of a JSON document with its schema and checksum.
+    """Return the content of a JSON document, including its schema and checksum.
 
     Raises:
-        ValueError: a value cannot be expressed in JSON.
+        ValueError: If a value cannot be expressed in JSON.
     """
     document = {"schema": schema, **texts_only(fields)}
     sealed = {**document, _JSON_KEY: _json_digest(document)}
@@ -62,9 +62,9 @@ def read_document(path: Path, schema: str) -> dict[str, Any]:
     """Return the fields of a document that `write_document` wrote.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        NotADirectoryError: a folder of the path is a file.
-        StoreError: the file is unreadable, damaged, or has another schema.
+        FileNotFoundError: If the file does not exist.
+        NotADirectoryError: If a folder in the path is a file.
+        StoreError: If the file is unreadable or damaged, or has another schema.
     """
     try:
         data = read_regular(path)
@@ -76,20 +76,21 @@ def read_document(path: Path, schema: str) -> dict[str, Any]:
 
 
 def parse_document(data: bytes, path: Path, schema: str) -> dict[str, object]:
-    """Return the fields of a document, from the content of `path`.
+    """Return a document's fields from the content of `path`.
 
     Raises:
-        StoreError: the content is not JSON, is damaged, or has another schema.
+        StoreError: If the content is not JSON, is damaged, or has another schema.
     """
     try:
         document = json.loads(data)
-        json.dumps(document, allow_nan=False)  # numbers beyond floating point are read as infinity
+        # Numbers beyond the floating-point range are read as infinity.
+        json.dumps(document, allow_nan=False)
     except (ValueError, RecursionError) as error:
         raise damaged(path, f"not JSON: {error}") from None
     stored = document.get("schema") if isinstance(document, dict) else None
     if stored != schema:
         raise StoreError(
-            f"{path} has schema {json.dumps(stored)}, this version reads {json.dumps(schema)}"
+            f"{path} has schema {json.dumps(stored)}, but this version reads {json.dumps(schema)}"
         )
     if document.pop(_JSON_KEY, None) != _json_digest(document):
         raise damaged(path, "checksum mismatch")
@@ -108,10 +109,10 @@ def seal_parquet(data: bytes) -> bytes:
 
 
 def check_parquet(path: Path, data: bytes) -> None:
-    """Check that `data`, the content of `path`, is as `seal_parquet` returned it.
+    """Check that `data`, the content of `path`, is unchanged since `seal_parquet` returned it.
 
     Raises:
-        StoreError: the checksum does not match.
+        StoreError: If the checksum does not match.
     """
     at = data.rfind(_BEFORE_DIGEST) + len(_BEFORE_DIGEST)
     if data[at : at + len(NO_DIGEST)] != _parquet_digest(data, at):
@@ -122,7 +123,7 @@ def seal_parquet_file(path: Path) -> None:
     """Seal a file in place like `seal_parquet`, without reading it into memory.
 
     Raises:
-        OSError: the file cannot be read or written.
+        OSError: If the file cannot be read or written.
     """
     with path.open("r+b") as file:
         at = _place(file)
@@ -137,8 +138,8 @@ def check_parquet_file(path: Path) -> None:
     """Check a file like `check_parquet`, without reading it into memory.
 
     Raises:
-        StoreError: the checksum does not match.
-        OSError: the file cannot be read.
+        StoreError: If the checksum does not match.
+        OSError: If the file cannot be read.
     """
     with path.open("rb") as file:
         at = _place(file)
@@ -156,7 +157,7 @@ def _place(file: BinaryIO) -> int:
 
 
 def _file_digest(file: BinaryIO, at: int) -> bytes:
-    """Return the digest of a file, as `_parquet_digest` does for bytes."""
+    """Return a file's digest, like `_parquet_digest` for bytes."""
     digest = hashlib.sha256()
     file.seek(0)
     left = at

@@ -1,15 +1,15 @@
-"""SQL over Arrow tables with DuckDB. The only module that imports duckdb.
+"""SQL over Arrow tables, run by DuckDB. No other module imports duckdb.
 
-DuckDB gets tables of runs, never their paths: it would interpret a path as a glob pattern or a URI,
-and it does not verify checksums. It reads the files of the catalogue itself, through descriptors,
-so a list of thousands of runs needs no other library; these files derive from verified files. Each
-call uses its own connection to an empty database of the process, because creating a database takes
-eight times as long as a query. Only if users write the SQL, which may leave tables and settings
-behind, the database belongs to a single call.
+DuckDB receives tables of runs, but never their paths. It would interpret a path as a glob pattern
+or URI, and it does not verify checksums. DuckDB reads the catalogue files itself, through
+descriptors, so a list of thousands of runs needs no other library. These files are derived from
+verified files. Each call uses a separate connection to an empty database of the process, because
+creating a database takes eight times as long as a query. If users write the SQL, which may leave
+tables and settings behind, the call gets its own database.
 
-SQL of a user cannot access files, the network or extensions. A setting of DuckDB disables them, and
-a lock prevents a statement from enabling them again. The setting allows listed paths, for reading
-and for writing. So the list contains copies of the catalogue's files in memory, which are sealed
+A user's SQL cannot access files, the network or extensions. A DuckDB setting disables them, and a
+lock prevents a statement from enabling them again. The setting permits reading and writing the
+listed paths. The list therefore contains in-memory copies of the catalogue files, which are sealed
 against writing.
 """
 
@@ -54,10 +54,10 @@ class QueryError(StoreError):
 
 
 def query(sql: str, tables: Mapping[str, pa.Table], parameters: Sequence[Any] = ()) -> pa.Table:
-    """Run `sql` over `tables`, by their keys, without access to anything else.
+    """Run `sql` over `tables`, named by their keys, without access to anything else.
 
     Raises:
-        QueryError: DuckDB rejects the query.
+        QueryError: If DuckDB rejects the query.
     """
     with _database(os.getpid(), closed=True).cursor() as connection, _errors(tables):
         for name, table in tables.items():
@@ -66,14 +66,14 @@ def query(sql: str, tables: Mapping[str, pa.Table], parameters: Sequence[Any] = 
 
 
 class Views:
-    """Named views for queries of a user; created by `views`."""
+    """Named views for a user's queries; created by `views`."""
 
     def __init__(
         self, connection: Any, closing: ExitStack | None, suggested: Sequence[str]
     ) -> None:
         """Use `views` instead."""
         self._connection = connection
-        self._closing = closing  # closes copies of files; None: files are read directly
+        self._closing = closing  # closes copies of files; None if files are read directly
         self._copies: list[str] = []
         self._suggested = suggested
 
@@ -82,9 +82,9 @@ class Views:
         self._connection.register(name, table)
 
     def add_files(self, name: str, files: Sequence[BinaryIO]) -> None:
-        """Add open Parquet files, which must stay open, as a view.
+        """Add open Parquet files, which must remain open, as a view.
 
-        A column that some of the files lack is null there.
+        A column that some of the files lack is null in their rows.
         """
         paths = [self._readable_path(file) for file in files]
         listed = ", ".join(f"'{path}'" for path in paths)
@@ -92,7 +92,7 @@ class Views:
         self._run(f"create temp view {name} as select * from {union}")
 
     def _readable_path(self, file: BinaryIO) -> str:
-        """Return the path by which DuckDB reads a file: a sealed copy if users write the SQL."""
+        """Return the path that DuckDB reads for a file: a sealed copy if users write the SQL."""
         if self._closing is None:
             return f"/proc/self/fd/{file.fileno()}"
         descriptor = os.memfd_create("view", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -110,16 +110,16 @@ class Views:
     def close_files(self) -> None:
         """Restrict all later statements to the views.
 
-        This must be called before a statement of a user runs. No files can be added afterwards.
+        The method must be called before a user's statement runs. No files can be added afterwards.
         """
         if self._closing is None:
-            raise ValueError("these views read files themselves")
+            raise ValueError("these views read files directly")
         if self._copies:
             self._run(f"set allowed_paths = {self._copies}")
         _close_files(self._connection)
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> tuple[list[str], Rows]:
-        """Return the names of the columns, and the rows; times must not have a zone.
+        """Return the column names and the rows; times must not have a time zone.
 
         Raises:
             QueryError: DuckDB rejects the query.
@@ -131,7 +131,7 @@ class Views:
             return list(relation.columns), relation.fetchall()
 
     def arrow(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table | None:
-        """Return the result as a table; None for a statement without a result.
+        """Return the result as a table; None for a statement that returns no result.
 
         Raises:
             QueryError: DuckDB rejects the query.
@@ -170,7 +170,7 @@ def views(
 
 @contextmanager
 def _errors(suggested: Iterable[str]) -> Iterator[None]:
-    """Convert errors of DuckDB to QueryError, with the nearest suggested name as a hint."""
+    """Convert DuckDB errors to QueryError, with the nearest suggested name as a hint."""
     import duckdb
 
     try:
@@ -200,10 +200,10 @@ def _first_line(error: Exception) -> str:
 
 @cache
 def _database(process: int, *, closed: bool) -> Any:
-    """Return the empty database of this process, without access to files if `closed`.
+    """Return this process's empty database, without access to files if `closed`.
 
-    The database of a parent process must not be used. Without threads, this database survives a
-    fork.
+    The database of a parent process must not be used. Because it has no threads, this database
+    survives a fork.
     """
     database = _new_database("")
     if closed:
@@ -214,7 +214,7 @@ def _database(process: int, *, closed: bool) -> Any:
 def _new_database(temporary: str) -> Any:
     """Return an empty database that spills large results into the folder `temporary`.
 
-    It never spills if `temporary` is empty.
+    The database never spills if `temporary` is empty.
     """
     import duckdb
 

@@ -1,4 +1,4 @@
-"""Writes to a run directory: files are replaced atomically, and there is a single writer."""
+"""Writes to a run directory, where files are replaced atomically by a single writer."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace the content of `path` by `data`, or leave it unchanged.
 
-    Data and name are synced, in this order, so a power cut leaves the old file or the new file.
+    Data and name are synced in this order, so a power cut leaves either the old file or the new
+    file.
 
     Raises:
-        StoreError: the disk is full, or permission is missing.
+        StoreError: If the disk is full, or permission is missing.
         ConfigError: `path` is a device.
     """
     temporary = part_of(path)
@@ -45,7 +46,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 def store_error(error: OSError, path: Path) -> StoreError:
     """Return the error for a failed write to `path`, with a hint if the disk is full."""
     number = error.errno
-    if number is None and (match := _NUMBER.search(str(error))):  # from shutil or Rust
+    if number is None and (match := _NUMBER.search(str(error))):  # errors raised by shutil or Rust
         number = int(match[1])
     reason = (error.strerror or (os.strerror(number) if number else str(error))).lower()
     hint = None
@@ -55,14 +56,14 @@ def store_error(error: OSError, path: Path) -> StoreError:
 
 
 def check_unused(path: Path) -> None:
-    """Check that the directory `path` is unused: absent or empty.
+    """Check that the directory `path` is unused, which means absent or empty.
 
-    A lock and unfinished files do not count. A run leaves them if it is killed, or the disk is
-    full, before its manifest is written.
+    A lock and unfinished files do not count. A run leaves them behind if it is killed or the disk
+    is full before its manifest is written.
 
     Raises:
-        ConfigError: the directory is not empty, or `path` is a file.
-        StoreError: the directory cannot be read.
+        ConfigError: If the directory is not empty, or `path` is a file.
+        StoreError: If the directory cannot be read.
     """
     check_kind(path)
     if path.exists() and not path.is_dir():
@@ -83,11 +84,11 @@ def _counts(path: Path) -> bool:
 
 
 def claim_directory(path: Path) -> None:
-    """Create the directory `path`; it may exist if it is empty.
+    """Create the directory `path`, which may exist if it is empty.
 
     Raises:
-        ConfigError: the directory is not empty, or `path` is a file.
-        StoreError: the directory cannot be created.
+        ConfigError: If the directory is not empty, or `path` is a file.
+        StoreError: If the directory cannot be created.
     """
     check_unused(path)
     try:
@@ -97,7 +98,7 @@ def claim_directory(path: Path) -> None:
 
 
 def is_plain_name(name: str) -> bool:
-    """Return `True` if a name is that of a visible entry directly in a folder."""
+    """Return `True` if a name denotes a visible entry directly in a folder."""
     return name == Path(name).name and not name.startswith(".") and "\0" not in name and name != ""
 
 
@@ -120,7 +121,7 @@ def read_regular(path: Path) -> bytes:
     """Return the content of a regular file.
 
     Raises:
-        OSError: the file cannot be read, or is a pipe or device, which might block or never end.
+        OSError: If the file cannot be read, or is a pipe or device, which might block or never end.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
@@ -130,13 +131,13 @@ def read_regular(path: Path) -> bytes:
 
 
 class FolderLock:
-    """An advisory lock on a directory; the kernel releases it when the process ends."""
+    """An advisory lock on a directory, which the kernel releases when the process ends."""
 
     def __init__(self, folder: Path) -> None:
         """Take the lock.
 
         Raises:
-            StoreError: another process holds the lock.
+            StoreError: If another process holds the lock.
         """
         self._path = folder / LOCK_NAME
         try:
@@ -152,15 +153,16 @@ class FolderLock:
                 raise store_error(error, self._path) from error
             raise StoreError(
                 f"{folder} is being written by another process{holder}",
-                hint="wait until it ends, or give another run directory",
+                hint="wait until that process ends, or give another run directory",
             ) from None
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Release the lock; no effect if it was released before."""
+        """Release the lock; this has no effect if it was already released."""
         if self._descriptor >= 0:
-            # Keep the file: otherwise two processes could lock two different files.
+            # The lock file is never deleted, because two processes could then lock two different
+            # files.
             os.close(self._descriptor)
             self._descriptor = -1
 

@@ -1,6 +1,6 @@
-"""`manifest.json`: the description and status of a run, schema "writecliff/run/1".
+"""`manifest.json`: a run's description and status, in the schema "writecliff/run/1".
 
-The file is replaced atomically at every change of state. Unknown keys are ignored.
+The file is replaced atomically at every state change. Unknown keys are ignored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from writecliff.store.typed import typed
 
 # -- host ------------------------------------------------------------------------------------------
 
-# Machine of a run, for the column "Test Platform" of reports.
+# Machine of a run, for the "Test Platform" column of reports.
 
 _BOARD = Path("/sys/class/dmi/id")
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
@@ -40,9 +40,10 @@ _VERSION_TIMEOUT_S = 5
 
 
 def host_platform() -> dict[str, str | None]:
-    """Return a description of the machine; None for unknown values.
+    """Return a description of the machine; unknown values are None.
 
-    It covers maker, motherboard, CPU and governor, memory, operating system and virtualisation.
+    The description covers maker, motherboard, CPU and governor, memory, operating system and
+    virtualisation.
     """
     return {
         "platform": _named("sys_vendor", "product_name"),
@@ -57,7 +58,7 @@ def host_platform() -> dict[str, str | None]:
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of the programs that take part in a run; None: not installed."""
+    """Return the versions of the programs involved in a run; None if not installed."""
     return {
         "writecliff": version(),
         "fio": _fio(),
@@ -67,7 +68,7 @@ def versions() -> dict[str, str | None]:
 
 
 def _named(vendor: str, product: str) -> str | None:
-    """Return a name from the firmware (DMI), without the placeholders of unnamed boards."""
+    """Return a name from the firmware (DMI), ignoring the placeholders of unnamed boards."""
     words = [_line(_BOARD / name) or "" for name in (vendor, product)]
     names = [word for word in words if not re.search(r"(?i)o\.?e\.?m\.?$|default string", word)]
     return " ".join(filter(None, names)) or None
@@ -137,16 +138,20 @@ MANIFEST_NAME = "manifest.json"
 SUITE_NAME = "suite.json"  # in the folder of a suite or sweep
 
 Status = Literal["planned", "running", "complete", "interrupted", "failed"]
-_NO_DEFAULT = ("command",)  # keys that get an empty value, not the default, if they are missing
+# Keys that are set to an empty value, not the default, if they are missing.
+_NO_DEFAULT = ("command",)
 
 
 def now() -> str:
-    """Return the current time in the form of manifests: ISO 8601 with zone, whole seconds."""
+    """Return the current time in manifest format.
+
+    The format is ISO 8601 with zone, in whole seconds.
+    """
     return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 def command_line() -> tuple[str, ...]:
-    """Return this process's command as a user would type it, without the path of the program.
+    """Return this process's command as a user would type it, without the program path.
 
     `python -m writecliff` becomes `writecliff`.
     """
@@ -157,7 +162,7 @@ def command_line() -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """Description and status of a run. Times are ISO 8601 with zone; mappings hold JSON values.
+    """Description and status of a run. Times are ISO 8601 with zone, and mappings hold JSON values.
 
     setup          header-block parameters, from `Procedure.setup`
     deviations     option, standard, used, level, clause, text (options that differ from it)
@@ -180,11 +185,12 @@ class Manifest:
     purge: PurgeReport | None = None
     write_cache: CacheReport | None = None
     write_cache_required: bool | None = None
-    power: PowerStates | None = None  # of an NVMe drive, at the start of the latest session
+    # Power states of an NVMe drive at the start of the latest session.
+    power: PowerStates | None = None
     versions: Mapping[str, str | None] = field(default_factory=versions)
     host: Mapping[str, str | None] = field(default_factory=host_platform)
     status: Status = "planned"
-    reason: str = ""  # reason for the end: a rule's text, an error, "stopped by the user"
+    reason: str = ""  # reason why the run ended: a rule's text, an error, "stopped by the user"
     ended_by: str = ""  # name of the rule that ended the run
     created: str = field(default_factory=now)
     updated: str = field(default_factory=now)
@@ -206,20 +212,20 @@ class Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest of a run directory atomically.
+    """Replace a run directory's manifest atomically.
 
     Raises:
-        StoreError: the file cannot be written.
+        StoreError: If the file cannot be written.
     """
     write_document(folder / MANIFEST_NAME, SCHEMA, asdict(manifest))
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a run directory.
+    """Return a run directory's manifest.
 
     Raises:
-        ConfigError: the folder is not a run directory.
-        StoreError: the manifest is damaged.
+        ConfigError: If the folder is not a run directory.
+        StoreError: If the manifest is damaged.
     """
     path = folder / MANIFEST_NAME
     try:
@@ -235,7 +241,7 @@ def parse_manifest(data: bytes, path: Path) -> Manifest:
     """Return the manifest in `data`, the content of `path`.
 
     Raises:
-        StoreError: the manifest is damaged.
+        StoreError: If the manifest is damaged.
     """
     return _from_document(parse_document(data, path, SCHEMA), path)
 
@@ -252,13 +258,13 @@ def _from_document(document: Mapping[str, object], path: Path) -> Manifest:
 
 
 def read_state(folder: Path) -> tuple[Manifest, Status]:
-    """Return the manifest of a run and its status.
+    """Return a run's manifest and status.
 
-    A run with status "running" but without a process is "interrupted".
+    A run whose status is "running" but that has no process is "interrupted".
 
     Raises:
-        ConfigError: the folder is not a run directory.
-        StoreError: the manifest is damaged.
+        ConfigError: If the folder is not a run directory.
+        StoreError: If the manifest is damaged.
     """
     manifest = read_manifest(folder)
     if manifest.status != "running" or is_locked(folder):

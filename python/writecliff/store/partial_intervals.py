@@ -1,12 +1,13 @@
 """Merging of partial intervals, so that rates cover intervals of nearly full length.
 
-A step ends when its last I/Os complete, so its last interval may be much shorter than the others,
-and its rate is meaningless: six I/Os in 300 µs are not 20,000 IOPS. So an interval shorter than
-half of the longest interval of its step is merged into the previous interval, and the first
-interval into the next. Rates are calculated from the sums over the total time, so no I/O is lost.
+A step ends when its last I/Os complete. Its last interval may therefore be much shorter than the
+others, and its rate is meaningless: six I/Os in 300 µs are not 20,000 IOPS. An interval shorter
+than half of its step's longest interval is therefore merged into the previous interval, or for the
+first interval, into the next. Rates are calculated from the sums over the total time, so no I/O is
+lost.
 
-Reports, CSV files and the dashboard use merged intervals. The table `intervals` has the intervals
-as they were measured.
+Reports, CSV files and the dashboard use merged intervals. The `intervals` table contains the
+intervals as they were measured.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-SHARE_LEAST = 0.5  # least length of a full interval, relative to the longest of its step
+SHARE_LEAST = 0.5  # minimum length of a full interval, relative to the longest of its step
 
 
 def whole_ends(
     seq: npt.NDArray[np.float64] | npt.NDArray[np.int64], end_ns: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return the end of the merged interval of each row.
+    """Return the end of each row's merged interval.
 
     Args:
         seq: The step of each row, ascending.
@@ -40,7 +41,7 @@ def whole_ends(
     step = np.cumsum(first) - 1
     longest = np.maximum.reduceat(width, np.flatnonzero(first))
     partial = width < SHARE_LEAST * longest[step]
-    # A group ends before each full interval that follows another one of its step.
+    # A group ends before each full interval that follows another full interval of its step.
     full_before = np.zeros(len(ends), dtype=bool)
     counted = np.cumsum(~partial)
     at_begin = (counted - ~partial)[np.flatnonzero(first)][step]

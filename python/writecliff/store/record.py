@@ -1,4 +1,4 @@
-"""A measured step, as a procedure passes it to the store."""
+"""A measured step, in the form that a procedure passes to the store."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True, kw_only=True)
 class RoundRecord:
-    """A step of a run with everything that it measured.
+    """A step of a run with all its measurements.
 
-    `extra` adds columns to the table `rounds`. Their names must differ from those of the store.
+    `extra` adds columns to the `rounds` table. The names of extra columns must differ from those of
+    the store.
     """
 
     phase: str  # "preconditioning", "rounds", "rth", or another stage of the procedure
     round: int  # from 1; 0 outside the rounds
-    step: int  # from 1 within its round or phase
+    step: int  # number from 1 within its round or phase
     label: str
     started_ns: int  # device time since the first step of the rounds
     elapsed_ns: int
     result: StepResult
     access: Access = field(default_factory=Access)
-    sample: bool = False  # a steady-state sample: the tracking variable is read here
-    host_write_bytes_total: int = 0  # since the purge, this step included
+    sample: bool = False  # a steady-state sample, from which the tracking variable is read
+    host_write_bytes_total: int = 0  # total since the purge, including this step
     waf: float | None = None
     extra: Mapping[str, Scalar] = field(default_factory=dict)
 
     @cached_property
     def columns(self) -> Mapping[str, Any]:
-        """Columns of the step in the table `rounds`, shared by the driver and the store.
+        """Columns of the step in the `rounds` table, shared by the driver and the store.
 
         Raises:
-            ValueError: as in `columns_of`.
+            ValueError: Under the conditions of `columns_of`.
         """
         from writecliff.store.tables import columns_of
 

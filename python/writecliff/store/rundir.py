@@ -1,8 +1,9 @@
 """`RunDirectory`: a run on disk, with a single writing process and any number of readers.
 
-Each step is stored as a part of every table (`PartedTable`), written to a temporary name and then
-renamed, with `rounds` last. So a kill loses at most the steps in progress. `finish` merges the
-parts. A reader sees the steps that were complete at its first access, even if the run continues.
+Each step is stored as a part of every table (`PartedTable`). Parts are written to a temporary name
+and then renamed, with `rounds` last. A kill therefore loses at most the steps in progress. `finish`
+merges the parts. A reader sees the steps that were complete at its first access, even if the run
+continues.
 """
 
 from __future__ import annotations
@@ -71,11 +72,11 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 
-CHECKPOINT_GLOB = "checkpoint-*.wcs"  # saved drives, which a complete run does not need
+CHECKPOINT_GLOB = "checkpoint-*.wcs"  # saved drives, which a complete run no longer needs
 
 
 class RunDirectory:
-    """A run directory, opened by `create` or `open`; a context manager that releases the lock."""
+    """A run directory opened by `create` or `open`: a context manager that releases the lock."""
 
     def __init__(
         self, path: Path, manifest: Manifest, status: Status, lock: FolderLock | None
@@ -87,7 +88,7 @@ class RunDirectory:
         self._lock = lock
         self._files = {name: PartedTable(path, name) for name in TABLE_NAMES}
         self._steps: int | None = None  # number of complete steps, once counted
-        self._tables: dict[TableName, pa.Table] = {}  # tables with these steps
+        self._tables: dict[TableName, pa.Table] = {}  # tables that contain these steps
 
     # -- opening ----------------------------------------------------------------------------
 
@@ -96,8 +97,8 @@ class RunDirectory:
         """Start a run in `path`, which must be absent or empty, and write its manifest.
 
         Raises:
-            ConfigError: the directory is in use.
-            StoreError: the directory cannot be written.
+            ConfigError: If the directory is in use.
+            StoreError: If the directory cannot be written.
         """
         claim_directory(path)
         lock = FolderLock(path)
@@ -115,14 +116,15 @@ class RunDirectory:
         A complete run that a crash left unmerged is merged if possible.
 
         Raises:
-            ConfigError: there is no run.
-            StoreError: the run is damaged, or (with `write`) another process uses it.
+            ConfigError: If the directory contains no run.
+            StoreError: If the run is damaged, or (with `write`) another process uses it.
         """
         manifest, status = read_state(path)
         if not write:
             run = cls(path, manifest, status, None)
             if status == "complete" and any(table.folder.exists() for table in run._files.values()):
-                with suppress(StoreError):  # no permission, or another process is merging it
+                # Permission is missing, or another process is merging the run.
+                with suppress(StoreError):
                     cls.open(path, write=True).close()
             return run
         lock = FolderLock(path)
@@ -136,7 +138,7 @@ class RunDirectory:
         return run
 
     def _settle(self) -> None:
-        """Remove remains of a crash, and merge the parts of a run that is not running."""
+        """Remove the remains of a crash, and merge the parts of a run that is not running."""
         last = self.steps
         remove_temporaries(self.path)
         if self._manifest.status != "running":
@@ -149,7 +151,7 @@ class RunDirectory:
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Release the lock. No data are lost without this call."""
+        """Release the lock. Not calling this method loses no data."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -171,7 +173,7 @@ class RunDirectory:
 
     @property
     def name(self) -> str:
-        """Name of the directory."""
+        """Directory name."""
         return self.path.resolve().name
 
     @property
@@ -181,7 +183,7 @@ class RunDirectory:
 
     @property
     def status(self) -> Status:
-        """Status in the manifest, but "interrupted" if a running run has no process."""
+        """Status in the manifest, or "interrupted" if a running run has no process."""
         return self._status
 
     @property
@@ -198,10 +200,10 @@ class RunDirectory:
     # -- writing ----------------------------------------------------------------------------
 
     def update(self, **changes: Any) -> Manifest:
-        """Change fields of the manifest, on disk and in memory, and return it.
+        """Change manifest fields, on disk and in memory, and return the manifest.
 
         Raises:
-            StoreError: the manifest cannot be written.
+            StoreError: If the manifest cannot be written.
         """
         self._writable()
         manifest = self._manifest.changed(**changes)
@@ -210,16 +212,16 @@ class RunDirectory:
         return manifest
 
     def append_round(self, record: RoundRecord) -> int:
-        """Store a measured step like `append_rounds`, and return its number, from 1."""
+        """Store a measured step like `append_rounds`, and return its number, starting at 1."""
         return self.append_rounds([record])
 
     def append_rounds(self, records: Sequence[RoundRecord]) -> int:
-        """Store measured steps, all or none, and return the number of the last step.
+        """Store all measured steps or none, and return the number of the last step.
 
-        After the call they survive a kill.
+        After the call, the steps survive a kill.
 
         Raises:
-            StoreError: the disk is full. All earlier steps are kept.
+            StoreError: If the disk is full. All earlier steps are preserved.
         """
         self._writable()
         first, last = self.steps + 1, self.steps + len(records)
@@ -234,7 +236,7 @@ class RunDirectory:
         return last
 
     def _write_raw(self, number: int, raw: Mapping[str, object]) -> None:
-        """Store the load generator's own output of a step, for cross-checks."""
+        """Store the load generator's output for a step, for cross-checks."""
         folder = self.path / "raw"
         try:
             folder.mkdir(exist_ok=True)
@@ -246,7 +248,7 @@ class RunDirectory:
     def finish(self, status: Status, **changes: Any) -> None:
         """End the session: write the status, merge the parts, and release the lock.
 
-        The checkpoints of a complete run are removed. Other runs can be resumed.
+        The checkpoints of a complete run are removed. Runs that are not complete can be resumed.
 
         Args:
             status: the new status.
@@ -266,7 +268,7 @@ class RunDirectory:
         """Run SQL over the tables of `TABLE_NAMES` (columns: see tables.py).
 
         Raises:
-            StoreError: a file is damaged, or the query is invalid.
+            StoreError: If a file is damaged, or the query is invalid.
         """
         tables: Mapping[str, pa.Table] = {
             name: self.table(name) for name in TABLE_NAMES if name in sql
@@ -277,7 +279,7 @@ class RunDirectory:
         """Return a complete table.
 
         Raises:
-            StoreError: the table is damaged.
+            StoreError: If the table is damaged.
         """
         if name not in self._tables:
             self._tables[name] = self._files[name].read(self.steps)
@@ -294,24 +296,24 @@ class RunDirectory:
             columns: columns to return if they exist, including `seq`; None: all.
 
         Raises:
-            StoreError: the table is damaged.
+            StoreError: If the table is damaged.
         """
         return self._files[name].read(self.steps, after=step, columns=columns)
 
     def merged_rows(self, name: TableName) -> int:
-        """Return the number of rows in the merged file of a table, from its metadata.
+        """Return the row count of a table's merged file, from its metadata.
 
         Raises:
-            StoreError: the file is damaged.
+            StoreError: If the file is damaged.
         """
         return self._files[name].rows()
 
     def rounds(self) -> pa.Table:
-        """Return the table `rounds`, in the order of steps."""
+        """Return the `rounds` table in step order."""
         return self.table("rounds").sort_by("seq")
 
     def intervals(self) -> pa.Table:
-        """Return the series of all steps, in the order of time."""
+        """Return the series of all steps in time order."""
         return self.query("select * from intervals order by seq, end_ns, job, operation")
 
     def histogram(
@@ -325,8 +327,8 @@ class RunDirectory:
     ) -> Histogram | None:
         """Return the merged latencies of steps, jobs and operations; None if there are none.
 
-        Flushes are only included as `operation="flush"`. `steps` are the numbers that
-        `append_round` returned.
+        Flushes are included only as `operation="flush"`. `steps` holds numbers that `append_round`
+        returned.
         """
         columns = {"phase": phase, "operation": operation, "job": job, "kind": kind}
         return self._merged(lambda label: None, columns, steps).get(None)
@@ -334,12 +336,12 @@ class RunDirectory:
     def histograms_by_step(
         self, *, phase: str | None = None, operation: str | None = None, kind: str = "service"
     ) -> dict[int, Histogram]:
-        """Return the merged histogram of each step that has any, by step number."""
+        """Return the merged histogram of each step that has one, by step number."""
         columns = {"phase": phase, "operation": operation, "kind": kind}
         return self._merged(lambda label: label["seq"], columns)
 
     def histograms_by_job(self, step: int, *, kind: str = "service") -> dict[str, Histogram]:
-        """Return the histogram of each job of a step, by name, with all operations merged."""
+        """Return each job's histogram in a step, by name, with all operations merged."""
         columns = {"operation": None, "kind": kind}
         return self._merged(lambda label: label["job_name"], columns, [step])
 
@@ -348,7 +350,7 @@ class RunDirectory:
     ) -> dict[tuple[int, str], Histogram]:
         """Return the merged histograms of some steps by (job number, operation).
 
-        The operation of flushes is "flush".
+        Flushes have the operation "flush".
         """
         return self._merged(lambda label: (label["job"], label["operation"]), {"kind": kind}, steps)
 
@@ -366,14 +368,14 @@ class RunDirectory:
     def latency_causes(
         self, steps: Iterable[int], *, by: Literal["label", "job"] = "label"
     ) -> dict[tuple[Any, str], LatencyCauses]:
-        """Return the causes of the service times of steps; empty if not recorded.
+        """Return the causes of the steps' service times; empty if not recorded.
 
-        The keys are (label of the step or number of the job, operation); a label or number of
-        None covers all of them.
+        The keys are (step label or job number, operation), where `None` as label or number covers
+        all of them.
         """
         if not self.attributes_latency:
             return {}
-        # A run may predate a cause; its time is then 0.
+        # A run may predate a cause, whose time is then 0.
         stored = set(self.table("histograms").column_names)
         sums = ", ".join(
             f"{f'sum({column})' if (column := cause_column(c)) in stored else 0}::ubigint as {c}"
@@ -403,9 +405,9 @@ class RunDirectory:
         columns: Mapping[str, str | int | None],
         steps: Iterable[int] | None = None,
     ) -> dict[K, Histogram]:
-        """Return the histograms with these values of `columns`, merged by `key`.
+        """Return the histograms that have these values of `columns`, merged by `key`.
 
-        None means any value; for `operation` it means any I/O.
+        `None` matches any value; for `operation`, it matches any I/O.
         """
         chosen = [pc.field(name) == value for name, value in columns.items() if value is not None]
         if steps is not None:
@@ -427,25 +429,26 @@ class RunDirectory:
 
 # -- parts -----------------------------------------------------------------------------------------
 
-# Files of a table: during the run, parts with one or more steps; afterwards, a single merged file.
+# Files of a table: during the run, parts that hold one or more steps; afterwards, a single merged
+# file.
 #
 # The part `rounds/000042.parquet` holds the rows of step 42, `rounds/000043-000049.parquet` those
 # of steps 43 to 49, and `rounds.parquet` those of all steps up to the number in its metadata. After
-# any crash, each step is read once: parts that the merged file covers are ignored, and so are parts
-# of unfinished steps (the part of `rounds` is written last and completes its steps).
+# any crash, each step is read exactly once. Parts that the merged file covers are ignored, and so
+# are parts of unfinished steps (the `rounds` part is written last and completes its steps).
 
 COVERED_KEY = b"writecliff.steps"
-VALUE_BYTES = 16  # memory for a value while a table is read and joined
+VALUE_BYTES = 16  # memory per value while a table is read and joined
 SMALL_BYTES = 1 << 28  # below this size, available memory is not checked
 _NUMBER = re.compile(rb"\d{1,9}")
 _PART = re.compile(r"(\d{6,})(?:-(\d{6,}))?\.parquet")
 _MERGED_FORMAT = {"compression": "zstd", "compression_level": 3}
-# Takes a third of the time for few rows, which matters when a run merges thousands of parts.
+# For few rows, this takes a third of the time, which matters when a run merges thousands of parts.
 _PART_FORMAT = {"compression": "none", "use_dictionary": False, "write_statistics": False}
 
 
 class PartedTable:
-    """A table of the run directory `folder`."""
+    """A table in the run directory `folder`."""
 
     def __init__(self, folder: Path, name: TableName) -> None:
         """Refer to the table `name` of a run directory."""
@@ -456,7 +459,7 @@ class PartedTable:
         # Parts that this object has written, by first and last step.
         self._written: dict[tuple[int, int], pa.Table] = {}
         self._merged_to: int | None = None  # last step in the file merged by this object
-        self._verified: Any = None  # merged file after reading its footer, until its rows are read
+        self._verified: Any = None  # merged file whose footer was read, until its rows are read
 
     def _parts(self) -> dict[int, int]:
         """Return the last step of each part, by its first step."""
@@ -472,7 +475,7 @@ class PartedTable:
         return self.folder / f"{steps}.parquet"
 
     def _merged(self, columns: Sequence[str] | None = None) -> tuple[int, pa.Table]:
-        """Return the last step in the merged file, and its rows; 0 and no rows without the file."""
+        """Return the merged file's last step and its rows; 0 and no rows if the file is missing."""
         file, self._verified = self._verified, None
         try:
             table = with_types(self._name, _read(self.merged, columns, file), self.merged)
@@ -481,7 +484,7 @@ class PartedTable:
         return _covered(table.schema.metadata, self.merged), table
 
     def _rows_of(self, first: int, last: int, columns: Sequence[str] | None) -> pa.Table:
-        """Return the rows of a part."""
+        """Return a part's rows."""
         table = self._written.get((first, last))
         if table is None:
             path = self._part(first, last)
@@ -493,10 +496,10 @@ class PartedTable:
     def _rows_between(
         self, covered: int, after: int, last: int, columns: Sequence[str] | None
     ) -> list[pa.Table]:
-        """Return the rows of the parts with steps beyond `after` and `covered`, up to `last`.
+        """Return the rows of parts whose steps are beyond `after` and `covered`, up to `last`.
 
         Raises:
-            FileNotFoundError: a part is missing.
+            FileNotFoundError: If a part is missing.
         """
         ends = self._parts()
         tables = []
@@ -514,14 +517,14 @@ class PartedTable:
         return tables
 
     def last(self) -> int:
-        """Return the last step of the table, merged or not."""
+        """Return the table's last step, merged or not."""
         ends = (
             self._parts().values()
         )  # listed first, because a writer removes parts after merging them
         return max([self._covered(), *ends])
 
     def _covered(self) -> int:
-        """Return the last step in the merged file, 0 without a merged file."""
+        """Return the last step in the merged file, or 0 if there is no merged file."""
         try:
             with _opened(self.merged) as file:
                 self._verified = file
@@ -530,10 +533,10 @@ class PartedTable:
             return 0
 
     def rows(self) -> int:
-        """Return the number of rows in the merged file, without reading them.
+        """Return the row count of the merged file, without reading the rows.
 
         Raises:
-            StoreError: the file is damaged.
+            StoreError: If the file is damaged.
         """
         try:
             return int(pq.read_metadata(self.merged).num_rows)
@@ -545,7 +548,7 @@ class PartedTable:
     def read(self, last: int, *, after: int = 0, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows of the steps after `after` up to `last`.
 
-        A column that some files lack is null there.
+        A column that some files lack is null in their rows.
 
         Args:
             last: last step to read.
@@ -553,7 +556,7 @@ class PartedTable:
             columns: columns to return if they exist, including `seq`; None: all.
 
         Raises:
-            StoreError: a file is missing, unreadable or damaged.
+            StoreError: If a file is missing, unreadable or damaged.
         """
         covered = -1
         while True:
@@ -564,7 +567,7 @@ class PartedTable:
             except FileNotFoundError as error:
                 if covered == before:
                     raise damaged(Path(error.filename), "the file is missing") from None
-                continue  # a writer has just merged it
+                continue  # a writer has just merged this part
             if covered > last:  # the run continued after the reader opened it
                 merged = merged.filter(pc.field("seq") <= last)
             nothing = self._schema.empty_table()
@@ -574,7 +577,7 @@ class PartedTable:
             tables = [nothing, merged, *parts]
             try:
                 whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
-            except pa.ArrowException as error:  # columns with incompatible types
+            except pa.ArrowException as error:  # columns of incompatible types
                 raise damaged(self.merged, _one_line(error)) from None
             if after:
                 whole = whole.filter(pc.field("seq") > after)
@@ -592,18 +595,18 @@ class PartedTable:
         self._written[first, last] = table
 
     def tidy(self, last: int) -> None:
-        """Remove remains of a crash: temporary files, and parts that are not valid."""
+        """Remove the remains of a crash: temporary files and invalid parts."""
         remove_temporaries(self.folder)
         if parts := self._parts():
             covered = self._covered() if self._merged_to is None else self._merged_to
             for first, end in parts.items():
                 if end > last or end <= covered:
                     self._part(first, end).unlink(missing_ok=True)
-        with suppress(OSError):  # absent, or not empty
+        with suppress(OSError):  # the folder is absent or not empty
             self.folder.rmdir()
 
     def merge(self, last: int) -> None:
-        """Merge steps 1 to `last`; `tidy` then removes the parts."""
+        """Merge steps 1 to `last`, then remove the parts if `tidy` is set."""
         if self._parts():
             write_atomically(self.merged, _parquet(self.read(last), last, _MERGED_FORMAT))
             self._written.clear()
@@ -611,11 +614,11 @@ class PartedTable:
 
 
 def _read(path: Path, columns: Sequence[str] | None, verified: Any = None) -> pa.Table:
-    """Return the rows of a file, which may be `verified` already.
+    """Return a file's rows; the file may already be `verified`.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        StoreError: the file is unreadable or damaged.
+        FileNotFoundError: If the file does not exist.
+        StoreError: If the file is unreadable or damaged.
     """
     try:
         if verified is not None:
@@ -630,7 +633,7 @@ def _covered(metadata: Mapping[bytes, bytes] | None, path: Path) -> int:
     """Return the number of steps in a file's metadata.
 
     Raises:
-        StoreError: the metadata are damaged.
+        StoreError: If the metadata are damaged.
     """
     text = (metadata or {}).get(COVERED_KEY, b"")
     if not _NUMBER.fullmatch(text):
@@ -643,13 +646,13 @@ def _opened(path: Path) -> Iterator[Any]:
     """Open and verify a file.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        StoreError: the file is unreadable or damaged.
+        FileNotFoundError: If the file does not exist.
+        StoreError: If the file is unreadable or damaged.
     """
     try:
         data = read_regular(path)
         check_parquet(path, data)
-        # `read_table` would cost several times as much for a small file.
+        # `read_table` would take several times as long for a small file.
         file = pq.ParquetFile(pa.BufferReader(data))
         _check_size(file.metadata, path)
         yield file
@@ -663,7 +666,7 @@ def _check_size(metadata: Any, path: Path) -> None:
     """Check that the rows fit in memory, because a small file can claim billions of rows.
 
     Raises:
-        StoreError: the rows need more memory than the machine has.
+        StoreError: If the rows need more memory than the machine has.
     """
     bytes_needed = metadata.num_rows * metadata.num_columns * VALUE_BYTES
     if bytes_needed > SMALL_BYTES and bytes_needed > (available := available_memory_bytes()):

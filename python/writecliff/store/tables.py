@@ -8,9 +8,9 @@
                  user
 
 `seq` numbers the steps of a run from 1 and joins the tables. Times are nanoseconds of device time,
-sizes are bytes, unknown is null. Histogram rows contain the exact moments of their histogram, which
-cannot be derived from buckets. If a drive attributes latency to causes, the buckets of service
-times have a column for each cause (`cause_column`).
+sizes are bytes, and unknown values are null. Histogram rows contain the exact moments of their
+histogram, which cannot be derived from buckets. If a drive attributes latency to causes, service
+time buckets have a column for each cause (`cause_column`).
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ if TYPE_CHECKING:
     from writecliff._native import Histogram
 
 TableName = Literal["rounds", "intervals", "histograms", "batches"]
-OPERATION_NAMES: tuple[str, ...] = OPERATIONS  # in the order of the column `operation`
-# Values of the column `operation` in `histograms`, in the order of their numbers in `batches`.
+# In the order of the numbers in the `operation` column.
+OPERATION_NAMES: tuple[str, ...] = OPERATIONS
+# Values of the `operation` column in `histograms`, ordered by their numbers in `batches`.
 TIMED_NAMES: tuple[str, ...] = (*OPERATIONS, FLUSH)
-# Rounds are last: their part completes a step (see rundir.py).
+# Rounds are last, because their part completes a step (see rundir.py).
 TABLE_NAMES: tuple[TableName, ...] = ("batches", "histograms", "intervals", "rounds")
-# Tables in which a step may have no rows. Runs of earlier versions lack their files.
+# Tables in which a step may have no rows. Runs of earlier versions lack the files of these tables.
 OPTIONAL_TABLES: tuple[TableName, ...] = ("batches",)
 
 _POSITION = [
@@ -57,13 +58,13 @@ DATA_PLACEMENT = pa.struct(
         ("open_streams", pa.list_(pa.int32())),  # identifiers, at the end of the step
         ("limit", pa.int32()),  # streams besides the default stream, or placement handles
         *(
-            (name, pa.int64())  # in this step, like all further fields
+            (name, pa.int64())  # counts for this step, like all following fields
             for name in (
                 "streams_opened", "streams_released", "overflow_writes", "overflow_bytes",
                 "hbmw_bytes", "mbmw_bytes", "mbe_bytes", "abandoned_bytes",
             )
         ),
-        ("events", pa.map_(pa.string(), pa.int64())),  # FDP: number by name, without zeros
+        ("events", pa.map_(pa.string(), pa.int64())),  # FDP: event count by name, omitting zeros
     ]
 )  # fmt: skip
 
@@ -72,7 +73,7 @@ JOBS = pa.list_(
         [
             ("name", pa.string()),
             ("elapsed_ns", pa.int64()),
-            ("began_ns", pa.int64()),  # since the start of the step
+            ("began_ns", pa.int64()),  # start time since the start of the step
             *((f"{name}_{what}", pa.int64()) for name in OPERATIONS for what in ("ios", "bytes")),
             # Backlog of an open load (`engines.base.Adherence`); null for closed loads.
             ("scheduled", pa.bool_()),  # an open loop
@@ -90,11 +91,12 @@ ROUNDS_SCHEMA = pa.schema(
         *_POSITION,
         ("label", pa.string()),
         ("sample", pa.bool_()),
-        ("pattern", pa.string()),  # this and the next four: null for mixes and several jobs
+        # This field and the next four are null for mixes and several jobs.
+        ("pattern", pa.string()),
         ("block_bytes", pa.int64()),
         ("read_pct", pa.float64()),
         ("threads", pa.int32()),
-        ("queue_depth", pa.int32()),  # of each thread
+        ("queue_depth", pa.int32()),  # queue depth of each thread
         ("started_ns", pa.int64()),
         ("elapsed_ns", pa.int64()),
         ("ios", pa.int64()),
@@ -103,13 +105,15 @@ ROUNDS_SCHEMA = pa.schema(
         ("iops", pa.float64()),
         ("latency_mean_ns", pa.float64()),
         ("latency_max_ns", pa.int64()),
-        # Sums cover this step; levels are those at its end.
+        # Sums cover this step, and levels are the values at its end.
         *((c.name, pa.float64() if c.is_real else pa.int64()) for c in declared().values()),
-        ("host_write_bytes_total", pa.int64()),  # since the purge, this step included
+        ("host_write_bytes_total", pa.int64()),  # total since the purge, including this step
         ("waf", pa.float64()),
-        ("cpu_busy_pct", pa.float64()),  # of the machine that issued the I/O; real drives only
-        ("data_placement", DATA_PLACEMENT),  # see `_data_placement`; null without such an interface
-        ("data_placement_json", pa.string()),  # complete report, with handles and log
+        # CPU load of the machine that issued the I/O; real drives only.
+        ("cpu_busy_pct", pa.float64()),
+        # See `_data_placement`; null without a data placement interface.
+        ("data_placement", DATA_PLACEMENT),
+        ("data_placement_json", pa.string()),  # complete report, including handles and log
         ("jobs", JOBS),  # results of each job, in order
         ("warnings", pa.list_(pa.string())),
     ]
@@ -118,8 +122,8 @@ ROUNDS_SCHEMA = pa.schema(
 INTERVALS_SCHEMA = pa.schema(
     [
         *_POSITION,
-        ("time_ns", pa.int64()),  # end of the interval, since the first step of the rounds
-        ("end_ns", pa.int64()),  # end of the interval, since the start of its step
+        ("time_ns", pa.int64()),  # end of the interval since the first step of the rounds
+        ("end_ns", pa.int64()),  # end of the interval since the start of its step
         ("job", pa.int32()),
         ("operation", pa.int8()),  # 0 read, 1 write, 2 trim
         ("ios", pa.int64()),
@@ -128,26 +132,26 @@ INTERVALS_SCHEMA = pa.schema(
         ("latency_max_ns", pa.float64()),
         ("latency_sd_ns", pa.float64()),
         ("waf", pa.float64()),
-        ("watts", pa.float64()),  # mean of the whole drive in the interval
-        ("temperature_c", pa.float64()),  # of the drive, at the end of the interval
+        ("watts", pa.float64()),  # mean power of the whole drive in the interval
+        ("temperature_c", pa.float64()),  # drive temperature at the end of the interval
     ]
 )
 
-# Times from the intended arrival, in runs with open loads; null for closed loads.
+# Times from the intended arrival, in runs that have open loads; null for closed loads.
 RESPONSE_COLUMNS: Mapping[str, pa.DataType] = {
     "response_mean_ns": pa.float64(),
     "response_max_ns": pa.float64(),
     "response_sd_ns": pa.float64(),
 }
 
-# Columns of served drives, which have a row for each second; other runs lack them.
+# Columns of served drives, whose tables have a row for each second; other runs lack these columns.
 SERVED_COLUMNS: Mapping[str, pa.DataType] = {
     "latency_p50_ns": pa.float64(),
     "latency_p99_ns": pa.float64(),
     "latency_p999_ns": pa.float64(),
-    "lateness_p50_ns": pa.float64(),  # over all operations, like all further columns
+    "lateness_p50_ns": pa.float64(),  # over all operations, like all following columns
     "lateness_p99_ns": pa.float64(),
-    "free_units": pa.int64(),  # at the end of the interval
+    "free_units": pa.int64(),  # value at the end of the interval
 }
 
 HISTOGRAMS_SCHEMA = pa.schema(
@@ -167,10 +171,10 @@ HISTOGRAMS_SCHEMA = pa.schema(
     ]
 )
 
-# Columns that identify a row: its histogram and its bucket.
+# Columns that identify a row by its histogram and bucket.
 HISTOGRAM_KEYS = ("seq", "job", "operation", "kind", "lower_ns")
 
-# Columns of the table `batches` with the number of I/Os slower than a quantile of their step.
+# Columns of the `batches` table that count I/Os slower than a quantile of their step.
 SLOWER: Mapping[float, str] = {
     0.5: "slower_p50", 0.9: "slower_p90", 0.95: "slower_p95", 0.99: "slower_p99",
     0.999: "slower_p999", 0.9999: "slower_p9999", 0.99999: "slower_p99999",
@@ -181,14 +185,14 @@ BATCHES_SCHEMA = pa.schema(
         *_POSITION,
         ("job", pa.int32()),
         ("operation", pa.int8()),  # 0 read, 1 write, 2 trim, 3 flush
-        ("kind", pa.string()),  # of the latencies: "service" or "response"
-        ("end_ns", pa.int64()),  # end of the batch, since the start of its step
+        ("kind", pa.string()),  # kind of latency: "service" or "response"
+        ("end_ns", pa.int64()),  # end of the batch since the start of its step
         ("width_ns", pa.int64()),
         ("ios", pa.int64()),
         ("bytes", pa.int64()),
         ("latency_sum_ns", pa.float64()),
         *((column, pa.int64()) for column in SLOWER.values()),
-        ("host_write_bytes", pa.float64()),  # of the whole drive, like `nand_write_bytes`
+        ("host_write_bytes", pa.float64()),  # drive-level value, like `nand_write_bytes`
         ("nand_write_bytes", pa.float64()),
     ]
 )
@@ -202,7 +206,7 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
 
 
 def cause_column(cause: str) -> str:
-    """Return the column of `histograms` with the time that a bucket's I/Os spent on a cause.
+    """Return the `histograms` column for the time that a bucket's I/Os spent on a cause.
 
     The column is in ns, and exists only in runs that recorded causes.
     """
@@ -210,10 +214,10 @@ def cause_column(cause: str) -> str:
 
 
 def tables_of(first: int, records: Sequence[RoundRecord]) -> dict[TableName, pa.Table]:
-    """Return the rows of steps from number `first` on, by table.
+    """Return the rows of steps, starting with number `first`, by table.
 
     Raises:
-        ValueError: an extra column duplicates a standard column.
+        ValueError: If an extra column duplicates a standard column.
     """
     numbered = list(enumerate(records, first))
     return {
@@ -238,10 +242,10 @@ def _position(seq: int, record: RoundRecord, rows: int) -> dict[str, pa.Array]:
 
 
 def columns_of(record: RoundRecord) -> dict[str, object]:
-    """Return the columns of a step in the table `rounds`, without its number `seq`.
+    """Return a step's columns in the `rounds` table, without its number `seq`.
 
     Raises:
-        ValueError: an extra column duplicates a standard column.
+        ValueError: If an extra column duplicates a standard column.
     """
     result = record.result
     ios, size = result.total()
@@ -269,9 +273,9 @@ def columns_of(record: RoundRecord) -> dict[str, object]:
 
 
 def counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Return the drive's counters over rows of `rounds`: sums, and levels of the last row.
+    """Return the drive's counters over rows of `rounds`: sums, and the last row's levels.
 
-    None: the counter is unknown in a row.
+    A counter is `None` if it is unknown in any row.
     """
     totals: dict[str, float | None] = {}
     for name, counter in declared().items():
@@ -285,7 +289,7 @@ def counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
 def _rounds(numbered: Sequence[tuple[int, RoundRecord]]) -> pa.Table:
     rows = [texts_only({"seq": seq, **record.columns}) for seq, record in numbered]
-    # Most counters are unknown, and each column costs time (see `PartedTable.read`).
+    # Most counters are unknown, and each column takes time (see `PartedTable.read`).
     columns = [f for f in ROUNDS_SCHEMA if any(row.get(f.name) is not None for row in rows)]
     table = pa.Table.from_pylist(rows, schema=pa.schema(columns))
     for name in dict.fromkeys(name for _, record in numbered for name in record.extra):
@@ -294,14 +298,14 @@ def _rounds(numbered: Sequence[tuple[int, RoundRecord]]) -> pa.Table:
 
 
 def _cpu_busy_pct(result: StepResult) -> float | None:
-    """Return the share of CPU time that the host was busy in a step; None if not measured."""
+    """Return the fraction of CPU time that the host was busy in a step; None if not measured."""
     machine = result.raw.get("machine")
     value = machine.get("cpu_busy_pct") if isinstance(machine, Mapping) else None
     return None if value is None else float(value)
 
 
 def job_row(job: JobResult) -> dict[str, object]:
-    """Return the results of a job by operation; null for operations that it did not issue."""
+    """Return a job's results by operation; null for operations that it did not issue."""
     row: dict[str, Any] = {
         "name": job.name,
         "elapsed_ns": job.elapsed_ns,
@@ -316,9 +320,9 @@ def job_row(job: JobResult) -> dict[str, object]:
 
 
 def _data_placement(result: StepResult) -> dict[str, Any]:
-    """Return the interface as in `writecliff run --json`.
+    """Return the data placement status in the format of `writecliff run --json`.
 
-    The row lacks the log and the handles, which the JSON text includes.
+    The row omits the log and the handles, which the JSON text includes.
     """
     if result.data_placement is None:
         return {"data_placement": None, "data_placement_json": None}
@@ -354,7 +358,7 @@ def _intervals(seq: int, record: RoundRecord) -> pa.Table:
         if name not in series:
             columns[name] = pa.nulls(rows, kind)
             continue
-        # Engines use NaN for unknown values; tables use null.
+        # Engines use NaN for unknown values, while tables use null.
         columns[name] = pa.array(np.asarray(series[name]), from_pandas=True).cast(kind)
     table = pa.table(columns, schema=INTERVALS_SCHEMA)
     for name, kind in {**SERVED_COLUMNS, **RESPONSE_COLUMNS}.items():
@@ -412,7 +416,7 @@ def _histograms(seq: int, record: RoundRecord) -> pa.Table:
 def _each(
     result: StepResult,
 ) -> Iterator[tuple[dict[str, Any], Histogram, LatencyCauses | None]]:
-    """Yield the non-empty histograms of a step, with identifying columns and latency causes."""
+    """Yield a step's non-empty histograms, with identifying columns and latency causes."""
     for index, job in enumerate(result.jobs):
         for operation, measured in job.timed.items():
             for kind in ("service", "response"):
@@ -428,7 +432,7 @@ def _each(
 
 
 def load_array_interface() -> None:
-    """Make the native module import NumPy's C interface, which it does with its first array.
+    """Import NumPy's C interface in the native module before its first array needs it.
 
     A signal handler that raises an exception during that import would cause a panic.
     """
@@ -443,7 +447,7 @@ def rebuild_histograms(table: pa.Table) -> Iterator[tuple[dict[str, Any], Histog
     The rows must be sorted by `HISTOGRAM_KEYS`.
 
     Raises:
-        StoreError: buckets or moments are not possible.
+        StoreError: If buckets or moments are impossible.
     """
     from writecliff._native import Histogram
 

@@ -1,7 +1,8 @@
-"""Conversion of stored documents to dataclasses, with a check of the type of every value.
+"""Conversion of stored documents to dataclasses, checking the type of every value.
 
-A document with a correct checksum may have been written by a user. So a wrong type, such as
-"device.serial is a list", is reported when the document is read. msgspec does the check.
+A document that has a correct checksum may still have been written by a user. A wrong type
+("device.serial is a list") is therefore reported when the document is read. msgspec performs the
+check.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ T = TypeVar("T")
 
 
 def typed(document: Mapping[str, object], kind: type[T], path: Path) -> T:
-    """Return the dataclass `kind` with the values of a document; ignore unknown keys.
+    """Return the dataclass `kind` filled with a document's values, ignoring unknown keys.
 
     Raises:
-        StoreError: a key is missing, or a value has another type; names `path`.
+        StoreError: If a key is missing, or a value has another type; the message names `path`.
     """
     import msgspec
 

@@ -1,4 +1,4 @@
-"""Suites, sweeps and choices: sets of runs that belong together.
+"""Suites, sweeps and choices: sets of related runs.
 
 plan.py      tests of a suite, their order and options
 sweep.py     a test or load repeated with different settings

@@ -1,12 +1,13 @@
 """Runs of a suite or sweep in child processes.
 
-Processes rather than threads: storing and judging are Python code, so two tests at a time need two
-interpreters. A process runs several members in turn, because its start takes as long as a short
-run. Only the parent handles Ctrl-C; it stops its children, each of which stores the steps that are
-complete. A child also stops when its parent dies. Events return through a pipe.
+Processes are used instead of threads because storing and judging are Python code, so two
+simultaneous tests need two interpreters. A process runs several members in turn, because starting a
+process takes as long as a short run. Only the parent handles Ctrl-C. It stops its children, each of
+which stores the steps that are complete. A child also stops when its parent dies. Events return
+through a pipe.
 
-A child is started as a program (`member.py`) instead of by `multiprocessing`, because workers of a
-cluster are daemonic processes, which cannot have children of `multiprocessing`.
+A child is started as a program (`member.py`) instead of by `multiprocessing`. Cluster workers are
+daemonic processes, which cannot have `multiprocessing` children.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ from writecliff.signals import die_with_parent
 from writecliff.store.manifest import command_line
 from writecliff.suite.folder import Member
 
-MEMBER = "writecliff.suite.member"  # the program of a child
+MEMBER = "writecliff.suite.member"  # the child program
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _POLL_S = 0.1
 _REPEAT_S = 5.0
-_LOOK_S = 1.0  # between two progress events of a step
+_LOOK_S = 1.0  # time between two progress events of a step
 
 
 @dataclass(frozen=True)
 class ChildSpec:
     """The arguments of a process that runs one member.
 
-    `opening` are keyword arguments of `open_target`. The process calls `finish` with the directory
-    of the complete run. `command` is the user's command line, for manifests.
+    `opening` holds keyword arguments of `open_target`. The process calls `finish` with the
+    directory of the completed run. `command` is the user's command line, for manifests.
     """
 
     name: str
@@ -69,9 +70,9 @@ class Stop(Protocol):
 
 @dataclass(frozen=True)
 class ChildEvent:
-    """An event of a member: a line for the log, or its progress.
+    """A member's event: a line for the log, or its progress.
 
-    `fraction` is the completed part of the run, from 0 to 1; None during preconditioning.
+    `fraction` is the completed part of the run, from 0 to 1, or `None` during preconditioning.
     """
 
     name: str
@@ -82,7 +83,10 @@ class ChildEvent:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a member. After a failure, `error` is its message, with `hint` and `exit_code`."""
+    """Outcome of a member.
+
+    After a failure, `error` is its message, accompanied by `hint` and `exit_code`.
+    """
 
     name: str
     ok: bool
@@ -94,8 +98,8 @@ class Outcome:
         """Raise the error of a failed member.
 
         Raises:
-            ConfigError: An option or the target is at fault.
-            EngineError: The run failed.
+            ConfigError: If an option or the target is at fault.
+            EngineError: If the run failed.
         """
         if not self.ok:
             kind = ConfigError if self.exit_code == ConfigError.exit_code else EngineError
@@ -103,28 +107,30 @@ class Outcome:
 
 
 class MemberProcess:
-    """A process that runs members, in turn, until it is closed."""
+    """A process that runs members in turn until it is closed."""
 
     def __init__(self) -> None:
         """Start the process, which waits for its first member."""
         self._pipe, theirs = Pipe()
-        with theirs, _signals_blocked():  # in the child too, until it can handle them
+        # Also blocked in the child until it can handle the signals.
+        with theirs, _signals_blocked():
             words = [sys.executable, "-m", MEMBER, str(theirs.fileno()), str(os.getpid())]
             self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()])
 
     def run(self, spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Stop) -> Outcome:
         """Run a test and wait for it; call `log` with its events as they arrive.
 
-        Once `stop` is set, the process stores the complete steps and stops the run; the outcome
+        Once `stop` is set, the process stores the complete steps and stops the run. The outcome
         then has exit code 130.
         """
         next_s = 0.0
-        with suppress(EOFError, BrokenPipeError):  # the process has ended
+        with suppress(EOFError, BrokenPipeError):  # the process has exited
             self._pipe.send(spec)
             while True:
                 if stop.is_set() and time.monotonic() >= next_s:
                     self._process.terminate()
-                    next_s = time.monotonic() + _REPEAT_S  # Python drops what a destructor raises
+                    # Python discards exceptions that a destructor raises.
+                    next_s = time.monotonic() + _REPEAT_S
                 if not self._pipe.poll(_POLL_S):
                     continue
                 message = self._pipe.recv()
@@ -135,13 +141,16 @@ class MemberProcess:
         return Outcome(spec.name, False, error, None, 1)
 
     def close(self) -> None:
-        """Stop the idle process and wait for its end."""
+        """Stop the idle process and wait for its exit."""
         self._pipe.close()
         self._process.wait()
 
 
 class MemberProcesses:
-    """A pool of processes, as many as members run at a time. It is thread-safe."""
+    """A pool of processes, one for each member that runs at the same time.
+
+    The pool is thread-safe.
+    """
 
     def __init__(self) -> None:
         """Create an empty pool; processes start on demand."""
@@ -156,15 +165,15 @@ class MemberProcesses:
         self.close_idle()
 
     def close_idle(self) -> None:
-        """Stop the processes that run nothing."""
-        with suppress(IndexError):  # another thread may take the last one
+        """Stop the idle processes."""
+        with suppress(IndexError):  # another thread may take the last process
             while True:
                 self._idle.pop().close()
 
     def run(self, spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Stop) -> Outcome:
-        """Run a test in an idle or new process, as `MemberProcess.run` does.
+        """Run a test in an idle or new process, like `MemberProcess.run`.
 
-        A process whose member fails is closed, not reused.
+        A process whose member fails is closed instead of reused.
         """
         try:
             process = self._idle.pop()
@@ -194,7 +203,8 @@ def main_of_member(pipe: Connection, parent: int) -> None:
     """Run members as a child process until the parent closes the pipe or a member fails."""
     with suppress(EOFError, KeyboardInterrupt):
         spec: ChildSpec = pipe.recv()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to parent and child
+        # The terminal sends SIGINT to parent and child.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         silence_libraries()
         die_with_parent(parent, signal.SIGTERM)
         while _run_and_report(spec, pipe):
@@ -215,10 +225,10 @@ def _run_and_report(spec: ChildSpec, pipe: Connection) -> bool:
         outcome = Outcome(spec.name, False, str(error), error.hint, error.exit_code)
     except KeyboardInterrupt:
         outcome = Outcome(spec.name, False, "stopped", None, 130)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # until the next member starts
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # blocked until the next member starts
     try:
         pipe.send(outcome)
-    except BrokenPipeError:  # the parent is gone
+    except BrokenPipeError:  # the parent has exited
         return False
     return outcome.ok
 
@@ -246,7 +256,7 @@ def _run(spec: ChildSpec, pipe: Connection) -> Outcome:
 
 
 class _PipeProgress(FollowedRun):
-    """Sends the events of a run through a pipe."""
+    """Sender of a run's events through a pipe."""
 
     def __init__(self, name: str, pipe: Connection) -> None:
         super().__init__()

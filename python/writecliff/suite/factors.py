@@ -1,6 +1,6 @@
-"""Factors of a sweep, and the cells that a grid or a sample takes from them.
+"""Sweep factors, and the cells that a grid or sample takes from them.
 
-A factor has a list of values or a numeric range. A grid has every combination of values. A
+A factor has a list of values or a numeric range. A grid contains every combination of values. A
 random sample draws each factor independently and uniformly. A Latin-hypercube sample of n cells
 takes exactly one value from each of n equal parts of every range (McKay, Beckman, Conover, "A
 Comparison of Three Methods for Selecting Values of Input Variables", Technometrics 21(2), 1979).
@@ -41,11 +41,11 @@ class Factor:
         return not self.values
 
     def at(self, share: float) -> str:
-        """Return the value at `share` (from 0 to below 1) of the range or list, as text."""
+        """Return, as text, the value at `share` (0 to below 1) of the range or list."""
         if not self.is_range:
             return self.values[int(share * len(self.values))]
         whole = self.low.is_integer() and self.high.is_integer()
-        # Every whole number gets an equal part of the range, both ends included.
+        # Every whole number gets an equal part of the range, including both ends.
         low, high = (self.low, self.high + 1) if whole else (self.low, self.high)
         linear = low + (high - low) * share
         value = low * (high / low) ** share if self.logarithmic else linear
@@ -56,7 +56,7 @@ def factor_of(text: str) -> Factor:
     """Parse a factor from `KEY=V1,V2,...` or `KEY=LOW..HIGH[:log]`.
 
     Raises:
-        ConfigError: The text has another form, or the range is empty or not finite.
+        ConfigError: If the text has another form, or the range is empty or not finite.
     """
     key, equals, rest = text.partition("=")
     key = key.strip()
@@ -79,10 +79,10 @@ def factor_of(text: str) -> Factor:
 
 
 def grid(factors: Sequence[Factor]) -> list[tuple[str, ...]]:
-    """Return every combination of values; the last factor changes fastest.
+    """Return every combination of values, where the last factor changes fastest.
 
     Raises:
-        ConfigError: A factor is a range, or there are more than `MOST_CELLS` combinations.
+        ConfigError: If a factor is a range, or there are more than `MOST_CELLS` combinations.
     """
     for factor in factors:
         if factor.is_range:
@@ -97,7 +97,7 @@ def grid(factors: Sequence[Factor]) -> list[tuple[str, ...]]:
 def sample(
     factors: Sequence[Factor], count: int, method: Method, seed: int
 ) -> list[tuple[str, ...]]:
-    """Draw `count` cells by `method`, without duplicates; equal seeds give equal cells."""
+    """Draw `count` distinct cells by `method`; equal seeds produce equal cells."""
     import numpy as np
     from scipy.stats import qmc
 

@@ -1,7 +1,7 @@
-"""A suite, sweep or choice on disk: `suite.json`, schema "writecliff/suite/1", and its runs.
+"""A suite, sweep or choice on disk: `suite.json` (schema "writecliff/suite/1") and its runs.
 
-Each member has a directory of its name. The status of a member is read from its run directory
-alone and stored nowhere else, so the two cannot disagree.
+Each member has a directory named after it. A member's status is read only from its run directory
+and stored nowhere else, so the two cannot disagree.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COMMANDS: Mapping[Kind, str] = {"suite": "suite", "sweep": "sweep", "choice": "
 
 @dataclass(frozen=True)
 class Member:
-    """A run of a set: a test, its options and target; for sweeps also the varied settings."""
+    """A run of a set: a test, its options and target, and for sweeps the varied settings."""
 
     test: str
     options: Mapping[str, Any]
@@ -49,9 +49,9 @@ class _Stored:
 class SuiteFolder:
     """A set of runs on disk: a suite, a sweep or a choice.
 
-    A suite has all tests of an edition, a sweep one test with varied options, a choice one load on
-    several drives. `members` are in order. `about` is the edition of a suite, the varied keys of a
-    sweep, separated by commas, or the load of a choice.
+    A suite has all tests of an edition, a sweep has a test with varied options, and a choice has a
+    load on several drives. `members` are in order. `about` is a suite's edition, a sweep's varied
+    keys (comma-separated), or a choice's load.
     """
 
     path: Path
@@ -70,13 +70,13 @@ class SuiteFolder:
         *,
         is_claimed: bool = False,
     ) -> Self:
-        """Write `suite.json` to `path`, which must not exist or be empty.
+        """Write `suite.json` to the directory `path`, which must be absent or empty.
 
         With `is_claimed`, `path` is a directory that the caller has created.
 
         Raises:
-            ConfigError: The directory is in use.
-            StoreError: The file cannot be written.
+            ConfigError: If the directory is in use.
+            StoreError: If the file cannot be written.
         """
         if not is_claimed:
             claim_directory(path)
@@ -92,7 +92,7 @@ class SuiteFolder:
 
         Raises:
             ConfigError: `path` has no `suite.json`.
-            StoreError: `suite.json` is damaged or cannot be read.
+            StoreError: If `suite.json` is damaged or cannot be read.
         """
         try:
             data = read_regular(path / SUITE_NAME)
@@ -110,7 +110,7 @@ class SuiteFolder:
         """Return the set whose `suite.json`, in `path`, has the contents `data`.
 
         Raises:
-            StoreError: The contents are damaged.
+            StoreError: If the contents are damaged.
         """
         fields = parse_document(data, path / SUITE_NAME, SCHEMA)
         stored = typed(fields, _Stored, path / SUITE_NAME)
@@ -121,7 +121,7 @@ class SuiteFolder:
 
     @property
     def command(self) -> str:
-        """The command that creates such a set."""
+        """The command that creates this type of set."""
         return _COMMANDS[self.kind]
 
     @property
@@ -131,11 +131,11 @@ class SuiteFolder:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The distinct targets of the members, in order."""
+        """The members' distinct targets, in order."""
         return tuple(dict.fromkeys(member.target for member in self.members.values()))
 
     def run_directory(self, name: str) -> Path:
-        """Return the run directory of a member, which may not exist yet."""
+        """Return a member's run directory, which may not exist yet."""
         return self.path / name
 
     def status(self, name: str) -> Status | None:
@@ -145,7 +145,7 @@ class SuiteFolder:
         return RunDirectory.open(self.run_directory(name)).status
 
     def target_now(self, target: str) -> str:
-        """Return the current name of a target: a restart may have renamed a real drive."""
+        """Return a target's current name, because a restart may have renamed a real drive."""
         for name, member in self.members.items():
             if member.target == target and self.status(name) is not None:
                 return target_now(RunDirectory.open(self.run_directory(name)).manifest.device)

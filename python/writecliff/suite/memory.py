@@ -15,17 +15,17 @@ from writecliff.suite.folder import Member
 if TYPE_CHECKING:
     from writecliff.engines.base import Engine
 
-PROCESS_BYTES = 300 << 20  # interpreter with arrow, duckdb and matplotlib
+PROCESS_BYTES = 300 << 20  # interpreter with arrow, duckdb and matplotlib loaded
 
 
 def member_memory_bytes(member: Member, engine: Engine | None = None) -> int:
-    """Return the memory that a run needs, in bytes, of its process and its simulated drive.
+    """Return the memory in bytes that a run's process and simulated drive need.
 
-    The drive is counted at the scale at which the test simulates it. `engine` is the open target of
-    the member, if the caller has opened it.
+    The drive is counted at the scale at which the test simulates it. `engine` is the member's open
+    target, if the caller has opened it.
 
     Raises:
-        ConfigError: The drive cannot be simulated.
+        ConfigError: If the drive cannot be simulated.
     """
     if not is_simulated(member.target):
         return PROCESS_BYTES
@@ -50,11 +50,12 @@ def check_memory(
 ) -> None:
     """Check that each run fits into memory on its own.
 
-    `engine` is the target that the members share; its variants, as in sweeps, are assumed to need
-    as much. `budget_bytes` is the memory that may be used (default: `available_memory_bytes`).
+    `engine` is the target that the members share. Its variants, as in sweeps, are assumed to need
+    the same memory. `budget_bytes` is the memory that may be used (default:
+    `available_memory_bytes`).
 
     Raises:
-        ConfigError: Runs exceed the budget; the message lists them all.
+        ConfigError: If runs exceed the budget; the message lists them all.
     """
     if not engine.identify().simulated:
         return
@@ -65,6 +66,6 @@ def check_memory(
         runs = ", ".join(f"{name} requires {need / 1e9:.1f} GB" for name, need in large.items())
         raise ConfigError(
             f"not enough memory: {runs}, the budget is {budget / 1e9:.1f} GB",
-            hint="fewer runs at a time do not help, because a single run exceeds the budget; free "
-            "memory, choose a smaller drive, or scale it down with --quick",
+            hint="running fewer tests at a time does not help, because a single run exceeds the "
+            "budget; free memory, choose a smaller drive, or scale it down with --quick",
         )

@@ -1,4 +1,4 @@
-"""The plan of a suite: its tests, their order and their options."""
+"""Suite plan: its tests, their order and their options."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def plan_suite(
     common: Mapping[str, Any] | None = None,
     special: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Member]:
-    """Return the runs of an edition's tests, by name, in the standard's order.
+    """Return the runs of an edition's tests by name, in the standard's order.
 
-    `tests` restricts them. Tests with several active ranges have a run for each of them. `common`
-    applies to every test, `special` to the tests that it names.
+    `tests` restricts them. A test that has several active ranges has a run for each of them.
+    `common` applies to every test, and `special` to the tests that it names.
 
     Raises:
-        ConfigError: An edition, test or option does not exist, or a value is not allowed.
+        ConfigError: If an edition, test or option does not exist, or a value is not allowed.
     """
     if edition not in EDITIONS:
         raise ConfigError.unknown("edition", edition, EDITIONS)
@@ -51,13 +51,13 @@ def plan_suite(
         if name not in chosen:
             raise ConfigError(
                 f"options are given for {name}, which is not among the tests of the suite",
-                hint=f"add {name} to the tests, or leave its options out",
+                hint=f"add {name} to the tests, or omit its options",
             )
     members = {}
     for name in chosen:
         given = {"edition": edition, **(common or {}), **special.get(name, {})}
         for member, options in _runs(name, given).items():
-            # Refuse invalid options before anything runs.
+            # Reject invalid options before any run starts.
             simulated = is_simulated(target)
             procedure = procedure_from_mapping(name, options, simulated=simulated)
             procedure.check_purge(simulated=simulated)
@@ -66,11 +66,11 @@ def plan_suite(
 
 
 def check_members(members: Mapping[str, Member], engine: Engine) -> None:
-    """Check that the target can do all runs, before the first run starts.
+    """Check that the target supports all runs, before the first run starts.
 
     Raises:
-        TargetError: The target must not be written to.
-        ConfigError: A run does not suit the target, or needs more memory than is available.
+        TargetError: If the target must not be written to.
+        ConfigError: If a run does not suit the target, or needs more memory than is available.
     """
     if (refusal := engine.write_refusal) is not None:
         raise refusal
@@ -82,7 +82,7 @@ def check_plans(members: Mapping[str, Member], identity: DeviceIdentity) -> None
     """Check that every member suits the drive.
 
     Raises:
-        ConfigError: The first member that does not, by name.
+        ConfigError: If a member does not suit the drive; the message names the first such member.
     """
     for name, member in members.items():
         procedure = procedure_from_mapping(
@@ -95,7 +95,7 @@ def check_plans(members: Mapping[str, Member], identity: DeviceIdentity) -> None
 
 
 def _runs(test: str, options: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """Return the runs of a test, by name: one, or one per active range of the client edition."""
+    """Return a test's runs by name: one, or one per active range of the client edition."""
     limited = issubclass(procedure_class(test).options_type, SegmentOptions)
     client = (options["edition"], options.get("revision", "1.x")) == CLIENT
     chosen = {"active_range_pct", "ar_amount_gib"} & set(options)

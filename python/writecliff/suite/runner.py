@@ -1,8 +1,8 @@
 """Execution of a suite or sweep: its remaining members, and how many run at a time.
 
-Every test starts with a purge. Tests on simulated drives are therefore independent: they run side
-by side within a memory budget, with the same results as in sequence. On a real drive they run in
-sequence, and a failure ends the suite.
+Every test starts with a purge. Tests on simulated drives are therefore independent. They run side
+by side within a memory budget, and produce the same results as in sequence. On a real drive, tests
+run in sequence, and a failure ends the suite.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from writecliff.cluster import Cluster
 
 Log = Callable[[ChildEvent], None]
-# Longest first, by their run times on `sata-tlc-120`, so that no core idles at the end.
+# Tests start in descending order of their run times on `sata-tlc-120`, so that no core is idle at
+# the end.
 _LONGEST = ("ecw", "dirth", "hir", "wsat", "iops", "xsr", "lat", "tp")
 
 
@@ -51,15 +52,15 @@ def run_suite(
     memory_budget_bytes: int | None = None,
     cluster: Cluster | None = None,
 ) -> list[Outcome]:
-    """Run every member that is not complete, locally or on a cluster, and return the outcomes.
+    """Run all incomplete members, locally or on a cluster, and return the outcomes.
 
-    Several threads call `log` with the events. `opening` are the keyword arguments of
-    `open_target`. The process of each run calls `finish` with its directory.
+    Several threads call `log` with the events. `opening` holds the keyword arguments of
+    `open_target`. Each run's process calls `finish` with the run directory.
 
     Raises:
-        SuiteStopped: The user stopped the set.
-        EngineError: A test failed; the runs of the others remain.
-        ConfigError: An option is not allowed, or memory is insufficient.
+        SuiteStopped: If the user stopped the set.
+        EngineError: If a test failed; the runs of the other tests remain.
+        ConfigError: If an option is not allowed, or memory is insufficient.
     """
     stop = Event()
     specs = [
@@ -102,7 +103,7 @@ def _checked(processes: MemberProcesses, spec: ChildSpec, log: Log, stop: Event)
 
 
 def _left(folder: SuiteFolder, names: Collection[str] | None = None) -> Sequence[str]:
-    """Return the members that are not complete; those that run side by side, longest first."""
+    """Return the incomplete members, longest first if they run side by side."""
     left = [name for name in folder.left() if names is None or name in names]
     return sorted(left, key=lambda name: _rank(folder.members[name])) if folder.simulated else left
 
@@ -129,14 +130,14 @@ def _spec(
 
 # Members of suites and sweeps on a cluster: workers receive run directories and return them.
 #
-# A worker runs the member in a temporary folder, and returns the run directory as an archive. It
-# receives the options, the text of the drive's device file, and the stored data of an interrupted
-# run. Prepared states are in the cache of the worker's user. Workers that share this cache (on one
-# machine, or in a shared folder) or the shared states (`engines/state_cache.py`) prepare each state
-# once.
+# A worker runs the member in a temporary folder, and returns the run directory as an archive. A
+# worker receives the options, the text of the drive's device file, and the stored data of an
+# interrupted run. Preconditioned states are in the cache of the worker's user. Workers that share
+# this cache (on one machine, or in a shared folder) or the shared states (`engines/state_cache.py`)
+# prepare each state once.
 
 STOPPED = 130
-_processes = MemberProcesses()  # pool of this worker, for the current sweep
+_processes = MemberProcesses()  # this worker's process pool for the current sweep
 
 
 @dataclass(frozen=True)
@@ -155,14 +156,14 @@ def run_members(
     log: Callable[[ChildEvent], None],
     stop: Event,
 ) -> list[Outcome]:
-    """Run members on a cluster, and store each run in the directory of its spec as it returns.
+    """Run members on a cluster, and store each returned run in its spec's directory.
 
     Each spec comes with the memory of its run, in bytes.
 
     Raises:
         Stopped: `stop` was set.
         EngineError: A test failed.
-        ConfigError: An option is not allowed.
+        ConfigError: If an option is not allowed.
     """
     topic = f"{cluster.stopping}-log"
     tasks = []
@@ -179,12 +180,12 @@ def run_members(
 
 
 def _processes_end() -> None:
-    """Stop the idle processes of a worker. Busy processes end with their worker."""
+    """Stop a worker's idle processes. Busy processes stop together with their worker."""
     _processes.close_idle()
 
 
 def _nowhere() -> Outcome:
-    raise AssertionError("a parcel can only run on a worker")
+    raise AssertionError("a parcel can run only on a worker")
 
 
 def _arrived(
@@ -213,7 +214,7 @@ def run_parcel(parcel: Parcel) -> tuple[Outcome, bytes | None]:
     """Run a member on a worker.
 
     Returns:
-        The outcome, and the archive of the run directory; None if the run created no directory.
+        The outcome, and the run directory's archive, or `None` if the run created no directory.
     """
     from distributed import get_worker
 
@@ -237,7 +238,7 @@ def run_parcel(parcel: Parcel) -> tuple[Outcome, bytes | None]:
 
 
 def _archive(directory: Path) -> bytes:
-    """Return the files of a run directory as an archive, without owners, modes and times."""
+    """Return a run directory's files as an archive that omits owners, modes and times."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as archive:
         for path in sorted(directory.rglob("*")):

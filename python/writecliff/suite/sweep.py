@@ -1,6 +1,6 @@
-"""Sweeps: a test or load repeated with different options or properties of the drive.
+"""Sweeps: a test or load repeated with different options or drive properties.
 
-The workload tests that accompany the standard are sweeps of write saturation: active range,
+The workload tests that accompany the standard are write saturation sweeps: active range,
 over-provisioning, write cache, data pattern, demand (SNIA, "Solid State Storage Performance: a
 primer", 2013: two settings side by side, IOPS over volume written and over time).
 """
@@ -29,7 +29,7 @@ class Preset:
     summary: str
 
 
-OVERPROVISION = "overprovision_pct"  # a property of the drive, not an option of a test
+OVERPROVISION = "overprovision_pct"  # a drive property, not a test option
 PRESETS: Mapping[str, Preset] = {
     "active-range": Preset(
         "active_range_pct", ("100", "75", "50", "25"), "share of the addresses used"
@@ -44,7 +44,7 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
-DEVICE, LOAD = "device.", "load."  # prefixes of keys in the drive's file and in the jobs of a load
+DEVICE, LOAD = "device.", "load."  # key prefixes for the drive's file and a load's jobs
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Sweep:
     devices: Mapping[Path, str]
 
     def create(self, path: Path, about: str) -> SuiteFolder:
-        """Create the directory of the sweep with its device files. Raises as `SuiteFolder`."""
+        """Create the sweep's directory and device files. Raises as `SuiteFolder`."""
         folder = SuiteFolder.create(path, "sweep", about, self.members)
         for device, text in self.devices.items():
             write_atomically(device, text.encode())
@@ -72,13 +72,13 @@ def plan_sweep(
 ) -> Sweep:
     """Return a member for each distinct cell of `cells`, without writing anything.
 
-    A cell has a value for each varied key: an option of the test, `OVERPROVISION`, "device.KEY" of
-    the simulated drive's file (with a TOML value), or, with the test "workload", whose options are
-    `common`, "load.KEY" of all its jobs or "load.JOB.KEY" of a single job. Its run is named
-    "KEY-VALUE"; its device file is in `folder`.
+    A cell has a value for each varied key. A key is an option of the test, `OVERPROVISION`, or
+    "device.KEY" of the simulated drive's file (with a TOML value). For the test "workload", whose
+    options are `common`, it may also be "load.KEY" for all jobs or "load.JOB.KEY" for a single job.
+    A cell's run is named "KEY-VALUE", and its device file is in `folder`.
 
     Raises:
-        ConfigError: There are fewer than two distinct cells, or a value is not allowed.
+        ConfigError: If there are fewer than two distinct cells, or a value is not allowed.
     """
     different = [cell for number, cell in enumerate(cells) if cell not in cells[:number]]
     if len(different) < 2:
@@ -112,7 +112,7 @@ def plan_sweep(
 
 
 def is_of_drive(key: str) -> bool:
-    """Return True if a key changes the simulated drive rather than the test or load."""
+    """Return True if a key changes the simulated drive instead of the test or load."""
     return key == OVERPROVISION or key.startswith(DEVICE)
 
 
@@ -128,17 +128,17 @@ def _word(value: object) -> str:
         return "on" if value else "off"
     if isinstance(value, float):
         return f"{value:g}"
-    return Path(value).name if isinstance(value, str) else str(value)  # the name of a file
+    return Path(value).name if isinstance(value, str) else str(value)  # a file name
 
 
 def changed_device(target: str, changes: Mapping[str, Any]) -> str:
-    """Return the device file of `target` with changed values.
+    """Return the device file of `target` with modified values.
 
-    Over-provisioning is (flash - user capacity) / user capacity, with the flash that results from
-    the other changes.
+    Over-provisioning is (flash - user capacity) / user capacity, where the flash size includes the
+    other changes.
 
     Raises:
-        ConfigError: The drive is not simulated, or cannot be built with these values.
+        ConfigError: If the drive is not simulated, or cannot be built with these values.
     """
     from writecliff.devices import describe_device, read_device_file
     from writecliff.devices.edit import toml_word, with_values
@@ -165,7 +165,7 @@ def changed_device(target: str, changes: Mapping[str, Any]) -> str:
 
 
 def _with_load(options: Mapping[str, object], changes: Mapping[str, Any]) -> dict[str, object]:
-    """Return the options of a load with changed values in its jobs. Raises ConfigError."""
+    """Return a load's options with modified values in its jobs. Raises ConfigError."""
     from writecliff.procedures.workload import WorkloadRun
 
     procedure = WorkloadRun.from_mapping(options)

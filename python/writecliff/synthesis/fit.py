@@ -59,19 +59,20 @@ def _chained(trace: LaidOut, *, seed: int) -> IoModel:
 
 # -- arrivals --------------------------------------------------------------------------------------
 
-# Arrivals of the I/Os of a trace, and their order: the chain of states of an `IoModel`.
+# Arrival times of a trace's I/Os, and their order: the state chain of an `IoModel`.
 
 Arrivals = tuple[ModelGaps, ModelStates, ModelTransitions, ModelPeriods]
 
-# Bounds of the classes of gaps, in ns: fine, and coarse for short traces.
+# Gap class bounds in ns: fine, and coarse for short traces.
 _FINE = (2e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 1e9)
 _COARSE = (1e4, 1e5, 1e6, 1e7)
-_VALUES = 8  # per class of gaps
-_PERIODS_MAX, _IOS_OF_PERIOD = 512, 100  # as many of equal length as of equal numbers of I/Os
+_VALUES = 8  # stored values per gap class
+# Maximum periods of equal length, and likewise of equal I/O count.
+_PERIODS_MAX, _IOS_OF_PERIOD = 512, 100
 _PHASES_MAX, _IOS_OF_PHASE = 12, 1000
 _TRANSITIONS_MAX, _TRANSITIONS_MIN, _IOS_OF_TRANSITION = 8000, 200, 5
 _BURST_MIN_NS, _BURST_MAX_NS = 1e5, 1e8  # bounds of the gap that ends a burst
-_POSITIONS = 8  # classes of positions in a burst
+_POSITIONS = 8  # number of classes of positions in a burst
 _KINDS = 8  # the start of a run, and distances from the end of a continued run
 
 
@@ -81,7 +82,7 @@ def arrivals_of(
     continues: NDArray[np.bool_],
     back: NDArray[np.int64],
 ) -> Arrivals:
-    """Fit the chain of states, as finely as the number of I/Os permits.
+    """Fit the state chain, as finely as the I/O count permits.
 
     Args:
         trace: the trace.
@@ -139,11 +140,11 @@ def _kinds(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Classify I/Os by their distance from the end of the run that they continue.
 
-    Kind 0 starts a run. The other kinds continue a run, at the most frequent distances. Rare
+    Kind 0 starts a run. The other kinds continue a run at the most frequent distances. Rare
     distances count as the nearest frequent distance.
 
     Returns:
-        The distance of each kind, in bytes, and the kind of each I/O.
+        The distance of each kind in bytes, and the kind of each I/O.
     """
     distances, counts = np.unique(back[continues], return_counts=True)
     frequent = np.sort(distances[np.argsort(-counts, kind="stable")[: _KINDS - 1]])
@@ -162,10 +163,10 @@ def _plain(values: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def _period_of(time_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Return the period of each I/O, and the longest gap that is modelled, in ns.
+    """Return each I/O's period, and the longest gap that is modelled, in ns.
 
-    A period ends where a division into equal times does, for quiet times, and where a division into
-    equal numbers of I/Os does, for bursts.
+    A period ends at the boundaries of equal time spans, which resolve quiet times, and at the
+    boundaries of equal I/O counts, which resolve bursts.
     """
     count = min(max(len(time_ns) // _IOS_OF_PERIOD, 1), _PERIODS_MAX)
     length = time_ns[-1] / count + 1
@@ -178,9 +179,9 @@ def _period_of(time_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
 def _phases(
     number: NDArray[np.int64], stream: NDArray[np.int32], gap: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the phase of each period. Periods with a similar mix and rate share a phase.
+    """Return the phase of each period. Periods that have a similar mix and rate share a phase.
 
-    The clustering is k-means, initialised along the axis of the largest variance.
+    The clustering is k-means, initialised along the axis of largest variance.
     """
     periods, streams = int(number[-1]) + 1, int(stream.max()) + 1
     count = min(max(len(number) // _IOS_OF_PHASE, 1), _PHASES_MAX, periods)
@@ -212,7 +213,7 @@ def _phases(
 
 
 def _positions(gap: NDArray[np.int64], burst_ns: float) -> NDArray[np.int64]:
-    """Return classes of the position in a burst, which a longer gap ends: 0, 1, 2-3, 4-7, ..."""
+    """Return classes of the position in a burst (0, 1, 2-3, 4-7, ...), which a longer gap ends."""
     begins = gap >= burst_ns
     begins[0] = True
     first = np.maximum.accumulate(np.where(begins, np.arange(len(gap)), 0))
@@ -235,38 +236,38 @@ def _values(
 
 
 def _idle_ns(gap: NDArray[np.int64], bounds: tuple[float, ...]) -> int:
-    """Return the class bound from which gaps are idle time, not part of a burst."""
+    """Return the class bound at which gaps become idle time instead of part of a burst."""
     above = [bound for bound in bounds if bound >= max(_BURST_MIN_NS, float(gap.mean()))]
     return int(min(above, default=bounds[-1]))
 
 
 # -- places ----------------------------------------------------------------------------------------
 
-# Start addresses of the runs of a trace, their frequency and times: the places of an `IoModel`.
+# Start addresses of a trace's runs, their frequency and times: the places of an `IoModel`.
 #
-# The addresses in use are joined into one range, which is cut into pieces with equal traffic, so
-# hot areas have small pieces. Places of a piece with similar use form a group and are adjacent:
-# first places in data that are both read and written, with reads and writes at the same addresses,
-# then others. Places inside the data of an individually stored place stay inside it, all others
-# outside. So the model preserves the position of the traffic in the range, and the frequency and
-# times of use, but not the individual place. The few places with most of the bytes are stored
-# individually.
+# The addresses in use are joined into one range, which is divided into pieces of equal traffic, so
+# that hot areas have small pieces. Places of a piece that are used similarly form a group and are
+# adjacent. Places in data that are both read and written, with reads and writes at the same
+# addresses, come first. Places inside the data of an individually stored place remain inside it,
+# and all others remain outside. The model therefore preserves the position of the traffic in the
+# range, and the frequency and times of use, but not individual places. The few places that account
+# for most of the bytes are stored individually.
 
-PASS = 1 << 24  # units of time in a pass
+PASS = 1 << 24  # time units in a pass
 UNIT_BYTES = 4096
-_CELLS_MAX = 1 << 24  # most cells of the range, in which traffic is counted
+_CELLS_MAX = 1 << 24  # maximum number of range cells in which traffic is counted
 _GROUPS_MIN, _GROUPS_MAX, _STARTS_OF_GROUP = 200, 4000, 6
 _CLUSTERED, _EVEN = 2.5, 0.3  # squared variation of the times between uses; random in between
-_SHAPED_USES = 4  # least uses of a place for a fit of the times between them
-# Shapes of the Weibull distribution with these squares of the coefficient of variation.
+_SHAPED_USES = 4  # minimum uses of a place for a fit of the times between them
+# Weibull distribution shapes for these squared coefficients of variation.
 _SHAPES = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0])
 _VARIATIONS = np.array(
     [gamma(1 + 2 / shape) / gamma(1 + 1 / shape) ** 2 - 1 for shape in _SHAPES.tolist()]
 )
 _LIFE_MIN = 2e-5
-_ALONE_BYTES, _ALONE_SHARE = 64 << 10, 1e-3  # bounds for individual storage
-_RUNS_OF_PIECE = 8  # least runs that fit into a piece
-_HOT_USES = 8  # least mean uses of a place that is followed by a free unit
+_ALONE_BYTES, _ALONE_SHARE = 64 << 10, 1e-3  # limits for individual storage
+_RUNS_OF_PIECE = 8  # minimum number of runs that fit into a piece
+_HOT_USES = 8  # minimum mean uses of a place that is followed by a free unit
 
 
 @dataclass(frozen=True)
@@ -277,11 +278,11 @@ class _Fineness:
     begins: int  # number of classes of the time of first use
     life: float  # octaves of the time from first to last use
     uses: float  # octaves of the number of uses
-    length: float  # octaves of the length of runs
+    length: float  # octaves of the run length
 
 
-# Write amplification depends on data that are written together and overwritten together, so the
-# time of uses is resolved as finely as the position in the range.
+# Write amplification depends on data that are written together and overwritten together, so times
+# of use are resolved as finely as positions in the range.
 _LADDER = (
     _Fineness(256, 32, 0.5, 1, 1),
     _Fineness(128, 32, 0.5, 1, 1),
@@ -298,27 +299,28 @@ _LADDER = (
 
 @dataclass(frozen=True)
 class _Objects:
-    """Distinct places, where runs of a stream start; columns."""
+    """Distinct places where runs of a stream start, stored as columns."""
 
     stream: NDArray[np.int64]
-    offset: NDArray[np.int64]  # in the range of addresses in use
+    offset: NDArray[np.int64]  # offset in the range of addresses in use
     uses: NDArray[np.int64]
-    run_bytes: NDArray[np.float64]  # mean length of its runs
-    extent: NDArray[np.int64]  # length of its longest run
-    begin: NDArray[np.float64]  # first use, as a share of the stream's starts
+    run_bytes: NDArray[np.float64]  # mean length of the place's runs
+    extent: NDArray[np.int64]  # length of the place's longest run
+    begin: NDArray[np.float64]  # first use, as a fraction of the stream's starts
     life: NDArray[np.float64]  # time from the first to the last use
     squares: NDArray[np.float64]  # sum of squared times between uses, relative to their mean
     alone: NDArray[np.bool_]  # stored individually
     shared: NDArray[np.bool_]  # not stored individually, and both read and written
-    covered: NDArray[np.bool_]  # not stored individually, and inside the data of one that is
+    # Not stored individually, and inside an individually stored place's data.
+    covered: NDArray[np.bool_]
 
 
 def places_of(
     trace: LaidOut, streams: StreamsOf, run: NDArray[np.int64], back: NDArray[np.int64]
 ) -> tuple[ModelPlaces, int]:
-    """Fit the places, and return them with the bytes of the range that they take.
+    """Fit the places, and return them with the bytes of the range that they occupy.
 
-    `run` and `back` are those of `_native.trace_runs`.
+    `run` and `back` come from `_native.trace_runs`.
     """
     every = np.flatnonzero(trace.operation != FLUSH)
     end = trace.offset + trace.length
@@ -338,7 +340,7 @@ def places_of(
 
 
 def _together(touched: Extents, address: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the addresses with the extents moved together."""
+    """Return the addresses after moving the extents together."""
     lengths = touched.end - touched.begin
     before = np.cumsum(lengths) - lengths
     at = np.maximum(np.searchsorted(touched.begin, address, side="right") - 1, 0)
@@ -356,7 +358,7 @@ def _objects(
 ) -> _Objects:
     """Return the places of a trace.
 
-    `grows`: bytes by which each I/O extends its run.
+    `grows` holds the bytes by which each I/O extends its run.
     """
     rows = np.arange(len(run))
     starts = rows[(run == rows) & (trace.operation != FLUSH)]
@@ -368,7 +370,7 @@ def _objects(
     rank = np.empty(len(starts))
     rank[order] = np.arange(len(starts)) - np.repeat(np.cumsum(counts) - counts, counts)
     rank = rank / counts[stream]
-    # Long runs have a place each, those with most bytes first.
+    # Long runs each have a place; those with the most bytes come first.
     order = np.argsort(-run_bytes, kind="stable")[:alone_max]
     single = np.zeros(len(starts), np.int64)
     single[order] = np.where(run_bytes[order] >= _ALONE_BYTES, order + 1, 0)
@@ -400,7 +402,7 @@ def _objects(
 
 
 def _much(traffic: NDArray[np.float64], most: int) -> NDArray[np.bool_]:
-    """Select the places with a large share of the traffic."""
+    """Select the places that receive a large fraction of the traffic."""
     order = np.argsort(-traffic, kind="stable")[:most]
     selected = np.zeros(len(traffic), bool)
     selected[order] = traffic[order] >= _ALONE_SHARE * traffic.sum()
@@ -419,7 +421,7 @@ def _shared(
     reads: NDArray[np.bool_],
     among: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Select the places in `among` whose middle the other kind of operation uses too."""
+    """Select the places in `among` whose middle the other kind of operation also uses."""
     middle = offset + extent // 2
     shared = np.zeros(len(offset), bool)
     for kind in (reads, ~reads):
@@ -433,7 +435,7 @@ def _squares(
     uses: NDArray[np.int64],
     life: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return the sum of squared times between uses of each place, relative to their mean."""
+    """Return each place's sum of squared times between uses, relative to their mean."""
     order = np.lexsort((rank, which))
     step = np.diff(rank[order])
     same = which[order][1:] == which[order][:-1]
@@ -444,7 +446,7 @@ def _squares(
 
 
 def _variation(squares: NDArray[np.float64], gaps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the squared coefficient of variation of the times between uses, whose sum is given.
+    """Return the squared coefficient of variation of the times between uses from their sum.
 
     The mean of the squares of m times is x = m (1 + c) / (m + c).
     """
@@ -454,7 +456,7 @@ def _variation(squares: NDArray[np.float64], gaps: NDArray[np.float64]) -> NDArr
 
 
 def _shape(variation: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the tabulated shape of the Weibull distribution that is nearest to this variation."""
+    """Return the tabulated Weibull shape that is nearest to this variation."""
     wanted = np.log(np.maximum(variation, 1e-3))
     nearest = np.abs(np.log(_VARIATIONS)[None] - wanted[:, None]).argmin(axis=1)
     shape: NDArray[np.float64] = _SHAPES[nearest]
@@ -464,7 +466,7 @@ def _shape(variation: NDArray[np.float64]) -> NDArray[np.float64]:
 def _traffic(
     offset: NDArray[np.int64], length: NDArray[np.int64], end: int
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the cumulative I/Os up to each cell of the range, and the bytes of a cell."""
+    """Return the cumulative I/Os up to each cell of the range, and the cell size in bytes."""
     cell = UNIT_BYTES
     while end // cell > _CELLS_MAX:
         cell *= 2
@@ -478,7 +480,7 @@ def _traffic(
 
 
 def _pieces_max(of: _Objects, end: int) -> int:
-    """Return the number of pieces that have room for several typical runs each."""
+    """Return the number of pieces that each have room for several typical runs."""
     among = ~of.alone
     if not among.any():
         return 1
@@ -487,7 +489,7 @@ def _pieces_max(of: _Objects, end: int) -> int:
 
 
 def _pieces(upto: NDArray[np.int64], cell: int, end: int, count: int) -> NDArray[np.int64]:
-    """Return the starts of pieces with equal traffic, and the end of the last piece."""
+    """Return the starts of pieces of equal traffic, and the end of the last piece."""
     wanted = upto[-1] * np.arange(1, count) / count
     cuts = np.unique(np.searchsorted(upto, wanted) + 1) * cell
     bounds: NDArray[np.int64] = np.concatenate(([0], cuts[cuts < end], [end]))
@@ -497,7 +499,7 @@ def _pieces(upto: NDArray[np.int64], cell: int, end: int, count: int) -> NDArray
 def _groups(
     of: _Objects, bounds: NDArray[np.int64], fine: _Fineness
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the group of each place, and the number of groups."""
+    """Return each place's group, and the number of groups."""
     octave = np.round(np.log2(np.maximum(of.life, _LIFE_MIN)) / fine.life)
     key = np.stack(
         (
@@ -533,7 +535,7 @@ def _placed(
     streams: StreamsOf,
     end: int,
 ) -> ModelPlaces:
-    """Lay out the groups: in each piece, the most frequently used places first."""
+    """Lay out the groups, with the most frequently used places first in each piece."""
     count = np.bincount(group)
     uses = np.bincount(group, weights=of.uses).astype(np.int64)
 
@@ -557,7 +559,7 @@ def _placed(
     several = np.bincount(group, weights=gaps > 0)
     all_gaps = np.bincount(group, weights=gaps)
     squares = np.bincount(group, weights=np.where(gaps > 0, of.squares, 0.0))
-    # Mean number of gaps of a place, which corrects the bias of few gaps.
+    # Mean number of gaps of a place, which corrects the bias of small samples.
     each = all_gaps / np.maximum(several, 1)
     variation = _variation(squares / np.maximum(several, 1), each)
     shape = np.where(several > 0, _shape(variation), 1.0)
@@ -600,7 +602,8 @@ def _placed(
 def _areas(bounds: NDArray[np.int64], taken: Extents, end: int) -> dict[int, list[tuple[int, int]]]:
     """Return the extents of each piece, by area.
 
-    Area 2 n + 1 is the part of piece n in individually stored places, area 2 n the rest.
+    Area 2 n + 1 is the part of piece n in individually stored places, and area 2 n is the rest of
+    the piece.
     """
     cuts = np.unique(np.concatenate((bounds, np.minimum(taken.begin, end), taken.end)))
     cuts = cuts[cuts <= end]
@@ -620,7 +623,7 @@ def _other_begins(
     reads: NDArray[np.bool_],
     shared: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """Return the bytes at the start of each area that hold data that are both read and written."""
+    """Return the bytes at the start of each area that are both read and written."""
     each = [
         np.bincount(area[of], weights=taken[of], minlength=count).astype(np.int64)
         for of in (shared & reads, shared & ~reads)
@@ -632,16 +635,16 @@ def _other_begins(
 def _slots(
     count: int, slot: int, at: int, area: list[tuple[int, int]], end: int
 ) -> tuple[list[tuple[int, int, int]], int]:
-    """Place `count` places of `slot` bytes in an area of which `at` bytes are used.
+    """Position `count` places of `slot` bytes in an area where `at` bytes are already used.
 
-    Places that do not fit start again at the beginning of the area.
+    Places that do not fit wrap around to the start of the area.
 
     Returns:
-        Address, stride and number of each part, and the bytes that are used afterwards.
+        Returns: Address, stride and number of each part, and the bytes used afterwards.
     """
     size = sum(last - first for first, last in area)
     if slot > max(last - first for first, last in area):
-        # Runs extend beyond the area. Their starts are spread over it.
+        # The runs extend beyond the area. The runs' start addresses are spread over the area.
         room = max(end - slot, 0)
         begin, behind = area[0][0], area[-1][1]
         address = min(begin, room)

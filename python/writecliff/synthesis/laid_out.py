@@ -1,4 +1,4 @@
-"""A trace as columns in memory, its volumes joined into one range without unused addresses."""
+"""A trace as columns in memory, with its volumes joined into one range without unused addresses."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from writecliff.traces.source import Source
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-READ, WRITE, FLUSH, TRIM = range(4)  # numbers of operations
-IOS_MAX = 20_000_000  # most I/Os of a trace, which are all held in memory
+READ, WRITE, FLUSH, TRIM = range(4)  # operation numbers
+IOS_MAX = 20_000_000  # maximum I/Os in a trace, which are all stored in memory
 SECTOR_BYTES = 512
 _PIECE_BITS = 20  # 1 MiB; unused pieces of the address space are removed
 _LENGTH_MAX = 1 << 30
@@ -24,14 +24,14 @@ _COLUMNS = ("time_ns", "operation", "offset_bytes", "length_bytes", "volume")
 
 @dataclass(frozen=True)
 class LaidOut:
-    """The I/Os of a trace in order of time, at addresses in one range."""
+    """The I/Os of a trace in time order, at addresses in a single range."""
 
-    time_ns: NDArray[np.int64]  # since the first I/O, ascending
+    time_ns: NDArray[np.int64]  # time since the first I/O, ascending
     operation: NDArray[np.uint8]  # READ, WRITE, FLUSH, TRIM
     offset: NDArray[np.int64]  # in bytes
     length: NDArray[np.int64]  # in bytes; 0 for flushes
-    range_bytes: int  # end of the addresses
-    span_bytes: int  # range of addresses in the trace, summed over volumes
+    range_bytes: int  # end of the address range
+    span_bytes: int  # address range of the trace, summed over volumes
     volumes: int
     notes: tuple[str, ...]
 
@@ -40,7 +40,7 @@ class LaidOut:
         return len(self.time_ns)
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns in the form of `_native.TraceReader.next`."""
+        """Return the columns in the format of `_native.TraceReader.next`."""
         rows = len(self)
         zeros = np.zeros(rows, np.int32)
         return {
@@ -51,10 +51,10 @@ class LaidOut:
 
 
 def lay_out(source: Source, *, progress: WorkProgress = UNSEEN) -> LaidOut:
-    """Read a trace; of a longer one, the first `IOS_MAX` I/Os.
+    """Read a trace, or the first `IOS_MAX` I/Os of a longer trace.
 
     Raises:
-        ConfigError: the trace has no I/Os, or no reads or writes.
+        ConfigError: If the trace has no I/Os, or neither reads nor writes.
     """
     parts: list[dict[str, Any]] = []
     rows = 0
@@ -64,7 +64,7 @@ def lay_out(source: Source, *, progress: WorkProgress = UNSEEN) -> LaidOut:
         rows += len(batch["time_ns"])
         progress.done(max(source.share, rows / IOS_MAX), ios=rows)
         if rows >= IOS_MAX:
-            notes.append(f"the trace is longer: only its first {rows:,} I/Os are used")
+            notes.append(f"the trace is longer, so only its first {rows:,} I/Os are used")
             break
     if not rows:
         raise ConfigError("the trace has no I/Os")
@@ -77,7 +77,9 @@ def lay_out(source: Source, *, progress: WorkProgress = UNSEEN) -> LaidOut:
     operation = columns["operation"]
     begin, end = columns["offset_bytes"], columns["offset_bytes"] + columns["length_bytes"]
     if ((begin | end) % SECTOR_BYTES).any():
-        notes.append("I/Os that are not whole sectors of 512 bytes are rounded out to sectors")
+        notes.append(
+            "I/Os that do not cover whole 512-byte sectors are rounded outwards to sectors"
+        )
         begin, end = begin // SECTOR_BYTES * SECTOR_BYTES, -(-end // SECTOR_BYTES) * SECTOR_BYTES
     length = np.minimum(end - begin, _LENGTH_MAX)
     moved = operation != FLUSH
@@ -101,7 +103,7 @@ def lay_out(source: Source, *, progress: WorkProgress = UNSEEN) -> LaidOut:
 
 
 def _split_trims(columns: dict[str, NDArray[Any]]) -> bool:
-    """Split TRIMs that are longer than an I/O of a workload; return `True` if any were split."""
+    """Split TRIMs that are longer than a workload I/O; return `True` if any were split."""
     is_trim = columns["operation"] == TRIM
     pieces = np.where(is_trim, -(-columns["length_bytes"] // _LENGTH_MAX), 1).clip(min=1)
     if (pieces == 1).all():
@@ -137,7 +139,7 @@ def _dense(
 
 
 def _span(volume: NDArray[np.int64], end: NDArray[np.int64]) -> int:
-    """Return the sum of the ends of all volumes, in bytes."""
+    """Return the sum of the end addresses of all volumes, in bytes."""
     _, number = np.unique(volume, return_inverse=True)
     ends = np.zeros(int(number.max()) + 1, np.int64)
     np.maximum.at(ends, number.reshape(-1), end)
@@ -145,7 +147,7 @@ def _span(volume: NDArray[np.int64], end: NDArray[np.int64]) -> int:
 
 
 def union(begin: NDArray[np.int64], end: NDArray[np.int64], unit: int) -> Extents:
-    """Return the union of ranges of addresses, rounded out to whole units."""
+    """Return the union of address ranges, rounded out to whole units."""
     if not len(begin):
         return Extents(np.zeros(0, np.int64), np.zeros(0, np.int64))
     order = np.argsort(begin, kind="stable")
@@ -159,7 +161,7 @@ def union(begin: NDArray[np.int64], end: NDArray[np.int64], unit: int) -> Extent
 
 @dataclass(frozen=True)
 class Extents:
-    """Disjoint ranges of addresses, ascending."""
+    """Disjoint address ranges, ascending."""
 
     begin: NDArray[np.int64]
     end: NDArray[np.int64]

@@ -1,15 +1,16 @@
-"""A trace and its synthetic workload, played on the same simulated drives.
+"""A trace and its synthetic workload, run on the same simulated drives.
 
-A drive is cut down to the range that the trace uses, but not below 1 GiB; it is filled, and then
-written once more at random. Each load is then repeated on copies of the drive. First it runs
-without its times: until the drive has settled, and for several drive fills that measure write
-amplification. Then it runs with its own times, as an open loop: until the drive has settled again,
-and for many I/Os that measure response times, from the intended arrival.
+Each drive is reduced to the range that the trace uses, but not below 1 GiB. It is filled, and then
+overwritten once at random. Each load is then repeated on copies of the drive. The load first runs
+without its timing: until the drive has settled, then for several drive fills that measure write
+amplification. It then runs with its original timing as an open loop: until the drive has settled
+again, then for many I/Os that measure response times from the intended arrival.
 
-The effect of a repeated load on a small drive depends on where its reclaim units start. So several
-drives are used, which differ in their random writes: as many as the precision of the means needs,
-within limits. The figures are those of all drives. The spread of the drives under the trace itself
-is reported too, because no difference below it is significant.
+The effect of a repeated load on a small drive depends on where its reclaim units start. Several
+drives are therefore used, which differ in their random writes. Their number is chosen, within
+limits, by the required precision of the means. The figures cover all drives. The spread of the
+drives under the trace itself is also reported, because no difference smaller than the spread is
+significant.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ if TYPE_CHECKING:
     from writecliff.engines.base import StepResult
     from writecliff.synthesis.laid_out import LaidOut
 
-FILL_PCT = 85.0  # share of the drive that the range of the trace fills
-DRIVES_MIN, DRIVES_MAX = 3, 16  # each with different random data
+FILL_PCT = 85.0  # percentage of the drive that the trace's range fills
+DRIVES_MIN, DRIVES_MAX = 3, 16  # number of drives, each with different random data
 # Standard errors of the means over the drives at which no more drives are needed: a fifth of the
 # bounds.
 _WAF_ERROR_PCT, _LATENCY_ERROR_PCT = 1.0, 4.0
-SETTLE_FILLS, MEASURED_FILLS = 4.0, 8.0  # drive fills, without the times of the loads
-TIMED_SETTLE_FILLS = 4.0  # with the times of the loads, before response times
+SETTLE_FILLS, MEASURED_FILLS = 4.0, 8.0  # drive fills without the loads' timing
+TIMED_SETTLE_FILLS = 4.0  # drive fills with the loads' timing, before response times are measured
 CAPACITY_MIN_BYTES = 1 << 30  # smaller drives have too few dies to be realistic
-# Minimum, in whole passes. The latency of a burst depends on the progress of garbage collection,
-# which differs from pass to pass: p99.9 of a few passes is that of the worst of them.
+# Minimum number of passes. The latency of a burst depends on the progress of garbage collection,
+# which differs from pass to pass. p99.9 over a few passes is therefore the p99.9 of the worst pass.
 TIMED_IOS = 500_000
-_PASSES_MAX, _PASSES_IOS_MAX = 1000, 30_000_000  # of each phase
+_PASSES_MAX, _PASSES_IOS_MAX = 1000, 30_000_000  # limits for each phase
 _PAGE = BlockSize(4096)
 _QUEUE_DEPTH = 4096  # an open loop waits only at this depth
 WAF_BOUND_PCT, LATENCY_BOUND_PCT = 5.0, 20.0
@@ -55,11 +56,11 @@ _TIMED = ("read", "write", "trim")
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of a load on the drives: over all of them, and of each."""
+    """Figures of a load on the drives: over all drives, and for each drive."""
 
-    waf: float | None  # mean; None: the load does not write
+    waf: float | None  # mean write amplification; None if the load does not write
     iops: float
-    response_ns: Mapping[str, float]  # of all I/Os: mean, p50, p99, p99_9, max
+    response_ns: Mapping[str, float]  # response times of all I/Os: mean, p50, p99, p99_9, max
     reads_p99_9_ns: float | None
     writes_p99_9_ns: float | None
     waf_of_drives: tuple[float, ...]
@@ -72,8 +73,8 @@ class Passes:
 
     settling: int  # without times, before write amplification is measured
     measured: int  # without times, while write amplification is measured
-    timed_settling: int  # with the load's times, before response times are measured
-    timed: int  # with the load's times, while response times are measured
+    timed_settling: int  # with the load's timing, before response times are measured
+    timed: int  # with the load's timing, while response times are measured
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Played:
     def differences(self, of: Figures | None = None) -> dict[str, float | None]:
         """Return the differences from the trace in percent.
 
-        `of`: figures to compare with the trace; None: those of the synthetic workload.
+        `of` holds the figures to compare with the trace; `None` selects the synthetic workload.
         """
         other = of or self.synthetic
         a, b = self.trace, other
@@ -122,18 +123,18 @@ class Played:
 
     @property
     def drives(self) -> int:
-        """Number of drives on which each load was played."""
+        """Number of drives on which each load ran."""
         return len(self.trace.p99_9_ns_of_drives)
 
     @property
     def within(self) -> bool:
-        """`True` if the differences of write amplification and p99.9 are within their bounds."""
+        """`True` if the differences in write amplification and p99.9 are within their bounds."""
         differences = self.differences()
         bounds = {"waf_pct": WAF_BOUND_PCT, "p99_9_pct": LATENCY_BOUND_PCT}
         return all(abs(differences[key] or 0.0) <= bound for key, bound in bounds.items())
 
     def mapping(self) -> dict[str, Any]:
-        """Return the figures as in `writecliff trace synthesise --json`."""
+        """Return the figures in the format of `writecliff trace synthesise --json`."""
         job = self.fio_job
         return {
             **asdict(self),
@@ -147,7 +148,7 @@ class Played:
 
 
 def trace_job(trace: LaidOut) -> Job:
-    """Return the trace as a job that repeats it with its times."""
+    """Return the trace as a job that repeats it with its original timing."""
     letters = bytes(LETTERS, "ascii")
     log = IoLog(
         operations=bytes(letters[n] for n in trace.operation.tolist()).decode(),
@@ -167,7 +168,7 @@ def play(
     seed: int = 1,
     on_part: Callable[[str], None] = lambda text: None,
 ) -> Played:
-    """Play a trace and its synthetic workload on the same simulated drives.
+    """Run a trace and its synthetic workload on the same simulated drives.
 
     Args:
         trace: the trace.
@@ -178,7 +179,7 @@ def play(
         on_part: receives a description of each step when it starts.
 
     Raises:
-        ConfigError: the drive is unknown, or too small for the trace.
+        ConfigError: If the drive is unknown, or too small for the trace.
     """
     opened = open_device(*read_device_file(simulated_name(on)))
     wanted = max(round(trace.range_bytes * 100 / FILL_PCT), CAPACITY_MIN_BYTES)
@@ -241,7 +242,7 @@ def _error_pct(values: list[float]) -> float:
 
 
 def _full(device: Any, capacity_bytes: int, seed: int) -> SimEngine:
-    """Return a drive that was filled, and then written once more at random."""
+    """Return a drive that was filled, then overwritten once at random."""
     engine = SimEngine.from_device(device, seed=seed)
     fill = Job(pattern="sequential", block_size=1 << 17, queue_depth=32,
                volume_bytes=capacity_bytes)  # fmt: skip
@@ -252,7 +253,7 @@ def _full(device: Any, capacity_bytes: int, seed: int) -> SimEngine:
 
 
 def _fio_jobs(text: str, capacity_bytes: int) -> list[Job]:
-    """Return the jobs of a job file with one step."""
+    """Return the jobs of a job file that has a single step."""
     import tempfile
 
     from writecliff.workload.load import load_workload
@@ -282,7 +283,7 @@ def _passes(ios: int, written: int, capacity_bytes: int) -> Passes:
 
 @dataclass(frozen=True)
 class _Done:
-    """Figures of a load on one drive."""
+    """Figures of a load on a single drive."""
 
     waf: float | None
     result: StepResult
@@ -329,7 +330,7 @@ def _figures(done: list[_Done]) -> Figures:
 
 
 def _responses(results: list[StepResult], operations: tuple[str, ...]) -> Histogram | None:
-    """Return the response times from intended arrivals of some operations of all jobs."""
+    """Return the response times from intended arrivals, for some operations of all jobs."""
     histograms = (
         done.response
         for result in results
@@ -346,7 +347,7 @@ def _at(of: Histogram | None, q: float) -> float | None:
 
 
 class PlayedRow(NamedTuple):
-    """A figure of the trace, the workload and the fio job; None: not known."""
+    """A figure of the trace, the workload and the fio job; None if unknown."""
 
     name: str
     text: Callable[[float | None], str]

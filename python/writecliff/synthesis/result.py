@@ -1,4 +1,4 @@
-"""Result of `writecliff trace synthesise`: the workload, and its distance from the trace."""
+"""Result of `writecliff trace synthesise`: the workload, and its difference from the trace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from writecliff.traces.source import Source
     from writecliff.workload.io_model import Column, IoModel
 
-QUEUE_DEPTH = 4096  # of the job, large enough for an open loop
+QUEUE_DEPTH = 4096  # queue depth of the job, large enough for an open loop
 WORKLOAD_FILE, FIO_FILE = "workload.toml", "workload.fio"
 Measures = Mapping[str, Any]
 
@@ -35,10 +35,10 @@ class Synthesised:
     trace: Path
     formats: tuple[str, ...]
     model: IoModel
-    measures: Measures  # of the trace, with its volumes in one range
-    synthetic: Measures  # of one pass of the workload
-    fio_job: str  # text of the job file
-    span_bytes: int  # range of addresses in the trace, summed over volumes
+    measures: Measures  # measures of the trace, with its volumes joined into one range
+    synthetic: Measures  # measures of one pass of the workload
+    fio_job: str  # job file text
+    span_bytes: int  # address range of the trace, summed over volumes
     skipped: tuple[Skipped, ...]
     notes: tuple[str, ...]
     played: Played | None = None  # figures on a simulated drive
@@ -60,14 +60,14 @@ class Synthesised:
         return [row for row in self.rows if row.within is False]
 
     def workload_text(self) -> str:
-        """Return the text of the workload file, in TOML."""
+        """Return the workload file's text, in TOML."""
         return workload_text(self.model, self.trace.name, queue_depth=QUEUE_DEPTH)
 
     def write(self, folder: Path) -> tuple[Path, Path]:
         """Write the workload file and the fio job file, replacing existing files.
 
         Returns:
-            The paths of both files.
+            Returns: The paths of both files.
         """
         folder.mkdir(parents=True, exist_ok=True)
         workload, job = folder / WORKLOAD_FILE, folder / FIO_FILE
@@ -76,7 +76,7 @@ class Synthesised:
         return workload, job
 
     def mapping(self) -> dict[str, Any]:
-        """Return the result as in `writecliff trace synthesise --json`."""
+        """Return the result in the format of `writecliff trace synthesise --json`."""
         model = self.model
         return {
             "trace": self.trace,
@@ -126,7 +126,7 @@ def synthesise(
         on_part: receives a description of each step when it starts.
 
     Raises:
-        ConfigError: the trace has no reads or writes, or the drive is unknown.
+        ConfigError: If the trace has neither reads nor writes, or the drive is unknown.
     """
     laid_out = lay_out(source, progress=progress)
     on_part("fitting the model")
@@ -164,22 +164,24 @@ def _measured(columns: dict[str, Any]) -> Measures:
 
 # -- fio job ---------------------------------------------------------------------------------------
 
-# Job file of fio for a trace, and the properties that fio's language cannot express.
+# A fio job file for a trace, and the properties that fio's language cannot express.
 
 IODEPTH = 64
-_SPLITS_MAX = 64  # entries of a list in a job file
+_SPLITS_MAX = 64  # maximum list entries in a job file
 _OPERATIONS = (("read", "read"), ("write", "write"), ("discard", "trim"))
 NOTES = (
-    "bursts, idle periods and demand over time: arrivals are a Poisson process at the mean rate",
-    "the order of operations: each operation is a separate job",
-    "reuse and overwrite distances: zones of the range describe only the traffic of hot areas",
-    "concurrent sequential runs and their lengths: each operation has one run, which random I/O "
-    "interrupts",
+    "bursts, idle periods and demand over time, because arrivals are a Poisson process at the "
+    "mean rate",
+    "the order of operations, because each operation is a separate job",
+    "reuse and overwrite distances, because zones of the range describe only the traffic of hot "
+    "areas",
+    "concurrent sequential runs and their lengths, because each operation has a single run, which "
+    "random I/O interrupts",
 )
 
 
 def fio_job_text(measures: Mapping[str, Any], name: str, range_bytes: int) -> str:
-    """Return the text of a fio job file with the measures of a trace."""
+    """Return the text of a fio job file for the measures of a trace."""
     seconds = max(measures["duration_s"], 1e-3)
     lines = [
         f"; Made by `writecliff trace synthesise` from {name}. fio's language cannot express:",
@@ -219,7 +221,7 @@ def _section(
     for row in measures["streams"]:
         if row["operation"] == operation:
             sizes[row["size_bytes"]] = sizes.get(row["size_bytes"], 0) + row["ios"]
-    if not sizes:  # none of its streams is among the most frequent ones
+    if not sizes:  # none of the operation's streams is among the most frequent
         mean = measures["operations"][operation]["bytes"] / ios
         sizes[max(4096, round(mean / 4096) * 4096)] = ios
     shares = _percentages(list(sizes.values()))
@@ -238,7 +240,7 @@ def _section(
 
 
 def _percentages(counts: Sequence[float]) -> list[int]:
-    """Return whole percentages with the sum 100, rounding up those with the largest remainders."""
+    """Return whole percentages that add up to 100, rounding up the largest remainders."""
     total = sum(counts) or 1
     exact = [100 * count / total for count in counts]
     percentages = [int(share) for share in exact]
@@ -255,7 +257,7 @@ def _alignment(measures: Mapping[str, Any]) -> int:
 
 
 def _zones(hottest: Sequence[Mapping[str, Any]], key: str) -> str:
-    """Return fio's zones for a Lorenz curve: shares of accesses and of the range."""
+    """Return fio zones for a Lorenz curve: percentages of accesses and of the range."""
     points = [(row["blocks_pct"], row[key]) for row in hottest if row["blocks_pct"] >= 1]
     if any(traffic is None for _, traffic in points):
         return ""
@@ -284,7 +286,7 @@ _TABLE_COMMENTS = {
 
 
 def workload_text(model: IoModel, name: str, *, queue_depth: int) -> str:
-    """Return the workload file of a model, in TOML. Its job ends after one pass."""
+    """Return a model's workload file, in TOML. The file's job ends after one pass."""
     span = units.duration(model.duration_ns)
     lines = [
         f"# Made by `writecliff trace synthesise` from {name}: {model.ios:,} I/Os in {span},",
@@ -315,7 +317,7 @@ def workload_text(model: IoModel, name: str, *, queue_depth: int) -> str:
 
 
 def _column(name: str, values: Column) -> list[str]:
-    """Return the lines of a column of numbers, of bounded length."""
+    """Return the lines of a number column, limited in length."""
     lines, line = [], f"{name} = ["
     for n, value in enumerate(values):
         word = f"{value}" + ("" if n == len(values) - 1 else ", ")
@@ -328,30 +330,30 @@ def _column(name: str, values: Column) -> list[str]:
 
 # -- compare ---------------------------------------------------------------------------------------
 
-# Measures of a trace and of its synthetic workload, and the bounds of their differences.
+# Measures of a trace and its synthetic workload, and the bounds of their differences.
 
 Kind = Literal["points", "percent"]
 
-_SHARE, _AMOUNT, _SHAPE, _RATE = 1.0, 1.0, 5.0, 10.0  # bounds: in points or percent
+_SHARE, _AMOUNT, _SHAPE, _RATE = 1.0, 1.0, 5.0, 10.0  # bounds in percentage points or percent
 _SHOWN_SIZES, _SHOWN_STREAMS = 8, 9
 _HOTTEST = (1.0, 5.0, 10.0, 20.0)
-_LEAST_SHARE = 1.0  # least share of I/Os of a stream that is compared, in %
+_LEAST_SHARE = 1.0  # minimum percentage of I/Os for a stream to be compared
 
 
 @dataclass(frozen=True)
 class MeasureRow:
-    """A measure of the trace and of the workload."""
+    """A measure of the trace and the workload."""
 
     name: str
     unit: str  # "%", "bytes", "s", "IOPS" or ""
     trace: float | None
     synthetic: float | None
-    kind: Kind  # unit of `difference`: points of percent, or percent of the trace's value
-    bound: float | None  # of the difference; None: shown only
+    kind: Kind  # unit of `difference`: percentage points, or percent of the trace's value
+    bound: float | None  # bound of the difference; None if the measure is only shown
 
     @property
     def difference(self) -> float | None:
-        """Difference of the workload from the trace, in the unit of `kind`; None: not defined."""
+        """Difference between workload and trace, in the unit of `kind`; None if undefined."""
         if self.trace is None or self.synthetic is None:
             return None
         if self.kind == "points":
@@ -362,18 +364,18 @@ class MeasureRow:
 
     @property
     def within(self) -> bool | None:
-        """`True` if the difference is within its bound; None without a bound or a difference."""
+        """`True` if the difference is within its bound; None without a bound or difference."""
         difference = self.difference
         if self.bound is None or difference is None:
             return None
         return abs(difference) <= self.bound
 
     def mapping(self) -> dict[str, Any]:
-        """Return the row as in `writecliff trace synthesise --json`."""
+        """Return the row in the format of `writecliff trace synthesise --json`."""
         return {**asdict(self), "difference": self.difference, "within": self.within}
 
     def text(self, value: float | None) -> str:
-        """Return a value with its unit, rounded for display."""
+        """Return a value and its unit, rounded for display."""
         if value is None:
             return units.UNKNOWN
         if self.unit == "bytes":
@@ -386,14 +388,14 @@ class MeasureRow:
 
     @property
     def difference_text(self) -> str:
-        """Difference with its unit: "+0.50 points"."""
+        """Difference and its unit: "+0.50 points"."""
         if self.difference is None:
             return units.UNKNOWN
         return f"{self.difference:+.2f} " + ("points" if self.kind == "points" else "%")
 
     @property
     def bound_text(self) -> str:
-        """Bound with its unit, such as "± 5 %"; "" without a bound."""
+        """Bound and its unit ("± 5 %"), or "" without a bound."""
         if self.bound is None:
             return ""
         return f"± {self.bound:g} " + ("points" if self.kind == "points" else "%")
@@ -485,7 +487,7 @@ def _demand(a: Measures, b: Measures) -> Iterator[MeasureRow]:
 
 
 def _moved(a: Measures, b: Measures) -> float | None:
-    """Return the share of I/Os that are in another interval; None if interval lengths differ."""
+    """Return the fraction of I/Os in a different interval; None if interval lengths differ."""
     of, by = a["intervals"], b["intervals"]
     if of["length_s"] != by["length_s"]:
         return None

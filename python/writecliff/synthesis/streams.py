@@ -1,4 +1,4 @@
-"""I/O streams of a trace: its operations and sizes, with rare sizes grouped into classes."""
+"""I/O streams of a trace: its operations and sizes, where rare sizes are grouped into classes."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ if TYPE_CHECKING:
 
     from writecliff.synthesis.laid_out import LaidOut
 
-LETTERS = "rwft"  # by the numbers of operations
-_EXACT = 32  # most sizes of an operation that have their own stream
+LETTERS = "rwft"  # indexed by operation number
+_EXACT = 32  # maximum sizes of an operation that have a separate stream
 _UNIT_BYTES = 4096
 
 
 @dataclass(frozen=True)
 class StreamsOf:
-    """The streams of a trace, and the number of the stream of each I/O."""
+    """The streams of a trace, and the stream number of each I/O."""
 
     model: ModelStreams
     of: NDArray[np.int32]
 
     @property
     def operation(self) -> NDArray[np.uint8]:
-        """Number of the operation of each stream."""
+        """Operation number of each stream."""
         return np.array([LETTERS.index(letter) for letter in self.model.operations], np.uint8)
 
     @property
     def length(self) -> NDArray[np.int64]:
-        """Size of the I/Os of each stream, in bytes; the mean size for a class of sizes."""
+        """I/O size of each stream in bytes, or the mean size for a class of sizes."""
         return np.array(self.model.lengths, np.int64)
 
 
 def streams_of(trace: LaidOut, *, exact: int = _EXACT) -> StreamsOf:
-    """Return the I/O streams of a trace.
+    """Return a trace's I/O streams.
 
-    The `exact` most frequent sizes of each operation have their own stream. Other sizes are grouped
-    by octave, and a group has their mean size.
+    The `exact` most frequent sizes of each operation each have a separate stream. Other sizes are
+    grouped by octave, and each group uses its mean size.
     """
     of = np.zeros(len(trace), np.int32)
     letters: list[str] = []

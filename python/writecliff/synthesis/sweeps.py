@@ -1,9 +1,9 @@
-"""Model of a trace as sweeps: I/Os in ascending order of addresses, each over a part of the pass.
+"""Model of a trace as sweeps: I/Os in ascending address order over a part of the pass.
 
-An I/O continues the sweep that ended nearest to its address. So data that are written in sequence
-and overwritten in sequence stay in sequence, on which write amplification depends. More sweeps
-follow the trace more closely. The number of I/Os bounds their number, because a model with as many
-numbers as the trace would be a copy.
+An I/O continues the sweep that ended nearest to its address. Data that are written and overwritten
+in sequence therefore remain in sequence, which determines write amplification. A model with more
+sweeps follows the trace more closely. The I/O count limits the number of sweeps, because a model
+with as many numbers as the trace would be a copy of it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
     from writecliff.synthesis.laid_out import LaidOut
 
-IOS_OF_NUMBER = 2  # I/Os of the trace for each number of the model
+IOS_OF_NUMBER = 2  # trace I/Os per model number
 NUMBERS_MIN, NUMBERS_MAX = 3000, 20_000
-_OF_SHORT = 1.5  # most numbers for an I/O below NUMBERS_MIN; the chain needs 2 or more
-_OF_STREAMS, _OF_DEMAND, _OF_MIXES = 1 / 16, 0.2, 0.37  # shares of the numbers, without sweeps
+_OF_SHORT = 1.5  # maximum numbers per I/O below NUMBERS_MIN; the chain needs 2 or more
+_OF_STREAMS, _OF_DEMAND, _OF_MIXES = 1 / 16, 0.2, 0.37  # fractions of the numbers, without sweeps
 _OF_INTERVAL, _OF_STREAM = 3, 3  # numbers for each
-_WEIGHTED_MIN = 800  # least numbers of a model with weights of pages
+_WEIGHTED_MIN = 800  # minimum numbers of a model that has page weights
 _BACKS = 7  # distances by which I/Os start before the end of the previous I/O
-_PART_BYTES = 256 << 10  # least bytes without a gap on either side of a gap that splits a chain
+_PART_BYTES = 256 << 10  # minimum bytes without a gap on either side of a gap that splits a chain
 _EXACT = (64, 32, 16, 12, 9)  # exact sizes of an operation; pages compare eight
-_JUMP_BYTES = 512 << 10  # most bytes that a sweep skips between two I/Os
-_OPEN = 64  # open sweeps of an operation
+_JUMP_BYTES = 512 << 10  # maximum bytes that a sweep skips between two I/Os
+_OPEN = 64  # maximum open sweeps of an operation
 _IOS_MAX = 500_000  # longer traces are modelled as chains
 
 
@@ -66,7 +66,7 @@ def swept_model(trace: LaidOut, *, seed: int) -> IoModel | None:
     if pieces is None:
         return None
     # Pieces of a chain follow each other: a piece that starts at the end of the previous piece
-    # continues it. Chains are in descending order, so none starts at the end of another.
+    # continues it. Chains are in descending order, so that none starts at the end of another.
     number = np.zeros(len(trace), np.int64)
     for part in parts:
         number[part] = -trace.offset[part[0]]
@@ -86,7 +86,7 @@ def swept_model(trace: LaidOut, *, seed: int) -> IoModel | None:
 
 
 def _streams(trace: LaidOut, numbers: float) -> StreamsOf:
-    """Return the streams, with as many exact sizes as the numbers permit."""
+    """Return the streams, with as many exact sizes as the limit on numbers permits."""
     for exact in _EXACT:
         streams = streams_of(trace, exact=exact)
         if _OF_STREAM * len(streams.model.lengths) <= numbers:
@@ -118,9 +118,9 @@ def _table(trace: LaidOut, pieces: list[Piece], mix: list[int], *, weighted: boo
 
 
 def _split_at_gaps(trace: LaidOut, chain: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Split a chain at gaps next to large parts without gaps.
+    """Split a chain at gaps next to large parts that have no gaps.
 
-    A gap between files has a fixed address, gaps between written pages do not.
+    A gap between files has a fixed address, but gaps between written pages do not.
     """
     end = trace.offset[chain] + trace.length[chain]
     first = np.concatenate(([0], np.flatnonzero(trace.offset[chain][1:] > end[:-1]) + 1))
@@ -131,7 +131,7 @@ def _split_at_gaps(trace: LaidOut, chain: NDArray[np.int64]) -> list[NDArray[np.
 
 
 def _kinds(trace: LaidOut, streams: StreamsOf, chains: list[NDArray[np.int64]]) -> KindsOf:
-    """Return the kinds of I/Os: those of a stream that go back by the same distance share a kind.
+    """Return the I/O kinds: I/Os of a stream that go back by the same distance share a kind.
 
     Rare distances count as the nearest frequent distance.
     """
@@ -158,14 +158,14 @@ def _chains(trace: LaidOut, most: int) -> list[NDArray[np.int64]] | None:
     if len(flushes):
         chains.append(flushes.tolist())
     for operation in (READ, WRITE, TRIM):
-        # Start and end of the last I/O of each open sweep, its time of use, and its chain.
+        # Each open sweep's last I/O start and end, time of use, and chain.
         begins, ends, used = (np.zeros(_OPEN, np.int64) for _ in range(3))
         chain = np.full(_OPEN, -1, np.int64)
         for io in np.flatnonzero(trace.operation == operation).tolist():
             at = int(trace.offset[io])
             step = at - ends
             distance = np.abs(step)
-            # Ties go to the most recently used sweep.
+            # Ties are resolved in favour of the most recently used sweep.
             distance[(chain < 0) | (step > _JUMP_BYTES) | (at < begins)] = 1 << 62
             nearest = int(distance.argmin())
             if distance[nearest] == 1 << 62:
@@ -185,26 +185,26 @@ def _chains(trace: LaidOut, most: int) -> list[NDArray[np.int64]] | None:
 
 # -- demand ----------------------------------------------------------------------------------------
 
-# Demand over time: the number of I/Os per interval.
+# Demand over time is the number of I/Os per interval.
 #
 # Intervals end where I/Os would otherwise deviate most from their times. The weight of an I/O is
 # its work (its bytes plus a constant) times the squared queue length that its burst would cause on
-# a drive. So intervals are short around the slowest I/Os.
+# a drive. Intervals are therefore short around the slowest I/Os.
 
 _WORK_OF_IO = 16 << 10  # bytes that an I/O counts in addition to its length
-_OF_IDLE = 1 / 8  # share of the intervals for idle times, which take two each
+_OF_IDLE = 1 / 8  # fraction of the intervals reserved for idle times, which take two each
 _RATE_BYTES_S = 1e9  # rate at which the modelled drive empties its queue
-_WITHOUT_QUEUE = 0.02  # weight of an I/O without a queue, relative to the longest queue
-_LATE_NS = 50e6  # larger deviations count as this: no drive's queue is longer
+_WITHOUT_QUEUE = 0.02  # weight of an I/O that meets no queue, relative to the longest queue
+_LATE_NS = 50e6  # larger deviations count as this value, because no drive's queue is longer
 _SHAPES = np.array([0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.3, 2.0, 4.0, 10.0])
-# Squares of the coefficient of variation of Weibull distributions with these shapes.
+# Squared coefficients of variation of Weibull distributions with these shapes.
 _VARIATIONS = np.array(
     [gamma(1 + 2 / shape) / gamma(1 + 1 / shape) ** 2 - 1 for shape in _SHAPES.tolist()]
 )
 
 
 def demand_of(trace: LaidOut, intervals_max: int) -> ModelDemand:
-    """Return the intervals of a pass; the first interval is the first I/O."""
+    """Return the intervals of a pass, where the first interval is the first I/O."""
     work = (trace.length + _WORK_OF_IO).astype(np.float64)
     time_ns = trace.time_ns.astype(np.float64)
     weight = work * (_WITHOUT_QUEUE + _longest_queue(time_ns, work) ** 2)
@@ -219,9 +219,9 @@ def demand_of(trace: LaidOut, intervals_max: int) -> ModelDemand:
 
 
 def _longest_queue(time_ns: NDArray[np.float64], work: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the longest queue of the burst of each I/O, relative to the longest of all."""
+    """Return the longest queue in each I/O's burst, relative to the longest of all."""
     done_ns = np.cumsum(work) / _RATE_BYTES_S * 1e9
-    # The work done before an I/O minus the time until then is smallest where the queue was empty.
+    # The work done before an I/O minus the elapsed time is smallest where the queue was empty.
     idle_ns = np.minimum.accumulate(np.concatenate(([0.0], done_ns[:-1])) - time_ns)
     queue_ns = done_ns - time_ns - idle_ns
     begins = np.flatnonzero(np.diff(idle_ns, prepend=1.0))
@@ -240,10 +240,10 @@ def _idle(time_ns: NDArray[np.float64], most: int) -> set[int]:
 def _ends(
     time_ns: NDArray[np.float64], weight: NDArray[np.float64], idle: set[int], intervals_max: int
 ) -> list[int]:
-    """Return the I/Os with which intervals end.
+    """Return the I/Os that end intervals.
 
-    These are the first and the last I/O, and those around `idle` times. Then the interval with the
-    largest weighted deviation is repeatedly split at the I/O that deviates most.
+    These I/Os are the first and the last I/O, and the I/Os around `idle` times. The interval with
+    the largest weighted deviation is then repeatedly split at the I/O that deviates most.
     """
     ends = {0, len(time_ns) - 1} | idle
     worst: list[tuple[float, int, int, int]] = []
@@ -275,35 +275,35 @@ def _shape(time_ns: NDArray[np.int64]) -> int:
         return round(100 * float(_SHAPES[0]))
     mean = gaps.mean()
     variation = float(gaps.var() / mean**2) if mean > 0 else 0.0
-    # The variation falls as the shape rises.
+    # The variation decreases as the shape increases.
     at = np.abs(np.log(_VARIATIONS) - np.log(max(variation, _VARIATIONS[-1]))).argmin()
     return round(100 * float(_SHAPES[at]))
 
 
 # -- mixes -----------------------------------------------------------------------------------------
 
-# Size mixes: sweeps whose I/Os have similar sizes share a mix, which limits their number.
+# Size mixes: sweeps whose I/Os have similar sizes share a mix, which limits the number of mixes.
 
-# Numbers of a kind in a mix: stream, distance, I/Os, begins; its first position among others; and
-# its last position and number of groups, if it has several.
+# Numbers for each kind in a mix: stream, distance, I/Os and starts; its first position among
+# others; and, if it has several groups, its last position and group count.
 _OF_KIND, _OF_OTHER, _OF_OTHERS = 4, 1, 2
 _OF_SURPRISE = 0.1  # cost of a nat of entropy, in mean I/Os
 
 
 @dataclass(frozen=True)
 class KindsOf:
-    """The kind of each I/O, and the properties of each kind; columns."""
+    """The kind of each I/O, and the properties of each kind, stored as columns."""
 
     of: NDArray[np.int64]
     stream: NDArray[np.int64]
     back: NDArray[np.int64]  # distance from the end of the previous I/O, in bytes
-    grows: NDArray[np.int64]  # bytes by which it extends the sweep
+    grows: NDArray[np.int64]  # bytes by which the kind extends the sweep
     operations: str  # one letter per kind
 
 
 @dataclass(frozen=True)
 class _Mix:
-    """A mix: sweeps of an operation, with the total number of I/Os of each kind."""
+    """A mix: sweeps of an operation, and the total I/O count of each kind."""
 
     sweeps: tuple[int, ...]
     operation: str
@@ -325,7 +325,7 @@ class _Mix:
 
     @property
     def surprise(self) -> float:
-        """Entropy of the drawn streams times the number of I/Os, in nats."""
+        """Entropy of the drawn streams times the I/O count, in nats."""
         used = self.count[self.count > 0].astype(float)
         return float((used * np.log(used.sum() / used)).sum())
 
@@ -338,9 +338,9 @@ class _Mix:
 def mixes_of(
     sweeps: list[NDArray[np.int64]], kinds: KindsOf, numbers_max: int
 ) -> tuple[ModelMixes, list[int]]:
-    """Return the mixes, and the mix of each sweep.
+    """Return the mixes, and each sweep's mix.
 
-    Mixes with adjacent mean sizes are merged, the most similar first, until the table has at most
+    Mixes with adjacent mean sizes are merged, most similar first, until the table has at most
     `numbers_max` numbers or each operation has a single mix.
     """
     mixes = sorted(_first(sweeps, kinds), key=lambda of: (of.operation, of.bytes / of.ios))
@@ -374,11 +374,11 @@ def mixes_of(
 
 @dataclass(frozen=True)
 class _Place:
-    """Positions of the I/Os of a kind that start no sweep, among those of a mix."""
+    """Positions, within a mix, of the I/Os of a kind that do not start a sweep."""
 
-    ios: int  # number of I/Os that start no sweep
-    first: int  # position of the first
-    last: int  # position of the last
+    ios: int  # number of I/Os that do not start a sweep
+    first: int  # position of the first I/O
+    last: int  # position of the last I/O
     groups: int  # number of groups of consecutive I/Os
 
     @property
@@ -391,10 +391,10 @@ class _Place:
 
 
 def _places(mix: _Mix, sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Place]:
-    """Return the positions of each kind of a mix.
+    """Return the positions of each kind in a mix.
 
-    The I/Os of a kind form as many groups as in the trace, or are all separate, whichever preserves
-    better which kind follows which.
+    The I/Os of a kind form as many groups as in the trace, or are all separate. The choice is the
+    one that better preserves the sequence of kinds.
     """
     others = kinds.of[np.concatenate([sweeps[n][1:] for n in mix.sweeps])]
     used = np.flatnonzero(mix.count).tolist()
@@ -426,7 +426,7 @@ def _differently_followed(places: list[_Place], of: NDArray[np.int64]) -> int:
 
 
 def _first(sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Mix]:
-    """Return the initial mixes: sweeps of a single kind share one, others have one each."""
+    """Return the initial mixes: sweeps of a single kind share a mix, and others each have one."""
     single: dict[int, _Mix] = {}
     several: list[_Mix] = []
     for number, ios in enumerate(sweeps):
@@ -446,10 +446,10 @@ def _first(sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Mix]:
 
 
 def _cost(a: _Mix, b: _Mix) -> float:
-    """Return the cost of a merge for each number that it saves.
+    """Return the cost of a merge per number that it saves.
 
-    The cost is the bytes that move from one mix to the other, and a small part of the additional
-    entropy.
+    The cost is the number of bytes that move from one mix to the other, plus a small part of the
+    additional entropy.
     """
     if a.operation != b.operation:
         return inf
@@ -463,21 +463,21 @@ def _cost(a: _Mix, b: _Mix) -> float:
 
 # Popularity of pages in sweeps that skip pages.
 #
-# Sweeps over the same addresses mostly use the same pages: the pages that change most. The share of
-# sweeps that use a page varies more than chance explains. The excess is modelled as a beta
-# distribution, and the share of each page is its posterior mean (empirical Bayes). The model stores
-# weights, the odds of these shares, for groups of equally many pages.
+# Sweeps over the same addresses mostly use the same pages, which are the pages that change most.
+# The fraction of sweeps that use a page varies more than chance explains. The excess is modelled as
+# a beta distribution, and each page's fraction is its posterior mean (empirical Bayes). The model
+# stores weights, which are the odds of these fractions, for groups of equally many pages.
 
 WEIGHTS = 16
 _PAGE_BYTES = 4096
-_PAGES_MAX = 1 << 24  # of a range; others have no weights
-_SHARE_MIN = 0.001  # least share of sweeps that use a page, or that do not
-_ERRORS = 3  # least excess of the variance over chance, in standard errors
-_UNIT = 1000  # weights are in parts of this
+_PAGES_MAX = 1 << 24  # maximum pages of a range; larger ranges have no weights
+_SHARE_MIN = 0.001  # minimum fraction of sweeps that use a page, or that do not
+_ERRORS = 3  # minimum excess of the variance over chance, in standard errors
+_UNIT = 1000  # number of weight units in 1
 
 
 def weights_of(trace: LaidOut, sweeps: Sequence[NDArray[np.int64]]) -> tuple[int, ...]:
-    """Return the weights of pages in sweeps of an operation; empty if pages are used alike."""
+    """Return page weights in an operation's sweeps; empty if pages are used equally."""
     pages = trace.range_bytes // _PAGE_BYTES + 1
     if pages > _PAGES_MAX:
         return ()
@@ -509,45 +509,46 @@ def weights_of(trace: LaidOut, sweeps: Sequence[NDArray[np.int64]]) -> tuple[int
 
 # -- pieces ----------------------------------------------------------------------------------------
 
-# Pieces of a trace: the I/Os of each sweep, for a given size of the model.
+# Pieces of a trace: the I/Os of each sweep, for a given model size.
 #
-# A piece describes the position of its I/Os in the pass with an error: their distance from uniform
-# progress through the pass and its addresses. More pieces reduce the sum of these errors, weighted
-# by bytes; the next piece is added where it reduces the sum most. Data that a pass writes only once
-# have a low weight, because repeated passes overwrite them in order.
+# A piece describes the position of its I/Os in the pass with an error, which is their distance from
+# uniform progress through the pass and its addresses. More pieces reduce the sum of these errors,
+# weighted by bytes. The next piece is added where it reduces the sum most. Data that a pass writes
+# only once have a low weight, because repeated passes overwrite them in order.
 
 _UNIT_BYTES = 4096
 _ONCE_WEIGHT = 0.05  # weight of a byte that is written once in the pass
 _READ_WEIGHT = 0.05  # weight of a byte that is read, which does not move data
 _IO_WEIGHT = 0.05  # weight of each I/O, in mean I/Os
-OF_ROW, _OF_OPEN_ROW = 6, 2  # numbers of a row
+OF_ROW, _OF_OPEN_ROW = 6, 2  # numbers per row
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A sweep with its I/Os."""
+    """A sweep and its I/Os."""
 
     ios: NDArray[np.int64]
     left_out: int  # number of I/Os before which the sweep skips bytes
 
     @property
     def numbers(self) -> int:
-        """Count of numbers of its row in the model."""
+        """Count of numbers in the piece's row of the model."""
         return OF_ROW + (_OF_OPEN_ROW if self.left_out else 0)
 
 
 @dataclass
 class Pieces:
-    """The current pieces, and the possible division of each."""
+    """The current pieces, and each piece's possible division."""
 
     trace: LaidOut
     weight: NDArray[np.float64] = field(init=False)
     again: NDArray[np.float64] = field(init=False)
-    clock: NDArray[np.float64] = field(init=False)  # bytes written before each I/O, and a little
+    # Bytes written before each I/O, plus a small constant.
+    clock: NDArray[np.float64] = field(init=False)
     _live: dict[int, Piece] = field(default_factory=dict)
     _divisions: list[tuple[float, int, tuple[Piece, Piece]]] = field(default_factory=list)
     _next: int = 0
-    numbers: int = 0  # count of numbers of the pieces in a model
+    numbers: int = 0  # count of numbers that the pieces take in a model
 
     def __post_init__(self) -> None:
         """Compute the weight of each I/O and the clock of the pass."""
@@ -571,7 +572,7 @@ class Pieces:
         return -self._divisions[0][0] if self._divisions else 0.0
 
     def add(self, piece: Piece) -> None:
-        """Add a piece, with its best division."""
+        """Add a piece and its best division."""
         number, self._next = self._next, self._next + 1
         self._live[number] = piece
         self.numbers += piece.numbers
@@ -587,7 +588,7 @@ class Pieces:
             self.add(part)
 
     def _divided(self, ios: NDArray[np.int64]) -> tuple[float, tuple[Piece, Piece] | None]:
-        """Cut the piece before or after the I/O with the largest deviation."""
+        """Cut the piece before or after the I/O that has the largest deviation."""
         off = self._off(ios)
         at, error = int(off.argmax()), self._error(ios, off)
         best: tuple[float, tuple[Piece, Piece] | None] = (0.0, None)
@@ -610,9 +611,9 @@ class Pieces:
         return float((off * self.weight[ios]).sum())
 
     def _off(self, ios: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the deviation of each I/O from uniform progress, in units of the clock.
+        """Return each I/O's deviation from uniform progress, in units of the clock.
 
-        A deviation of the address counts as the time in which the sweep covers it.
+        A deviation of the address counts as the time that the sweep takes to cover it.
         """
         rank, ends = np.arange(len(ios)), [0, max(len(ios) - 1, 1)]
         order, address = self.clock[ios], self.trace.offset[ios].astype(float)
@@ -626,7 +627,7 @@ class Pieces:
 
 
 def written_again(trace: LaidOut) -> NDArray[np.float64]:
-    """Return the share of each I/O's bytes that are written more than once in the pass."""
+    """Return the fraction of each I/O's bytes that are written more than once in the pass."""
     begin, end = trace.offset // _UNIT_BYTES, -(-(trace.offset + trace.length) // _UNIT_BYTES)
     writes = trace.operation == WRITE
     size = int(end.max()) + 1
@@ -639,7 +640,7 @@ def written_again(trace: LaidOut) -> NDArray[np.float64]:
 def pieces_of(trace: LaidOut, chains: list[NDArray[np.int64]], numbers: int) -> list[Piece] | None:
     """Return pieces of the chains whose rows take at most `numbers` numbers.
 
-    None: undivided chains already take more.
+    The result is `None` if undivided chains already take more.
     """
     pieces = Pieces(trace)
     for chain in chains:

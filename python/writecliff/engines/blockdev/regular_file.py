@@ -185,7 +185,9 @@ def _create(name: str, size_bytes: int) -> None:
 
 
 def _mark(fd: int, state: str) -> None:
-    """Mark a file as written by a test. `state` is `_OPEN`, or the time of the last write.
+    """Mark a file as written by a test.
+
+    `state` is `_OPEN`, or the time of the last write.
 
     On a full file system or one that does not support extended attributes, the file remains
     unmarked and is later rejected.

@@ -284,7 +284,7 @@ def _scsi_serial(device: Path) -> str | None:
 
 
 def label_of(disk: BlockDevice) -> Label:
-    """Return a whole disk's label from sysfs. NVMe, SCSI/SATA, virtio and MMC disks are supported.
+    """Return the sysfs label of a whole NVMe, SCSI/SATA, virtio or MMC disk.
 
     The protection checks can rely on the label, because no tool is run and no command is sent to
     the drive.

@@ -85,24 +85,24 @@ class ReplayNativeReport(CaptureReport):
 
     @cached_property
     def iops(self) -> float | None:
-        """IOPS over all steps; None if nothing ran."""
+        """IOPS over all steps; None if no step ran."""
         took = sum(step.row.elapsed_ns for step in self.steps)
         return sum(step.row.ios for step in self.steps) / (took / NS_PER_S) if took else None
 
     @cached_property
     def bytes_per_s(self) -> float | None:
-        """Throughput over all steps in bytes per second; None if nothing ran."""
+        """Throughput over all steps in bytes per second; None if no step ran."""
         took = sum(step.row.elapsed_ns for step in self.steps)
         return sum(step.row.bytes for step in self.steps) / (took / NS_PER_S) if took else None
 
     @cached_property
     def least_ratio(self) -> float | None:
-        """Smallest ratio of a time step."""
+        """Smallest replay-to-capture ratio of any time step."""
         return min((step.ratio for step in self.steps if step.ratio is not None), default=None)
 
     @property
     def behind(self) -> int:
-        """Number of time steps in which the drive is slower than the capture."""
+        """Number of time steps where the drive is slower than the capture."""
         return sum(step.ratio is not None and step.ratio < 1 for step in self.steps)
 
     def opening(self) -> list[str]:
@@ -138,7 +138,7 @@ class ReplayNativeReport(CaptureReport):
         ]
 
     def curves(self) -> list[Curve]:
-        """Return IOPS and average response time over the time of the capture."""
+        """Return IOPS and average response time over the capture's time."""
         x = time_axis(self.capture.duration_s * NS_PER_S, "Time of the capture")
         iops = [(step.middle_ns, step.row.iops) for step in self.steps]
         art = [(step.middle_ns, unknown(step.row.latency_mean_ns)) for step in self.steps]
@@ -149,7 +149,7 @@ class ReplayNativeReport(CaptureReport):
         ]
 
     def sections(self) -> Iterator[Section]:
-        """Yield the capture, the replay beside it, and response times."""
+        """Yield the capture, the replay next to it, and response times."""
         yield from self.capture_sections()
         yield section(
             "The replay beside the capture",

@@ -1,4 +1,4 @@
-"""The report of the sweep over thread counts and queue depths; summary "writecliff/tcqd/1"."""
+"""The thread count and queue depth sweep report; summary "writecliff/tcqd/1"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from writecliff.report.rwsw.capture_view import CaptureReport
 
 
 class TcqdReport(CaptureReport, DemandIntensityReport):
-    """The report of a run of the sweep."""
+    """The report of a thread count and queue depth sweep."""
 
     procedure: Tcqd
 
