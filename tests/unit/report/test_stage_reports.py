@@ -171,7 +171,7 @@ def test_the_plots_of_dirth_follow_the_standard_after_the_first(
         "IOPS v outstanding I/Os",
         "Response time v outstanding I/Os",
     ]
-    assert any("CPU utilisation is omitted" in note for note in models["dirth"].notes)
+    assert any("CPU utilisation plot is omitted" in note for note in models["dirth"].notes)
     longest = models["dirth"].summary["operating_points"]["max"]["latency"]["max_ns"]
     assert longest > 0
     assert any(re.search(r"histogram \(maximum \d", title) for title in titles(models["dirth"]))

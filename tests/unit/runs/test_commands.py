@@ -86,7 +86,7 @@ def test_filters(runs: Any, words: str | list[str], expected: list[str]) -> None
         ("show fist", "has no run 'fist'", "did you mean 'first'?"),
         ("show runs", "'runs' matches 3 runs: runs/first, runs/second, runs/third", ""),
         ("tag first x", "'x' neither adds nor removes", "give +x"),
-        ("tag first +", "tags have 1 to 100 characters", ""),
+        ("tag first +", "a tag has 1 to 100 characters", ""),
         (["tag", "first", "+a\nb"], "'a\\nb' is not a valid tag", "printable"),
         (["tag", "first", "+a\x1b[2J"], "is not a valid tag", "printable"),
         (["tag", "first", "+ a"], "is not a valid tag", "blanks"),

@@ -219,8 +219,8 @@ def test_a_figure_that_a_workload_cannot_have_is_refused_before_it_runs(
         "reads/iops >= 1": "unknown figure 'reads/iops'",
         "iops >= 1 parsec": "r/writes/iops is in IOPS, not in parsec",
         "p99.9 <= 2 GB/s": "r/writes/p99.9 is in ms, not in GB/s",
-        "iops =< 5": "no relation '=<'",
-        "p99.9 == 5": "no relation '=='",
+        "iops =< 5": "unknown relation '=<'",
+        "p99.9 == 5": "unknown relation '=='",
         "p100 <= 5": "unknown figure 'p100'",
         "iops >= 1,00": "is not FIGURE >= LIMIT",
     }

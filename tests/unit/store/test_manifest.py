@@ -87,7 +87,7 @@ def test_unknown_keys_are_accepted(tmp_path: Path) -> None:
     [
         ("{", "damaged: .*manifest.json: not JSON"),
         ("[]", "schema null"),
-        ('{"schema": "writecliff/run/9"}', 'schema "writecliff/run/9", this version reads'),
+        ('{"schema": "writecliff/run/9"}', 'schema "writecliff/run/9", but this version reads'),
         ('{"schema": "writecliff/run/1"}', "damaged: .*manifest.json: checksum"),
     ],
 )
