@@ -1,9 +1,9 @@
-"""Benchmark of the capture of a block device: fio at a fixed rate, alternately with and without it.
+"""Benchmark of block device capture: fio at a fixed rate, alternately with and without it.
 
-The device is a loop device on a file in memory, which answers within microseconds. Two costs are
-measured separately: the CPU time of the capture itself, and the time that the tracepoints add to
-each I/O of fio, whose thread passes two of the three. Other programs on the machine affect both,
-the second more.
+The device is a loop device on an in-memory file, which completes I/Os within microseconds. Two
+costs are measured separately: the capture's own CPU time, and the time that the tracepoints add to
+each of fio's I/Os, whose thread passes two of the three tracepoints. Other programs on the machine
+affect both costs, but the second more.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _SECONDS_MIN = 1.0
 
 @dataclass(frozen=True)
 class Pair:
-    """A run without and a run with capture, in direct succession."""
+    """A run without capture and a run with capture, in direct succession."""
 
     bare_iops: float
     captured_iops: float
-    bare_cpu_us: float  # of fio, per I/O
+    bare_cpu_us: float  # fio's CPU time per I/O
     captured_cpu_us: float
     capture_cpu_pct: float  # of one processor, during the capture
     machine_cpu_pct: float  # of all processors
@@ -42,7 +42,7 @@ class Pair:
 
     @property
     def tracepoints_us(self) -> float:
-        """CPU time that the capture adds to an I/O of fio, in µs."""
+        """CPU time that capture adds to each of fio's I/Os, in µs."""
         return self.captured_cpu_us - self.bare_cpu_us
 
 
@@ -50,7 +50,7 @@ def check(seconds: float, pairs: int, iops: int) -> None:
     """Check the options.
 
     Raises:
-        ConfigError: an option is out of range.
+        ConfigError: If an option is out of range.
     """
     if not _SECONDS_MIN <= seconds <= 3600:
         raise ConfigError(f"--seconds is {seconds:g}; it must be {_SECONDS_MIN:g} to 3600")
@@ -64,9 +64,9 @@ def run(*, seconds: float, pairs: int, iops: int = IOPS) -> Iterator[Pair]:
     """Run the pairs.
 
     Raises:
-        ConfigError: an option is out of range.
-        TargetError: the user is not root, or there are no loop devices or no fio.
-        EngineError: fio or the capture failed.
+        ConfigError: If an option is out of range.
+        TargetError: If the user is not root, or loop devices or fio are missing.
+        EngineError: If fio or the capture failed.
     """
     check(seconds, pairs, iops)
     with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as text, memory_loop() as device:
@@ -100,7 +100,7 @@ def _pair(device: Path, folder: Path, seconds: float, iops: int) -> Pair:
 
 @contextmanager
 def memory_loop() -> Iterator[Path]:
-    """Create a loop device on a file in memory."""
+    """Create a loop device on an in-memory file."""
     if os.geteuid() != 0:
         raise TargetError("a loop device requires root", hint="run it with sudo")
     for program in ("losetup", "fio"):

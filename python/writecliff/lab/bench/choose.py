@@ -1,7 +1,8 @@
 """Benchmark of `choose`: drives of 1 to 2 TB under a mixed load of 30 minutes, run twice.
 
-In the first run every drive must be preconditioned; in the second its state is in the cache. Each
-run is a whole command, from the start of Python to the finished page, with a separate cache.
+In the first run, every drive must be preconditioned. In the second run, its state is in the cache.
+Each run is a whole command with a separate cache, timed from the start of Python to the finished
+page.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ Row = Mapping[str, Any]
 
 
 def drives(count: int) -> list[str]:
-    """Return at most `count` drives of the catalogue with 1 to 2 TB.
+    """Return at most `count` catalogue drives of 1 to 2 TB.
 
     Raises:
-        ConfigError: `count` is below 2 or above the number of drives.
+        ConfigError: If `count` is below 2 or above the number of drives.
     """
     names = []
     for name in preset_names():
@@ -52,11 +53,11 @@ def drives(count: int) -> list[str]:
 def run(folder: Path, *, count: int = DRIVES, jobs: int | None = None) -> Iterator[Row]:
     """Yield a row per run.
 
-    Rows have `case`, `wall_s`, `goal_s` (for 20 drives), `drives`, and `same`, which is `True` if
-    the answer equals the first.
+    Rows contain `case`, `wall_s`, `goal_s` (for 20 drives), `drives`, and `same`, which is `True`
+    if the output equals that of the first run.
 
     Raises:
-        ConfigError: `count` is out of range, or `choose` failed.
+        ConfigError: If `count` is out of range, or `choose` failed.
     """
     names = drives(count)
     load = folder / "load.toml"
@@ -73,7 +74,7 @@ def run(folder: Path, *, count: int = DRIVES, jobs: int | None = None) -> Iterat
 
 
 def _choose(load: Path, names: list[str], folder: Path, output: str, jobs: int | None) -> Any:
-    """Ranking and what-if analysis of `choose`, without the paths of the runs."""
+    """Ranking and what-if analysis of `choose`, excluding the paths of the runs."""
     words = ["choose", "--workload", str(load), "--candidates", ",".join(names), "--quiet"]
     words += ["--limit", "p99.99 <= 5 ms", "--json", "--output", str(folder / output)]
     words += [] if jobs is None else ["--jobs", str(jobs)]

@@ -1,13 +1,13 @@
-"""Benchmark of the path to a real drive: one cell through writecliff against bare fio.
+"""Benchmark of the path to a real drive: a cell run through writecliff and through bare fio.
 
-Both run the same job file on the same device in one session, alternately and in changing order, so
-that drift of the machine or the drive affects both. Compare the pairs, not absolute figures.
+Both run the same job file on the same device in one session. They alternate, in changing order, so
+that drift of the machine or drive affects both. Compare the pairs instead of absolute figures.
 writecliff adds a report every second, SMART and machine readings before and after, and the
 histograms and series for procedures.
 
-On a shared machine IOPS vary far more than the difference of interest. The CPU time per I/O (user
-and system time of fio and this process) varies less. If the CPU is the limit, IOPS fall by the same
-factor by which it rises.
+On a shared machine, IOPS vary far more than the difference of interest. The CPU time per I/O (user
+and system time of fio and this process) varies less. If the CPU is the bottleneck, IOPS fall by the
+same factor by which the CPU time rises.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ SECONDS_MIN = 1.0
 PAIRS_MAX = 100
 # Large enough to exceed caches, and filled within seconds on any drive.
 _RANGE_BYTES = 4 << 30
-# Time for start, end and a slow device, after which bare fio is killed.
+# Time allowed for start-up, shutdown and a slow device, after which bare fio is killed.
 _GRACE_S = 60.0
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A cell through bare fio and through writecliff, in direct succession."""
+    """A cell run through bare fio and through writecliff, in direct succession."""
 
     bare_iops: float
     bare_wall_s: float
@@ -50,11 +50,11 @@ class Pair:
     writecliff_iops: float
     writecliff_wall_s: float
     writecliff_cpu_us: float
-    own_cpu_s: float  # of this process only, hardly affected by other loads
+    own_cpu_s: float  # CPU time of this process only, which other loads hardly affect
 
     @property
     def iops_ratio(self) -> float:
-        """IOPS through writecliff over those of bare fio."""
+        """IOPS through writecliff divided by bare fio's IOPS."""
         return self.writecliff_iops / self.bare_iops
 
     @property
@@ -64,7 +64,7 @@ class Pair:
 
     @property
     def cpu_ratio(self) -> float:
-        """CPU time per I/O through writecliff over that of bare fio."""
+        """CPU time per I/O through writecliff divided by that of bare fio."""
         return self.writecliff_cpu_us / self.bare_cpu_us
 
 
@@ -80,7 +80,7 @@ def check(seconds: float, pairs: int) -> None:
     """Check the options.
 
     Raises:
-        ConfigError: an option is out of range.
+        ConfigError: If an option is out of range.
     """
     if not SECONDS_MIN <= seconds <= 86_400:
         raise ConfigError(f"--seconds is {seconds:g}; it must be {SECONDS_MIN:g} to 86400")
@@ -92,9 +92,9 @@ def run(engine: Engine, *, seconds: float = SECONDS, pairs: int = PAIRS) -> Iter
     """Fill the range, then run the pairs.
 
     Raises:
-        ConfigError: an option is out of range.
-        TargetError: the target is not driven by fio.
-        EngineError: fio failed.
+        ConfigError: If an option is out of range.
+        TargetError: If fio cannot drive the target.
+        EngineError: If fio failed.
     """
     from writecliff.engines.fio import FioEngine
 
@@ -123,7 +123,7 @@ def run(engine: Engine, *, seconds: float = SECONDS, pairs: int = PAIRS) -> Iter
 
 
 def _cpu_s() -> float:
-    """CPU time of this process and of its finished children."""
+    """CPU time of this process and its finished children."""
     return sum(os.times()[:4])
 
 
@@ -136,7 +136,7 @@ def _through_writecliff(engine: FioEngine, workload: Workload) -> tuple[float, f
 
 
 def _bare(engine: FioEngine, workload: Workload, seconds: float) -> tuple[float, float, float]:
-    """IOPS, wall seconds and CPU microseconds per I/O of bare fio with the same job file."""
+    """IOPS, wall seconds and CPU microseconds per I/O of bare fio running the same job file."""
     with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as directory:
         path = Path(directory) / "cell.fio"
         path.write_text(engine.job_file(workload))
@@ -150,7 +150,7 @@ def _bare(engine: FioEngine, workload: Workload, seconds: float) -> tuple[float,
                 text=True,
                 timeout=seconds + _GRACE_S,
                 check=False,
-                # Like FioProcess, because the kernel distributes CPU time by session.
+                # The same set-up as FioProcess, because the kernel distributes CPU time by session.
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired as error:

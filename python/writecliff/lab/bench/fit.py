@@ -1,9 +1,9 @@
 """Benchmark of a fit: six parameters from ten figures of a 1 TB drive.
 
 The drive is a client NVMe drive with an SLC cache, derived from a data sheet. The figures to fit
-are simulated with six other values, the true values, on a smaller drive. The times do not include
-this simulation and the loading of libraries. The errors at full size are therefore those of the fit
-and of the scale.
+are simulated on a smaller drive with six other parameter values, which are the true values. The
+times exclude this simulation and the loading of libraries. The errors at full size therefore
+include those of the fit and of the scale.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ FACTORS = {
     "controller.relocation_time": 2.5,
     "slc_cache.program": 0.8,
 }
-# Access, KiB, read share, outstanding I/Os, metric.
+# Access, KiB, read percentage, outstanding I/Os, metric.
 _MEASURED = (
     ("random", 4, 100.0, 1, "latency_avg"),
     ("random", 128, 100.0, 1, "latency_avg"),
@@ -68,7 +68,7 @@ _MEASURED = (
 
 
 def run(log: Callable[[str], None], *, capacity: str = "1TB") -> dict[str, Any]:
-    """Run the fit and return its duration and the errors of the fitted values."""
+    """Run the fit, and return its duration and the errors of the fitted values."""
     sheet = sheet_of(SHEET | {"capacity": capacity})
     text = device_text(sheet)
     truth = {key: number(value_of(text, key)) * share for key, share in FACTORS.items()}

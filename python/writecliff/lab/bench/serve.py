@@ -1,11 +1,12 @@
-"""Benchmark of served drives: latency that the server adds to a request, and its maximum rate.
+"""Benchmark of served drives: the server's latency per request, and its maximum rate.
 
-The server is a separate process on one core; the clients run on another. Without timing (`--fast`)
-the drive takes no time, so server, socket and client cause all measured latency. Two clients are
-used: a lean client of this package, for NBD and NVMe/TCP, and fio's `nbd` engine if available,
-which costs about as much per request as the server. The kernel's own target on a null device shows
-the cost of NVMe/TCP without writecliff ("kernel target" below). Compare rows of one run. If other
-programs are running, the CPU time of the server per request is more reliable than its rate.
+The server is a separate process on one core, and the clients run on another. Without timing
+(`--fast`), the drive takes no time, so all measured latency is due to the server, socket and
+client. Two clients are used: a lean client of this package for NBD and NVMe/TCP, and, if available,
+fio's `nbd` engine, which costs about as much per request as the server. The kernel's own target on
+a null device shows the cost of NVMe/TCP without writecliff ("kernel target" below). Compare rows
+from the same run. If other programs are running, the server's CPU time per request is more reliable
+than its rate.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Address:
-    """Address of a server."""
+    """A server address."""
 
     protocol: str
     """"nbd" or "nvme-tcp", for `_native.served_load`."""
@@ -74,11 +75,11 @@ class Measured:
 
 
 def run(device: str, *, seconds: float, kernel: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the rows one by one; with `kernel`, first those of the kernel's NVMe/TCP target.
+    """Yield the rows one by one; with `kernel`, those of the kernel's NVMe/TCP target come first.
 
     Raises:
-        ConfigError: `seconds` is out of range.
-        EngineError: a server or client failed.
+        ConfigError: If `seconds` is out of range.
+        EngineError: If a server or client failed.
     """
     if not _SECONDS_MIN <= seconds <= 3600:
         raise ConfigError(f"--seconds is {seconds:g}; it must be {_SECONDS_MIN:g} to 3600")
@@ -123,7 +124,7 @@ def _row(depth: int, transport: str, client: str, seen: Measured, cpu_s: float |
 
 
 def has_fio() -> bool:
-    """Return `True` if fio is installed with its `nbd` engine."""
+    """Return `True` if fio and its `nbd` engine are installed."""
     if shutil.which("fio") is None:
         return False
     done = subprocess.run(["fio", "--enghelp"], capture_output=True, text=True, check=False)
@@ -134,7 +135,7 @@ def has_fio() -> bool:
 def _server(
     device: str, option: str, address: str
 ) -> Iterator[tuple[Address, subprocess.Popen[str]]]:
-    """Run a server on the first available core and everything else on the others."""
+    """Run a server on the first available core, and everything else on the other cores."""
     cores = sorted(os.sched_getaffinity(0))
     words = ["serve", device, option, address, "--fast", "--quiet", "--json"]
     if len(cores) > 1:
@@ -186,7 +187,7 @@ def _load(at: Address, *, write: bool, block: int, depth: int, requests: int) ->
 
 
 def _lean(at: Address, depth: int, seconds: float) -> Measured:
-    """Run as many requests as take about `seconds`, estimated from a short load."""
+    """Run enough requests to take about `seconds`, estimated from a short load."""
 
     def measure(requests: int) -> dict[str, Any]:
         return _load(at, write=False, block=_BLOCK_BYTES, depth=depth, requests=requests)
@@ -204,7 +205,7 @@ def _lean(at: Address, depth: int, seconds: float) -> Measured:
 
 
 def _fio(at: Address, depth: int, seconds: float) -> Measured:
-    with tempfile.NamedTemporaryFile() as report:  # may start with messages of libnbd
+    with tempfile.NamedTemporaryFile() as report:  # the output may start with libnbd messages
         words = [
             "fio", "--name=load", "--ioengine=nbd", f"--uri={at.uri}", "--rw=randread",
             f"--bs={_BLOCK_BYTES}", f"--size={RANGE_BYTES}", f"--iodepth={depth}", "--norandommap",
@@ -233,8 +234,9 @@ def _us(value_ns: float | None) -> float | None:
 
 # The kernel's own NVMe/TCP target on a null block device, for comparison with a served drive.
 #
-# The null block device completes at once and copies nothing. A client therefore measures only the
-# cost of the kernel's target, the socket and the client: the minimum of NVMe/TCP on this machine.
+# The null block device completes requests immediately and copies nothing. A client therefore
+# measures only the cost of the kernel's target, the socket and the client, which is the minimum
+# cost of NVMe/TCP on this machine.
 
 NAME = "nqn.2026-01.writecliff:bench-serve"
 _MODULES = ("null_blk", "nvmet", "nvmet-tcp")
@@ -244,10 +246,10 @@ _SIZE_MIB = 1024
 
 @contextmanager
 def kernel_target() -> Iterator[str]:
-    """Create the target and yield its `HOST:PORT` on loopback; it is removed at the end.
+    """Create the target, yield its `HOST:PORT` on loopback, and remove it at the end.
 
     Raises:
-        EngineError: the user is not root, or the kernel does not have the modules.
+        EngineError: If the user is not root, or the kernel lacks the modules.
     """
     if os.geteuid() != 0:
         raise EngineError("the kernel's NVMe/TCP target requires root", hint="run it with sudo")
@@ -273,7 +275,7 @@ def _load_modules() -> None:
 
 
 def _modprobe(*words: str) -> str:
-    """Load a module; the error message, or an empty string."""
+    """Load a module; return the error message, or an empty string."""
     program = shutil.which("modprobe")
     if program is None:
         return "modprobe is not installed"
@@ -283,13 +285,13 @@ def _modprobe(*words: str) -> str:
 
 def _null_device(undo: ExitStack) -> Path:
     folder = _made(undo, _CONFIG / "nullb" / "writecliff")
-    # Requests complete in the submitting thread, without interrupt or timer.
+    # Requests complete in the submitting thread, without an interrupt or timer.
     for name, value in (("size", _SIZE_MIB), ("blocksize", 4096), ("irqmode", 0)):
         (folder / name).write_text(str(value))
     (folder / "power").write_text("1")
     undo.callback((folder / "power").write_text, "0")
     number = (folder / "index").read_text().strip()
-    # Named after its folder since Linux 6.14, after its index before.
+    # The device is named after its folder since Linux 6.14, and after its index before.
     names = (Path("/dev/writecliff"), Path(f"/dev/nullb{number}"))
     device = next((path for path in names if path.exists()), None)
     if device is None:

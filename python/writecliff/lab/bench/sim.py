@@ -1,7 +1,7 @@
 """Benchmark of the simulator: the CPU cost of fixed cases on this machine.
 
-Times are CPU times (user and system), which other programs hardly affect. Compare ratios within one
-run, not absolute figures. `docs/performance.md` describes the cases.
+Times are CPU times (user and system), which other programs hardly affect. Compare ratios within a
+run instead of absolute figures. `docs/performance.md` describes the cases.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ Row = Mapping[str, str | float | int | None]
 
 
 def cases() -> list[str]:
-    """Return the names of all cases, in the order of the suite."""
+    """Return the names of all cases, in suite order."""
     return [*_native.bench_cases(), *CASES]
 
 
 def chosen(names: str | None) -> list[str]:
-    """Return the cases of a comma-separated list (None: all), in the order of the suite.
+    """Return the cases in a comma-separated list, or all cases for None, in suite order.
 
     Raises:
-        ConfigError: a case is unknown.
+        ConfigError: If a case is unknown.
     """
     if names is None:
         return cases()
@@ -53,10 +53,10 @@ def chosen(names: str | None) -> list[str]:
 
 
 def run(names: list[str], *, device: str = DEVICE, scale: float = 1.0) -> Iterator[Row]:
-    """Run cases one after the other on a device and yield a row for each.
+    """Run cases one after another on a device, and yield a row for each.
 
     Raises:
-        ConfigError: `scale` is out of range, or the device cannot be used.
+        ConfigError: If `scale` is out of range, or the device cannot be used.
     """
     if not 0.0 < scale <= 100.0:
         raise ConfigError(f"--scale is {scale:g}; it must be above 0 and at most 100")
@@ -73,7 +73,7 @@ def run(names: list[str], *, device: str = DEVICE, scale: float = 1.0) -> Iterat
 
 
 def _plain(value: str | float) -> str | float | int | None:
-    """Convert NaN to None and whole numbers to integers."""
+    """Convert NaN to None, and whole numbers to integers."""
     if isinstance(value, str):
         return value
     if math.isnan(value):
@@ -85,16 +85,16 @@ def _plain(value: str | float) -> str | float | int | None:
 
 # Benchmark of a whole replay, from a trace file to write amplification.
 #
-# The native case `replay` starts with events in memory. Here the trace is a Parquet file with the
-# whole schema. The times include everything that `writecliff replay` does: reading and checking the
-# trace, assigning writes to streams by rules, passing its columns, preparing it for a drive that it
-# fills to 85 %, and replaying it once. They do not include creating the file, loading libraries and
-# printing results. `replay-file` has a stream per kind of file and no garbage collection.
-# `replay-file-collect` has small tables, all in one stream.
+# The native `replay` case starts with events in memory. In this case, the trace is a Parquet file
+# with the full schema. The times include everything that `writecliff replay` does: reading and
+# checking the trace, assigning writes to streams by rules, passing the trace columns on, preparing
+# the trace for a drive that it fills to 85 %, and replaying it once. The times exclude creating the
+# file, loading libraries and printing results. `replay-file` has a stream per kind of file and no
+# garbage collection. `replay-file-collect` has small tables, all in one stream.
 
-# By case: bytes per table of the store, and `True` if its writes are assigned to streams.
+# By case: bytes per table of the store, and `True` if the store's writes are assigned to streams.
 CASES = {"replay-file": (1 << 20, True), "replay-file-collect": (1 << 17, False)}
-_LOGGED_BYTES = 1 << 28  # at scale 1; the store writes about 20 times as much
+_LOGGED_BYTES = 1 << 28  # at scale 1; the store writes about 20 times as many bytes
 _MIN_BYTES = 1 << 26
 
 
@@ -102,7 +102,7 @@ def run_replay(names: list[str], *, device: str, scale: float) -> Iterator[Row]:
     """Yield a row for each of `names`, on a drive sized for the trace.
 
     Raises:
-        ConfigError: the device cannot be used.
+        ConfigError: If the device cannot be used.
     """
     from writecliff.capture.rules import parse_rules
     from writecliff.capture.trace import write_trace
@@ -121,7 +121,7 @@ def run_replay(names: list[str], *, device: str, scale: float) -> Iterator[Row]:
             write_trace(path, table, {"command": ["synthetic store"]})
             del table
             if name == names[0]:
-                _case(name, path, rules, device)  # loads libraries, which are not timed
+                _case(name, path, rules, device)  # loads libraries, which is not timed
             yield _case(name, path, rules, device)
 
 
@@ -162,10 +162,11 @@ def _case(name: str, path: Path, rules: Rules, device: str) -> Row:
 
 # -- command ---------------------------------------------------------------------------------------
 
-# A whole command in a separate process, from the start of Python.
+# A whole command in a separate process, timed from the start of Python.
 #
-# It runs like an installed program, for which Python keeps compiled modules. Some environments
-# disable them (PYTHONDONTWRITEBYTECODE), so that each start would compile all modules.
+# The command runs like an installed program, for which Python caches compiled modules. Some
+# environments disable this cache (PYTHONDONTWRITEBYTECODE), so that each start would recompile all
+# modules.
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ class Ran:
 
 
 def measured(words: Sequence[str], environment: Mapping[str, str] | None = None) -> Ran:
-    """Run `writecliff` with `words`; `environment` is added to that of this process."""
+    """Run `writecliff` with `words`; `environment` is added to this process's environment."""
     ours = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     before, begin_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(

@@ -1,8 +1,9 @@
 """Benchmark of the run store: lists, filters and SQL over many small runs.
 
-The simulator makes one short run. The others are copies with different manifests: drive, seed, age,
-tags and figures. Each command is measured as a whole, in a separate process, from the start of
-Python to the last line. Work that a command does once, because runs are new, is a separate case.
+The simulator makes one short run. The other runs are copies that have different manifests: drive,
+seed, age, tags and figures. Each command is measured as a whole, in a separate process, from the
+start of Python to the last line. Work that a command does only once, because runs are new, is a
+separate case.
 """
 
 from __future__ import annotations
@@ -64,11 +65,11 @@ CASES: Mapping[str, tuple[tuple[str, ...], float | None]] = {
 def run(folder: Path, *, runs: int = RUNS) -> Iterator[Row]:
     """Create `runs` runs in `folder`, then yield a row per case.
 
-    Rows have `case`, `wall_s` and `cpu_s` (fastest of three, if the case can be repeated) and
+    Rows contain `case`, `wall_s` and `cpu_s` (fastest of three, if the case can be repeated) and
     `goal_s`.
 
     Raises:
-        ConfigError: `runs` is out of range, or a command failed.
+        ConfigError: If `runs` is out of range, or a command failed.
     """
     if not 1 <= runs <= 1_000_000:
         raise ConfigError(f"--runs must be 1 to 1,000,000, not {runs}")
@@ -101,7 +102,7 @@ def fill(folder: Path, runs: int) -> None:
 
 
 def _copy(template: Path, target: Path, number: int) -> None:
-    """Copy a run with a different manifest and different figures."""
+    """Copy a run, changing its manifest and figures."""
     rng = Random(number)
     target.mkdir(parents=True)
     for name in _TABLES:
@@ -126,7 +127,7 @@ def _tags(tags: list[str]) -> bytes:
 
 
 def _command(folder: Path, words: tuple[str, ...]) -> tuple[float, float]:
-    """Wall and CPU time of `writecliff runs WORDS`. Raises ConfigError if it fails."""
+    """Wall and CPU time of `writecliff runs WORDS`. Raises ConfigError if the command fails."""
     ran = measured(["runs", *words, "--store", str(folder), "--json"])
     if ran.exit_code:
         raise ConfigError(f"`writecliff runs {words[0]}` failed: {ran.stderr.strip()}")

@@ -1,9 +1,9 @@
 """Benchmark of sweeps on a Dask scheduler: equal cells by `--jobs 2` and by two local workers.
 
-Each sweep is a whole command, from the start of Python to the page. The two methods alternate, so
-their ratio is meaningful even if the machine does other work. Each cell is a run of a short load
-with its report, on its own drive and with its own load. The benchmark measures the cost of a sweep
-apart from the simulator.
+Each sweep is a whole command, timed from the start of Python to the page. The two methods
+alternate, so their ratio is meaningful even if the machine does other work. Each cell is a run of a
+short load and its report, with a separate drive and load. The benchmark measures the overhead of a
+sweep, excluding the simulator.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Pair:
     dask_wall_s: float
     jobs_cpu_s: float
     dask_cpu_s: float
-    identical: bool  # every table of every cell
+    identical: bool  # True if every table of every cell is identical
 
     @property
     def ratio(self) -> float:
-        """Wall time with Dask over wall time without."""
+        """Wall time with Dask divided by wall time without it."""
         return self.dask_wall_s / self.jobs_wall_s
 
 
@@ -57,7 +57,7 @@ def run(folder: Path, *, cells: int = CELLS, pairs: int = 1) -> Iterator[Pair]:
     """Sweep `cells` cells with both methods in `folder`, `pairs` times, in alternating order.
 
     Raises:
-        ConfigError: a number is out of range, Dask is not installed, or a sweep failed.
+        ConfigError: If a number is out of range, Dask is not installed, or a sweep failed.
     """
     if not 2 <= cells <= CELLS_MAX:
         raise ConfigError(f"--cells must be 2 to {CELLS_MAX:,}, not {cells}")
@@ -76,7 +76,7 @@ def run(folder: Path, *, cells: int = CELLS, pairs: int = 1) -> Iterator[Pair]:
 
 
 def _sweep(folder: Path, load: Path, cells: int, words: tuple[str, ...]) -> tuple[float, float]:
-    """Run a sweep and return its wall and CPU time."""
+    """Run a sweep, and return its wall and CPU time."""
     factors = ("--vary", "load.queue_depth=1..256", "--vary", "load.read_pct=0.0..100.0")
     ran = measured(
         [

@@ -1,9 +1,9 @@
-"""Benchmark of timed I/O: a trace at a fixed rate, replayed by the issuer and by fio, in one run.
+"""Benchmark of timed I/O: a fixed-rate trace, replayed by the issuer and by fio in one run.
 
-The device is a loop device on a file in memory, without an I/O scheduler, which answers within
-microseconds. Late I/Os are therefore caused by the program or the machine. fio replays the same
-trace as an I/O log of version 3; it reports the duration of its replay, but not the lateness of
-I/Os.
+The device is a loop device on an in-memory file without an I/O scheduler, which completes I/Os
+within microseconds. Late I/Os are therefore caused by the program or the machine. fio replays the
+same trace as an I/O log of version 3, and reports the duration of its replay, but not the lateness
+of I/Os.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _COLUMNS = "time=t:ns,operation=op,offset=at,length=n"
 
 @dataclass(frozen=True)
 class Pair:
-    """A trace, issued by both in direct succession."""
+    """A trace, issued by both programs in direct succession."""
 
-    late_p50_us: float | None  # by the issuer, from the due time of an I/O until it was issued
+    late_p50_us: float | None  # time from an I/O's due time to its submission by the issuer
     late_p99_us: float | None
     late_max_us: float
     length_error_pct: float
-    cpu_s: float  # of this process
+    cpu_s: float  # CPU time of this process
     fio_length_error_pct: float
-    load: float  # load average of the machine before, over one minute
+    load: float  # one-minute load average of the machine before the run
     processors: int
 
 
@@ -46,7 +46,7 @@ def check(seconds: float, pairs: int, iops: int) -> None:
     """Check the options.
 
     Raises:
-        ConfigError: an option is out of range.
+        ConfigError: If an option is out of range.
     """
     if not 0.5 <= seconds <= 600:
         raise ConfigError(f"--seconds is {seconds:g}; it must be 0.5 to 600")
@@ -60,9 +60,9 @@ def run(*, seconds: float = SECONDS, pairs: int = 3, iops: int = IOPS) -> Iterat
     """Run the pairs.
 
     Raises:
-        ConfigError: an option is out of range.
-        TargetError: the user is not root, or there are no loop devices or no fio.
-        EngineError: a replay failed.
+        ConfigError: If an option is out of range.
+        TargetError: If the user is not root, or loop devices or fio are missing.
+        EngineError: If a replay failed.
     """
     check(seconds, pairs, iops)
     with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as text, memory_loop() as device:
@@ -74,7 +74,7 @@ def run(*, seconds: float = SECONDS, pairs: int = 3, iops: int = IOPS) -> Iterat
 
 
 def _traces(folder: Path, device: Path, seconds: float, iops: int) -> tuple[Path, Path]:
-    """Write random reads of a Poisson process as a table and as an I/O log of fio (times in µs)."""
+    """Write Poisson-distributed random reads as a table and as an fio I/O log (times in µs)."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -124,7 +124,7 @@ def _us(ns: float | None) -> float | None:
 
 
 def _fio(log: Path, folder: Path, intended_ns: int) -> float:
-    """Excess of fio's replay time over the length of the trace, in percent."""
+    """Excess of fio's replay time over the trace length, in percent."""
     answer = folder / "fio.json"
     words = [
         "fio", "--name=replay", f"--read_iolog={log}", "--ioengine=libaio", "--direct=1",

@@ -1,7 +1,7 @@
 """Benchmark of block traces: reading and characterising a file in MSR Cambridge format.
 
 The benchmark creates the trace: random and sequential I/Os of five sizes, with hot and cold
-addresses and response times. Times are those of this process on one processor.
+addresses and response times. Times are those of this process on a single processor.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def check(lines: int) -> None:
     """Check the option.
 
     Raises:
-        ConfigError: `lines` is out of range.
+        ConfigError: If `lines` is out of range.
     """
     if not LINES_MIN <= lines <= LINES_MAX:
         raise ConfigError(f"--lines is {lines}; it must be {LINES_MIN:,} to {LINES_MAX:,}")

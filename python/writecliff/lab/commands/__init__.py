@@ -1,4 +1,4 @@
-"""Command line of the lab: one file per command, `cmd_NAME.py`, as in `writecliff.cli`."""
+"""The lab command line: one file per command, `cmd_NAME.py`, as in `writecliff.cli`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ app = App(name="lab", help=LAB_ABOUT)
 
 @cache
 def lab_commands() -> tuple[Command, ...]:
-    """Return all commands of the lab, in the order of its help."""
+    """Return all lab commands, in help order."""
     return read_commands(__file__, __name__, GROUPS)
 
 

@@ -1,4 +1,4 @@
-"""Answers of `validate`, `reproduce`, `fit` and other research commands."""
+"""JSON output of `validate`, `reproduce`, `fit` and other research commands."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class ValidateTwin(Answer, frozen=True, tag="writecliff/validate-twin/1"):
     ok: bool  # `true` if all medians are within the goals
     goals: Any  # `rates_pct` and `tails_pct`
     # Each hidden drive: `drive`, `ok`, `rates_pct` and `tails_pct` (median errors over the other
-    # loads), `kept_rates_pct` and `kept_tails_pct` (over the held-out loads), `values`
-    # (`key`, `hidden`, `twin`) and `loads` (`load`, `iops`, `iops_twin`, `p99_ms`,
-    # `p99_twin_ms`, `rate_error_pct`, `p99_error_pct`)
+    # loads), `kept_rates_pct` and `kept_tails_pct` (over the held-out loads), `values` (`key`,
+    # `hidden`, `twin`) and `loads` (`load`, `iops`, `iops_twin`, `p99_ms`, `p99_twin_ms`,
+    # `rate_error_pct`, `p99_error_pct`)
     drives: Any
 
 
@@ -34,7 +34,7 @@ class BenchStore(Answer, frozen=True, tag="writecliff/bench-store/1"):
 
 
 class BenchChoose(Answer, frozen=True, tag="writecliff/bench-choose/1"):
-    """Duration of a choice of a drive."""
+    """Duration of a drive choice."""
 
     commands = "bench choose"
 
@@ -48,7 +48,7 @@ class BenchSweep(Answer, frozen=True, tag="writecliff/bench-sweep/1"):
 
     commands = "bench sweep"
 
-    cells: Any  # Number of runs of each sweep
+    cells: Any  # Number of runs in each sweep
     # Each pair of sweeps: `jobs_wall_s`, `dask_wall_s`, `jobs_cpu_s`, `dask_cpu_s`
     # (of all processes), `ratio` (wall time with Dask over wall time with `--jobs 2`), and
     # `identical` (`true` if all tables of all cells are equal)
@@ -67,16 +67,16 @@ class BenchTrace(Answer, frozen=True, tag="writecliff/bench-trace/1"):
 
 
 class ActLog(Answer, frozen=True, tag="writecliff/act-log/1"):
-    """Log of a run of ACT."""
+    """Log of an ACT run."""
 
     commands = "act log"
 
     run: Path  # Run directory
-    log: str  # Log in the format of ACT
+    log: str  # Log in ACT's format
 
 
 class ActLatency(Answer, frozen=True, tag="writecliff/act-latency/1"):
-    """Latency shares of a run of ACT, by slice."""
+    """Percentages of slow reads in an ACT run, by slice."""
 
     commands = "act latency"
 
@@ -93,7 +93,7 @@ class ValidateWaf(Answer, frozen=True, tag="writecliff/validate-waf/1"):
 
     tolerance_pct: float  # Largest accepted error
     ok: bool  # `true` if all cases are within the tolerance
-    rows: Sequence[Object]  # Cases, each with the value by theory
+    rows: Sequence[Object]  # Cases, each with the theoretical value
 
 
 class ValidateReduction(Answer, frozen=True, tag="writecliff/validate-reduction/1"):
@@ -103,7 +103,7 @@ class ValidateReduction(Answer, frozen=True, tag="writecliff/validate-reduction/
 
     tolerance_pct: float  # Largest accepted error
     ok: bool  # `true` if all cases are within the tolerance
-    rows: Sequence[Object]  # Cases, each with the value by theory
+    rows: Sequence[Object]  # Cases, each with the theoretical value
 
 
 class ValidateQuick(Answer, frozen=True, tag="writecliff/validate-quick/1"):
@@ -119,7 +119,7 @@ class ValidateQuick(Answer, frozen=True, tag="writecliff/validate-quick/1"):
 
 
 class ValidateScales(Answer, frozen=True, tag="writecliff/validate-scales/1"):
-    """Figures of scaled drives beside those of the whole drives."""
+    """Figures of scaled drives next to those of the full drives."""
 
     commands = "validate scales"
 
@@ -129,7 +129,7 @@ class ValidateScales(Answer, frozen=True, tag="writecliff/validate-scales/1"):
 
 
 class ValidateStreams(Answer, frozen=True, tag="writecliff/validate-streams/1"):
-    """Stream assignments against each other."""
+    """Comparison of stream assignments."""
 
     commands = "validate streams"
 
@@ -145,9 +145,9 @@ class Torture(Answer, frozen=True, tag="writecliff/torture/1"):
 
     target: str  # Simulated drive
     program: str  # Program under test
-    file_system: str  # Type of the file system
+    file_system: str  # File system type
     cuts: int  # Number of power cuts; the command stops at the first failure
-    intact: int  # Power cuts without data loss
+    intact: int  # Number of power cuts without data loss
     # First power cut with data loss: `seed`, `at_write` (write of the drive, from the start of
     # the program), `acknowledged` (printed lines), `pages_undone` and `undone_as` (as in
     # `serve`; NVMe permits these losses), `finding`; `null`: none
@@ -185,9 +185,9 @@ class ValidatePowerCuts(Answer, frozen=True, tag="writecliff/validate-power-cuts
     # not flushed), `unconfirmed_slots` (durable without a completion), `torn_units`,
     # `interrupted_erases`, `saved_slots` (by capacitors), `rebuild_ns_max`
     rows: Sequence[Object]
-    # Kinds of drives whose power cuts are not modelled without power-loss protection
+    # Drive types whose power cuts are not modelled without power-loss protection
     not_covered: Any
-    # First drive that fails: `drive`, its kind, `violation`; `null`: none
+    # First drive that failed: `drive`, its kind, `violation`; `null`: none
     failure: Object | None
 
 
@@ -209,13 +209,13 @@ class Reproduce(Answer, frozen=True, tag="writecliff/reproduce/2"):
     campaign: str  # Name of the campaign
     about: str  # Description of the campaign
     build: Any  # Build of the simulator
-    wall_s: float  # Duration of the simulations in seconds
+    wall_s: float  # Simulation time in seconds
     kinds: Any  # Errors by kind of figure
     comparisons: Any  # Comparisons of two drives, with the winners
     parts: Any  # Errors by part of the split: `fit` or held out
     figures: Any  # Published figures, each with its simulation
-    not_simulated: Any  # Published figures without a simulation
-    skipped: Any  # Rows of the file that are not figures
+    not_simulated: Any  # Published figures that have no simulation
+    skipped: Any  # File rows that are not figures
     loads: Any  # Simulated loads, with all measurements
     drives: Any  # Simulated drives
 
@@ -227,8 +227,8 @@ class ReproduceSsdIq(Answer, frozen=True, tag="writecliff/reproduce-ssd-iq/1"):
 
     report: Path  # HTML report
     campaign: str  # Name of the campaign
-    build: Any  # Build of the simulator
-    wall_s: float  # Duration of the simulations in seconds
+    build: Any  # Simulator build
+    wall_s: float  # Simulation time in seconds
     # Each published figure: `condition`, `metric`, `value`, `unit`, `simulated` (`null`
     # with a `reason` if it could not be simulated), `error_pct` (simulated over published,
     # minus 1), `note`, `drive` (name and capacity on the data sheet), `load`
@@ -239,7 +239,7 @@ class ReproduceSsdIq(Answer, frozen=True, tag="writecliff/reproduce-ssd-iq/1"):
     # Absolute errors by `kind`: `figures` (their number), `median` and `p90` in `unit` (`%`, or `x`
     # for the larger value over the smaller), `within` (percentage of factors up to 1.5)
     scores: Any
-    disclosures: Any  # Limits of the comparison
+    disclosures: Any  # Limitations of the comparison
     # Each simulated drive: `drive` (name and capacity on the data sheet), `name`,
     # `device_hash`, `scale` (factor by which it was scaled down), number of `loads`
     drives: Any
@@ -262,7 +262,7 @@ class FeatureList(Answer, frozen=True, tag="writecliff/feature-list/1"):
 
 
 class FitList(Answer, frozen=True, tag="writecliff/fit-list/1"):
-    """Specifications of fits."""
+    """Fit specifications."""
 
     commands = "fit --list"
 
@@ -278,15 +278,15 @@ class Fit(Answer, frozen=True, tag="writecliff/fit/1"):
     drives: Any  # Drives that are fitted
     scale: float  # Factor by which the drives are scaled down
     simulations: int  # Number of simulations
-    output: Any  # Folder with the fitted device files; `null`: not written
+    output: Any  # Folder of the fitted device files; `null` if they were not written
     # Each parameter: `key`, `drive` (`null`: all), `unit`, `start`, `value`, `low` and `high`
     # (bounds), `error_pct` (one standard error), `at_bound`, `determined`
     parameters: Any
-    unidentifiable: Any  # Combinations (key: share) that hardly change any figure
+    unidentifiable: Any  # Combinations (key: weight) that hardly affect any figure
     # Measurements that would determine a `combination` (its index in `unidentifiable`): `device`,
     # `load`, `metric`, and the `change_pct` of the metric if the combination changes by 10 %
     measure_next: Any
-    errors: Any  # Errors by kind of figure: before the fit, after the fit, of predictions
+    errors: Any  # Errors by kind of figure: before the fit, after the fit, and of predictions
     figures: Any  # Figures: measured, simulated and predicted, with errors
 
 
@@ -295,12 +295,12 @@ class BenchFit(Answer, frozen=True, tag="writecliff/bench-fit/1"):
 
     commands = "bench fit"
 
-    capacity_bytes: int  # Capacity of the drive
+    capacity_bytes: int  # Drive capacity
     parameters: Any  # Number of parameters
     figures: Any  # Number of figures
     first_output_s: float  # Time until the first line of output
-    scaled_s: float  # Time until the end of the search on the scaled drive
-    wall_s: float  # Time until the end of the simulation at full size
+    scaled_s: float  # Time until the search on the scaled drive was complete
+    wall_s: float  # Time until the simulation at full size was complete
     cpu_s: float  # User and system time
     simulations: int  # Number of simulations
     # Each parameter: `key`, `truth`, `start`, `found`, `error_pct`, `determined`
@@ -309,12 +309,12 @@ class BenchFit(Answer, frozen=True, tag="writecliff/bench-fit/1"):
 
 
 class BenchSim(Answer, frozen=True, tag="writecliff/bench-sim/1"):
-    """Speed of the simulator."""
+    """Simulator speed."""
 
     commands = "bench sim"
 
     device: str  # Simulated drive
-    scale: float  # Factor on the length of the measured part
+    scale: float  # Factor by which the measured part is lengthened
     rows: Sequence[Object]  # Cases
 
 

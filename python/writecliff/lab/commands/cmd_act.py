@@ -33,8 +33,8 @@ def run(
 ) -> int:
     """Run ACT from a configuration file of any ACT version from 2.x to 6.x.
 
-    The test runs on the drive of --on; rates in the file are per device. `writecliff test act` runs
-    the same test from options.
+    The test runs on the drive given by --on; rates in the file are per device. `writecliff test
+    act` runs the same test from options.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def run(
         log(f"note: {note}")
     for device in act_config.devices:
         if device != target.on:
-            log(f"note: {config} names {device}, but the test runs on the drive of --on")
+            log(f"note: {config} names {device}, but the test runs on the drive given by --on")
     options = dict(act_config.options)
     if quick:
         for name in ("test_duration_sec", "report_interval_sec"):
@@ -61,7 +61,7 @@ def run(
 
 @app.command(name="log")
 def print_log(run: Path, *, json: JsonFlag = False) -> int:
-    """Print the log of a run in ACT's format, for tools that parse it.
+    """Print a run's log in ACT's format, for tools that parse it.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def print_log(run: Path, *, json: JsonFlag = False) -> int:
 
 @app.command
 def latency(run: Path, *, json: JsonFlag = False) -> int:
-    """Print the table of a run in the format of ACT's act_latency.py.
+    """Print a run's table in the format of ACT's act_latency.py.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def sim(
     scale: float = 1.0,
     json: JsonFlag = False,
 ) -> int:
-    """Measure the CPU time of fixed simulations. The whole suite takes some minutes.
+    """Measure the CPU time of fixed simulations. The whole suite takes several minutes.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ def experiment(
 
 
 def _live(name: str, repeats: int, trim: str, page: Path) -> tuple[Any, ModuleType]:
-    """Run a live experiment; its result, and the module that renders it."""
+    """Run a live experiment; return its result, and the module that renders it."""
     from writecliff.lab.experiments import live_application
     from writecliff.lab.experiments.live import page as renderer
     from writecliff.lab.experiments.live.trials import run_trials

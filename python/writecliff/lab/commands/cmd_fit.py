@@ -183,7 +183,7 @@ _COLUMNS = ("before", "fitted", "cross_validated")
 
 
 class FoldFitsView:
-    """Logs a line per completed fit of a cross-validation, with the estimated remaining time."""
+    """Logger of a cross-validation's completed fits, with the estimated remaining time."""
 
     def __init__(self, todo: Sequence[FoldFit]) -> None:
         """Log the number of fits in `todo`."""
@@ -192,7 +192,7 @@ class FoldFitsView:
         self._count = len(todo)
         self._done = 0
         self._share = 0.0
-        log(f"{self._count} fits, each without one fold")
+        log(f"{self._count} fits, each omitting one fold")
 
     def done(self, fold_fit: FoldFit) -> None:
         """Log a completed fit."""
@@ -218,7 +218,7 @@ def mapping(
     predicted: Sequence[Prediction] | None,
     output: Path | None,
 ) -> dict[str, Any]:
-    """Return the JSON form; fields of a single fit are None without a `result`."""
+    """Return the JSON form; without a `result`, the fields of a single fit are None."""
     (spec,) = specs.values() if result else (None,)
     document: dict[str, Any] = {
         "fits": list(specs),
@@ -300,7 +300,7 @@ def _errors(
 ) -> list[dict[str, Any]]:
     """Errors by kind of figure: before the fit, after the fit, and of predictions.
 
-    The number of figures is that of the last column with figures.
+    The figure count is that of the last column that has figures.
     """
     from writecliff.published.scores import scores_of
 
@@ -395,7 +395,7 @@ def _score(value: float | None, unit: str) -> str:
 
 
 def _value(number: float, unit: str) -> str:
-    """Format a value as in a device file."""
+    """Format a value in device file notation."""
     if unit == "ns":
         return latency_text(number)
     if unit == "bytes/s":
@@ -412,7 +412,7 @@ def _error_pct(row: Row | None) -> str:
 
 
 def _error(row: Row | None) -> str:
-    """Format the error in the unit of its kind."""
+    """Format an error in the unit of its kind."""
     from writecliff.lab.published.tables import error_text
 
     return "-" if row is None else error_text(row)

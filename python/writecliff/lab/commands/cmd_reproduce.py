@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from writecliff.lab.published.reproduce import Chosen, Reproduction
 
 GROUP = "lab", 2
-ROWS_SHOWN = 100  # maximum number of figures to print; more are only in the files
+ROWS_SHOWN = 100  # maximum number of figures printed; the others are only in the files
 SSD_IQ = "ssd-iq"
 
 
@@ -44,8 +44,8 @@ def reproduce(
     """Simulate published tests and compare the results with the published figures.
 
     Writes a folder with report.html, figures.csv (every figure with its error and simulation),
-    loads.csv (all metrics of each load) and results.json. Prepared drives are cached. ssd-iq writes
-    no loads.csv and does not use the cache.
+    loads.csv (all metrics of each load) and results.json. Preconditioned drives are cached. ssd-iq
+    writes no loads.csv and does not use the cache.
 
     Parameters
     ----------

@@ -39,10 +39,10 @@ def torture(
 ) -> int:
     """Run a program on a simulated drive and cut its power at seeded moments.
 
-    Each cut starts with the same file system on the drive. The drive stops at a write that the seed
-    selects, and loses what NVMe permits it to lose. The file system is then mounted again and
-    checked. The command stops at the first seed after which data are missing, with exit code 1.
-    Needs root and nbdfuse.
+    Each cut starts from the same file system contents on the drive. The drive stops at a write
+    selected by the seed, and loses the data that NVMe permits it to lose. The file system is then
+    mounted again and checked. The command stops at the first seed after which data are missing,
+    with exit code 1. The command requires root and nbdfuse.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def torture(
     plan = Plan(device, _program(command, app, check, prepare, sync=sync), file_system, writes)
     plan.check()
     done: list[Trial] = []
-    # Like Ctrl-C, so that nothing stays mounted.
+    # Treated like Ctrl-C, so that nothing remains mounted.
     ending = handling(TERMINATIONS, signal.default_int_handler)
     with ending, TemporaryDirectory(prefix="writecliff-torture-") as folder:
         trials = Trials(plan, Path(folder))

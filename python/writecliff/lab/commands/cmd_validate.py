@@ -70,7 +70,7 @@ _HEADERS = {"overprovision": "OP", "pages_per_block": "pages/block", "data": "da
 
 
 def _theory(name: str, cases: list[TheoryCase], *, as_json: bool) -> int:
-    """Print the cases and return the exit code: 1 if an error is too large."""
+    """Print the cases and return the exit code, which is 1 if an error is too large."""
     from writecliff.lab.validate.theory import TOLERANCE_PCT
 
     ok = bool(cases) and all(case.ok for case in cases)
@@ -104,9 +104,9 @@ def streams(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
 
     Fails (exit code 1) if a row is outside its tolerance: 2 % for the drive that tunes its own
     spare space, 0 % for sequential writers with streams, and 6 % for recorded runs of another
-    emulator (15 % at 3 % over-provisioning). Two results are only shown: the figures of that
-    emulator's paper, which does not give the rates of its writers, and the over-provisioning from
-    which persistent isolation pays off.
+    emulator (15 % at 3 % over-provisioning). Two results are shown without a check: the figures of
+    that emulator's paper, which does not state its writers' rates, and the over-provisioning at
+    which persistent isolation starts to pay off.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def streams(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
     else:
         print(_streams_table(report))
     if not report.ok:
-        log("the error of a row exceeds its tolerance")
+        log("a row's error exceeds its tolerance")
     return 0 if report.ok else 1
 
 
@@ -199,7 +199,7 @@ def quick(
 ) -> int:
     """Compare a quick suite with the full-length suite; exit code 1 if an error is too large.
 
-    Runs both suites of PTS-E on a simulated drive, which takes minutes of processor time for small
+    Both suites of PTS-E run on a simulated drive, which takes minutes of processor time for small
     drives and hours for large drives. The tolerance of a headline figure is 10 %. The quick suite
     does not report high percentiles, because a scaled-down drive does not reproduce them. Response
     times at operating points are compared if both suites chose the same load.
@@ -247,7 +247,7 @@ def quick(
     else:
         print(_quick_table(rows))
     if not ok:
-        log(f"the error of a figure exceeds {TOLERANCE_PCT:g} %")
+        log(f"a figure's error exceeds {TOLERANCE_PCT:g} %")
     return 0 if ok else 1
 
 
@@ -289,10 +289,10 @@ def scales(
     toml: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Compare scaled drives with the whole drives, at the levels of `writecliff choose`.
+    """Compare scaled drives with the full drives, at the levels of `writecliff choose`.
 
-    Prints the largest ratio of each kind of figure, by class of drive and level. `choose` decides
-    by these errors which drives it simulates at finer levels.
+    The command prints the largest ratio of each kind of figure, by drive class and level. `choose`
+    uses these errors to decide which drives it simulates at finer levels.
 
     Parameters
     ----------
@@ -343,9 +343,9 @@ def twin(
 ) -> int:
     """Make twins of simulated drives with hidden values; exit code 1 if errors exceed the goals.
 
-    Measures each hidden drive as `writecliff twin` does, and compares its twin with it under 30
-    loads that were not used for the twin. The median errors must be within 5 % for rates and 10 %
-    for 99th percentiles.
+    The command measures each hidden drive like `writecliff twin`, and compares its twin with it
+    under 30 loads that were not used for the twin. The median errors must be within 5 % for rates
+    and 10 % for 99th percentiles.
 
     Parameters
     ----------
@@ -421,10 +421,11 @@ def power_cuts(
     """Cut the power of small drives at random moments; exit code 1 if a guarantee is violated.
 
     The drives are all combinations of garbage collection, streams and FDP, SLC cache, write cache
-    and power-loss protection; their other properties are random. After each cut the mapping is
-    compared with the contents of the flash, and the data with the guarantees to the host: data that
-    were flushed, or written without a volatile cache, must be present. The FTL's invariants must
-    hold. 10,000 cuts take seconds of processor time; a million cuts take minutes.
+    and power-loss protection. Their other properties are random. After each cut, the mapping is
+    compared with the flash contents, and the data are compared with the guarantees to the host:
+    data that were flushed, or written without a volatile cache, must be present. The FTL's
+    invariants must hold. 10,000 cuts take seconds of processor time, and a million cuts take
+    minutes.
 
     Parameters
     ----------
@@ -497,13 +498,13 @@ def intervals(
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Compare 95 % intervals with repetitions; exit code 1 if too few contain the truth.
+    """Compare 95 % intervals with repetitions; exit code 1 if too few contain the true value.
 
-    A small drive runs three loads repeatedly, each time with another seed. The first table counts
-    the intervals that contain the mean of all runs, and those that contain the share of I/Os slower
-    than a percentile. The second table counts the pairs of equal drives for which a comparison
-    reports a winner (at most 5 %), and the slower drives that it detects. 200 seeds take half an
-    hour of CPU time.
+    A small drive runs three loads repeatedly, each time with a different seed. The first table
+    counts the intervals that contain the mean of all runs, and those that contain the fraction of
+    I/Os slower than a percentile. The second table counts the pairs of equal drives for which a
+    comparison reports a winner (at most 5 %), and the slower drives that it detects. 200 seeds take
+    half an hour of CPU time.
 
     Parameters
     ----------
@@ -537,7 +538,7 @@ def intervals(
     return 0 if report.ok else 1
 
 
-# -- tables of writecliff lab validate intervals ---------------------------------------------------
+# -- writecliff lab validate intervals tables ------------------------------------------------------
 
 
 def intervals_tables(report: IntervalsReport) -> str:

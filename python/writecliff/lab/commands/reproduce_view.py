@@ -15,19 +15,19 @@ from writecliff.published.measure import MeasurementObserver
 
 # Estimated IOPS, used only to weight the loads.
 _READS, _READS_ALONE, _WRITES = 60_000, 8_000, 25_000
-_PREPARED_SLOTS = 0.3  # cost of a slot written during preparation, in timed I/Os
-_SILENCE_S = 30.0  # a finished load is reported only after this time without output
-_FIRST_GUESS = 0.03  # minimum share of the work before the time left is estimated
+_PREPARED_SLOTS = 0.3  # cost of a slot written during preconditioning, in timed I/Os
+_SILENCE_S = 30.0  # a finished load is reported only after this period without output
+_FIRST_GUESS = 0.03  # minimum fraction of the work before the time left is estimated
 
 
 class ReproduceView(MeasurementObserver):
-    """Logs when a drive reaches a state, when it is finished, and regularly in between.
+    """Log when a drive reaches a state or is finished, and regularly in between.
 
-    Each line has an estimate of the time left.
+    Each line includes an estimate of the time left.
     """
 
     def __init__(self, loads: Mapping[str, Iterable[Load]], *, quiet: bool = False) -> None:
-        """Estimate the work of the `loads` of each drive."""
+        """Estimate the work of each drive's `loads`."""
         super().__init__()
         self._quiet = quiet
         self._lock = Lock()
@@ -53,13 +53,13 @@ class ReproduceView(MeasurementObserver):
                 output.log(f"{self._head()}  {text}")
 
     def preparing(self, drive: str, state: State, share: float) -> None:
-        """Log the progress of a preparation after a time without output."""
+        """Log the progress of preconditioning after a period without output."""
         with self._lock:
             self._ready[drive][state] = self._preparing[drive][state] * (1 - share)
         self._log_after_silence(f"{drive}: preparing {state}", share)
 
     def running(self, drive: str, loads: Sequence[Load], share: float) -> None:
-        """Log the progress of a run after a time without output."""
+        """Log the progress of a run after a period without output."""
         with self._lock:
             left = self._left[drive]
             left |= {load: _work(load) * (1 - share) for load in loads if load in left}
@@ -71,7 +71,7 @@ class ReproduceView(MeasurementObserver):
             self.log(f"{what}, {100 * share:.0f} %")
 
     def load(self, drive: str, load: Load) -> None:
-        """Log the number of remaining loads of a drive after a time without output."""
+        """Log a drive's number of remaining loads after a period without output."""
         with self._lock:
             self._left[drive].pop(load, None)
             self._ready[drive].pop(load.state, None)
@@ -81,7 +81,7 @@ class ReproduceView(MeasurementObserver):
             self.log(f"{drive}: {units.plural(left, 'load')} left")
 
     def drive(self, drive: str, wall_s: float) -> None:
-        """Log a finished drive with the time taken."""
+        """Log a finished drive and the time taken."""
         super().drive(drive, wall_s)
         with self._lock:
             self._all_done += 1
@@ -103,7 +103,7 @@ class ReproduceView(MeasurementObserver):
 
 
 def _work(load: Load) -> float:
-    """Estimated number of I/Os of a load."""
+    """Estimated number of I/Os in a load."""
     reads = _READS if load.outstanding != 1 else _READS_ALONE
     share = (50.0 if load.read_pct is None else load.read_pct) / 100
     rate = share * reads + (1 - share) * _WRITES

@@ -1,9 +1,10 @@
-"""Published experiments that a single command repeats, with their conditions.
+"""Published experiments that a single command repeats, and their conditions.
 
-An experiment has two modules. One has `run(...)`, which measures and returns plain data. The other
-renders them: `mapping` for `--json`, `tables` and `page`. `EXPERIMENTS` lists them; their modules
-are imported only when an experiment runs. `LIVE` lists the experiments with a real application on a
-served drive. These share the modules in `live/` and differ in the application.
+An experiment has two modules. One module has `run(...)`, which measures and returns plain data. The
+other module renders the data. `mapping` for `--json`, `tables` and `page`. `EXPERIMENTS` lists the
+experiments, whose modules are imported only when an experiment runs. `LIVE` lists the experiments
+that run a real application on a served drive. Live experiments share the modules in `live/` and
+differ in the application.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ EXPERIMENTS = {
     "off and on",
     "fms-cassandra": "captured writes of a real Cassandra, replayed on a drive, streams off and on",
 }
-# By name: module and class of the application.
+# Module and class of the application, by name.
 LIVE = {
     "fms-cassandra": ("cassandra", "Cassandra"),
     "streams-rocksdb": ("rocksdb", "RocksDB"),
@@ -37,10 +38,10 @@ ABOUT_LIVE = {
 
 
 def live_application(name: str) -> Application:
-    """Return the application of a live experiment.
+    """Return a live experiment's application.
 
     Raises:
-        ConfigError: the name is unknown.
+        ConfigError: If the name is unknown.
     """
     if name not in LIVE:
         raise ConfigError.unknown("live experiment", name, LIVE)
@@ -50,13 +51,13 @@ def live_application(name: str) -> Application:
 
 
 def experiment(name: str) -> tuple[ModuleType, ModuleType]:
-    """Return the modules of an experiment.
+    """Return an experiment's modules.
 
-    The first has `run(scale=, log=)`, the second `mapping`, `tables` and `page`, which take its
-    result.
+    The first module has `run(scale=, log=)`. The second has `mapping`, `tables` and `page`, which
+    take its result.
 
     Raises:
-        ConfigError: the name is unknown.
+        ConfigError: If the name is unknown.
     """
     if name not in EXPERIMENTS:
         if name in LIVE:

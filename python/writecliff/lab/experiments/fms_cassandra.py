@@ -1,14 +1,15 @@
 """Cassandra with and without streams, after Samsung at the Flash Memory Summit 2016.
 
-The deck: Cassandra 3.5, cassandra-stress, half reads and half writes on one million records, a SAS
-drive of 480 GB after 4 hours of writes; streams gave twice the lifetime and 45 % more I/O. It does
-not give the fill of the drive, the use of TRIM, or the size of tables relative to reclaim units, so
-this experiment varies them. A real Cassandra (5.0 on the machine's Java) runs the same kind of load
-through its own client after a phase of only writes. Its writes are captured with their files and
-threads. They are replayed on simulated drives sized for the files, once in one stream and once with
-the assignment "Multi-Data" (HotStorage 2014): commit log, flush, compaction in three tiers.
+The deck: The presentation describes Cassandra 3.5 and cassandra-stress with half reads and half
+writes on one million records, on a SAS drive of 480 GB after 4 hours of writes. Streams gave twice
+the lifetime and 45 % more I/O. The presentation does not state the drive's fill, the use of TRIM,
+or the table size relative to reclaim units, so this experiment varies them. A real Cassandra (5.0
+on the machine's Java) runs the same kind of load through its own client, after a write-only phase.
+Cassandra's writes are captured with their files and threads. The captured writes are replayed on
+simulated drives sized for the files, once in one stream and once with the assignment "Multi-Data"
+(HotStorage 2014): commit log, flush, compaction in three tiers.
 
-The capture is stored as `fms-cassandra.parquet` in the current folder and reused from there.
+The capture is stored as `fms-cassandra.parquet` in the current folder and reused in later runs.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ RULES = "cassandra"
 RECORDS = 1_000_000
 UPDATES = 4_000_000
 OPERATIONS = 1_000_000
-# Conditions that the deck does not give.
+# Conditions that the deck does not state.
 FILLS_PCT = (50.0, 70.0, 80.0, 90.0, 95.0)
 ALLOCATORS = ("next-fit", "first-fit", "folders")
-# By nodes on the drive: sizes of reclaim units other than 1, in flushed tables, compared at one
-# fill. The files of one node leave too few larger units for streams and garbage collection.
+# Reclaim unit sizes other than 1, in flushed tables, by number of nodes on the drive; compared at a
+# single fill. The files of one node leave too few larger units for streams and garbage collection.
 UNIT_SHARES = {1: (0.25, 0.5), 4: (0.25, 0.5, 2.0, 4.0)}
 UNIT_FILL_PCT = 90.0
-# Assignments: the streams of the rules, merged. Names in parentheses are from HotStorage 2014.
+# Assignments: merged streams of the rules. Names in parentheses come from HotStorage 2014.
 ORACLE = "oracle"
 ASSIGNMENTS: dict[str, dict[int, int]] = {
     "one stream": {1: 0, 2: 0, 3: 0, 4: 0, 5: 0},
@@ -52,19 +53,20 @@ ASSIGNMENTS: dict[str, dict[int, int]] = {
     "the same, compaction in three tiers (Multi-Data)": {},
 }
 DRIVE_WRITES = 24.0
-WRITEBACK = "immediate"  # the commit log is written with direct I/O, most other files are synced
+# The commit log is written with direct I/O, and most other files are synced.
+WRITEBACK = "immediate"
 TIMED_BYTES = 2 << 30  # 1.2 million reads, enough for the 99.99th percentile
-# Outstanding requests; a node has as many threads for reads (concurrent_reads).
+# Outstanding requests; a node uses as many threads for reads (concurrent_reads).
 QUEUE_DEPTH, READERS = 32, 32
 BLOCK_BYTES = 4096
-MEMORY_BYTES = 256 << 20  # requests of one trace, in addition to its drive
+MEMORY_BYTES = 256 << 20  # memory for the requests of one trace, in addition to its drive
 CLAIM = "twice the lifetime and 45 % more I/O (Samsung, Flash Memory Summit 2016)"
 CLAIMED_LIFETIME, CLAIMED_IO = 2.0, 1.45
 
 
 @dataclass(frozen=True, order=True)
 class Case:
-    """A set of conditions. `unit_share` is the size of a reclaim unit, in flushed tables."""
+    """A set of conditions. `unit_share` is the reclaim unit size, in flushed tables."""
 
     nodes: int
     trim: bool
@@ -75,7 +77,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Side:
-    """Measurements of a drive without or with streams."""
+    """Measurements of a drive with or without streams."""
 
     waf: float
     waf_drift: float | None  # change from the third to the fourth quarter of the writes
@@ -87,7 +89,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Row:
-    """A set of conditions without and with streams, on the same drive."""
+    """A set of conditions, measured with and without streams on the same drive."""
 
     case: Case
     capacity_bytes: int
@@ -102,7 +104,7 @@ class Row:
 
     @property
     def lifetime_ratio(self) -> float:
-        """Lifetime with streams over lifetime without."""
+        """Lifetime with streams divided by lifetime without streams."""
         return self.off.waf / self.on.waf
 
     @property
@@ -126,11 +128,11 @@ class Assigned:
 
 @dataclass(frozen=True)
 class Load:
-    """A capture and the characteristics of its load."""
+    """A capture, and the characteristics of its load."""
 
     io: FileIO
     table_bytes: int  # size of a flushed memtable
-    reads_per_block: float  # reads of the client per 4 KiB that the node writes
+    reads_per_block: float  # client reads per 4 KiB that the node writes
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class Result:
 
     @property
     def precondition(self) -> str:
-        """The state of the drives before the measurement, in words."""
+        """The drives' state before the measurement, in words."""
         return (
             f"the capture repeated until the drive is written at least {DRIVE_WRITES:g} times, "
             "each round in new files that replace those of the round before; the second half is "
@@ -155,15 +157,15 @@ class Result:
 
 
 def run(*, scale: float, log: Log) -> Result:
-    """Capture the load, unless there is a capture already, and replay it.
+    """Capture the load, unless a capture already exists, and replay it.
 
     Args:
         scale: ignored, because the drive is sized for the files.
         log: called with progress messages.
 
     Raises:
-        TargetError: Java or Maven is missing.
-        ConfigError: the capture is of another load.
+        TargetError: If Java or Maven is missing.
+        ConfigError: If the capture belongs to another load.
     """
     from writecliff.capture.rules import load_rules
     from writecliff.capture.trace import read_trace
@@ -172,7 +174,7 @@ def run(*, scale: float, log: Log) -> Result:
     if captured_now:
         _capture(TRACE, log)
     else:
-        log(f"using the capture in {TRACE}; remove it to capture again")
+        log(f"using the capture in {TRACE}; remove the file to capture again")
     trace, rules = read_trace(TRACE), load_rules(RULES)
     load = load_of(trace, rules)
     rows = compare(load, cases(), log)
@@ -196,25 +198,25 @@ def load_of(trace: Trace, rules: Rules) -> Load:
     """Return the load of a capture.
 
     Raises:
-        ConfigError: the capture has no data of its load, or no flushed tables.
+        ConfigError: If the capture has no load data, or no flushed tables.
     """
     from writecliff.replay.columns import file_io
 
     size = trace.metadata.get("load")
     if not size:
         raise ConfigError(
-            "the capture does not record its numbers of records and operations",
+            "the capture does not record its number of records and operations",
             hint="remove it to capture Cassandra again",
         )
     io = file_io(trace.table, rules)
     written = io.native.footprint(WRITEBACK)["written_bytes"]
-    # Half of the operations are writes; each of the others reads once.
+    # Half of the operations are writes, and each of the others reads once.
     writes = size["records"] + size["updates"] + size["operations"] / 2
     return Load(io, _table_bytes(trace, rules), writes / (written / BLOCK_BYTES))
 
 
 def _table_bytes(trace: Trace, rules: Rules) -> int:
-    """Median size of the data of a flushed memtable."""
+    """Median data size of a flushed memtable."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -229,7 +231,7 @@ def _table_bytes(trace: Trace, rules: Rules) -> int:
         raise ConfigError("the capture has no flushed tables", hint="capture a longer load")
     sizes = np.zeros(int(file.max()) + 1, np.int64)
     np.maximum.at(sizes, file, end)
-    # Flushes of system tables have a few kilobytes, which would distort the median.
+    # Flushes of system tables write a few kilobytes, which would distort the median.
     large = sizes[sizes >= sizes.max() / 4]
     return int(np.median(large))
 
@@ -237,8 +239,8 @@ def _table_bytes(trace: Trace, rules: Rules) -> int:
 def cases() -> Iterator[Case]:
     """Iterate over all conditions.
 
-    These are every fill, with and without TRIM, under each allocator, with one node and several;
-    then sizes of reclaim units at one fill.
+    The conditions are every fill, with and without TRIM, under each allocator, with one node and
+    with several, followed by the reclaim unit sizes at a single fill.
     """
     for nodes, shares in UNIT_SHARES.items():
         for trim in (True, False):
@@ -320,7 +322,7 @@ def _side(load: Load, setup: ReplaySetup, scheme: str, streams: int) -> tuple[Si
 
 
 def assignments(trace: Trace, rules: Rules, load: Load, case: Case) -> Assigned:
-    """Return the write amplification of assignments of increasing detail, and of an oracle.
+    """Return the write amplification of increasingly detailed assignments, and of an oracle.
 
     The oracle knows when data become invalid, and has as many streams as the most detailed
     assignment.

@@ -1,4 +1,4 @@
-"""Rendering of the results of `fms-cassandra` as JSON, tables and a page with plots."""
+"""Rendering of `fms-cassandra` results as JSON, tables and a page with plots."""
 
 from __future__ import annotations
 
@@ -100,15 +100,16 @@ def tables(result: Result) -> tuple[Table, ...]:
         ("median", kinds.decimals(2), lambda factor: factor.median),
         ("maximum", kinds.decimals(2), lambda factor: factor.most),
         ("groups", kinds.plain(), lambda factor: factor.groups),
-        note="the largest minus the smallest lifetime ratio with all other conditions equal",
+        note="difference between the largest and the smallest lifetime ratio when all other "
+        "conditions are equal",
     )
     assigned = Table.of(
         "Write amplification by assignment",
         result.assigned[0].waf if result.assigned else (),
         ("streams", kinds.TEXT, str),
         *_by_case(result),
-        note="the oracle knows when data become invalid, has as many streams, and tries several "
-        "ways to use them",
+        note="the oracle knows when data become invalid, has the same number of streams, and "
+        "tries several ways to use them",
     )
     best = _best(result)
     streams = Table.of(
@@ -154,9 +155,9 @@ def _all_rows(result: Result) -> Table:
         ("I/O, reads cached", kinds.decimals(2), lambda row: row.io_ratio_cached),
         ("read p99.99 off", kinds.LATENCY, lambda row: row.off.read_p9999_ns),
         ("read p99.99 on", kinds.LATENCY, lambda row: row.on.read_p9999_ns),
-        note=f"the deck: lifetime {CLAIMED_LIFETIME:g} x, I/O {CLAIMED_IO:g} x. Drive full: share "
-        "of valid data on the drive at the end, without streams. Unit: reclaim unit, in flushed "
-        "tables",
+        note=f"the deck: lifetime {CLAIMED_LIFETIME:g} x, I/O {CLAIMED_IO:g} x. Drive full: "
+        f"percentage of valid data on the drive at the end, without streams. Unit: reclaim unit, "
+        f"in flushed tables",
         data=CELLS_CSV,
     )
 
@@ -167,7 +168,7 @@ def _best(result: Result) -> Row:
 
 @one_page()
 def page(result: Result) -> Page:
-    """Return the page of the results."""
+    """Return the page of results."""
     sentences, conditions, assigned, cells, streams = tables(result)
     lifetime, waf, operations = _plots(result)
     load = result.load
@@ -244,7 +245,7 @@ def _plots(result: Result) -> tuple[tuple[Figure, ...], ...]:
 
 
 def _unit_plot(result: Result) -> tuple[Figure, ...]:
-    """The lifetime ratio over the size of reclaim units, at `UNIT_FILL_PCT`."""
+    """The lifetime ratio over the reclaim unit size, at `UNIT_FILL_PCT`."""
     some: dict[str, list[Row]] = {}
     for row in sorted(result.rows, key=lambda row: row.case.unit_share):
         case = row.case
@@ -291,21 +292,21 @@ def _data(result: Result) -> tuple[DataFile, ...]:
 
 # -- fms cassandra findings ------------------------------------------------------------------------
 
-# Findings of `fms-cassandra`: the conditions under which streams matter, and a check of the claim.
+# `fms-cassandra` findings: the conditions under which streams matter, and a check of the claim.
 #
 # Every sentence is derived from the measured rows.
 
-# Minimum change of the lifetime ratio for a condition that matters.
+# Minimum change in the lifetime ratio for a condition to matter.
 MATTERS = 0.1
-# Maximum change of write amplification in the last quarter of a settled drive.
+# Maximum change in write amplification over the last quarter for a drive that has settled.
 SETTLED = 0.05
-# Maximum relative difference of a ratio that reaches the deck's.
+# Maximum relative difference between a ratio that reaches the deck's and the deck's ratio.
 NEAR = 0.1
 
 
 @dataclass(frozen=True)
 class Factor:
-    """Effect of a condition on the lifetime ratio with all others equal."""
+    """Effect of a condition on the lifetime ratio when all other conditions are equal."""
 
     name: str
     levels: tuple[str, ...]
@@ -330,7 +331,7 @@ def nodes_text(nodes: int) -> str:
     return "one node" if nodes == 1 else f"{nodes} nodes"
 
 
-# Fields of a case: the name of the condition, and the format of its values.
+# Case fields: the condition name, and the format of its values.
 _CONDITIONS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "trim": ("TRIM", on_off),
     "allocator": ("allocator", str),
@@ -341,10 +342,10 @@ _CONDITIONS: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 
 def factors(rows: Sequence[Row]) -> tuple[Factor, ...]:
-    """Return the effect of each condition on the lifetime ratio, over rows that differ only in it.
+    """Return each condition's effect on the lifetime ratio, over rows that differ only in it.
 
-    The effect of the allocator is separate for rows with and without TRIM. The allocator decides
-    which invalid data are overwritten, and with TRIM there are none.
+    The allocator's effect is computed separately for rows with and without TRIM. The allocator
+    determines which invalid data are overwritten, and with TRIM there are no such data.
     """
     measured = []
     for key, (name, _) in _CONDITIONS.items():
@@ -411,7 +412,7 @@ def _claim(rows: Sequence[Row]) -> str:
 
 
 def _trim(rows: Sequence[Row]) -> str:
-    """TRIM against streams, over conditions measured with and without TRIM."""
+    """TRIM compared with streams, over conditions measured with and without TRIM."""
     with_trim = {_without(row.case, "trim"): row for row in rows if row.case.trim}
     pairs = [
         (with_trim[case], row)
@@ -452,7 +453,7 @@ def _matter(rows: Sequence[Row]) -> list[str]:
 
 
 def _assignments(assigned: Sequence[Assigned]) -> str:
-    """Share of the oracle's gain that each assignment reaches."""
+    """Fraction of the oracle's gain that each assignment achieves."""
     shares: dict[str, list[float]] = defaultdict(list)
     for assignment in assigned:
         names = list(assignment.waf)
@@ -484,7 +485,7 @@ def _io(rows: Sequence[Row]) -> str:
 
 
 def _settled(rows: Sequence[Row]) -> str:
-    """A sentence about drives that had not settled; "" if all had."""
+    """A sentence about drives that had not settled, or "" if all had settled."""
     moved = [max(abs(side.waf_drift or 0.0) for side in (row.off, row.on)) for row in rows]
     unsettled = sum(drift > SETTLED for drift in moved)
     if not unsettled:

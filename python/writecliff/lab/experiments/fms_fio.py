@@ -1,19 +1,20 @@
 """`fms-fio`: the multi-stream demonstration of the Flash Memory Summit 2016, rebuilt.
 
-Four sequential writers (`lifetimes.py`), six random readers, 70 % reads and 30 % writes by volume;
-once with all writes in one stream, once with a stream per writer. It has two parts:
+Four sequential writers (`lifetimes.py`) and six random readers run 70 % reads and 30 % writes by
+volume, once with all writes in one stream and once with a stream per writer. The experiment has two
+parts:
 
 * **Write amplification** on a flat drive with 4094 circulating reclaim units of 256 slots,
   fast-forwarded: every range is written once, one after the other, then 20 capacities by the four
   writers, then 10 capacities that are measured. Both readings are run with interleaves of 4 and
   128 KiB, three ways to relocate valid data, and greedy and FIFO collection. The tables also list
-  all stable values of FIFO and the figures of another simulator (`reference_waf`).
+  all stable FIFO values, and another simulator's figures (`reference_waf`).
 * **Throughput and latency** on the simulated drive `sas-ms-480` at a fraction of its size, with its
   user capacity set for each over-provisioning: the same preconditioning, then the highest load with
   30 % writes that it sustains, found by bisection from the same saved state.
 
-The values of the slide's bars are not in any quotable text, so only its claim, more than twice the
-lifetime, is compared. The slide does not give block sizes either: all I/Os here are 128 KiB.
+The values of the slide's bars are not available as text, so only its claim, more than twice the
+lifetime, is compared. The slide does not state block sizes either, so all I/Os here are 128 KiB.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from writecliff.workload.model import BlockSize, Job, Workload
 
 DEVICE = "sas-ms-480"
 OVERPROVISIONS = (0.07, 0.127, 0.145, 0.20, 0.28)
-UNITS, SLOTS_PER_RECLAIM_UNIT = 4098, 256  # four units stay idle, so 4094 circulate
+UNITS, SLOTS_PER_RECLAIM_UNIT = 4098, 256  # four units remain idle, so 4094 circulate
 WARM_UP, MEASURED = 20, 10  # capacities written
 SCALE = 32.0
 QUICK: Mapping[str, Any] = {"scale": 96.0, "passes": (4, 2)}  # arguments of `run` for --quick
@@ -63,19 +64,19 @@ DRIVES: tuple[Drive, ...] = (
 CLAIM = "more than 2x lifetime (Samsung, Flash Memory Summit 2016)"
 _WINDOW_NS = 3_000_000_000
 _BISECTIONS = 10
-_MAX_RATE = 1.0e9  # bytes/s of writes, near the link's maximum
+_MAX_RATE = 1.0e9  # write rate in bytes/s, near the link's maximum
 
 
 @dataclass(frozen=True)
 class Amplification:
-    """Write amplification of the flat drive without and with streams."""
+    """Write amplification of the flat drive with and without streams."""
 
     reading: Reading
     overprovision: float
     request_bytes: int
     policy: str
     gc_destination: str  # "host-unit": the host's open unit; "per-stream": separate units
-    gc_pacing: str  # "per-victim": a whole victim at once; "incremental": a little per write
+    gc_pacing: str  # "per-victim": a whole victim at once; "incremental": a small part per write
     waf_off: float
     waf_on: float
     reference: float | None  # another simulator's `waf_off`
@@ -83,30 +84,30 @@ class Amplification:
 
     @property
     def lifetime_ratio(self) -> float:
-        """Lifetime with streams over lifetime without."""
+        """Lifetime with streams divided by lifetime without streams."""
         return self.waf_off / self.waf_on
 
     @property
     def reference_error_pct(self) -> float | None:
-        """Deviation of `waf_off` from the other simulator's; None without a reference."""
+        """Deviation of `waf_off` from the other simulator's value; None without a reference."""
         return None if self.reference is None else 100 * (self.waf_off / self.reference - 1)
 
 
 @dataclass(frozen=True)
 class Speed:
-    """The timed drive at its highest load with 30 % writes; throughput in bytes/s."""
+    """The timed drive at its highest load with 30 % writes; throughput is in bytes/s."""
 
     reading: Reading
     overprovision: float
     streams: bool
-    waf: float  # during the measurement
-    waf_preconditioned: float  # over the capacities written after the warm-up
+    waf: float  # write amplification during the measurement
+    waf_preconditioned: float  # write amplification over the capacities written after the warm-up
     read_bytes_per_s: float
     write_bytes_per_s: float
     read_mean_ns: float | None
-    read_p99_ns: int | None  # None: not enough samples
+    read_p99_ns: int | None  # None if there are too few samples
     read_p9999_ns: int | None
-    data_placement: Mapping[str, Any]  # the drive's interface, with counts of the measurement
+    data_placement: Mapping[str, Any]  # data placement status, with counts for the measurement
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def run(
     passes: tuple[int, int] = (WARM_UP, MEASURED),
     log: Callable[[str], None] = lambda text: None,
 ) -> Result:
-    """Run all measurements, which takes some minutes.
+    """Run all measurements, which takes several minutes.
 
     Args:
         scale: factor by which the timed drive is scaled down.
@@ -175,7 +176,7 @@ def amplification(
     gc_pacing: str = "incremental",
     passes: tuple[int, int] = (WARM_UP, MEASURED),
 ) -> Amplification:
-    """Return the write amplification of the flat drive at the over-provisioning `op`, a share."""
+    """Return the flat drive's write amplification at the over-provisioning `op`, a fraction."""
 
     def waf(streams: bool) -> float:
         measured, _ = _native.validate_data_placement(
@@ -286,7 +287,7 @@ def _speed(
         result = _highest(engine, state, reading, jobs)
     reads = next(job for job in result.jobs if job.name == "readers").operations["read"].service
     seconds = result.elapsed_ns / 1e9
-    assert result.data_placement is not None  # the drive has stream control
+    assert result.data_placement is not None  # the drive supports stream control
     before_it, after = result.data_placement
     measured = result.waf
     return Speed(

@@ -1,4 +1,4 @@
-"""Rendering of the results of `fms-fio` as JSON, tables and a page with plots."""
+"""Rendering of `fms-fio` results as JSON, tables and a page with plots."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def mapping(result: Result) -> dict[str, Any]:
 
 
 def shortened(result: Result) -> str:
-    """Return the note of a shortened run; "" for a complete run."""
+    """Return the note of a shortened run, or "" for a complete run."""
     if result.passes == (WARM_UP, MEASURED):
         return ""
     warm_up, measured = result.passes
@@ -89,7 +89,7 @@ def shortened(result: Result) -> str:
 
 
 def pairs(result: Result) -> list[tuple[Speed, Speed]]:
-    """Return the timed drives (without, with streams) by reading and over-provisioning."""
+    """Return the timed drives (without and with streams) by reading and over-provisioning."""
     by_key = {(row.reading, row.overprovision, row.streams): row for row in result.speed}
     return [
         (row, by_key[row.reading, row.overprovision, True])
@@ -111,8 +111,8 @@ Variants = dict[tuple[Drive, int], Amplification]  # by drive and request size
 def tables(result: Result) -> tuple[Table, ...]:
     """Return the tables.
 
-    These are write amplification, the comparison with another simulator if there is one, the stable
-    values of FIFO, and throughput and latency.
+    The tables cover write amplification, the comparison with another simulator if available, the
+    stable FIFO values, and throughput and latency.
     """
     compared = [row for row in result.amplification if row.reference is not None]
     beside = Table.of(
@@ -151,7 +151,7 @@ def _stable(row: Amplification) -> str:
 
 
 def _waf_table(result: Result) -> Table:
-    """A row per reading and over-provisioning, a column per drive and request size."""
+    """A row per reading and over-provisioning, and a column per drive and request size."""
     groups: dict[tuple[Reading, float], Variants] = {}
     for row in result.amplification:
         group = groups.setdefault((row.reading, row.overprovision), {})
@@ -213,7 +213,7 @@ def _speed_table(result: Result) -> Table:
 
 @one_page()
 def page(result: Result) -> Page:
-    """Return the page of the results."""
+    """Return the page of results."""
     *waf_tables, speed_table = tables(result)
     return Page(
         title="FMS 2016, FIO: four sequential writers, streams off and on",

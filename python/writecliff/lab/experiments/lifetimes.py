@@ -1,22 +1,24 @@
-"""Four sequential writers with data lifetimes of 1, 10, 33 and 55, and theory of a cyclic log.
+"""Four sequential writers with data lifetimes of 1, 10, 33 and 55, and cyclic log theory.
 
-The slide (Samsung, "Multi-stream", Flash Memory Summit 2016) gives only the four lifetimes. It can
-be read in two ways:
+The slide (Samsung, "Multi-stream", Flash Memory Summit 2016) states only the four lifetimes. The
+lifetimes can be read in two ways:
 
 * `by-size`: ranges of 1, 10, 33 and 55 parts (99 in all), written at equal rates;
 * `by-rate`: equal ranges, written at rates of 1, 1/10, 1/33 and 1/55.
 
-In one FIFO log, a slot of a class with data share s and write share r is overwritten once in s/r
-capacities written by the host. Each time the log wraps before that, the slot is relocated:
-`A = sum r ceil(s a A / r)`, with a = user / circulating slots. The right side is a staircase.
-Several values of A solve the equation, and the preconditioning decides which one a drive reaches.
+In a single FIFO log, a slot of a class with data fraction s and write fraction r is overwritten
+once per s/r capacities written by the host. Each time the log wraps before the overwrite, the slot
+is relocated: `A = sum r ceil(s a A / r)`, with a = user / circulating slots. The right side is a
+staircase function. Several values of A solve the equation, and the preconditioning determines which
+of them a drive reaches.
 
-`reference_waf` is the write amplification in another simulator, without streams. That simulator is
+`reference_waf` is the write amplification of another simulator, without streams. That simulator is
 flat and independently written (C, untimed): 4096 reclaim units of 256 slots, 20 capacities to
-settle, 10 measured, requests of 4 or 128 KiB. Its figures have three digits. Its garbage collection
-is not documented. Of the variants that were tried, one reproduces all of its figures: whole victims
-relocated to the unit that the host fills, 4094 circulating units, and requests that wrap at the end
-of their range. The guide to streams lists the errors of the others.
+settle, 10 measured, requests of 4 or 128 KiB. The simulator's figures have three digits. The
+simulator's garbage collection is not documented. Of the variants tried, one reproduces all of that
+simulator's figures: whole victims relocated to the unit that the host fills, 4094 circulating
+units, and requests that wrap at the end of their range. The guide to streams lists the errors of
+the other variants.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from writecliff.parallel import SLOT_BYTES
 Reading = Literal["by-size", "by-rate"]
 READINGS: tuple[Reading, ...] = ("by-size", "by-rate")
 LIFETIMES = (1, 10, 33, 55)
-_A_MAX = 40.0  # above the write amplification of any drive with at least 2 % of spare space
+_A_MAX = 40.0  # above the write amplification of any drive with at least 2 % spare space
 _EPSILON = 1e-9
 TOLERANCE_PCT = 3.0
 REQUESTS = (SLOT_BYTES, 32 * SLOT_BYTES)
@@ -78,7 +80,7 @@ def describe(reading: Reading) -> str:
 def fifo_fixed_points(classes: Sequence[Writer], overprovision: float) -> tuple[float, ...]:
     """Return all stable write amplifications of a FIFO log of these writers, ascending.
 
-    The right side is constant on every step of the staircase; it is a solution if it lies on its
+    The right side is constant on every step of the staircase, and is a solution if it lies on its
     own step.
 
     Args:

@@ -1,12 +1,12 @@
-"""Cross-validation: each figure is predicted by fits that have not used it.
+"""Cross-validation, where each figure is predicted by fits that have not used it.
 
 The figures are divided into folds by their loads. For each fold, the fits estimate values from the
-other figures (`fold_fits.py`). The drives with these values are measured under the loads of the
-fold at full size and for the full times, as in `reproduce`. All kinds of figures are therefore
-predicted, including kinds that no fit uses.
+other figures (`fold_fits.py`). Drives that have these values are measured under the fold's loads at
+full size and for the full times, as in `reproduce`. All kinds of figures are therefore predicted,
+including kinds that no fit uses.
 
 A figure is predicted only if fits vary all its drives. The other values of device files, and the
-bounds of parameters, were set with all figures in view; the errors do not show that.
+parameter bounds, were set with all figures in view, which the errors do not show.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from writecliff.published.scores import Row, row_of
 
 @dataclass(frozen=True)
 class Prediction:
-    """A figure as predicted by fits that have not used its fold."""
+    """A figure predicted by fits that have not used its fold."""
 
     row: Row
     fold: int
-    fits: tuple[str, ...]  # of the drive and, if different, of the baseline
+    fits: tuple[str, ...]  # fits of the drive and, if different, of the baseline
 
 
 class CrossValidation:
-    """The figures to predict, with their folds."""
+    """The figures to predict, and their folds."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class CrossValidation:
             chosen: fits whose drives' figures are predicted; default: all.
 
         Raises:
-            ConfigError: there are no such figures, or too few loads.
+            ConfigError: If there are no such figures, or too few loads.
         """
         self.specs = specs
         self.folds = folds
@@ -109,7 +109,7 @@ class CrossValidation:
     ) -> tuple[Prediction, ...]:
         """Measure the figures with the values of fits that have not used them.
 
-        `values` are those of `FoldFits.run`. All measurement times are multiplied by `time_share`.
+        `values` come from `FoldFits.run`. All measurement times are multiplied by `time_share`.
         """
         observer = observer or MeasurementObserver()
         loads = self._loads()
@@ -160,19 +160,19 @@ def _with(drive: ComparedDrive, values: Values) -> ComparedDrive:
 
 # -- folds: figures that are held out together -----------------------------------------------------
 
-# All figures under a load, of any metric and drive, are in the same fold, because the mean
-# latency of a load determines its IOPS, and the improvement of one drive that of the other. A fold
-# therefore depends only on the loads of the whole table, not on the figures that a fit uses. The
-# loads of each source are spread over as many folds as possible, so that no fit loses all figures.
+# All figures under a load, of any metric and drive, are in the same fold. The mean latency of a
+# load determines its IOPS, and one drive's improvement determines the other's. A fold therefore
+# depends only on the loads of the whole table, not on the figures that a fit uses. Each source's
+# loads are spread over as many folds as possible, so that no fit loses all figures.
 
 _SEED = 1
 _LoadKey = tuple[object, ...]
 
 
 def is_predicted(figure: PublishedFigure) -> bool:
-    """Return `True` if a figure is of a load and depends on fitted times.
+    """Return `True` if a figure belongs to a load and depends on fitted times.
 
-    Endurance and power do not.
+    Endurance and power figures do not.
     """
     measured = condition(figure)
     if measured is None or measured.load is None:
@@ -181,10 +181,10 @@ def is_predicted(figure: PublishedFigure) -> bool:
 
 
 def folds_of(figures: Sequence[PublishedFigure], count: int) -> dict[PublishedFigure, int]:
-    """Return the fold, from 1, of each figure that can be predicted.
+    """Return the fold number, starting at 1, of each figure that can be predicted.
 
     Raises:
-        ConfigError: `count` is below 2 or above the number of loads.
+        ConfigError: If `count` is below 2 or above the number of loads.
     """
     loads = {figure: _loads(figure) for figure in figures if is_predicted(figure)}
     groups = _joined(list(loads.values()))
@@ -203,7 +203,7 @@ def folds_of(figures: Sequence[PublishedFigure], count: int) -> dict[PublishedFi
 
 
 def _loads(figure: PublishedFigure) -> list[_LoadKey]:
-    """The loads of a figure, without state and time; several for a range of queue depths.
+    """A figure's loads, excluding state and time; several for a range of queue depths.
 
     The first element of each key is the source.
     """
@@ -220,7 +220,7 @@ def _loads(figure: PublishedFigure) -> list[_LoadKey]:
 
 
 def _joined(figures: Sequence[Sequence[_LoadKey]]) -> list[list[_LoadKey]]:
-    """Groups of loads; the loads of a figure are in the same group, in a fixed order."""
+    """Groups of loads, where a figure's loads are in the same group, in a fixed order."""
     group_of: dict[_LoadKey, list[_LoadKey]] = {}
     for keys in figures:
         together = {other for key in keys for other in group_of.get(key, [key])}

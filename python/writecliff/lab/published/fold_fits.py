@@ -1,13 +1,13 @@
-"""Values of drives, estimated from the figures outside a fold.
+"""Drive values, estimated from the figures outside a fold.
 
-A fit of a fold uses nothing of the fit of all figures. It starts at the middle of its bounds, has
-its own derivatives, and gets no figure of the fold. Rivals have the values of their own fits of the
-same fold; a rival that no fit varies has the values of its device file. Simulations that several
-folds share are run once.
+A fold's fit uses nothing from the fit of all figures. The fit starts at the middle of its bounds,
+has its own derivatives, and receives no figure of the fold. Rivals have the values of their own
+fits of the same fold. A rival that no fit varies has the values of its device file. Simulations
+that several folds share are run once.
 
-Fits whose parameters have relatives are run twice: first each from its own figures, then with
-priors from the first fits of the same fold, or from device files for values that no fit varies. A
-prior therefore uses no more figures of the fold than the fit itself.
+Fits whose parameters have relatives are run twice. The first run uses only the fit's own figures.
+The second uses priors from the first fits of the same fold, or from device files for values that no
+fit varies. A prior therefore uses no more of the fold's figures than the fit itself.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from writecliff.published.fit.solve import Optimum, optimum
 from writecliff.published.fit.specification import Specification
 from writecliff.published.measure import MeasurementObserver
 
-Values = Mapping[str, float]  # by key of the device file
+Values = Mapping[str, float]  # by device file key
 DriveValues = Mapping[tuple[str, int], Values]  # by drive and held-out fold
 
 
 @dataclass(frozen=True)
 class FoldFit:
-    """A fit without a fold.
+    """A fit that omits a fold.
 
-    `work` is its estimated share of all work. `again` marks the second run, with priors from
-    relatives and with rivals whose fits have relatives.
+    `work` is the fit's estimated fraction of all work. `again` marks the second run, with priors
+    from relatives and with rivals whose fits have relatives.
     """
 
     fit: str
@@ -80,7 +80,7 @@ class FoldFits:
         self._again = fits_again(specs)
 
     def run(self, done: Callable[[FoldFit], None] = lambda fold_fit: None) -> DriveValues:
-        """Estimate the values of each drive without each fold."""
+        """Estimate each drive's values without each fold."""
         todo, waves = self.todo(), self._waves()
         for again in (False, True):
             for wave in waves:
@@ -101,7 +101,7 @@ class FoldFits:
         run_side_by_side(tasks, stop=self._observer.stop)
 
     def todo(self) -> list[FoldFit]:
-        """Return the fits in their order, most work first."""
+        """Return the fits in order, most work first."""
         works = {name: self._work(name) for name in self._specs}
         runs = [(fit, fold, False) for fit, fold in self.needed]
         runs += [(fit, fold, True) for fit, fold in self._last if fit in self._again]
@@ -115,7 +115,7 @@ class FoldFits:
         return (1 + len(spec.parameters)) * (1 + len(figures_of(spec, self._figures)))
 
     def _waves(self) -> list[tuple[str, ...]]:
-        """The fits in groups; fits of rivals come before the fits that need them."""
+        """The fits in groups, where the fits of rivals precede the fits that need them."""
         before = {
             fit: {self.owners[rival] for rival in spec.rivals if rival in self.owners} - {fit}
             for fit, spec in self._specs.items()
@@ -183,7 +183,7 @@ class FoldFits:
 
 
 def owners_of(specs: Mapping[str, Specification]) -> dict[str, str]:
-    """Return the fit that varies each drive; the first if there are several."""
+    """Return the fit that varies each drive, or the first if there are several."""
     owners: dict[str, str] = {}
     for name, spec in specs.items():
         for drive in spec.drives:
@@ -197,9 +197,9 @@ def with_others(
     *,
     relatives: bool = False,
 ) -> set[tuple[str, int]]:
-    """Return the fits and folds, with the fits of their rivals, recursively.
+    """Return the fits and folds, including the fits of their rivals, recursively.
 
-    With `relatives`, the fits of relatives are included too.
+    With `relatives`, the fits of relatives are also included.
     """
     owners, pairs, more = owners_of(specs), set[tuple[str, int]](), set(needed)
     while more:

@@ -1,4 +1,4 @@
-"""Predict the listed capacities of current drives from the other capacities of their models.
+"""Prediction of listed capacities of current drives from the other capacities of their models.
 
     .venv/bin/python -m writecliff.lab.published.left_out
 

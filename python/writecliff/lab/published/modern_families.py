@@ -1,14 +1,14 @@
-"""Families of current drives as device files, from the figures that a fit may use.
+"""Current drive families as device files, derived from the figures that a fit may use.
 
     .venv/bin/python -m writecliff.lab.published.modern_families
 
-Every drive is derived by rule (`devices.derive`) from its figures of the part "fit" of `modern.csv`
-(`modern_sheets`). Missing figures are taken from other capacities of its family, and then from the
-typical values of other families (`modern_usual`). Held-out figures are not used. A test compares
-the files with this rule, so no file is tuned by hand.
+Every drive is derived by rule (`devices.derive`) from its figures in the part "fit" of `modern.csv`
+(`modern_sheets`). Missing figures are taken from other capacities of its family or, failing that,
+from the typical values of other families (`modern_usual`). Held-out figures are not used. A test
+compares the files with this rule, so that no file is tuned by hand.
 
-Drives with more than 16 TiB of flash were added later. They are made for capacity and write less
-than others, so they do not count for other families, which are unchanged.
+Drives that have more than 16 TiB of flash were added later. These drives are built for capacity and
+write more slowly than others, so they do not count for other families, which remain unchanged.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PER_CAPACITY = (
     "model",
     "user_capacity",
     "rated_writes",
-)  # of each capacity
+)  # values of each capacity
 
 
 def families() -> dict[str, str]:
@@ -63,7 +63,7 @@ def families() -> dict[str, str]:
 
 
 def _siblings(drive: Drive, members: Sequence[Drive]) -> list[Drive]:
-    """Return the drives whose figures a drive may take over."""
+    """Return the drives whose figures a drive may adopt."""
     if SSD_IQ in drive.sources.values():
         return [drive]
     return [other for other in members if SSD_IQ not in other.sources.values()]
@@ -93,7 +93,7 @@ def _text(family: str, members: Sequence[Drive], sheets: Sheets) -> str:
 
 
 def _head(about: str, names: Sequence[str], cited: Sequence[str], rule: str) -> list[str]:
-    """Return the comment at the top of the file of a family."""
+    """Return the comment at the top of a family's file."""
     titles = {name: source.title for name, source in modern_sources().items()} | {SSD_IQ: _PAPER}
     head = (
         f"{about}. Derived by rule from the figures of {', '.join(names)} that "
@@ -104,7 +104,7 @@ def _head(about: str, names: Sequence[str], cited: Sequence[str], rule: str) -> 
 
 
 def _values(drive: Drive, members: Sequence[Drive], sheets: Sheets) -> list[Value]:
-    """Return the values of a drive's device file, in the order of the file."""
+    """Return the values of a drive's device file, in file order."""
     sheet, origins = with_siblings(drive, _siblings(drive, members))
     client, bits = not sheet.enterprise, BITS[sheet.cell or "tlc"]
     sheet, usual = with_usual(drive.family, sheet, sheets)
@@ -174,7 +174,7 @@ def _sheets(members: Sequence[Drive], sheets: Sheets) -> str:
 def _of_others(
     drive: Drive, members: Sequence[Drive], sheets: Sheets
 ) -> tuple[dict[str, object], dict[str, str]]:
-    """Return the fields that come from other families, and why they have their values."""
+    """Return the fields that come from other families, and the reasons for their values."""
     sheet, _ = with_siblings(drive, _siblings(drive, members))
     sheet, reasons = with_usual(drive.family, sheet, sheets)
     if not sheet.enterprise and sheet.slc_cache is None:
@@ -184,7 +184,7 @@ def _of_others(
 
 
 def _class_rates(members: Sequence[Drive], sheets: Sheets) -> Iterator[str]:
-    """Yield the table of the rates that are usual for the largest drives of the class."""
+    """Yield the table of typical rates for the largest drives of the class."""
     largest = max(members, key=lambda drive: drive.sheet.capacity).sheet
     rates: dict[str, Any] = dict.fromkeys(_RATES)
     reads = [drive.sheet.sequential_read for drive in members if drive.sheet.sequential_read]
@@ -197,7 +197,7 @@ def _class_rates(members: Sequence[Drive], sheets: Sheets) -> Iterator[str]:
 
 
 def _answer(name: str, value: object) -> str:
-    """Return a field of a data sheet in TOML, as `device new` reads it."""
+    """Return a data sheet field in TOML, in the format that `device new` reads."""
     field = next(field for field in ANSWERS if field.name == name)
     if isinstance(value, bool | str | int):
         return json.dumps(value)
@@ -224,37 +224,38 @@ def main() -> None:
 
 # -- modern scm ------------------------------------------------------------------------------------
 
-# Drives of storage-class memory as device files, from the figures that a fit may use.
+# Storage-class memory drives as device files, derived from the figures that a fit may use.
 #
-# The rule, for the figures of all capacities of a family together:
+# The rule, applied to the figures of all of a family's capacities together:
 #
-# * The controller has a time per command and a time per access. They follow from the highest rate
-#   of reads of one access, and from the rate of random writes of 4 KiB, which are eight accesses.
-# * A block of 4 KiB is in one bank, so its latency in excess of a single access is the time of
-#   seven accesses of the bank.
-# * The rest of the latency of a single access is the firmware's.
-# * Banks write as fast as the rated sequential writes.
+# * The controller has a time per command and a time per access. Both times are derived from the
+#   highest rate of single-access reads, and from the rate of random 4 KiB writes, which take eight
+#   accesses.
+# * A block of 4 KiB is in one bank, so its latency beyond that of a single access is the time of
+#   seven bank accesses.
+# * The remaining latency of a single access is the firmware's.
+# * Banks write at the rated sequential write speed.
 #
 # The number of banks is not published. The controller of the predecessor, the P4800X, has seven
 # channels (ComputerBase, "Intel Optane SSD DC P4801X", 2018), each of which is modelled as a bank.
-# Capacities do not differ otherwise: small drives of the predecessor were as fast as large drives
-# (SQLPerformance, Intel Optane SSD DC P4800X; AnandTech, its review of 750 GB, 2017). No
+# Capacities do not otherwise differ: the predecessor's small drives were as fast as its large
+# drives (SQLPerformance, Intel Optane SSD DC P4800X; AnandTech, its review of 750 GB, 2017). No
 # published figures were found for a write buffer, background wear levelling and power, so the drive
-# has none of them.
+# model includes none of them.
 
-UNIT = 512  # bytes; the smallest logical block
+UNIT = 512  # smallest logical block in bytes
 BANKS = 7
 _PER_SLOT = SLOT // UNIT
-_YEARS = 5  # warranty, over which drive writes per day are stated
+_YEARS = 5  # warranty period for which drive writes per day are stated
 
 
 def scm_values(
     name: str, facts: Mapping[str, Any], figures: Iterable[PublishedFigure]
 ) -> list[Value]:
-    """Return the values of the device file of the drive `name`, in the order of the file.
+    """Return the device file values of the drive `name`, in file order.
 
     Raises:
-        ConfigError: a figure that the rule needs is missing.
+        ConfigError: If a figure that the rule needs is missing.
     """
     family_figures = [f for f in figures if f.device in facts["drives"]]
     capacity = float(name.rpartition("-")[2]) * 1e9
@@ -341,7 +342,7 @@ def _figure(
 
 
 def _fastest(figures: Iterable[PublishedFigure], size: int) -> PublishedFigure:
-    """The highest rate of random reads of `size` bytes; the host may limit other rates."""
+    """The highest rate of random reads of `size` bytes, because the host may limit other rates."""
     reads = [f for f in figures if (f.metric, f.block_bytes, f.read_pct) == ("iops", size, 100.0)]
     if not reads:
         raise ConfigError(f"the rate of random reads of {size} bytes is missing")

@@ -1,6 +1,6 @@
-"""Known reasons for errors and for missing simulations, written by hand in `notes.toml`.
+"""Known reasons for errors and missing simulations, written by hand in `notes.toml`.
 
-Notes are shown beside figures and do not change them.
+Notes are shown next to figures and do not change them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ SHIPPED = Path(__file__).parent / "notes.toml"
 
 @dataclass(frozen=True)
 class Note:
-    """A reason, and the figures that it applies to: those that match every field that is set."""
+    """A reason and the figures that it applies to, which match every field that is set."""
 
     reason: str
-    device: str | None = None  # name in the source, or its preset
+    device: str | None = None  # name in the source, or the preset name
     metric: str | None = None
     item: str | None = None
     access: str | None = None
@@ -39,7 +39,7 @@ class Note:
 
 
 def note_of(figure: PublishedFigure) -> str:
-    """Return all reasons for a figure, joined; "" if there are none."""
+    """Return all reasons for a figure, joined, or "" if there are none."""
     return "; ".join(note.reason for note in notes() if note.is_about(figure))
 
 

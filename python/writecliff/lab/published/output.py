@@ -32,7 +32,7 @@ def check_output(path: Path) -> None:
     """Check the folder before any simulation.
 
     Raises:
-        ConfigError: the folder is not empty.
+        ConfigError: If the folder is not empty.
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise ConfigError(f"{path} exists and is not empty", hint="give a new directory")
@@ -42,7 +42,7 @@ def write_folder(reproduction: Reproduction, path: Path) -> Path:
     """Write all files and return the path of the page.
 
     Raises:
-        StoreError: a file cannot be written.
+        StoreError: If a file cannot be written.
     """
     from writecliff.lab.published.page import page_of
     from writecliff.report.pages import render_page
@@ -61,7 +61,7 @@ def write_files(files: Mapping[str, str], path: Path) -> None:
     """Write texts by file name to a new folder, atomically.
 
     Raises:
-        StoreError: a file cannot be written.
+        StoreError: If a file cannot be written.
     """
     part = None
     try:
@@ -136,7 +136,7 @@ def _load(result: LoadResult) -> dict[str, Any]:
 
 
 def _row(row: Row, reproduction: Reproduction) -> dict[str, Any]:
-    """The columns of the table of published figures, with the simulated value."""
+    """Columns of the published figure table, plus the simulated value."""
     f = row.figure
     return {
         **f.columns,
@@ -156,7 +156,7 @@ def _row(row: Row, reproduction: Reproduction) -> dict[str, Any]:
 
 
 def _condition(row: Row) -> Mapping[str, object]:
-    """The load of the simulated figure, with names that differ from those of the figure."""
+    """The simulated figure's load, under names that differ from the figure's."""
     measured = condition(row.figure)
     load = None if measured is None else measured.load
     columns = {

@@ -36,7 +36,7 @@ from writecliff.report.pages import Page
 from writecliff.report.plots import GUIDE_PCT, agreement
 from writecliff.report.table import DataFile, table
 
-# Plots: name, label of the axes, selected rows.
+# Plots: name, axis label, selected rows.
 _PLOTS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     ("iops", "IOPS", lambda r: r.kind in (PURE, MIXED) and r.figure.unit == "IOPS"),
     ("throughput", "Throughput (MB/s)", lambda r: r.figure.unit == "MB/s"),
@@ -49,7 +49,7 @@ _PLOTS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     ("dwpd", "Drive writes per day", lambda r: r.figure.metric == "dwpd"),
     ("power", "Power (W)", lambda r: r.kind is POWER),
 )  # fmt: skip
-_LINEAR = ("ratio", "consistency")  # values near 1 or 100 %, which span no power of ten
+_LINEAR = ("ratio", "consistency")  # values near 1 or 100 %, which do not span a power of ten
 
 
 @one_page()
@@ -120,7 +120,7 @@ def _lower(label: str) -> str:
 
 
 def _series(rows: Sequence[Row], *, by_kind: bool) -> list[Line]:
-    """A series per source or kind; improvements as ratios."""
+    """A series per source or kind, with improvements as ratios."""
     points: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         label = row.kind.name if by_kind else _source_name(row.figure)

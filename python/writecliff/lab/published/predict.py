@@ -1,6 +1,6 @@
-"""Write the stored predictions of published figures (`writecliff.published.predictions`).
+"""Writer of the stored predictions of published figures (`writecliff.published.predictions`).
 
-`tools/predict-figures` writes the table of the shipped fits. The tables of current drives and of
+`tools/predict-figures` writes the table for the shipped fits. The tables for current drives and
 SSD-iq's loads are made from the output of `reproduce`:
 
     writecliff lab reproduce modern --short --json > modern.json
@@ -34,7 +34,7 @@ _SSD_IQ_COLUMNS = ("condition", "metric", "value", "unit", "predicted", "device_
 
 
 def table_of(folds: int, predictions: Iterable[Prediction]) -> str:
-    """Return the predictions as CSV, after the columns of the table of figures."""
+    """Return the predictions as CSV, after the columns of the figure table."""
     lines = (
         [*prediction.row.figure.columns.values(), prediction.row.simulated,
          " ".join(prediction.fits), folds, device_hashes(prediction.row.figure)]
@@ -47,7 +47,7 @@ def table_of(folds: int, predictions: Iterable[Prediction]) -> str:
 def table_of_modern(results: str) -> str:
     """Return the simulated figures of `reproduce modern` or `reproduce measured` as CSV.
 
-    `results`: the JSON output of the command.
+    `results` is the command's JSON output.
     """
     lines = (
         [*(row[name] for name in _MODERN_COLUMNS), row["simulated"], hash_of(row["preset"])]
@@ -58,7 +58,10 @@ def table_of_modern(results: str) -> str:
 
 
 def table_of_ssd_iq(results: str) -> str:
-    """Return the simulated figures of `reproduce ssd-iq` as CSV. `results`: its JSON output."""
+    """Return the simulated figures of `reproduce ssd-iq` as CSV.
+
+    `results` is the command's JSON output.
+    """
     comparison = json.loads(results)
     hashes = {drive["drive"]: drive["device_hash"][:HASH_DIGITS] for drive in comparison["drives"]}
     lines = (

@@ -1,7 +1,7 @@
-"""Reproduces a campaign, from figures to scores: measure, derive, compare.
+"""Reproduction of a campaign, from figures to scores: measure, derive, compare.
 
-A `Reproduction` has all data for reports, `--json` and tests. Nothing in it is adjusted after the
-simulation.
+A `Reproduction` holds all data for reports, `--json` and tests. Nothing in a reproduction is
+adjusted after the simulation.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ from writecliff.workload.model import BlockSize, Job, Workload
 class DriveRun:
     """A measured drive: its description, the number of loads, and the time taken.
 
-    It was scaled down by `scale`, to a user capacity of `simulated_bytes`. `device_hash` is the
-    hash of the scaled drive.
+    The drive was scaled down by `scale`, to a user capacity of `simulated_bytes`. `device_hash` is
+    the hash of the scaled drive.
     """
 
     name: str
@@ -109,9 +109,9 @@ class LoadResult:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Every figure of a campaign with its simulated value, in the order of the table.
+    """Every figure of a campaign and its simulated value, in table order.
 
-    It also has the loads of the figures, and the rows of the table that could not be read.
+    The reproduction also holds the figures' loads, and the table rows that could not be read.
     """
 
     name: str
@@ -129,17 +129,17 @@ class Reproduction:
 
     @property
     def predicted(self) -> dict[str, Score]:
-        """Scores, by kind, of predictions by fits that have not used the figures."""
+        """Scores, by kind, of predictions made by fits that have not used the figures."""
         return {score.kind: score for score in scores_of(predicted_rows(self.rows))}
 
     @property
     def comparisons(self) -> list[PairwiseComparison]:
-        """Comparisons of two drives that are simulated."""
+        """Comparisons of two drives that are both simulated."""
         return comparisons_of(self.rows)
 
     @property
     def smaller(self) -> str:
-        """A note about scaled-down drives; "" if all have full size."""
+        """A note about scaled-down drives, or "" if all have full size."""
         scaled = [drive for drive in self.drives if drive.scale > 1]
         if not scaled:
             return ""
@@ -153,11 +153,11 @@ class Reproduction:
 
     @property
     def missing(self) -> list[Row]:
-        """Rows without a simulated value."""
+        """Rows that have no simulated value."""
         return [row for row in self.rows if row.simulated is None]
 
     def hash_of(self, figure: PublishedFigure) -> str | None:
-        """Return the hash of the figure's simulated drive; None if it was not simulated."""
+        """Return the hash of a figure's simulated drive; None if it was not simulated."""
         preset = preset_of(figure.device)
         return next((drive.device_hash for drive in self.drives if drive.name == preset), None)
 
@@ -170,16 +170,16 @@ class Chosen:
     about: str
     figures: tuple[PublishedFigure, ...]
     skipped: tuple[SkippedRow, ...] = ()
-    small_bytes: float = 0.0  # minimum capacity of scaled-down drives; 0: full size
+    small_bytes: float = 0.0  # minimum capacity of scaled-down drives; 0 for full size
 
 
 def choose(name: str, path: Path | None = None, kind: str | None = None) -> Chosen:
-    """Select the figures of a campaign, of a drive, or of a source in the user's table `path`.
+    """Select the figures of a campaign, a drive, or a source in the user's table `path`.
 
-    "all" selects all figures. `kind` restricts the selection to a word of `kinds.WORDS`.
+    "all" selects all figures. `kind` restricts the selection to a word from `kinds.WORDS`.
 
     Raises:
-        ConfigError: the name or kind is unknown, a table is malformed, or nothing is selected.
+        ConfigError: If the name or kind is unknown, a table is malformed, or nothing is selected.
     """
     chosen = _chosen(name, path)
     if kind is None:
@@ -220,7 +220,7 @@ def _chosen(name: str, path: Path | None) -> Chosen:
 
 
 def _modern(name: str) -> Chosen | None:
-    """Return the figures of current drives: all, or those of a drive or family."""
+    """Return the figures of all current drives, or of a drive or family."""
     measured = [figure for figure in modern_figures() if not is_stated(figure)]
     if name == MODERN_NAME:
         return Chosen(name, MODERN_ABOUT, tuple(measured), small_bytes=SMALL_BYTES)
@@ -235,7 +235,7 @@ def _modern(name: str) -> Chosen | None:
 
 
 def conditions_of(figures: Iterable[PublishedFigure]) -> list[Condition]:
-    """Return the conditions of the figures and of their baselines, each once."""
+    """Return the conditions of the figures and their baselines, without duplicates."""
     parts = (part for figure in figures for part in parts_of(figure) if condition(figure))
     conditions = (c for part in parts for c in (condition(part), baseline_condition(part)))
     return list(dict.fromkeys(c for c in conditions if c is not None))
@@ -250,7 +250,10 @@ def without_preset(figures: Iterable[PublishedFigure]) -> Mapping[str, str]:
 
 
 def _no_preset(name: str) -> str:
-    """The reason why there is no such drive; "" if there is. Raises ConfigError if malformed."""
+    """The reason why no such drive exists, or "" if it exists.
+
+    Raises ConfigError if the device file is malformed.
+    """
     try:
         text, file_name = read_device_file(name)
     except ConfigError:
@@ -269,12 +272,12 @@ def reproduce(
     log: Log = lambda text: None,
     observer: MeasurementObserver | None = None,
 ) -> Reproduction:
-    """Measure the simulated drives under the conditions of the figures, and compare.
+    """Measure the simulated drives under the figures' conditions, and compare.
 
     All measurement times are multiplied by `time_share`.
 
     Raises:
-        ConfigError: a device file is malformed, or a drive needs more memory than there is.
+        ConfigError: If a device file is malformed, or a drive needs more memory than is available.
         EngineError: a simulation failed.
     """
     began_s = time.monotonic()

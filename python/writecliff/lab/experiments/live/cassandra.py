@@ -1,7 +1,7 @@
-"""Cassandra with its commit log and its tables on separate file systems.
+"""Cassandra, with its commit log and tables on separate file systems.
 
-Cassandra cannot separate other files: flushed and compacted tables share their folders. HotStorage
-2014 calls this assignment "Multi-Log".
+Cassandra cannot separate other files, because flushed and compacted tables share their folders.
+HotStorage 2014 calls this assignment "Multi-Log".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from writecliff.errors import WritecliffError
 from writecliff.lab.experiments.live.model import MIB, Client, Part
 
 LOG, TABLES = "log", "tables"
-_COMMIT_LOG_MIB = 48  # limit, which the newest segment may exceed
+_COMMIT_LOG_MIB = 48  # size limit, which the newest segment may exceed
 _PHASE = re.compile(r"mixed: (\d+) operations in ([\d.]+) s, .*")
 _LATENCY = re.compile(r"write latency, mixed: (.*)")
 _POINTS = ("mean", "p50", "p99", "p99_9", "max")
@@ -30,7 +30,7 @@ class Cassandra:
     """Half reads and half writes of random records, 128 outstanding."""
 
     records: int = 150_000
-    aging: int = 200_000  # writes during preparation
+    aging: int = 200_000  # writes that age the database
     operations: int = 200_000
     slow_down: float = 300.0
     unit_bytes: int = 3 * MIB
@@ -61,15 +61,15 @@ class Cassandra:
             "Only the commit log has a separate stream (Multi-Log). Cassandra has no setting that "
             "separates flushed from compacted tables; the replay of a capture (writecliff lab "
             "experiment fms-cassandra) has an assignment that does.",
-            "The measured session includes the start and the stop of the server, which flushes; "
-            "the client's figures do not. Most reads come from the page cache.",
+            "The measured session includes starting and stopping the server, which flushes its "
+            "data, but the client's figures do not. Most reads are served from the page cache.",
         )
 
     def check(self) -> None:
         """Check that Java and Cassandra's packages are available.
 
         Raises:
-            TargetError: Java or a package is missing.
+            TargetError: If Java or a package is missing.
         """
         find_java()
         jars(_ignore)
@@ -97,15 +97,15 @@ def _ignore(_: str) -> None:
 
 
 def client_of(lines: Sequence[str]) -> Client:
-    """Parse the figures of the mixed phase from the client's output.
+    """Parse the mixed phase's figures from the client's output.
 
     Raises:
-        WritecliffError: the output has no such figures.
+        WritecliffError: If the output lacks these figures.
     """
     phase = next((match for line in lines if (match := _PHASE.match(line))), None)
     points = next((match for line in lines if (match := _LATENCY.match(line))), None)
     words = points[1].split() if points else []
     taken = dict(zip(words[::2], map(float, words[1::2]), strict=True))
     if phase is None or tuple(taken) != _POINTS:
-        raise WritecliffError("Cassandra's client reports no figures of its mixed phase")
+        raise WritecliffError("Cassandra's client reports no figures for its mixed phase")
     return Client(int(phase[1]), float(phase[2]), taken)

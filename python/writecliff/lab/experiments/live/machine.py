@@ -1,7 +1,7 @@
 """The drive of a trial, served over NBD with an export per file system, each on its own range.
 
-A loop device with an offset turns a range of an export into a block device. Without streams, all
-exports are that of the whole drive, so trials with and without streams differ only in the exports.
+A loop device with an offset turns an export's range into a block device. Without streams, all file
+systems use the whole drive's export, so trials with and without streams differ only in the exports.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from writecliff.serve import Snapshot
 
 FILE_SYSTEM = "ext4"
-_JOURNAL_MIB = 4  # the minimum, because the file systems are small
+_JOURNAL_MIB = 4  # the minimum size, because the file systems are small
 _LOOK_S = 1.0
 _ZEROS = bytes(MIB)
 
@@ -35,19 +35,19 @@ _ZEROS = bytes(MIB)
 def small_drive(
     name: str, parts: Sequence[Part], unit_bytes: int, folder: Path
 ) -> tuple[Path, DeviceDescription]:
-    """Write the device file of a small drive of the kind `name` that holds `parts`.
+    """Write the device file of a small drive of type `name` that holds `parts`.
 
     The drive has a stream for each part in addition to the default stream.
 
     Raises:
-        ConfigError: no such drive is possible.
+        ConfigError: If no such drive is possible.
     """
     opened = open_device(*read_device_file(name))
     whole = describe(opened)
     wanted = sum(part.size_bytes for part in parts)
     raw_bytes = wanted * whole.flash_bytes("a reclaim unit") / whole.capacity_bytes
     streams = max(part.stream for part in parts) + 1
-    # Reclaim units consist of whole word lines, so sizes are possible only in steps.
+    # Reclaim units consist of whole word lines, so only certain sizes are possible.
     with as_user_errors():
         drive = opened.for_streams(streams, round(1.06 * wanted), round(raw_bytes / unit_bytes))
     path = folder / f"{name}-small.toml"
@@ -56,9 +56,9 @@ def small_drive(
 
 
 def stretched(parts: Sequence[Part], capacity_bytes: int) -> dict[str, tuple[int, int]]:
-    """Return offset and size of each part in whole MiB, so that they fill the drive.
+    """Return each part's offset and size in whole MiB, so that the parts fill the drive.
 
-    The last part takes the rest of the drive.
+    The last part takes the remainder of the drive.
     """
     ranges, at = {}, 0
     for part in parts:
@@ -70,7 +70,7 @@ def stretched(parts: Sequence[Part], capacity_bytes: int) -> dict[str, tuple[int
 
 
 class Machine:
-    """A drive with the file systems of `parts`, in a folder of its own, which must be empty."""
+    """A drive that holds the file systems of `parts`, in a separate folder, which must be empty."""
 
     def __init__(
         self, target: Path, parts: Sequence[Part], condition: Condition, folder: Path, seed: int
@@ -88,7 +88,7 @@ class Machine:
     def prepared(self) -> Iterator[Mapping[str, Path]]:
         """Create a new drive without timing, written once, with empty mounted file systems.
 
-        Its state is saved for `timed`. Yields the folders of the parts.
+        The drive's state is saved for `timed`. Yields the folders of the parts.
         """
         with self._served(None) as server, ExitStack() as stack:
             for part in self._parts:
@@ -106,7 +106,7 @@ class Machine:
     def timed(self, slow_down: float, directory: Path, session: dict[str, Any]) -> Iterator[Any]:
         """Serve the prepared drive in real time and record its session in `directory`.
 
-        Yields the folders of the parts. `session` receives the summary of the session at the end.
+        Yields the folders of the parts. `session` receives the session summary at the end.
         """
         with self._served(slow_down) as server:
             recorder = SessionRecorder(directory, server, trace=False)
@@ -159,7 +159,7 @@ class Machine:
 
 
 def _write_once(root: Path) -> None:
-    """Fill a file system with data and delete them again."""
+    """Fill a file system with data, then delete the data."""
     path = root / "everything"
     with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
         while file.write(_ZEROS):

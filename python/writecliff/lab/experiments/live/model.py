@@ -10,16 +10,17 @@ from statistics import fmean, stdev
 from typing import Any, Protocol
 
 MIB = 1 << 20
-# Two-sided 95 % points of Student's t distribution by degrees of freedom; above: normal.
+# Two-sided 95 % points of Student's t distribution by degrees of freedom; above these, the normal
+# distribution.
 _T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 _NORMAL_95 = 1.960
 
 
 @dataclass(frozen=True)
 class Part:
-    """A range of the drive with its own file system.
+    """A range of the drive that has its own file system.
 
-    `holds` describes its files. With streams on, it is written with `stream`.
+    `holds` describes the part's files. With streams on, the part is written with `stream`.
     """
 
     name: str
@@ -30,24 +31,24 @@ class Part:
 
 @dataclass(frozen=True)
 class Client:
-    """Measurements of the application's client, in wall time."""
+    """Measurements by the application's client, in wall time."""
 
     operations: int
     seconds: float
-    latency_ns: Mapping[str, float]  # mean, p50, p99, p99_9 and max of a write
+    latency_ns: Mapping[str, float]  # mean, p50, p99, p99_9 and max of write latency
 
 
 class Application(Protocol):
-    """An application and its client. Folders are those of the parts, by name."""
+    """An application and its client. Folders are the parts' folders, by name."""
 
     name: str
     title: str
     claim: str
-    claimed_lifetime: float  # lifetime with streams over lifetime without
+    claimed_lifetime: float  # lifetime with streams divided by lifetime without streams
     claimed_io: float | None  # claimed ratio of the client's operations
     about: str  # version and load, in a sentence
     parts: tuple[Part, ...]
-    unit_bytes: int  # approximate size of a reclaim unit
+    unit_bytes: int  # approximate reclaim unit size
     slow_down: float
     client: str  # description of the client's measurement
     notes: tuple[str, ...]  # limitations, in sentences
@@ -56,21 +57,21 @@ class Application(Protocol):
         """Check that the machine has everything the application needs.
 
         Raises:
-            TargetError: a program or package is missing.
+            TargetError: If a program or package is missing.
         """
 
     def prepare(self, folders: Mapping[str, Path], work: Path, seed: int) -> None:
         """Create the database and age it.
 
         Raises:
-            WritecliffError: the application failed.
+            WritecliffError: If the application failed.
         """
 
     def measure(self, folders: Mapping[str, Path], work: Path, seed: int) -> Client:
-        """Run the client to its end and return its figures.
+        """Run the client to completion and return its figures.
 
         Raises:
-            WritecliffError: the application failed.
+            WritecliffError: If the application failed.
         """
 
 
@@ -88,7 +89,7 @@ class Trial:
 
     condition: Condition
     repeat: int
-    position: int  # in the order of the trials, from 1
+    position: int  # number in trial order, starting at 1
     client: Client
     session: Mapping[str, Any]
     run: str
@@ -110,9 +111,9 @@ class Trial:
 
     @property
     def outstanding(self) -> float:
-        """Mean number of outstanding writes of the drive over the session.
+        """Mean number of outstanding writes on the drive over the session.
 
-        Below 1 the drive was often idle, and the machine limited the load.
+        A value below 1 means that the drive was often idle, and the machine limited the load.
         """
         write = self.session["operations"]["write"]
         drive_ns = self.session["wall_s"] * 1e9 / self.session["slow_down"]
@@ -125,9 +126,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Geometric mean of the ratios of pairs, with its 95 % confidence interval.
+    """Geometric mean of the pairs' ratios, with its 95 % confidence interval.
 
-    The interval is from Student's t on the logarithms; it has no bounds with a single pair.
+    The interval uses Student's t on the logarithms, and has no bounds if there is a single pair.
     """
 
     mean: float
@@ -151,7 +152,7 @@ class Ratio:
         return cls(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
     def reaches(self, claimed: float) -> str:
-        """Return the result of comparing the ratio with a claim, in words."""
+        """Return, in words, the result of comparing the ratio with a claim."""
         if self.low is None or self.high is None:
             return "reached, in one pair" if self.mean >= claimed else "not reached, in one pair"
         if self.low >= claimed:
@@ -164,9 +165,9 @@ class Comparison:
     """Streams on compared with streams off under a set of conditions."""
 
     trim: bool
-    lifetime: Ratio  # of bytes that the client can write until the flash is worn out
+    lifetime: Ratio  # ratio of the bytes that the client can write until the flash is worn out
     throughput: Ratio
-    latency: Mapping[str, Ratio]  # of the client's writes; below 1 is better
+    latency: Mapping[str, Ratio]  # ratio of the client's write latencies; below 1 is better
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,7 @@ class Result:
 
     @property
     def precondition(self) -> str:
-        """The state of the drive before each measurement, in words."""
+        """The drive's state before each measurement, in words."""
         return (
             "every address written once, then the application's files created and overwritten "
             "without timing"

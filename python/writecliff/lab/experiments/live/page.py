@@ -1,4 +1,4 @@
-"""Rendering of the results of an experiment with a real application as JSON, tables and page."""
+"""Rendering of a live experiment's results as JSON, tables and page."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from writecliff.units import latency, size
 SCHEMA = "writecliff/experiment-live/1"
 TRIALS_CSV, STREAMS_CSV = "trials.csv", "streams.csv"
 _POINTS = {"mean": "mean", "p50": "p50", "p99": "p99", "p99_9": "p99.9", "max": "maximum"}
-_LATE_MAX = 0.1  # as in the warning of a served drive
+_LATE_MAX = 0.1  # the same limit as in a served drive's warning
 _WIDE = 3.0
-_OUTSTANDING_MIN = 1.0  # below, the drive does not limit the load
+_OUTSTANDING_MIN = 1.0  # below this value, the drive does not limit the load
 
 
 def mapping(result: Result) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _trial(trial: Trial) -> dict[str, object]:
 
 
 def findings(result: Result) -> Iterator[str]:
-    """Compare the trials with the claim, a sentence per finding."""
+    """Compare the trials with the claim, in one sentence per finding."""
     application = result.application
     for comparison in result.comparisons():
         where = _trim(comparison.trim)
@@ -118,7 +118,7 @@ def _trim(trim: bool) -> str:
 
 
 def tables(result: Result) -> tuple[Table, ...]:
-    """Return the tables: findings, comparisons, trials, streams, and layout."""
+    """Return the tables: findings, comparisons, trials, streams and layout."""
     sentences = Table.of("Findings", list(findings(result)), ("", kinds.TEXT, str))
     return sentences, _compared(result), _trials(result), _streams(result), _layout(result)
 
@@ -132,8 +132,9 @@ def _compared(result: Result) -> Table:
         ("lifetime", kinds.RIGHT, lambda row: ratio_text(row.lifetime)),
         ("operations a second", kinds.RIGHT, lambda row: ratio_text(row.throughput)),
         *((f"write {_POINTS[point]}", kinds.RIGHT, _latency_ratio(point)) for point in points),
-        note="geometric means of the ratios of pairs, with 95 % confidence intervals (Student's t) "
-        f"if there are several pairs and they are not wider than a factor of {_WIDE:g} either way",
+        note="geometric means of the pairs' ratios, with 95 % confidence intervals (Student's t) "
+        "if there are several pairs and the intervals are not wider than a factor of {_WIDE:g} "
+        "either way",
     )
 
 
@@ -162,9 +163,9 @@ def _trials(result: Result) -> Table:
         ("late", kinds.decimals(0, "%"), lambda trial: 100 * trial.late),
         ("run", kinds.TEXT, lambda trial: Path(trial.run).name),
         note="times and rates are the drive's: wall time divided by the factor by which the drive "
-        f"is slowed down. Latency: {result.application.client}. Lifetime: until the flash has its "
-        "rated cycles, at the write amplification of the session. Outstanding: the drive's writes, "
-        "on average. Late: lateness of replies against the drive's own latency",
+        "is slowed down. Latency: {result.application.client}. Lifetime: until the flash reaches "
+        "its rated cycles, at the session's write amplification. Outstanding: the drive's writes, "
+        "on average. Late: lateness of replies relative to the drive's own latency",
         data=TRIALS_CSV,
     )
 
@@ -201,7 +202,7 @@ def _streams(result: Result) -> Table:
 
 
 def _stream_rows(result: Result) -> Iterator[tuple[Trial, int, str, int]]:
-    """Trial, stream, description of its files, and bytes written, of trials with streams."""
+    """Trial, stream, description of its files, and bytes written, for trials with streams."""
     holds = {part.stream: part.holds for part in result.application.parts}
     for trial in result.trials:
         if not trial.condition.streams:
@@ -219,13 +220,13 @@ def _layout(result: Result) -> Table:
         ("holds", kinds.TEXT, lambda part: part.holds),
         ("size", kinds.SIZE, lambda part: part.size_bytes),
         ("stream", kinds.plain(), lambda part: part.stream),
-        note="the last file system also takes the rest of the drive",
+        note="the last file system also takes the remainder of the drive",
     )
 
 
 @one_page()
 def page(result: Result) -> Page:
-    """Return the page of the results."""
+    """Return the page of results."""
     sentences, compared, trials, streams, layout = tables(result)
     application = result.application
     return Page(

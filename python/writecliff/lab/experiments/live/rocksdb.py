@@ -1,7 +1,8 @@
-"""RocksDB with its log, its young levels and its old levels on separate file systems.
+"""RocksDB, with its log, its young levels and its old levels on separate file systems.
 
-The tree is small: memory tables and files of 1 MiB, and a first level of 6 MiB; each further level
-is seven times larger. RocksDB places the files of a level (`db_paths`) and its log (`wal_dir`).
+The tree is small: memory tables and files of 1 MiB, and a first level of 6 MiB. Each further level
+is seven times larger. RocksDB determines where it stores a level's files (`db_paths`) and its log
+(`wal_dir`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class RocksDB:
 
     records: int = 650_000
     value_bytes: int = 400
-    aging: int = 600_000  # overwrites during preparation
+    aging: int = 600_000  # overwrites that age the database
     operations: int = 200_000  # measured overwrites
     slow_down: float = 60.0
     unit_bytes: int = 9 * MIB // 2
@@ -64,19 +65,19 @@ class RocksDB:
     def notes(self) -> tuple[str, ...]:
         """Limitations of the experiment, in sentences."""
         return (
-            "The client only writes. Most of RocksDB's own reads come from the page cache.",
+            "The client only writes. Most of RocksDB's own reads are served from the page cache.",
             "RocksDB writes through the page cache and starts writeback every 512 KiB "
             "(bytes_per_sync); the client syncs the log after every MiB of records. Otherwise the "
             "log would be deleted before it is written.",
-            f"A reclaim unit holds {self.unit_bytes / _TABLE_BYTES:.1f} tables, as a unit of "
-            "302 MB holds 4.5 of RocksDB's usual tables of 64 MiB.",
+            f"A reclaim unit holds {self.unit_bytes / _TABLE_BYTES:.1f} tables, just as a unit of "
+            f"302 MB holds 4.5 of RocksDB's usual tables of 64 MiB.",
         )
 
     def check(self) -> None:
         """Check that RocksDB is installed.
 
         Raises:
-            TargetError: the package is missing.
+            TargetError: If the package is missing.
         """
         if find_spec(_PACKAGE) is None:
             raise TargetError(
@@ -110,7 +111,7 @@ class RocksDB:
         run_client([sys.executable, "-m", _CLIENT, json.dumps(orders)], work / f"{phase}.log")
 
     def shortened(self, factor: float) -> RocksDB:
-        """Return the application with fewer overwrites, by `factor`."""
+        """Return the application with its overwrites reduced by `factor`."""
         return replace(
             self, aging=round(self.aging / factor), operations=round(self.operations / factor)
         )
@@ -120,7 +121,7 @@ def client_of(text: str) -> Client:
     """Parse the figures that the client reports.
 
     Raises:
-        WritecliffError: `text` is something else.
+        WritecliffError: If `text` has another format.
     """
     try:
         figures = json.loads(text)

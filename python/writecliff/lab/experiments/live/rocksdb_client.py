@@ -1,7 +1,8 @@
 """RocksDB's client: `python -m writecliff.lab.experiments.live.rocksdb_client ORDERS`.
 
-ORDERS is JSON; see `rocksdb.RocksDB`. The phase "prepare" creates the database and overwrites it;
-"measure" overwrites it and measures the time of each put. Both write their result as JSON.
+ORDERS is JSON; see `rocksdb.RocksDB`. The phase "prepare" creates the database and overwrites it.
+The phase "measure" overwrites it and measures the time of each put. Both phases write their result
+as JSON.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ def options_of(orders: Mapping[str, Any]) -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.set_wal_dir(orders["log"])
-    # RocksDB puts a level on the first path with room for it and the levels before it.
+    # RocksDB puts a level on the first path that has room for it and the preceding levels.
     second = _MULTIPLIER * _FIRST_LEVEL_BYTES
     sizes = (2 * _FIRST_LEVEL_BYTES, second, 1 << 40)
     options.set_db_paths(
         [DBPath(path, size) for path, size in zip(orders["paths"], sizes, strict=True)]
     )
-    options.set_level_compaction_dynamic_level_bytes(False)  # not with several paths
+    options.set_level_compaction_dynamic_level_bytes(False)  # not supported for several paths
     options.set_max_bytes_for_level_base(_FIRST_LEVEL_BYTES)
     options.set_max_bytes_for_level_multiplier(_MULTIPLIER)
     options.set_write_buffer_size(orders["table_bytes"])
     options.set_target_file_size_base(orders["table_bytes"])
     options.set_level_zero_slowdown_writes_trigger(8)
     options.set_level_zero_stop_writes_trigger(16)
-    # Compactions must keep up, so that the levels have their intended sizes.
+    # Compactions must keep up with the writes, so that the levels have their intended sizes.
     options.set_soft_pending_compaction_bytes_limit(64 * MIB)
     options.set_hard_pending_compaction_bytes_limit(128 * MIB)
     options.set_max_background_jobs(4)

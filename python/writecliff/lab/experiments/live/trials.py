@@ -1,4 +1,4 @@
-"""The trials of an experiment: pairs without and with streams, in alternating order."""
+"""Trials of an experiment: pairs with and without streams, in alternating order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEVICE = "sas-ms-480"
 
 
 def schedule(repeats: int, trims: Sequence[bool]) -> list[tuple[int, Condition]]:
-    """Return repeats and conditions in the order of the trials.
+    """Return repeats and conditions in trial order.
 
     Every other pair starts with streams, so that a drift of the machine favours neither side.
     """
@@ -37,12 +37,12 @@ def schedule(repeats: int, trims: Sequence[bool]) -> list[tuple[int, Condition]]
 def run_trials(
     application: Application, *, repeats: int, trims: Sequence[bool], folder: Path, log: Log
 ) -> Result:
-    """Run all trials, each with a run directory in `folder`, which must be empty or not exist.
+    """Run all trials, each with a run directory in `folder`, which must be absent or empty.
 
     Raises:
-        TargetError: the machine lacks a program or package.
-        ConfigError: `folder` is not empty.
-        WritecliffError: a program failed.
+        TargetError: If the machine lacks a program or package.
+        ConfigError: If `folder` is not empty.
+        WritecliffError: If a program failed.
     """
     if repeats < 1:
         raise ConfigError(f"--repeats must be at least 1, not {repeats}")
@@ -59,7 +59,8 @@ def run_trials(
         sides = f"{'TRIM' if condition.trim else 'no TRIM'}, streams {_on(condition.streams)}"
         log(f"trial {position} of {len(order)}: {sides}")
         name = f"{'trim' if condition.trim else 'no-trim'}-{_on(condition.streams)}-{repeat + 1}"
-        with handling(TERMINATIONS, signal.default_int_handler):  # so that nothing stays mounted
+        # So that no file system remains mounted.
+        with handling(TERMINATIONS, signal.default_int_handler):
             trial = _trial(application, path, condition, repeat, position, folder / name)
         log(
             f"{trial.throughput:,.0f} operations per second of drive time, "
