@@ -1,6 +1,6 @@
-"""Generates `docs/reference/lab.md` from the help and JSON schemas of the lab's commands.
+"""Generator of `docs/reference/lab.md` from the help and JSON schemas of the lab's commands.
 
-`python -m writecliff.lab.reference` prints the page; a test compares it with the file.
+`python -m writecliff.lab.reference` prints the page, which a test compares with the file.
 """
 
 from __future__ import annotations

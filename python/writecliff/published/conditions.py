@@ -1,7 +1,7 @@
 """Conditions under which a published figure was measured: drive state, load and metric.
 
-Sources seldom give all conditions. The rules of this module supply the missing ones, in the same
-way for all drives; each rule is documented with its reason.
+Sources seldom state all conditions. The rules in this module supply the missing conditions in the
+same way for all drives, and each rule is documented with its reason.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ALIASES = {
     "multistream-nvme": "nvme-ms-480",
     "multistream-sas-480": "sas-ms-480",
 }
-# Metrics measured under a load. `_MEASURED_AS` maps other metric names of the table to them.
+# Metrics measured under a load. `_MEASURED_AS` maps the table's other metric names to these.
 RATES = (
     "iops", "read_iops", "write_iops", "throughput", "read_throughput", "write_throughput",
 )  # fmt: skip
@@ -57,18 +57,18 @@ _MEASURED_AS = {
     "throughput_read": "read_throughput",
     "throughput_write": "write_throughput",
 }
-FILL = "fill_"  # prefix: a new drive written once from end to end
+FILL = "fill_"  # prefix: a new drive is written once from start to end
 IMPROVEMENT = "_improvement"  # suffix: improvement over a baseline drive, in %
 _EXTREMES = ("_min", "_max")  # suffixes of improvements: extremes over a range of queue depths
 
 
 @dataclass(frozen=True)
 class Load:
-    """A load on a drive in a given state. Equal loads run once.
+    """A load on a drive in a given state. Equal loads are run once.
 
-    The data on the drive are as compressible as those of the load. A `profile` is a ready-made
-    workload with its own block sizes and read share and, without `outstanding`, its own queue
-    depths.
+    The data on the drive are as compressible as the load's data. A `profile` is a predefined
+    workload that has its own block sizes and read percentage and, without `outstanding`, its own
+    queue depths.
     """
 
     state: State
@@ -104,7 +104,7 @@ class Load:
 
     @property
     def least_seconds(self) -> float:
-        """Minimum time for the rates of the load, in seconds."""
+        """Minimum time for the load's rates, in seconds."""
         fast = self.read_pct == 100 and self.outstanding != 1
         return min(self.seconds, _READ_SECONDS if fast else _WRITE_SECONDS)
 
@@ -113,7 +113,7 @@ class Load:
 class Condition:
     """Drive, metric and load of a figure.
 
-    `load` is None if the figure follows from the drive itself or from figures of the sustained
+    `load` is `None` if the figure is determined by the drive itself or by figures of the sustained
     state.
     """
 
@@ -123,14 +123,14 @@ class Condition:
 
 
 def preset_of(device: str) -> str:
-    """Return the preset that represents a drive; the name itself without an alias."""
+    """Return the preset that represents a drive, or the name itself if it has no alias."""
     return ALIASES.get(device, device)
 
 
 def measured_metric(metric: str) -> str:
-    """Return the measured metric of a metric in the table.
+    """Return the metric that is measured for a metric in the table.
 
-    For example, "read_iops" for "iops_read_improvement".
+    For example, "iops_read_improvement" is measured as "read_iops".
     """
     if metric.endswith(tuple(IMPROVEMENT + extreme for extreme in _EXTREMES)):
         metric = metric.rpartition("_")[0]
@@ -139,9 +139,10 @@ def measured_metric(metric: str) -> str:
 
 
 def parts_of(figure: PublishedFigure) -> tuple[PublishedFigure, ...]:
-    """Return the figures per queue depth of which a figure is the minimum or maximum.
+    """Return the figures per queue depth whose minimum or maximum is the given figure.
 
-    The queue depths are the powers of two of its range. Any other figure is returned itself.
+    The queue depths are the powers of two in the figure's range. Any other figure is returned
+    unchanged.
     """
     if not figure.depths:
         return (figure,)
@@ -160,7 +161,7 @@ def _powers(low: int, high: int) -> Iterator[int]:
 
 
 def condition(figure: PublishedFigure) -> Condition | None:
-    """Return the condition of a figure; None if the simulator has no equivalent.
+    """Return a figure's condition; None if the simulator has no equivalent.
 
     A figure over a range of queue depths has the condition of the first depth.
     """
@@ -184,7 +185,7 @@ def condition(figure: PublishedFigure) -> Condition | None:
 
 
 def refusal(figure: PublishedFigure) -> str:
-    """Return the reason why the load of a figure is not simulated; "" if it is."""
+    """Return the reason why a figure's load is not simulated, or "" if it is."""
     extreme = figure.metric.endswith(_EXTREMES) and IMPROVEMENT in figure.metric
     if figure.state and not is_state(figure.state):
         return f"unknown state '{figure.state}' (known: {', '.join(STATES)}, overwritten:73%)"
@@ -203,7 +204,7 @@ def refusal(figure: PublishedFigure) -> str:
 
 
 def is_state(text: str) -> bool:
-    """Return `True` if `text` names a state that a drive can be brought to."""
+    """Return `True` if `text` names a state to which a drive can be brought."""
     try:
         return text in STATES or overwritten_pct(text) is not None
     except ConfigError:
@@ -211,13 +212,13 @@ def is_state(text: str) -> bool:
 
 
 def baseline_condition(figure: PublishedFigure) -> Condition | None:
-    """Return the condition of the baseline of a relative figure; None without a baseline."""
+    """Return the condition of a relative figure's baseline; None if it has no baseline."""
     other = replace(figure, device=figure.baseline)
     return condition(other) if figure.baseline else None
 
 
 def profile_of(figure: PublishedFigure) -> str:
-    """Return the profile that the load of a figure uses; "" if it uses none.
+    """Return the profile that a figure's load uses, or "" if it uses none.
 
     The profile is named by the figure's access or, for a composite load, by its item ("Figure 7 web
     server").
@@ -238,13 +239,13 @@ def _sustained_writes() -> Load:
     return Load("sustained", "random", 4 * KIB, 0.0, 32, _WRITE_SECONDS)
 
 
-# Too short to fill any SLC cache, even of a scaled-down drive: 1/16 of 3 GB lasts 0.19 s at 1 GB/s.
+# Too short to fill any SLC cache, even on a scaled-down drive: 1/16 of 3 GB lasts 0.19 s at 1 GB/s.
 BURST_SECONDS = 0.1
 _READ_SECONDS, _WRITE_SECONDS, _TAIL_SECONDS, _SPREAD_SECONDS = 10.0, 60.0, 300.0, 1200.0
 
 
 def tiers() -> list[float]:
-    """Return the measurement times of loads in seconds, ascending."""
+    """Return the loads' measurement times in seconds, ascending."""
     return sorted({_READ_SECONDS, _WRITE_SECONDS, _TAIL_SECONDS, _SPREAD_SECONDS})
 
 
@@ -252,7 +253,7 @@ def _seconds(figure: PublishedFigure, metric: str) -> float:
     """The time that the metric needs, in seconds.
 
     The standard takes the maximum over five rounds of one minute. The slowest of a thousand seconds
-    needs at least a thousand seconds.
+    requires at least a thousand seconds.
     """
     if metric in DEVIATIONS + CONSISTENCIES:
         return _SPREAD_SECONDS
@@ -281,7 +282,7 @@ def _load(figure: PublishedFigure, state: State, seconds: float) -> Load:
 
 
 def _outstanding(figure: PublishedFigure) -> int:
-    """The default of PTS-E: 4 threads with 32 outstanding I/Os for IOPS, one for throughput.
+    """The PTS-E default: 4 threads with 32 outstanding I/Os for IOPS, and one for throughput.
 
     Drives accept no more commands than their queue holds.
     """
@@ -289,11 +290,12 @@ def _outstanding(figure: PublishedFigure) -> int:
 
 
 def _state(figure: PublishedFigure, metric: str) -> State:
-    """The state of the table; else a sequential fill for sequential figures, else sustained.
+    """The table's state or, failing that, a fill for sequential figures, else sustained.
 
-    The primer's tests with the write cache enabled are tests of PTS-C: IOPS over an active range of
-    8 GiB on a drive filled to 80 % (its figures 6 and A-1). Only this explains how a drive with
-    3,147 random-write IOPS over its whole range can reach 60,302.
+    The primer's tests with the write cache enabled are PTS-C tests. They measure IOPS over an
+    active range of 8 GiB on a drive filled to 80 % (the primer's figures 6 and A-1). Only this
+    explains how a drive that achieves 3,147 random-write IOPS over its whole range can reach
+    60,302.
     """
     if figure.state:
         return figure.state
@@ -304,7 +306,7 @@ def _state(figure: PublishedFigure, metric: str) -> State:
 
 
 def _power_load(figure: PublishedFigure) -> Load | None:
-    """The load during the measurement of power; None for idle power."""
+    """The load during a power measurement; None for idle power."""
     metric = figure.metric
     if metric == "power_idle":
         return None

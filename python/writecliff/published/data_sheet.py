@@ -1,7 +1,8 @@
-"""Data sheet of a simulated drive: values stated by its maker, and values that it measures.
+"""Data sheet of a simulated drive: values stated by its maker, and values measured on it.
 
-Every row has a source: a value of the device file with its reason, a published figure, or the load
-that measured it ("measured here by ..."). Values that no source states are left out, not guessed.
+Every row has a source: a value in the device file with its reason, a published figure, or the load
+that measured it ("measured here by ..."). Values that no source states are left out instead of
+guessed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ GROUPS = (
     _CLASS_DEFAULTS,
 )  # fmt: skip
 
-# Keys of device files, with the group and name of their rows.
+# Device file keys, with the group and name of their rows.
 _STATED: tuple[tuple[str, str, str], ...] = (
     ("user_capacity", "Drive", "Capacity"),
     ("link.interface", "Drive", "Interface"),
@@ -80,7 +81,7 @@ class Sheet:
 
     @property
     def not_stated(self) -> tuple[str, ...]:
-        """Usual rows of data sheets for which neither device file nor figures have a value."""
+        """Usual data sheet rows for which neither the device file nor figures have a value."""
         named = {row.name for row in self.rows}
         unknown = [row for row in _STATED if row[2] not in named]
         if self.drive.without_flash:
@@ -105,10 +106,10 @@ def sheet_of(
     whole: bool = False,
     log: Callable[[str], None] = lambda text: None,
 ) -> Sheet:
-    """Return the data sheet of a drive.
+    """Return a drive's data sheet.
 
-    Rates do not depend on the size of the drive, so they are measured on a drive scaled down to
-    some GB.
+    Rates do not depend on the drive size, so they are measured on a drive scaled down to several
+    GB.
 
     Args:
         drive: the drive.
@@ -117,7 +118,7 @@ def sheet_of(
         log: called with progress messages.
 
     Raises:
-        ConfigError: the device file is invalid.
+        ConfigError: If the device file is invalid.
     """
     described = drive.describe()
     scale = 1.0 if whole else fitting_scale(drive.text, drive.file_name, SMALL_BYTES)
@@ -160,7 +161,7 @@ def _days(per_day: float) -> str:
 
 
 def _published(name: str) -> Iterator[SheetRow]:
-    """Rows from figures of the shipped tables that are not relative to another drive."""
+    """Rows from figures in the shipped tables that are not relative to another drive."""
     for figure in (*read_figures(SHIPPED), *read_figures(MODERN)):
         row_name = _PUBLISHED.get(figure.metric)
         if row_name is None or ALIASES.get(figure.device, figure.device) != name or figure.baseline:
@@ -175,7 +176,7 @@ def _published(name: str) -> Iterator[SheetRow]:
 
 
 def _simple(figure: PublishedFigure) -> bool:
-    """`True` for pure loads, as in data sheets; mixed loads are for comparisons."""
+    """`True` for pure loads, which data sheets use; mixed loads are for comparisons."""
     power = figure.metric.startswith(("power", "tbw", "dwpd"))
     return power or (figure.read_pct in (0.0, 100.0) and figure.access in ("random", "sequential"))
 
@@ -200,7 +201,7 @@ def _measured(
     loads = _loads("NVMe" in whole.interface)
     results = measure(drive, loads, log=log, observer=FitProgress(log))
     state_words = {"fill": "filled once", "sustained": "in steady state"}
-    if whole.without_flash:  # such drives have a single state
+    if whole.without_flash:  # drives without flash have a single state
         state_words = dict.fromkeys(state_words, "in any state")
     size = f", at 1/{drive.scale:g} of its capacity" if drive.scale > 1 else ""
     for load in loads:
@@ -263,7 +264,7 @@ def page_of(sheet: Sheet) -> Page:
 
 
 def of_groups(rows: Sequence[SheetRow]) -> Iterator[tuple[str, Sequence[SheetRow]]]:
-    """Iterate over the groups with rows, in the order of the data sheet."""
+    """Iterate over the non-empty groups, in data sheet order."""
     for group in GROUPS:
         if here := [row for row in rows if row.group == group]:
             yield group, here

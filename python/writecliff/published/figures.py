@@ -2,10 +2,10 @@
 
 Columns of the CSV file: `source, item, device, baseline, access, block_kib, read_pct, oio, metric,
 value, unit, note`. `oio` is the number of outstanding I/Os of the whole load, or a range
-(`QD1-QD128`). The optional column `compressible_pct` is the share of the data that compression
+(`QD1-QD128`). The optional column `compressible_pct` is the percentage of the data that compression
 saves; empty cells mean random data. The optional column `state` is the drive state before the load:
-`fresh`, `fill`, `sustained`, `client` or `overwritten:73%`. Cells that the source does not give are
-empty. Units are those of `unit_of`.
+`fresh`, `fill`, `sustained`, `client` or `overwritten:73%`. Cells that the source does not specify
+are empty. Units are those of `unit_of`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from writecliff.errors import ConfigError
 from writecliff.input_files import read_text
 
 SHIPPED = Path(__file__).parent / "figures.csv"
-# Figures of other sources. No fit uses them, so they test the predictions of the fitted drives.
+# Figures from other sources. No fit uses these figures, so they test the predictions of the fitted
+# drives.
 OTHERS = Path(__file__).parent / "others.csv"
 OTHERS_NAME, OTHERS_ABOUT = "others", "figures of other sources, which no fit has used"
 SSD_IQ_NAME = "ssd-iq"
@@ -36,10 +37,10 @@ COMPRESSIBLE, STATE = "compressible_pct", "state"
 
 @dataclass(frozen=True)
 class Campaign:
-    """All figures of one source."""
+    """All figures from one source."""
 
     name: str
-    source: str  # as in the table
+    source: str  # source name in the table
     about: str
 
 
@@ -62,10 +63,10 @@ CAMPAIGNS = tuple(
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """A figure of a drive, with the conditions that the source gives.
+    """A figure of a drive, with the conditions that the source states.
 
-    `baseline` is the reference drive of a relative figure. `block_bytes` and `read_pct` are None if
-    the source gives no value or several.
+    `baseline` is the reference drive of a relative figure. `block_bytes` and `read_pct` are `None`
+    if the source states no value or several.
     """
 
     source: str
@@ -82,11 +83,11 @@ class PublishedFigure:
     note: str
     compressible_pct: float = 0.0
     depths: tuple[int, int] | None = None  # range of outstanding I/Os, for a minimum or maximum
-    state: str = ""  # state before the load; empty: by the rules of `conditions.py`
+    state: str = ""  # state before the load; if empty, the rules of `conditions.py` determine it
 
     @property
     def oio(self) -> int | str | None:
-        """The table's cell for outstanding I/Os: a number, a range such as "QD1-QD128", or None."""
+        """The table's cell for outstanding I/Os: a number, a range ("QD1-QD128"), or None."""
         if self.depths:
             return f"QD{self.depths[0]}-QD{self.depths[1]}"
         return self.outstanding
@@ -100,7 +101,7 @@ class PublishedFigure:
 
     @property
     def label(self) -> str:
-        """Short name of the load, such as "random 4 KiB 100 % read QD 32"."""
+        """Short name of the load: "random 4 KiB 100 % read QD 32"."""
         block = f"{self.block_bytes / 1024:g} KiB" if self.block_bytes else ""
         read = f"{self.read_pct:g} % read" if self.read_pct is not None else ""
         depth = f"QD {self.outstanding}" if self.outstanding else ""
@@ -113,14 +114,14 @@ class PublishedFigure:
 
 @dataclass(frozen=True)
 class SkippedRow:
-    """A row that cannot be read, with the reason."""
+    """A row that cannot be read, and the reason."""
 
     path: Path
     line: int
     why: str
 
     def __str__(self) -> str:
-        """Return path, line and reason, as in error messages."""
+        """Return path, line and reason, in the format of error messages."""
         return f"{self.path}:{self.line}: {self.why}"
 
 
@@ -136,7 +137,7 @@ def read_table(path: Path) -> FigureTable:
     """Read the figures of a CSV file. Invalid rows are skipped with a reason.
 
     Raises:
-        ConfigError: the file does not exist or is no CSV file, or a column is missing.
+        ConfigError: If the file does not exist or is not a CSV file, or a column is missing.
     """
     figures, skipped = [], []
     try:
@@ -153,10 +154,10 @@ def read_table(path: Path) -> FigureTable:
 
 
 def read_figures(path: Path = SHIPPED) -> tuple[PublishedFigure, ...]:
-    """Read the figures of a CSV file without invalid rows.
+    """Read the figures of a CSV file that must have no invalid rows.
 
     Raises:
-        ConfigError: the file or a row is invalid; the message has the file and line.
+        ConfigError: If the file or a row is invalid; the message names the file and line.
     """
     table = read_table(path)
     if table.skipped:
@@ -168,7 +169,7 @@ def campaign(name: str) -> Campaign:
     """Return the campaign `name`.
 
     Raises:
-        ConfigError: no campaign has this name; the hint suggests the most similar.
+        ConfigError: If no campaign has this name; the hint suggests the most similar name.
     """
     for campaign in CAMPAIGNS:
         if campaign.name == name:
@@ -210,7 +211,7 @@ def unit_of(metric: str) -> str:
     return next((unit for part, unit in _UNITS if part in metric), "")
 
 
-VALUE_MIN, VALUE_MAX = 1e-12, 1e15  # absolute value of a figure
+VALUE_MIN, VALUE_MAX = 1e-12, 1e15  # limits for a figure's absolute value
 BLOCK_KIB_MAX = 1 << 20
 OUTSTANDING_MAX = 1 << 20
 
@@ -277,7 +278,7 @@ def _figure(row: Mapping[str, str | None]) -> PublishedFigure:
 
 
 def _depths(text: str) -> tuple[int, int] | None:
-    """The bounds of a range: (1, 128) for "QD1-QD128"; None if `text` is no range."""
+    """The bounds of a range: (1, 128) for "QD1-QD128"; None if `text` is not a range."""
     match = _DEPTHS.fullmatch(text)
     if not match:
         return None

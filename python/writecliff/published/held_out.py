@@ -2,7 +2,8 @@
 
 The predictions come from three stored tables (`predictions.py`): the cross-validation of the fits,
 current drives, and SSD-iq's loads on current drives. `choose` and the validation page both take
-their errors from this module. It ignores the predictions of a drive that has changed since.
+their errors from this module. The module ignores the predictions of a drive that has changed since
+they were made.
 """
 
 from __future__ import annotations
@@ -52,18 +53,19 @@ RELATIVE = ", relative to uniform"
 REPEATED, CONSTANT = "repeats a figure of its family", "constant of the rule"
 SEEN = "seen before a rule was changed"
 FULL_RATE, LIGHT = "at full rate", "below full rate"
-FULL_RATE_SHARE = 0.8  # share of a drive's largest open-loop rate from which a load is "full rate"
-_CONSTANT_TOLERANCE = 0.005  # maximum relative difference of predictions that count as a constant
+FULL_RATE_SHARE = 0.8  # fraction of a drive's largest open-loop rate at which a load is "full rate"
+# Maximum relative difference between predictions that count as a constant.
+_CONSTANT_TOLERANCE = 0.005
 _LATENCY = re.compile(r"(read|write) latency (p[\d.]+)")
 _TAIL = re.compile(r"latency_(p[\d.]+|max)(?:_(read|write))?")
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A held-out published figure and its prediction, both in the unit of the figure.
+    """A held-out published figure and its prediction, both in the figure's unit.
 
-    `in_view`: the author of the model set a constant with the figure in view. Its error is then a
-    lower bound for other drives.
+    `in_view` means that the author of the model set a constant with the figure in view. The
+    figure's error is then a lower bound for other drives.
     """
 
     source: Source
@@ -74,7 +76,7 @@ class HeldOut:
     published: float
     simulated: float
     unit: ErrorUnit = "%"  # unit of the error: percent, or a factor
-    exclusion: str = ""  # reason why the figure tests nothing; "" if it counts
+    exclusion: str = ""  # reason why the figure tests nothing, or "" if it counts
     in_view: bool = False
 
     @property
@@ -102,7 +104,7 @@ def mean_kind(load: str) -> str:
 
 
 def family_of(drive: str) -> str:
-    """Return the catalogue family of a drive, or the drive's name if it has no family."""
+    """Return a drive's catalogue family, or the drive's name if it has no family."""
     return capacities.family_of(drive) or drive
 
 
@@ -149,7 +151,7 @@ def _aside_rows() -> list[Row]:
 
 
 def _counted(rows: Sequence[Row], in_view: Callable[[Row], bool]) -> tuple[HeldOut, ...]:
-    """Return the figures of rows of current drives, with the reasons for exclusions."""
+    """Return the figures in rows of current drives, with the reasons for exclusions."""
     constants = _constants(rows)
     held_out = []
     figures = _of_rows(rows, "current drives", in_view=in_view)
@@ -170,7 +172,7 @@ _EXCLUSIONS: Mapping[tuple[str, str, str], str] = {
 
 @lru_cache(maxsize=1)
 def modern_rows() -> tuple[Row, ...]:
-    """Return the predicted figures of current drives, with those from which they are derived."""
+    """Return the predicted figures of current drives, and those they are derived from."""
     predictions = read_predictions(MODERN_PREDICTIONS)
     return tuple(predicted_rows([Row(figure, None) for figure in predictions], predictions))
 
@@ -189,9 +191,9 @@ def left_out_capacities() -> tuple[HeldOut, ...]:
 def endurance() -> tuple[HeldOut, ...]:
     """Return the rated writes of TLC data-centre drives, each predicted from other families.
 
-    The cycles that a drive's rated writes need at its own write amplification are nearly equal in
-    all families. The median of the other families predicts the rated writes of each drive. They are
-    in view, because the class default of the cycles was set from all of them.
+    The cycles that a drive's rated writes require at its own write amplification are nearly equal
+    in all families. The median of the other families predicts each drive's rated writes. The rated
+    writes are in view, because the class default of the cycles was set from all of them.
     """
     sheets: dict[str, list[DataSheet]] = {}
     for family, drives in listed_drives().items():
@@ -228,7 +230,7 @@ def _of_rows(
 
 
 def _kind(row: Row) -> str:
-    """Return the kind of a figure, or "" if it is not a rate, mean, tail or cache volume."""
+    """Return a figure's kind, or "" if it is not a rate, mean, tail or cache volume."""
     if row.kind is VOLUME:
         return CACHE_SIZE
     if row.kind in (POWER, RATINGS):
@@ -259,7 +261,7 @@ def _load_kind(figure: PublishedFigure) -> str:
 
 
 def _operations(load: str, operation: str | None) -> str:
-    """Return the operations of a latency: reads alone or beside writes, writes, or a mix."""
+    """Return the operations of a latency: reads alone or during writes, writes, or a mix."""
     if load == MIXES:
         return {"read": "reads beside writes", "write": "writes"}.get(operation or "", "mixes")
     return "reads alone" if load.endswith("reads") else "writes"
@@ -284,7 +286,7 @@ def _load_key(figure: PublishedFigure) -> tuple[object, ...]:
 
 
 def _constants(rows: Sequence[Row]) -> list[Row]:
-    """Return the mean latencies that the model predicts alike for drives of several families."""
+    """Return the mean latencies that the model predicts equally for drives of several families."""
 
     def is_constant(row: Row) -> bool:
         return any(
@@ -308,7 +310,7 @@ def ssd_iq() -> tuple[HeldOut, ...]:
 
     Several figures of a kind under the same load of a drive count as their median. Latencies are in
     view, because the class defaults of tails were set with latencies of these drives in view.
-    Maxima are left out, because those of the source cover 48 minutes.
+    Maxima are left out, because the source's maxima cover 48 minutes.
     """
     predictions = read_ssd_iq_predictions(SSD_IQ_PREDICTIONS)
     limits = knees(predictions, simulated=False)
@@ -338,7 +340,7 @@ def _of_ssd_iq(row: SsdIqPrediction, kind: str, published: float, simulated: flo
 
 
 def knees(rows: Iterable[SsdIqPrediction], *, simulated: bool) -> dict[str, float]:
-    """Return the largest open-loop write rate of each drive, in IOPS, published or simulated."""
+    """Return each drive's largest open-loop write rate in IOPS, published or simulated."""
     rates: dict[str, float] = {}
     for row in rows:
         if isinstance(row.load, OpenLoop) and row.metric == "write rate reached":
@@ -348,9 +350,9 @@ def knees(rows: Iterable[SsdIqPrediction], *, simulated: bool) -> dict[str, floa
 
 
 def _ssd_iq_kind(row: SsdIqPrediction, light_iops: float) -> str:
-    """Return the kind of a figure, or "" if it is not compared.
+    """Return a figure's kind, or "" if it is not compared.
 
-    `light_iops`: rate below which an open loop counts as below full rate.
+    `light_iops` is the rate below which an open loop counts as below full rate.
     """
     load = row.load
     if row.metric == "WAF":
@@ -360,7 +362,7 @@ def _ssd_iq_kind(row: SsdIqPrediction, light_iops: float) -> str:
     if isinstance(load, OpenLoop):
         match = _LATENCY.match(row.metric)
         if match is None:
-            return ""  # below the largest rate, every drive reaches the rate of the load
+            return ""  # below its largest rate, every drive reaches the load's rate
         operations = "reads beside writes" if match[1] == "read" else "writes"
         return tail_kind(match[2], operations, full_rate=load.rate_iops >= light_iops)
     assert isinstance(load, RandomWrites)
@@ -391,7 +393,7 @@ class KindScore:
 
 
 def score_of(figures: Iterable[HeldOut]) -> KindScore | None:
-    """Return the score of figures whose errors share a unit, or None without figures."""
+    """Return the score of figures whose errors share a unit; None if there are no figures."""
     listed = list(figures)
     if not listed:
         return None
@@ -421,7 +423,7 @@ class Winners:
     """Pairs of drives under the same load whose published figures differ by more than 5 %."""
 
     pairs: int
-    right: int  # pairs in which the simulation has the published winner
+    right: int  # pairs where the simulation has the published winner
 
 
 def winners(figures: Iterable[HeldOut], *, most: float = float("inf")) -> Winners:

@@ -1,8 +1,8 @@
 """Kinds of figures, and the unit in which the errors of each kind are counted.
 
-An error of a maximum cannot be compared with an error of a mean, so they are not averaged together.
-Rates and means have relative errors, tails and deviations are compared as ratios, and percentages
-in percentage points.
+An error of a maximum cannot be compared with an error of a mean, so these are not averaged
+together. Rates and means have relative errors, tails and deviations are compared as ratios, and
+percentages are compared in percentage points.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Statistic = Literal["median", "share within"]
 
 @dataclass(frozen=True)
 class Kind:
-    """A group of figures with comparable errors.
+    """A group of figures whose errors are comparable.
 
     An error larger than `limit` counts as large. `goal` is the target for the median error or for
-    the share of errors within the limit, in `unit`.
+    the percentage of errors within the limit, in `unit`.
     """
 
     name: str
@@ -58,7 +58,7 @@ KINDS = (
     PURE, MIXED, MEAN, TAILS, BETTER_RATES, BETTER_TAILS, CONSISTENCY, DEVIATION, VOLUME,
     ENDURANCE, POWER, OTHER,
 )  # fmt: skip
-# Comparisons of two drives: share with the right winner.
+# Comparisons of two drives: percentage with the right winner.
 WINNERS_MIXED, WINNERS = "right winner, mixed cells", "right winner, all comparisons"
 WINNERS_GOALS: Mapping[str, float] = {WINNERS_MIXED: 90.0, WINNERS: 95.0}
 ENDURANCES = ("tbw", "dwpd", "waf", "lifetime_ratio_streams_vs_none")
@@ -90,7 +90,7 @@ def kind_of(figure: PublishedFigure) -> Kind:
 
 
 def is_mixed(figure: PublishedFigure) -> bool:
-    """Return `True` if the load of a figure both reads and writes."""
+    """Return `True` if a figure's load both reads and writes."""
     measured = condition(figure)
     return measured is not None and measured.load is not None and measured.load.mixed
 
@@ -101,7 +101,7 @@ WORDS = tuple(dict.fromkeys(("pure", "mixed", *(kind.word for kind in KINDS))))
 def is_of(figure: PublishedFigure, word: str) -> bool:
     """Return `True` if a word of `--kind` selects the figure.
 
-    "pure" and "mixed" select by load, the other words by metric.
+    "pure" and "mixed" select by load, and the other words select by metric.
     """
     if word in ("pure", "mixed"):
         measured = condition(figure)

@@ -1,8 +1,8 @@
-"""Listed capacities of current drives, each predicted from the other capacities of its model.
+"""Listed capacities of current drives, each predicted from its model's other capacities.
 
-This tests the rule of `devices/capacities.py`. `writecliff.lab.published.left_out` simulates the
-drives and stores the predictions. A prediction is valid for one version of a drive; it is ignored
-once the rule derives another version.
+The predictions test the rule of `devices/capacities.py`. `writecliff.lab.published.left_out`
+simulates the drives and stores the predictions. A prediction is valid for one version of a drive,
+and is ignored once the rule derives another version.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BURSTS = ("iops_burst", "throughput_burst")
 
 @lru_cache(maxsize=1)
 def left_out_texts() -> Mapping[str, str]:
-    """Return the device file of each drive, derived from the other capacities of its model."""
+    """Return each drive's device file, derived from its model's other capacities."""
     return {
         sheet.name: text_of_capacity(sheet.name, sheet.capacity, _without(sheets, sheet.name))
         for sheets in all_sheets()
@@ -57,7 +57,7 @@ def left_out_figures() -> list[PublishedFigure]:
 
 
 def _figures_of(name: str, sheet: DataSheet) -> list[PublishedFigure]:
-    """Return the figures of a drive from the table, or from its sheet if the table has none."""
+    """Return a drive's figures from the table, or from its sheet if the table has none."""
     from writecliff.published.sheet_check import sheet_figures
 
     listed = [figure for figure in split() if figure.device == name and not is_stated(figure)]
@@ -76,7 +76,7 @@ def left_out_rows(path: Path = PREDICTIONS) -> list[Row]:
 
 @lru_cache(maxsize=1)
 def left_out_hashes() -> Mapping[str, str]:
-    """Return the hash of each drive of `left_out_texts`."""
+    """Return the hash of each drive in `left_out_texts`."""
     return {
         name: describe_device(text, f"{name}.toml").device_hash
         for name, text in left_out_texts().items()

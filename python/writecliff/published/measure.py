@@ -1,12 +1,12 @@
 """Measurement of simulated drives under the conditions of published figures.
 
 Each drive is brought to a state once, and every load starts from exactly this state. A result
-therefore depends only on the drive and the load, not on the other figures that are requested.
-States come from the state cache if it has them.
+therefore depends only on the drive and the load, not on the other requested figures. States are
+read from the state cache if it contains them.
 
 Figures that differ only in measurement time share a run: the load continues, and each figure covers
 the time from the start to its own end. The IOPS of one minute are therefore the same whether or not
-a maximum over five minutes is measured too.
+a maximum over five minutes is also measured.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ if TYPE_CHECKING:
 Log = Callable[[str], None]
 Results = Mapping[Load, Mapping[str, float]]
 
-# Every step of a load has a seed of its own, different from those of preparations. Two steps that
-# write the same addresses in the same order would invalidate flash in the order of its writing,
-# which no random load does.
+# Every step of a load has a separate seed, different from preconditioning seeds. Two steps that
+# write the same addresses in the same order would invalidate flash in the order in which it was
+# written, which no random load does.
 _FIRST_SEED = 3001
-_WARM_SHARE = 0.2  # warm-up before the measurement, as a share of the load's minimum time
-SHORT = 0.1  # share of its time for which each load runs in a quick check
-LARGEST_IO_BYTES = 1 << 20  # of any load; a scaled-down drive must accept it
+_WARM_SHARE = 0.2  # warm-up before the measurement, as a fraction of the load's minimum time
+SHORT = 0.1  # fraction of its time for which each load runs in a quick check
+LARGEST_IO_BYTES = 1 << 20  # largest I/O of any load, which a scaled-down drive must accept
 _IDLE_NS = 60_000_000_000
 
 
 @dataclass(frozen=True)
 class ComparedDrive:
-    """A drive to measure, as the text and file name of its device file.
+    """A drive to measure, given by its device file's text and name.
 
-    `scale` is the factor by which the text is smaller than the whole drive.
+    `scale` is the factor by which the text's drive is smaller than the full drive.
     """
 
     name: str
@@ -77,18 +77,18 @@ class ComparedDrive:
         """Return the drive of a preset or device file.
 
         Raises:
-            ConfigError: there is no such preset or file.
+            ConfigError: If there is no such preset or file.
         """
         return cls(name, *read_device_file(name))
 
     def describe(self) -> DeviceDescription:
-        """Return the values of the device file."""
+        """Return the device file values."""
         return describe_device(self.text, self.file_name)
 
     def scaled(self, scale: float) -> ComparedDrive:
-        """Return the drive made smaller by about the factor `scale` (`Device.nearest_scale`).
+        """Return the drive scaled down by about the factor `scale` (`Device.nearest_scale`).
 
-        Rates stay the same; the duration of stalls shrinks with the drive.
+        Rates remain the same, but the duration of stalls shrinks with the drive.
         """
         whole = open_device(self.text, self.file_name)
         exact = whole.nearest_scale(scale)
@@ -100,7 +100,10 @@ class ComparedDrive:
 
 
 class MeasurementObserver:
-    """Observes a measurement and may stop it. Its methods are called from several threads."""
+    """Observer of a measurement, which it may stop.
+
+    The observer's methods are called from several threads.
+    """
 
     def __init__(self) -> None:
         """Create an observer that ignores progress."""
@@ -108,27 +111,27 @@ class MeasurementObserver:
         self.wall_s: dict[str, float] = {}  # by drive
 
     def preparing(self, drive: str, state: State, share: float) -> None:
-        """Receive the progress of a preparation: `share` is 0 to 1."""
+        """Receive the progress of preconditioning. `share` is 0 to 1."""
 
     def prepared(self, drive: str, state: State, total_bytes: int, progress: Progress) -> None:
-        """Check `stop` and report the progress of a preparation that writes `total_bytes`."""
+        """Check `stop` and report the progress of preconditioning that writes `total_bytes`."""
         self.look()
         written = None if progress.counters is None else progress.counters.host_write_bytes
         if written is not None:
             self.preparing(drive, state, min(1.0, written / total_bytes))
 
     def running(self, drive: str, loads: Sequence[Load], share: float) -> None:
-        """Receive the progress of the run that measures `loads`: `share` is 0 to 1."""
+        """Receive the progress of the run that measures `loads`. `share` is 0 to 1."""
 
     def load(self, drive: str, load: Load) -> None:
-        """Receive a load of a drive that has been measured."""
+        """Receive a drive's load that has been measured."""
 
     def drive(self, drive: str, wall_s: float) -> None:
-        """Receive a drive whose loads have all been measured, with the time taken in seconds."""
+        """Receive a drive whose loads have all been measured, and the time taken in seconds."""
         self.wall_s[drive] = wall_s
 
     def look(self, progress: Progress | None = None) -> None:
-        """Check `stop`. Called between loads and during a load.
+        """Check `stop`. The method is called between loads and during a load.
 
         Raises:
             Stopped: `stop` is set.
@@ -163,7 +166,7 @@ def measure_all(
     observer = observer or MeasurementObserver()
     cache = cache or StateCache.of_user()
     wanted = [(drives[name], loads) for name, loads in loads_by_drive(conditions).items()]
-    # Largest drives first, so that no large drive runs alone at the end.
+    # Largest drives come first, so that no large drive runs alone at the end.
     wanted.sort(key=lambda pair: (-drive_memory(pair[0]), pair[0].name))
     budget_bytes = memory_budget_bytes or available_memory_bytes()
     tasks = []
@@ -183,7 +186,7 @@ def measure_all(
 
 
 def loads_by_drive(conditions: Iterable[Condition]) -> dict[str, set[Load]]:
-    """Return the loads that `measure_all` runs on each drive; drives without loads are left out."""
+    """Return the loads that `measure_all` runs on each drive, omitting drives without loads."""
     loads: dict[str, set[Load]] = {}
     for condition in conditions:
         if condition.load is not None:
@@ -204,9 +207,9 @@ def measure(
 ) -> Results:
     """Measure the metrics of each load on a drive.
 
-    Candidates of a fit share `prepared`. Otherwise, with `copies`, the drive is prepared once per
-    state and takes twice the memory; without, it is prepared or read from the cache for each load.
-    All measurement times are multiplied by `time_share`.
+    Candidates of a fit share `prepared`. Otherwise, with `copies`, the drive is preconditioned once
+    per state and takes twice the memory. Without `copies`, it is preconditioned or read from the
+    cache for each load. All measurement times are multiplied by `time_share`.
     """
     observer = observer or MeasurementObserver()
     began_s = time.monotonic()
@@ -291,7 +294,7 @@ def _measure(
 
 
 def _by_state(loads: Iterable[Load]) -> list[tuple[State, list[list[Load]]]]:
-    """Loads by initial state; loads that differ only in time are grouped."""
+    """Loads by initial state, where loads that differ only in time are grouped."""
     ordered = sorted(loads, key=lambda load: load.order)
     by_state = groupby(ordered, key=lambda load: (load.state, load.compressible_pct))
     return [
@@ -345,7 +348,7 @@ def _run(
 
 
 def shortened_s(seconds: float, time_share: float) -> float:
-    """Return the shortened time of a load, in seconds, at least that of a burst.
+    """Return a load's shortened time in seconds, at least that of a burst.
 
     Shorter bursts would measure the buffer instead of the SLC cache.
     """
@@ -376,34 +379,34 @@ def idle_watts(drive: ComparedDrive) -> float | None:
 
 
 def rated_bytes(drive: ComparedDrive, waf: float) -> float:
-    """Return the host bytes at which the flash reaches its rated cycles, at this WAF."""
+    """Return the host bytes at which the flash reaches its rated cycles, for this WAF."""
     described = drive.describe()
     return (described.rated_cycles or 0) * described.flash_bytes("an endurance rating") / waf
 
 
 def drive_memory(drive: ComparedDrive) -> int:
-    """Return the memory of a simulated drive, in bytes."""
+    """Return a simulated drive's memory in bytes."""
     described = drive.describe()
     return drive_memory_bytes(described.capacity_bytes, described.mapped_bytes)
 
 
 # -- metrics ---------------------------------------------------------------------------------------
 
-# The metrics of a load by name, computed from the measurements of an engine.
+# A load's metrics by name, computed from an engine's measurements.
 #
-# Rates are in I/Os or 10^6 bytes per second, latencies in ms, `waf` is write amplification, `power`
-# mean watts. Metrics of only reads or writes have `read` or `write` in their names. With several
-# jobs (the readers of the messenger), their latencies are averages over the jobs, as in the white
-# paper; rates are totals. Metrics that cannot be determined are absent.
+# Rates are in I/Os or 10^6 bytes per second, latencies in ms; `waf` is write amplification, and
+# `power` is mean watts. Metrics of only reads or writes have `read` or `write` in their names. For
+# several jobs (the readers of the messenger), latencies are averages over the jobs, as in the white
+# paper, and rates are totals. Metrics that cannot be determined are omitted.
 
 _QUANTILES = {"p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
 _WAYS: tuple[tuple[Operation, int], ...] = (("read", 0), ("write", 1))  # numbers in `intervals`
 _SECOND_NS = 1_000_000_000
-_SLOW_SHARE = 0.001  # share of the seconds beyond the 99.9th percentile
+_SLOW_SHARE = 0.001  # fraction of the seconds beyond the 99.9th percentile
 
 
 def metrics_of(parts: Sequence[StepResult]) -> dict[str, float]:
-    """Return the metrics over all steps of one load."""
+    """Return the metrics over all steps of a load."""
     seconds = sum(part.elapsed_ns for part in parts) / 1e9
     metrics = _rates(parts, sum(part.measured_ns for part in parts) / 1e9)
     whole = [merged(filter(None, (part.service() for part in parts)))]
@@ -434,7 +437,7 @@ def _rates(parts: Sequence[StepResult], seconds: float) -> dict[str, float]:
 
 
 def _by_job(parts: Sequence[StepResult], way: Operation) -> list[Histogram | None]:
-    """The service times of each job that has operations of this kind."""
+    """Service times of each job that has operations of this kind."""
     jobs = zip(*(part.jobs for part in parts), strict=True)
     return [
         merged(job.operations[way].service for job in same if way in job.operations)
@@ -464,8 +467,8 @@ def _spread(
 ) -> dict[str, float]:
     """Standard deviation of the I/Os per second, and IOPS consistency in %.
 
-    IOPS consistency is the 99.9th percentile of the seconds over the average (nearest rank; below
-    1,000 seconds it is the slowest second).
+    IOPS consistency is the 99.9th percentile of the seconds divided by the average (nearest rank;
+    below 1,000 seconds it is the slowest second).
     """
     counts = np.concatenate([_per_second(part, operation) for part in parts])
     average = float(counts.mean()) if len(counts) > 1 else 0.0
@@ -479,7 +482,7 @@ def _spread(
 
 
 def _per_second(part: StepResult, operation: int | None) -> npt.NDArray[np.float64]:
-    """I/Os of each whole second but the first, which starts with an empty queue."""
+    """I/Os of each whole second except the first, which starts with an empty queue."""
     ends = np.asarray(part.intervals["end_ns"])
     ios = np.asarray(part.intervals["ios"], dtype=float)
     wanted = ends % _SECOND_NS == 0

@@ -1,10 +1,10 @@
 """Published figures of current drives: the table `modern.csv`, its sources, and their split.
 
-The table has the figures as the sources print them; a value that a source does not give is an empty
-cell. Fits may use the figures of the part "fit". Figures of the part "aside" are held out for
-checks. The split depends only on the rows: the figures of a family are ordered by a hash of their
-conditions (without the value), and every third is held out. Figures that are stated instead of
-measured under a load, such as endurance and power, belong to neither part.
+The table contains the figures as the sources print them, and a value that a source does not state
+is an empty cell. Fits may use the figures of the part "fit". Figures of the part "aside" are held
+out for checks. The split depends only on the rows: a family's figures are ordered by a hash of
+their conditions (excluding the value), and every third figure is held out. Figures that are stated
+instead of measured under a load, such as endurance and power, belong to neither part.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from writecliff.published.scores import Row
 MODERN = Path(__file__).parent / "modern.csv"
 MODERN_SOURCES = Path(__file__).parent / "modern_sources.csv"
 MODERN_NAME, MODERN_ABOUT = "modern", "current drives: data sheets and reviews"
-# Figures of the same drives that were collected after the split. No rule uses them.
+# Figures of the same drives that were collected after the split. No rule uses these figures.
 MEASURED = Path(__file__).parent / "measured.csv"
 MEASURED_NAME = "measured"
 MEASURED_ABOUT = "current drives: measurements and sheets that no rule uses"
@@ -36,10 +36,10 @@ MEASURED_ABOUT = "current drives: measurements and sheets that no rule uses"
 Part = Literal["fit", "aside", "stated"]
 _EVERY = 3  # every third figure of a family is held out
 # Figures that no load measures. The rate of one thread that fills a new drive is a property of the
-# host: according to one source, deeper queues reach more.
+# host, because according to one source, deeper queues are faster.
 _STATED = ("tbw", "dwpd", "power_", "slc_cache_size", "fill_throughput_burst")
 _RATES = "rates"
-# Goals of the median error, in %.
+# Goals for the median error, in %.
 _GOALS: Mapping[tuple[Part, str], float] = {
     ("fit", _RATES): 5.0,
     ("fit", MEAN.name): 5.0,
@@ -48,14 +48,14 @@ _GOALS: Mapping[tuple[Part, str], float] = {
     ("aside", MEAN.name): 20.0,
     ("aside", VOLUME.name): 10.0,
 }
-_DEPTH = 256  # queue depth of random I/O if the source gives none (as in `sheet_check`)
+_DEPTH = 256  # queue depth of random I/O if the source does not state one (as in `sheet_check`)
 
 
 @dataclass(frozen=True)
 class Source:
     """A source of figures."""
 
-    name: str  # as in the table
+    name: str  # name in the table
     title: str
     address: str
     section: str
@@ -69,15 +69,15 @@ def modern_sources() -> Mapping[str, Source]:
 
 
 def modern_figures() -> tuple[PublishedFigure, ...]:
-    """Return the figures in the order of the table.
+    """Return the figures in table order.
 
-    Figures of random I/O without a queue depth get that of NVMe data sheets.
+    Random I/O figures that have no queue depth are assigned that of NVMe data sheets.
     """
     return tuple(_with_depth(figure) for figure in read_figures(MODERN))
 
 
 def measured_figures() -> tuple[PublishedFigure, ...]:
-    """Return the figures that no rule uses, and the rated active power of the rules' table."""
+    """Return the figures that no rule uses, and the rated active power in the rules' table."""
     power = (figure for figure in modern_figures() if figure.metric.startswith("power_active"))
     return (
         *map(_with_depth, read_figures(MEASURED)),
@@ -92,7 +92,7 @@ def _with_depth(figure: PublishedFigure) -> PublishedFigure:
 
 
 def family_of(device: str) -> str:
-    """Return the family of a drive; "pm9a3" for "pm9a3-7680"."""
+    """Return a drive's family; "pm9a3" for "pm9a3-7680"."""
     return device.rpartition("-")[0]
 
 
@@ -102,7 +102,7 @@ def is_stated(figure: PublishedFigure) -> bool:
 
 
 def parts_of_figures(figures: Iterable[PublishedFigure]) -> list[Part]:
-    """Return the part of each figure. `figures` must have all figures of each family."""
+    """Return each figure's part. `figures` must contain all figures of each family."""
     listed = list(figures)
     parts: list[Part] = ["stated"] * len(listed)
     families: dict[str, list[int]] = {}
@@ -119,7 +119,7 @@ def parts_of_figures(figures: Iterable[PublishedFigure]) -> list[Part]:
 
 @dataclass(frozen=True)
 class PartScore:
-    """Median absolute error of one kind of figures of a part, in %.
+    """Median absolute error of one kind of figure in a part, in %.
 
     Fits are adjusted to the figures of "fit", so only the held-out figures show how well a family
     predicts.
@@ -153,13 +153,13 @@ def part_scores(rows: Sequence[Row]) -> list[PartScore]:
 
 @lru_cache(maxsize=1)
 def split() -> Mapping[PublishedFigure, Part]:
-    """Return the part of each figure of the table."""
+    """Return the part of each figure in the table."""
     figures = modern_figures()
     return dict(zip(figures, parts_of_figures(figures), strict=True))
 
 
 def _hash(figure: PublishedFigure) -> str:
-    """Hash of the conditions of a figure, without its value."""
+    """Hash of a figure's conditions, excluding its value."""
     cells = (
         figure.source, figure.item, figure.device, figure.metric, figure.access,
         figure.block_bytes, figure.read_pct, figure.oio,

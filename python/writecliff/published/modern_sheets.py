@@ -1,7 +1,7 @@
 """Data sheets of current drives, derived from their published figures.
 
-Only figures that a fit may use are used. Reviews of client drives measure the phases of a
-sequential fill of a new drive. Phases that a review does not give are computed from the others.
+Only figures that a fit may use are considered. Reviews of client drives measure the phases of a
+sequential fill of a new drive. Phases that a review does not state are computed from the others.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from writecliff.published.figures import PublishedFigure
 from writecliff.published.modern import modern_figures, parts_of_figures
 
 DRIVES = Path(__file__).parent / "modern_drives.toml"
-_YEARS = 5  # warranty, over which drive writes per day are stated
-_WHOLE = 0.9  # share of the flash in SLC mode from which no data are written past the cache
-# Field of a data sheet by metric, access and read share, with the factor to its unit.
+_YEARS = 5  # warranty period for which drive writes per day are stated
+_WHOLE = 0.9  # fraction of the flash in SLC mode above which no data are written past the cache
+# Data sheet field by metric, access and read percentage, with the factor to its unit.
 _FIELDS: Mapping[tuple[str, str, float | None], tuple[str, float]] = {
     ("throughput", "sequential", 100.0): ("sequential_read", 1e6),
     ("throughput", "sequential", 0.0): ("sequential_write", 1e6),
@@ -66,7 +66,7 @@ def facts() -> Mapping[str, Mapping[str, Any]]:
 
 
 def capacity_bytes(device: str) -> float:
-    """Return the capacity in the name of a drive, in bytes; 7.68e12 for "pm9a3-7680"."""
+    """Return the capacity in a drive's name, in bytes; 7.68e12 for "pm9a3-7680"."""
     return float(device.rpartition("-")[2]) * 1e9
 
 
@@ -117,12 +117,13 @@ def _drive(
 
 
 def _phases(sheet: DataSheet, filled: Mapping[str, float]) -> DataSheet:
-    """The sheet with the phases of a sequential fill of the drive.
+    """The sheet, completed with the phases of a sequential fill of the drive.
 
-    The phases are: writes in SLC mode, then past the cache, then, when no flash is free, while the
-    cache is folded. A cache of V bytes takes the flash of V times the bits per cell, so folding
-    starts when capacity - (bits - 1) V are written. The times of the phases add up to the total
-    time, which the mean rate gives.
+    In the first phase, writes go to flash in SLC mode. In the second phase, they bypass the cache.
+    In the third phase, when no flash is free, the cache is folded during the writes. A cache of V
+    bytes occupies the flash of V times the bits per cell, so folding starts when capacity - (bits -
+    1) V have been written. The times of the phases add up to the total time, which is known from
+    the mean rate.
     """
     whole, bits = sheet.capacity, BITS[sheet.cell or "tlc"]
     volume, after, late = filled.get("volume"), filled.get("after"), filled.get("late")
@@ -144,13 +145,13 @@ def _phases(sheet: DataSheet, filled: Mapping[str, float]) -> DataSheet:
 
 
 def with_siblings(drive: Drive, family: Iterable[Drive]) -> tuple[DataSheet, dict[str, str]]:
-    """Complete a data sheet with values of other capacities of the family.
+    """Complete a data sheet with values from other capacities of the family.
 
     A value is that of the nearest capacity or, between two capacities, interpolated on logarithmic
     scales. Cache sizes and rates after the cache are proportional to the capacity.
 
     Returns:
-        The sheet, and the origin of each completed field.
+        Returns: The sheet, and the origin of each completed field.
     """
     sheet = drive.sheet
     origins: dict[str, str] = {}

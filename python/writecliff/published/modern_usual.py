@@ -1,9 +1,10 @@
-"""Typical values of current drives, for figures that the sources of a drive do not give.
+"""Typical values of current drives, for figures that a drive's sources do not state.
 
-A missing figure is the median of the other families of its class (data-centre drives, client drives
-with DRAM, client drives without DRAM), as a ratio with a physical meaning. Only figures that a fit
-may use count, and never those of the family itself. A held-out figure therefore influences neither
-its own drive nor the typical values. If a class has no other family, all families count.
+A missing figure is the median of the other families in its class (data-centre drives, client drives
+with DRAM, client drives without DRAM), as a ratio that has a physical meaning. Only figures that a
+fit may use are considered, but never those of the family itself. A held-out figure therefore
+influences neither its own drive nor the typical values. If a class has no other family, all
+families are considered.
 """
 
 from __future__ import annotations
@@ -54,9 +55,10 @@ def _folding(sheet: DataSheet) -> float | None:
 
 @dataclass(frozen=True)
 class Rule:
-    """A field of the data sheet that is predicted as a ratio.
+    """A data sheet field that is predicted as a ratio.
 
-    `ratio` computes the ratio from a sheet, `base` its denominator, and `phrase` describes it.
+    `ratio` computes the ratio from a sheet, `base` computes its denominator, and `phrase` describes
+    it.
     """
 
     ratio: Ratio
@@ -64,7 +66,7 @@ class Rule:
     phrase: str
 
 
-# In this order, because later rules use the results of earlier rules.
+# The order matters, because later rules use the results of earlier rules.
 RULES: Mapping[str, Rule] = {
     "sequential_read": Rule(
         _of_link, lambda s: LINKS[s.interface].most_mb_s * 1e6, "of what the interface carries"
@@ -88,7 +90,7 @@ _ENTERPRISE, _CACHED = ("write_latency",), ("write_while_folding",)
 
 
 def class_of(sheet: DataSheet) -> str:
-    """Return the class of families that a drive is compared with."""
+    """Return the class of families with which a drive is compared."""
     if sheet.enterprise:
         return "data-centre drives"
     return "client drives without DRAM" if sheet.dram is False else "client drives with DRAM"
@@ -108,10 +110,10 @@ def _writes_class_of(sheet: DataSheet) -> str:
 def usual_ratio(
     field: str, family: str, sheets: Mapping[str, Iterable[DataSheet]], of: str
 ) -> float | None:
-    """Return the median of a field's ratio over the families of the class `of`, without `family`.
+    """Return the median ratio of a field over the families in the class `of`, omitting `family`.
 
-    If the class has no other family, all other families count. Each family counts once, with the
-    median of its drives. None without any ratio.
+    If the class has no other family, all other families are considered. Each family counts once,
+    with the median of its drives. The result is `None` if no ratio is known.
     """
     in_class: dict[str, float] = {}
     in_all: dict[str, float] = {}

@@ -1,10 +1,10 @@
 """Stored predictions of published figures, by fits that have not used these figures.
 
-The table of the shipped fits contains their cross-validation. The tables of current drives and of
-SSD-iq's loads contain the figures that `writecliff lab reproduce` simulates. The table of current
-drives also contains figures that the rule uses, for comparisons of two drives.
+The table for the shipped fits contains their cross-validation. The tables for current drives and
+for SSD-iq's loads contain the figures that `writecliff lab reproduce` simulates. The table for
+current drives also contains figures that the rule uses, for comparisons of two drives.
 `writecliff.lab.published.predict` writes the tables. A prediction is valid for one version of a
-drive model; it is ignored once the model changes.
+drive model, and is ignored once the model changes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ PREDICTIONS = Path(__file__).parent / "predictions.csv"
 MODERN_PREDICTIONS = Path(__file__).parent / "modern_predictions.csv"
 MEASURED_PREDICTIONS = Path(__file__).parent / "measured_predictions.csv"
 SSD_IQ_PREDICTIONS = Path(__file__).parent / "ssd_iq_predictions.csv"
-HASH_DIGITS = 16  # stored digits of the hash of an SSD-iq drive, to keep the file small
+HASH_DIGITS = 16  # stored digits of an SSD-iq drive's hash, to keep the file small
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predicted value of a figure, and the hashes of the presets that it was simulated with."""
+    """Predicted value of a figure, and the hashes of the presets with which it was simulated."""
 
     simulated: float
     device_hashes: str
@@ -56,7 +56,7 @@ class SsdIqPrediction:
     """A figure of SSD-iq and its prediction. `value` and `simulated` are in the table's unit."""
 
     drive: str  # name and capacity on the data sheet
-    family: str  # catalogue family, or the name of the drive
+    family: str  # catalogue family, or the drive name
     load: Load
     metric: str
     value: float
@@ -64,7 +64,7 @@ class SsdIqPrediction:
 
 
 def read_ssd_iq_predictions(path: Path = SSD_IQ_PREDICTIONS) -> list[SsdIqPrediction]:
-    """Read the predictions whose drive still has the hash of the drive that the rule derives."""
+    """Read the predictions whose drive hash is still that of the drive that the rule derives."""
     from writecliff.published.ssd_iq.conditions import drive_text, load_of
     from writecliff.published.ssd_iq.drives import family_of, read_sheets, sheet_of
 
@@ -96,13 +96,13 @@ def _derived_hash(sheet: Sheet) -> str:
 
 
 def device_hashes(figure: PublishedFigure) -> str:
-    """Return the current hashes of the presets of a figure: its drive and its baseline."""
+    """Return the current hashes of a figure's presets: its drive and its baseline."""
     return " ".join(hash_of(preset_of(name)) for name in (figure.device, figure.baseline) if name)
 
 
 @lru_cache(maxsize=256)
 def hash_of(name: str) -> str:
-    """Return the current hash of a preset."""
+    """Return a preset's current hash."""
     return describe_device(*read_device_file(name)).device_hash
 
 

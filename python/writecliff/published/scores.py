@@ -31,12 +31,12 @@ from writecliff.published.kinds import (
 Results = Mapping[str, Mapping[Load, Mapping[str, float]]]
 
 _LOWER_IS_BETTER = ("latency", "power", "waf")
-_CLEAR = 0.05  # minimum published difference of a clear winner
+_CLEAR = 0.05  # minimum published difference for a clear winner
 
 
 @dataclass(frozen=True)
 class Row:
-    """A published figure and its simulated value; without a value, `why` is the reason."""
+    """A published figure and its simulated value; if it has no value, `why` is the reason."""
 
     figure: PublishedFigure
     simulated: float | None
@@ -49,15 +49,15 @@ class Row:
 
     @property
     def published(self) -> float:
-        """The published value; for an improvement the ratio of the drive to its baseline."""
+        """The published value or, for an improvement, the ratio of the drive to its baseline."""
         f = self.figure
         return _ratio(f, f.value) if IMPROVEMENT in f.metric else f.value
 
     @property
     def compared(self) -> tuple[float, float] | None:
-        """The published and the simulated value; for an improvement, ratios to the baseline.
+        """The published and the simulated value or, for an improvement, ratios to the baseline.
 
-        None if the figure is not simulated.
+        The result is `None` if the figure is not simulated.
         """
         if self.simulated is None:
             return None
@@ -67,7 +67,7 @@ class Row:
 
     @property
     def error_pct(self) -> float | None:
-        """Relative error in %; for an improvement, that of the ratio to the baseline."""
+        """Relative error in %; for an improvement, the error of the ratio to the baseline."""
         published, simulated = self.compared or (0.0, 0.0)
         return 100 * (simulated / published - 1) if published else None
 
@@ -111,7 +111,7 @@ def lower_is_better(metric: str) -> bool:
 class Score:
     """Errors over the figures of a kind, or winners over comparisons.
 
-    `value` is the median absolute error in `unit`, or a share in %; `goal` is its target.
+    `value` is the median absolute error in `unit`, or a percentage; `goal` is its target.
     """
 
     kind: str
@@ -125,7 +125,7 @@ class Score:
 
     @property
     def reached(self) -> bool | None:
-        """`True` if the value reaches the goal; None without a goal."""
+        """`True` if the value reaches the goal; None if there is no goal."""
         if self.goal is None:
             return None
         return self.value <= self.goal if self.statistic == "median" else self.value >= self.goal
@@ -145,7 +145,7 @@ class PairwiseComparison:
 
     @property
     def right(self) -> bool:
-        """`True` if both have the same winner; a simulated draw never has."""
+        """`True` if both have the same winner; a simulated draw never has a winner."""
         if self.simulated[0] == self.simulated[1]:
             return False
 
@@ -179,7 +179,7 @@ def value_of(condition: Condition, results: Results) -> float | None:
 def row_of(figure: PublishedFigure, results: Results, derived: Mapping[str, float]) -> Row:
     """Return a figure with its simulated value.
 
-    `derived` has values that no single load measures, by "device metric".
+    `derived` holds values that no single load measures, by "device metric".
     """
     measured = condition(figure)
     if measured is None:
@@ -210,9 +210,9 @@ def _single(figure: PublishedFigure, results: Results) -> Row:
 
 
 def scores_of(rows: Sequence[Row]) -> list[Score]:
-    """Return a score for each kind with simulated figures, then the scores of winners.
+    """Return a score for each kind that has simulated figures, then the scores of winners.
 
-    Kinds are in the order of `KINDS`. The first winners are those of mixed loads whose published
+    Kinds are in the order of `KINDS`. The first winners' score covers mixed loads whose published
     figures differ by more than 5 %.
     """
     scores = []
@@ -244,8 +244,8 @@ def _score(kind: Kind, rows: Sequence[Row], missing: int) -> Score:
 def pairs_of(figures: Sequence[PublishedFigure]) -> list[tuple[int, int | None]]:
     """Return the indices of every two figures that can be compared.
 
-    These are figures of two drives by one source under the same conditions, with unequal values,
-    and (index, None) for every figure that is itself a comparison.
+    These are figures of two drives from one source under the same conditions and with unequal
+    values, plus (index, None) for every figure that is itself a comparison.
     """
     pairs: list[tuple[int, int | None]] = []
     by_test: dict[tuple[object, ...], list[int]] = {}
@@ -300,6 +300,6 @@ def _improvement(row: Row) -> PairwiseComparison:
 
 
 def right_pct(comparisons: Sequence[PairwiseComparison]) -> float | None:
-    """Return the share of comparisons with the right winner, in %; None without comparisons."""
+    """Return the percentage of comparisons with the right winner; None if there are none."""
     right = sum(comparison.right for comparison in comparisons)
     return 100 * right / len(comparisons) if comparisons else None

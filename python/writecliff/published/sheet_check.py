@@ -1,6 +1,6 @@
-"""Figures of a data sheet, and the errors of a simulated drive against them.
+"""Data sheet figures, and the errors of a simulated drive relative to them.
 
-The figures have the form of any table of figures, so `reproduce` and `fit` accept them too.
+The figures have the format of any figure table, so `reproduce` and `fit` also accept them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def sheet_figures(sheet: DataSheet, device: str) -> tuple[PublishedFigure, ...]:
 
 
 def figures_csv(figures: Sequence[PublishedFigure]) -> str:
-    """Return figures as a CSV table that `read_figures` reads."""
+    """Return figures as a CSV table that `read_figures` can read."""
     import csv
     import io
 
@@ -71,10 +71,10 @@ def check(
     figures: Sequence[PublishedFigure],
     log: Callable[[str], None] = lambda text: None,
 ) -> tuple[Row, ...]:
-    """Simulate each figure on a drive scaled down to some GB.
+    """Simulate each figure on a drive scaled down to several GB.
 
     Raises:
-        ConfigError: the device file is invalid.
+        ConfigError: If the device file is invalid.
     """
     drive = ComparedDrive(file_name, text, file_name)
     scale = fitting_scale(text, file_name, SMALL_BYTES)
@@ -93,7 +93,7 @@ def check(
 def fitting_scale(text: str, file_name: str, least_bytes: float) -> float:
     """Return the largest scale at which the drive has at least `least_bytes`.
 
-    Only scales that keep the drive's over-provisioning are considered; 1 if none fits.
+    Only scales that preserve the drive's over-provisioning are considered; 1 if none fits.
     """
     device = open_device(text, file_name)
     most = describe_device(text, file_name).capacity_bytes / least_bytes

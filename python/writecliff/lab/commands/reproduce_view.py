@@ -1,4 +1,4 @@
-"""Progress of `writecliff lab reproduce` on stderr: finished drives, running loads, time left."""
+"""Progress of `writecliff lab reproduce` on stderr: finished and running work, time left."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ _WAF: dict[tuple[Reading, float], tuple[float, float, float]] = {
 
 @dataclass(frozen=True)
 class Writer:
-    """A writer's shares of the capacity and of the writes; each adds up to 1 over all writers."""
+    """A writer's fractions of capacity and writes; each adds up to 1 over all writers."""
 
     data: float
     writes: float

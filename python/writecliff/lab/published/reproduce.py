@@ -278,7 +278,7 @@ def reproduce(
 
     Raises:
         ConfigError: If a device file is malformed, or a drive needs more memory than is available.
-        EngineError: a simulation failed.
+        EngineError: If a simulation failed.
     """
     began_s = time.monotonic()
     missing = without_preset(chosen.figures)
@@ -360,15 +360,15 @@ def _drive_run(drive: ComparedDrive, loads: int, wall_s: float) -> DriveRun:
 # -- derived ---------------------------------------------------------------------------------------
 
 # Figures that no single load measures: rated writes, power, the phases of a sequential fill, and
-# the lifetime gained by streams.
+# the lifetime gain from streams.
 #
 # TBW and DWPD are derived from rated cycles and the write amplification of sustained 4 KiB random
-# writes. The lifetime with streams is that of the experiment `experiments.fms_fio`. A figure that
+# writes. The lifetime with streams comes from the experiment `experiments.fms_fio`. A figure that
 # cannot be derived is listed with its reason.
 
 _TB = 1e12
-# JESD218 counts over the warranty: five years for data-centre drives, three for the PM853T
-# (according to the note of the figure; AnandTech gives three years).
+# JESD218 counts over the warranty: five years for data-centre drives, and three years for the
+# PM853T (according to the figure's note; AnandTech states three years).
 _WARRANTY_YEARS = 5.0
 _WARRANTY_YEARS_OF = {"pm853t": 3.0}
 _LIFETIME = "lifetime_ratio_streams_vs_none"
@@ -383,7 +383,7 @@ class Derived:
 
 
 def warranty_years(device: str) -> float:
-    """Return the warranty of a drive, over which its rated writes are counted."""
+    """Return a drive's warranty period, over which its rated writes are counted."""
     family = device.rpartition("-")[0]
     return _WARRANTY_YEARS_OF.get(family, _WARRANTY_YEARS)
 
@@ -395,7 +395,7 @@ def derive(
     *,
     log: Log = lambda text: None,
 ) -> Derived:
-    """Compute all derived figures of the conditions; `drives` by the device names in them."""
+    """Compute all derived figures of the conditions; `drives` maps their device names."""
     derived = Derived()
     filled: dict[str, Mapping[str, float]] = {}
     for required in dict.fromkeys(conditions):
@@ -406,14 +406,14 @@ def derive(
             value, why = _power(drive, required, results)
         elif required.metric.startswith(FILL):
             if required.device not in filled:
-                log(f"{required.device}: written from end to end")
+                log(f"{required.device}: writing the whole drive")
                 filled[required.device] = fill_metrics(drive)
             value, why = (
                 filled[required.device].get(required.metric),
                 "the simulated drive has no such phase",
             )
         elif required.metric == _LIFETIME:
-            log(f"{required.device}: write amplification without and with streams")
+            log(f"{required.device}: write amplification with and without streams")
             value, why = lifetime_ratio(drive), ""
         else:
             continue
@@ -452,8 +452,8 @@ def _metric(required: Condition, results: Results, name: str) -> float | None:
 def lifetime_ratio(drive: ComparedDrive) -> float:
     """Return the ratio of lifetime host writes with a stream per writer to those without.
 
-    It depends only on write amplification, at the over-provisioning of the drive. The slide can be
-    read in two ways; the smaller ratio is returned.
+    The ratio depends only on write amplification, at the drive's over-provisioning. The slide can
+    be read in two ways, and the smaller ratio is returned.
     """
     spare = drive.describe().overprovision_pct
     if spare is None:
@@ -468,15 +468,16 @@ def lifetime_ratio(drive: ComparedDrive) -> float:
 
 # -- filling ---------------------------------------------------------------------------------------
 
-# Sequential fill of a new drive: the volume at the initial rate, and the rates after it.
+# Sequential fill of a new drive: the volume written at the initial rate, and the rates after it.
 #
-# One thread writes 1 MiB blocks in order, as reviewers of drives with SLC caches do. The volume is
-# divided into 200 equal parts. The cache ends at the part that takes a third longer than the first
-# parts. The rate after it is the median of the next parts. A late phase starts where three
-# consecutive parts are slower again by the same factor.
+# One thread writes 1 MiB blocks in order, like reviewers of drives with SLC caches do. The volume
+# is divided into 200 equal parts. The cache is full at the first part that takes a third longer
+# than the initial parts. The rate after the cache is the median of the next parts. A late phase
+# starts where three consecutive parts are slower again by the same factor.
 
 PARTS = 200
-_FIRST, _NEXT, _ROW = 10, 10, 3  # parts of the initial rate, of the rate after, of a lasting change
+# Number of parts for the initial rate, the rate after it, and a lasting change.
+_FIRST, _NEXT, _ROW = 10, 10, 3
 _SLOWER = 0.75  # relative rate below which a new phase starts
 _FASTEST = 8e9  # bytes/s; the series resolves a part at this rate
 _SEED = 3001
@@ -485,9 +486,9 @@ _SEED = 3001
 def fill_metrics(drive: ComparedDrive) -> dict[str, float]:
     """Fill a drive sequentially and return the metrics of its phases.
 
-    These are `fill_volume`, `fill_volume_after` (GB of the whole drive), `fill_throughput`,
+    The metrics are `fill_volume`, `fill_volume_after` (GB of the full drive), `fill_throughput`,
     `fill_throughput_after` and `fill_throughput_late` (MB/s). Phases that the drive does not have
-    are absent.
+    are omitted.
     """
     engine = SimEngine.from_text(drive.text, drive.file_name)
     capacity = engine.identify().capacity_bytes >> 20 << 20
@@ -512,7 +513,8 @@ def phases(rates: Sequence[float], capacity_gb: float, seconds: float) -> dict[s
     if end is None:
         return metrics | {"fill_volume": capacity_gb}
     metrics["fill_volume"] = capacity_gb * end / len(rates)
-    after = list(rates[end + 1 : end + 1 + _NEXT])  # without the part in which the cache ends
+    # Excluding the part in which the cache becomes full.
+    after = list(rates[end + 1 : end + 1 + _NEXT])
     if not after:
         return metrics
     metrics["fill_throughput_after"] = median(after)
@@ -524,6 +526,6 @@ def phases(rates: Sequence[float], capacity_gb: float, seconds: float) -> dict[s
 
 
 def _slower(rates: Sequence[float], begin: int, usual: float, row: int) -> int | None:
-    """The first part from `begin` on that starts `row` parts slower than `usual`."""
+    """The first part, starting at `begin`, that begins `row` parts slower than `usual`."""
     slow = [rate < _SLOWER * usual for rate in rates]
     return next((n for n in range(begin, len(slow) - row + 1) if all(slow[n : n + row])), None)

@@ -1,6 +1,6 @@
 """Tables of a reproduction, and the wording of figures and conditions.
 
-Cells are formatted text; the page and the command line show the same tables.
+Cells are formatted text, and the page and the command line show the same tables.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from writecliff.report.kinds import Kind
 from writecliff.report.table import Column, Table, table
 
 FAR = "▲"  # marks errors beyond the limit of their kind
-# Descriptions of the states, as `measure.py` prepares them.
+# Descriptions of the drive states that `measure.py` prepares.
 STATES: dict[State, str] = {  # `conditions.STATES`
     "fresh": "purged; the load is the first that is written",
     "fill": RECIPES["fill"],
@@ -85,7 +85,7 @@ _BETTER = {
 
 
 def label_of(figure: PublishedFigure) -> str:
-    """Return metric and load of a figure: "mean latency, random 4 KiB 0 % read QD 1"."""
+    """Return a figure's metric and load: "mean latency, random 4 KiB 0 % read QD 1"."""
     return _label(figure.metric, figure.label)
 
 
@@ -95,7 +95,7 @@ def _label(metric: str, load: str) -> str:
 
 
 def metric_text(metric: str) -> str:
-    """Return the name of a metric: "99.99 % latency of reads, better by"."""
+    """Return a metric's name: "99.99 % latency of reads, better by"."""
     if metric in _METRICS:
         return _METRICS[metric]
     ending = next((suffix for suffix in _BETTER if metric.endswith(suffix)), "")
@@ -113,7 +113,7 @@ def drive_text(figure: PublishedFigure) -> str:
 
 
 def drive_name(name: str) -> str:
-    """Return the name of a drive in the source, with the preset if it differs."""
+    """Return a drive's name in the source, adding the preset name if it differs."""
     preset = preset_of(name)
     return name if preset == name else f"{name} ({preset})"
 
@@ -151,7 +151,7 @@ def condition_text(row: Row) -> str:
 
 
 def value_text(value: float | None, figure: PublishedFigure) -> str:
-    """Format a value with three digits and its unit; improvements with their sign."""
+    """Format a value to three digits with its unit, and improvements with their sign."""
     if value is None:
         return units.UNKNOWN
     if figure.unit == "%":
@@ -160,7 +160,7 @@ def value_text(value: float | None, figure: PublishedFigure) -> str:
 
 
 def error_text(row: Row) -> str:
-    """Format the error in the unit of its kind: "+3.2 %", "1.80 x", "-4.5 points"."""
+    """Format an error in the unit of its kind: "+3.2 %", "1.80 x", "-4.5 points"."""
     if row.error is None:
         return units.UNKNOWN
     return _in_unit(row.error, row.kind.unit, sign=True)
@@ -172,7 +172,7 @@ def _in_unit(value: float, unit: str, *, sign: bool = False) -> str:
 
 
 def reason_of(row: Row) -> str:
-    """Return the reason for a missing figure: its note, else the reason of the simulation."""
+    """Return the reason for a missing figure: its note or the simulation's reason."""
     return note_of(row.figure) or row.why
 
 
@@ -214,7 +214,7 @@ def parts_tables(reproduction: Reproduction) -> list[Table]:
 
 
 def kinds_table(reproduction: Reproduction) -> Table:
-    """Return the summary: errors by kind of figure, and the share of right winners."""
+    """Return the summary: errors by kind of figure, and the percentage of correct winners."""
 
     def goal(score: Score) -> str:
         if score.goal is None:
@@ -250,9 +250,9 @@ def kinds_table(reproduction: Reproduction) -> Table:
         ("", kinds.TEXT, lambda s: {None: "", True: "reached", False: "missed"}[s.reached]),
         ("worst", kinds.TEXT, worst),
         note=f"{len(reproduction.rows)} figures, {len(reproduction.missing)} not simulated; "
-        "relative errors in %, tails and deviations as simulated over published or its reciprocal, "
-        "percentages in points; cross-validated: errors and number of figures that were each "
-        "predicted by a fit of other loads; empty without predictions of these presets",
+        f"relative errors in %, tails and deviations as simulated over published or its "
+        f"reciprocal, percentages in points; cross-validated: errors and number of figures that "
+        f"were each predicted by a fit of other loads; empty without predictions of these presets",
         data=CSV,
     )
 
@@ -281,7 +281,7 @@ def sources_table(reproduction: Reproduction) -> Table:
 
 
 def loads_table(reproduction: Reproduction) -> Table:
-    """Return the metrics of each load, with separate latencies of reads and writes."""
+    """Return each load's metrics, with separate read and write latencies."""
 
     def number(name: str) -> Callable[[LoadResult], float | None]:
         return lambda result: result.metrics.get(name)
@@ -306,7 +306,7 @@ def loads_table(reproduction: Reproduction) -> Table:
 
 
 def rows_table(rows: Sequence[Row]) -> Table:
-    """Return every figure with its simulated value, by drive."""
+    """Return every figure and its simulated value, by drive."""
     return Table.of(
         "Figures",
         sorted(rows, key=lambda row: drive_text(row.figure)),
@@ -320,10 +320,10 @@ def rows_table(rows: Sequence[Row]) -> Table:
 
 
 def item_tables(rows: Sequence[Row]) -> tuple[Table, ...]:
-    """Return the tables for a table or figure of a source.
+    """Return the tables for a table or figure in a source.
 
-    If the source compares drives, the first table has them side by side. The last table has every
-    figure with its condition.
+    If the source compares drives, the first table shows them side by side. The last table has every
+    figure and its condition.
     """
 
     def remarks(row: Row) -> str:
@@ -369,7 +369,7 @@ def _side_by_side(item: str, rows: Sequence[Row]) -> Table | None:
 
 
 def _cell(row: Row | None, line: int) -> str:
-    """The published value, the simulated value or the error of a figure."""
+    """A figure's published value, simulated value or error."""
     if row is None:
         return ""
     values = (row.figure.value, row.simulated)
@@ -377,7 +377,7 @@ def _cell(row: Row | None, line: int) -> str:
 
 
 def wrong_table(comparisons: Sequence[PairwiseComparison]) -> Table:
-    """Return the comparisons with the wrong winner."""
+    """Return the comparisons whose winner is wrong."""
     kind = Kind(lambda value: units.UNKNOWN if value is None else f"{value:.3g}")
 
     def ratio(pair: tuple[float, float]) -> float | None:
@@ -429,7 +429,7 @@ def missing_summary(rows: Sequence[Row]) -> Table:
 
 
 def missed_table(rows: Sequence[Row]) -> Table:
-    """Return figures with errors beyond the limit of their kind, worst first, with their notes."""
+    """Return figures whose errors exceed the limit of their kind, worst first, with notes."""
     return Table.of(
         "Missed",
         sorted((r for r in rows if r.is_far), key=lambda r: -(r.size or 0.0) / r.kind.limit),

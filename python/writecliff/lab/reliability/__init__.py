@@ -1,10 +1,10 @@
-"""Campaigns on reliability features: data loss of a drive with and without a feature.
+"""Reliability feature campaigns: data loss of a drive with and without a feature.
 
 A campaign runs simulated drives with injected faults, with and without the feature, in virtual
 time. Sections that the device file lacks are added, with values whose sources the page shows.
 
-`model.py` has the result of a campaign, `drive.py` creates its drives, and `page.py` renders it.
-Each other module is a campaign with `run(text, file_name, log)`. `CAMPAIGNS` lists them.
+`model.py` defines the result of a campaign, `drive.py` creates its drives, and `page.py` renders
+it. Each other module is a campaign with `run(text, file_name, log)`. `CAMPAIGNS` lists them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign: its module, its description, and why it needs a simulated drive."""
+    """A campaign: its module, its description, and the reason why it needs a simulated drive."""
 
     module: str
     about: str
@@ -66,7 +66,7 @@ def run(name: str, target: str, log: Log = lambda text: None) -> Result:
     """Run a campaign on a simulated drive, "sim:NAME" or "sim:PATH.toml".
 
     Raises:
-        ConfigError: the campaign is unknown, or the drive is real or lacks what the campaign needs.
+        ConfigError: If the campaign is unknown, or the drive is real or lacks a required property.
     """
     from writecliff.devices import describe_device, read_device_file
 

@@ -1,8 +1,8 @@
-"""Cell care: data of a worn drive over a year at temperature, and under reads of the same blocks.
+"""Cell care: data on a worn drive over a year at temperature, and under reads of the same blocks.
 
-The drive is at the rated wear of its flash and nearly idle, with a read every 1,000 s. Raw error
-rates, retries and the uncorrectable bit error rate (UBER) are expectations for the data on flash.
-With refresh, the firmware relocates data with too many errors.
+The drive's flash is at its rated wear. The drive is nearly idle, with a read every 1,000 s. Raw
+error rates, retries and the uncorrectable bit error rate (UBER) are expected values for the data on
+flash. With refresh, the firmware relocates data that have too many errors.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     """Simulate the drives for a year.
 
     Raises:
-        ConfigError: the device file is invalid or lacks what the campaign needs.
+        ConfigError: If the device file is invalid or lacks properties that the campaign needs.
     """
     text, settings = with_section(text, "ecc", ECC)
     text, more = with_section(text, "cell_care", CARE)
@@ -135,16 +135,16 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
         settings=(*settings, *more, *_load()),
         checks=tuple(map(_check, retained[1:], (55.0, 40.0))),
         notes=(
-            "UBER is the expectation for the data on flash after the last retry, because rates "
+            "UBER is the expected value for the data on flash after the last retry, because rates "
             "this small cannot be counted.",
-            "Drives with parity across dies rebuild data that the code cannot correct: see "
+            "Drives with parity across dies rebuild data that the code cannot correct; see "
             "die-failure.",
         ),
     )  # fmt: skip
 
 
 def _without_refresh(text: str) -> str:
-    """The drive with a refresh limit that its data never reach."""
+    """The drive, with a refresh limit that its data never reach."""
     return variant(text, {"cell_care.refresh_rber": "0.5"})
 
 

@@ -1,8 +1,8 @@
-"""Failure of a die: random reads before and after, with and without parity across dies.
+"""Die failure: random reads before and after, with and without parity across dies.
 
-The full drive is read throughout. With parity, data of the failed die are rebuilt from the other
-dies of their stripe until they are relocated; without parity, they are lost. A smaller drive needs
-proportionally less time; the plots show the time of the whole drive.
+The full drive is read throughout. With parity, the failed die's data are rebuilt from the other
+dies of their stripe until they are relocated. Without parity, the data are lost. A smaller drive
+needs proportionally less time, and the plots show the full drive's time.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ BEYOND = 3.0  # simulated time after the failure, relative to the estimated relo
 QUEUE_DEPTH = 4
 LATENCY_READS = 4000
 MONTHS = 3
-SHARE = 0.9  # used share of the flash that remains without parity and the failed die
+SHARE = 0.9  # used fraction of the flash that remains without parity and the failed die
 WRITE = 128 * 1024
 
 
 @dataclass(frozen=True)
 class Course:
-    """Reads over the time of the whole drive, relative to the failure of the die."""
+    """Reads over the full drive's time, relative to the die failure."""
 
     seconds: list[float]
     latency_us: list[float]
     rebuilt_pct: list[float]
     failed_pct: list[float]
     relocated_bytes: int
-    parity_share: float  # share of the programmed bytes
-    uber: float  # expectation after some months
+    parity_share: float  # parity fraction of the programmed bytes
+    uber: float  # expected UBER after some months
     alone_us: tuple[float, float]  # latency of single reads before and after, without relocation
-    rebuilt_share: float  # share of rebuilt reads after the failure, without relocation
+    rebuilt_share: float  # fraction of reads that are rebuilt after the failure, without relocation
 
 
 def _filled(text: str, file_name: str, scale: float) -> SimEngine:
@@ -97,7 +97,7 @@ def _uber(text: str, file_name: str, scale: float) -> float:
 def _alone(text: str, file_name: str, scale: float) -> tuple[tuple[float, float], float]:
     """Mean latency of single reads before and after the failure, before any relocation.
 
-    Also returns the share of reads after the failure that were rebuilt.
+    The function also returns the fraction of reads after the failure that were rebuilt.
     """
     engine = _filled(variant(text, {"die_parity.relocate_interval": '"1 h"'}), file_name, scale)
     before = _reads(engine, 1, 1, ios=LATENCY_READS)
@@ -130,7 +130,7 @@ def _course(text: str, file_name: str, scale: float, step_ns: int) -> Course:
 def _relocation_ns(text: str, file_name: str, scale: float, dies: int) -> float:
     """Estimate the time to relocate the data of a die.
 
-    It is limited by the speed of the drive's writes, by reads of all dies of a stripe over the
+    This time is limited by the drive's write speed, by reads of all dies of a stripe over the
     channels, and by the interval between reclaim units.
     """
     engine = opened(text, file_name, scale, io_bytes=WRITE)
@@ -158,7 +158,7 @@ def _stripe_of(text: str, dies: int) -> int:
 
 
 def _bus(text: str) -> float:
-    """Bytes per second of a channel."""
+    """Channel throughput in bytes per second."""
     return size_bytes(str(value_of(text, "flash.bus")).removesuffix("/s"))
 
 
@@ -175,7 +175,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     """Let a die of both drives fail.
 
     Raises:
-        ConfigError: the drive has too few dies for parity.
+        ConfigError: If the drive has too few dies for parity.
     """
     shape = tomllib.loads(text)["flash"]
     dies = int(shape["channels"]) * int(shape["dies_per_channel"])
@@ -263,7 +263,7 @@ def _findings(courses: Sequence[Course]) -> tuple[Finding, ...]:
 
 
 def _longer_us(text: str, stripe: int) -> float:
-    """Additional time of a rebuilt read over a read of one die: further transfers on a channel."""
+    """Additional time of a rebuilt read over a read of one die, due to extra transfers."""
     flash = tomllib.loads(text)["flash"]
     channels = int(flash["channels"])
     used = [(LOST // stripe * stripe + n) % channels for n in range(stripe)]

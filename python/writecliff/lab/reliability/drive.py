@@ -1,4 +1,4 @@
-"""Drives of a campaign: device files with added sections, and scaled-down drives."""
+"""Campaign drives: device files with added sections, and scaled-down drives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FROM_FILE = "the drive's file"
 def with_section(text: str, name: str, values: Section) -> tuple[str, list[Setting]]:
     """Add the section `name` to a device file, and return its settings.
 
-    An existing section keeps its values; only missing keys are added.
+    An existing section keeps its values, and only missing keys are added.
     """
     there = tomllib.loads(text).get(name)
     if there is None:
@@ -44,10 +44,10 @@ def variant(text: str, changes: Mapping[str, str]) -> str:
 def scale_for(text: str, file_name: str, slots_max: float) -> float:
     """Return the smallest scale at which the drive has at most `slots_max` user slots of 4 KiB.
 
-    If there is none, the largest scale is returned.
+    If there is no such scale, the largest scale is returned.
 
     Raises:
-        ConfigError: the device file is invalid.
+        ConfigError: If the device file is invalid.
     """
     device = open_device(text, file_name)
     slots = describe_device(text, file_name).capacity_bytes / SLOT_BYTES
@@ -59,7 +59,7 @@ def opened(text: str, file_name: str, scale: float = 1.0, *, io_bytes: int = 409
     """Create a new drive, scaled down by `scale`.
 
     Raises:
-        ConfigError: the device file is invalid, or the drive cannot be scaled.
+        ConfigError: If the device file is invalid, or the drive cannot be scaled.
     """
     device = open_device(text, file_name)
     return SimEngine.from_device(device if scale == 1.0 else device.scaled(scale, io_bytes))

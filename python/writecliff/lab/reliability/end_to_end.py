@@ -1,7 +1,8 @@
 """End-to-end protection: bit flips in the buffer and on a bus, and misplaced writes.
 
-Drives with different protection get the same faults (equal seeds) at increased rates. Only the fate
-of the data is simulated: the reads that silently returned wrong data, and those reported as errors.
+Drives with different protection receive the same faults (equal seeds) at increased rates. Only the
+fate of the data is simulated: the reads that silently returned wrong data, and the reads that
+reported errors.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     """Run a drive per kind of protection with the same faults.
 
     Raises:
-        ConfigError: the device file is invalid.
+        ConfigError: If the device file is invalid.
     """
     text, settings = with_section(text, "integrity", SECTION)
     device = describe_device(text, file_name)

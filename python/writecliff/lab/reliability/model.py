@@ -1,4 +1,4 @@
-"""Result of a campaign: plain data, from which page, JSON and CSV files are made."""
+"""Result of a campaign: plain data for the page, JSON and CSV files."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Plot:
     curves: Sequence[Curve]
     x_log: bool = False
     y_log: bool = False
-    from_zero: bool = True  # of the y axis
+    from_zero: bool = True  # True if the y axis starts at zero
     limits: Sequence[tuple[str, float]] = ()  # horizontal lines
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A figure for each variant of `Result.variants`; None if a variant does not have it."""
+    """A figure for each variant in `Result.variants`; None if a variant does not have it."""
 
     what: str
     values: Sequence[float | str | None]

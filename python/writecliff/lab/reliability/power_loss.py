@@ -1,7 +1,7 @@
-"""Power-loss protection: power cuts right after the n-th write since a confirmed flush.
+"""Power-loss protection: power cuts immediately after the n-th write since a confirmed flush.
 
-This is the worst moment, because all data in the buffer are confirmed. The drives are: with
-capacitors; without capacitors; and without capacitors, with the write cache disabled.
+This is the worst time for a cut, because all data in the buffer are confirmed. The three drives
+have capacitors; no capacitors; and no capacitors with the write cache disabled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from writecliff.native_errors import as_user_errors
 from writecliff.parallel import map_side_by_side
 
 VARIANTS = ("with capacitors", "without capacitors", "without, write cache off")
-CUTS = 8  # per number of writes
+CUTS = 8  # power cuts per number of writes
 QUEUE_DEPTH = 32
 WRITES_MAX = 1 << 14
 Row = dict[str, Any]
@@ -28,7 +28,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     """Cut the power of the three drives.
 
     Raises:
-        ConfigError: power cuts of this drive are not modelled.
+        ConfigError: If power cuts of this drive are not modelled.
     """
     device = describe_device(text, file_name)
     key, cache = "controller.power_loss_protection", "controller.write_cache"
@@ -92,8 +92,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
         notes=(
             "The drive is new at the start; later cuts of a small drive occur during garbage "
             "collection. Relocated data in the buffer are not lost, because the original copies "
-            "still exist. A cut can lose no more than the contents of the buffer, which limits the "
-            "loss.",
+            "still exist. A cut can lose no more than the buffer contents, which limits the loss.",
         ),
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Thermal throttling: sequential writes in a hot enclosure, then idle, with and without throttling.
 
 A smaller drive has proportionally less heat capacity, so time shrinks with the drive. The plots
-show the time of the whole drive.
+show the full drive's time.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ POINTS = 150
 
 @dataclass(frozen=True)
 class Course:
-    """Temperature and throughput over the time of the whole drive."""
+    """Temperature and throughput over the full drive's time."""
 
     minutes: list[float]
     celsius: list[float]
@@ -115,7 +115,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     """Heat both drives under load, then let them cool.
 
     Raises:
-        ConfigError: the drive does not get hot enough to throttle.
+        ConfigError: If the drive does not get hot enough to throttle.
     """
     text, settings = with_section(text, "power", POWER)
     text, more = with_section(text, "thermal", THERMAL)
@@ -140,7 +140,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     if peaks[1] <= values["throttle_at"][0]:
         raise ConfigError(
             f"this drive reaches at most {peaks[1]:.0f} C, below its throttle_at",
-            hint="lower throttle_at or raise ambient in [thermal] of its device file",
+            hint="lower throttle_at or raise ambient in [thermal] of the drive's device file",
         )
     half = POINTS // 2
     sustained = [float(np.mean(course.mb_per_s[half // 2 : half - 1])) for course in courses]
@@ -175,7 +175,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
             "The firmware decides at the end of each period. "
             + ("It has one stage of throttling, which is on or off." if stages == 1 else
                f"It has {stages} stages of throttling. A stage starts above its upper limit and "
-               "ends below its lower limit."),
+               f"ends below its lower limit."),
         ),
     )  # fmt: skip
 
@@ -191,7 +191,7 @@ def _numbers(value: object) -> list[float]:
 
 
 def _limits(values: dict[str, list[float]]) -> tuple[tuple[str, float], ...]:
-    """The limits of each stage, as lines of the plot."""
+    """The limits of each throttling stage, as plot lines."""
     several = len(values["throttle_at"]) > 1
     pairs = zip(values["throttle_at"], values["recover_at"], strict=True)
     return tuple(

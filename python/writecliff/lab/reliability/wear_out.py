@@ -1,9 +1,9 @@
 """Wear-out: random writes until a drive has no spare blocks left.
 
-Blocks fail by a Weibull distribution over their erases. A failed block is replaced by a spare block
-of its plane, or its whole reclaim unit is dropped. Writes are fast-forwarded. The number of blocks
-is that of the whole drive at any scale. Rated cycles may be scaled down too; lifetimes and wear are
-relative to them.
+Blocks fail after a Weibull-distributed number of erases. A failed block is replaced by a spare
+block of its plane, or its whole reclaim unit is retired. Writes are fast-forwarded. At any scale,
+the number of blocks is that of the full drive. Rated cycles may also be scaled down, and lifetimes
+and wear are relative to them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ SECTION = {
     "replacement": ('"block"', "spare blocks of the same plane"),
 }  # fmt: skip
 VARIANTS = ("replaced by spare blocks", "unit dropped with its first bad block")
-STEPS = 60  # of the rated life
-LIVES_MAX = 3.0  # the test of a drive that still accepts writes ends after these rated lifetimes
-SLOT_WRITES = 1e8  # per rated lifetime; for more, the rated cycles are scaled down
-SLOTS_MAX = 60_000  # user slots of the scaled drive: 3,000 cycles in some seconds
+STEPS = 60  # steps per rated life
+LIVES_MAX = 3.0  # rated lifetimes after which the test of a drive that still accepts writes ends
+SLOT_WRITES = 1e8  # slot writes per rated lifetime; above this, the rated cycles are scaled down
+SLOTS_MAX = 60_000  # user slots of the scaled drive: 3,000 cycles take several seconds
 DWPD = (0.3, 1.0, 3.0)
 
 
@@ -50,7 +50,7 @@ class Life:
 
 
 def _shortened(text: str, cycles: int, shorter: int) -> tuple[str, int]:
-    """The drive with its rated cycles divided by `shorter`, and their number."""
+    """The drive with its rated cycles divided by `shorter`, and the resulting number of cycles."""
     ftl = tomllib.loads(text)["ftl"]
     changes = {"flash.rated_cycles": str(max(1, round(cycles / shorter)))}
     if "wear_threshold" in ftl:
@@ -79,10 +79,10 @@ def _life(text: str, file_name: str, scale: float, cycles: int) -> Life:
 
 
 def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
-    """Wear drives out with and without replacement of bad blocks.
+    """Wear out drives with and without replacement of bad blocks.
 
     Raises:
-        ConfigError: the device file is invalid.
+        ConfigError: If the device file is invalid.
     """
     text, settings = with_section(text, "bad_blocks", SECTION)
     device = describe_device(text, file_name)
@@ -138,8 +138,8 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
             "Writes are fast-forwarded, so the drive's speed is not measured.",
             f"Rated cycles and wear are divided by {shorter}; written bytes and erases are shown "
             "at full scale.",
-            "SMART reports the plotted available spare. Bit 0 of its critical warning is set below "
-            "10 %, and bit 3 when the drive is read-only.",
+            "SMART reports the plotted available spare. Bit 0 of its critical warning is set "
+            "below 10 %, and bit 3 when the drive is read-only.",
         ),
     )  # fmt: skip
 
@@ -170,7 +170,7 @@ def _at_rated(life: Life, cycles: int, scale: float) -> float | None:
 
 
 def _failed(section: dict[str, object], share: float) -> float:
-    """Share of the blocks that have failed at a share of the rated cycles (Weibull)."""
+    """Fraction of the blocks that have failed at a fraction of the rated cycles (Weibull)."""
     at_rated = -math.log1p(-_percent(str(section["failed_at_rated"])))
     return -math.expm1(-at_rated * share ** float(str(section["shape"])))
 

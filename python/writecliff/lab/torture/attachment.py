@@ -1,8 +1,8 @@
-"""Attaches a served drive as a block device of this machine until its power is cut.
+"""Attachment of a served drive as a block device of this machine until its power is cut.
 
-It uses NBD over a Unix socket with nbdfuse and a loop device, which work without the kernel's NBD
-module. The loop device bypasses the page cache (direct I/O) and forwards flushes and discards.
-Data that a file system considers durable have therefore been flushed to the drive.
+The attachment uses NBD over a Unix socket, nbdfuse and a loop device, which work without the
+kernel's NBD module. The loop device bypasses the page cache (direct I/O) and forwards flushes and
+discards. Data that a file system considers durable have therefore been flushed to the drive.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def check_machine() -> None:
     """Check that this machine can attach drives.
 
     Raises:
-        TargetError: the user is not root, or a program or FUSE is missing.
+        TargetError: If the user is not root, or a program or FUSE is missing.
     """
     if os.geteuid() != 0:
         raise TargetError("mounting file systems requires root", hint="run this as root")
@@ -37,7 +37,7 @@ def check_machine() -> None:
             )
     if not Path("/dev/fuse").exists():
         raise TargetError(
-            "this kernel does not support FUSE", hint="load its module: modprobe fuse"
+            "this kernel does not support FUSE", hint="load the kernel module: modprobe fuse"
         )
 
 
@@ -56,7 +56,7 @@ class Attachment:
             size_bytes: length of the range; default: to the end of the drive.
 
         Raises:
-            WritecliffError: the drive cannot be attached.
+            WritecliffError: If the drive cannot be attached.
         """
         self._folder = folder
         self._fuse = subprocess.Popen(
@@ -87,7 +87,7 @@ class Attachment:
             time.sleep(_POLL_S)
 
     def cut(self) -> None:
-        """Cut the connection, so that all further I/O of the kernel fails."""
+        """Cut the connection, so that all further kernel I/O fails."""
         self._fuse.kill()
         self._fuse.wait()
 
@@ -118,7 +118,7 @@ def run(*words: str) -> str:
     """Run a program and return its standard output.
 
     Raises:
-        WritecliffError: the program failed; the message includes its stderr.
+        WritecliffError: If the program failed; the message includes its stderr.
     """
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -12,7 +12,7 @@ from pathlib import Path
 from writecliff.errors import ConfigError, TargetError
 from writecliff.lab.torture.attachment import run
 
-# Commands that create them, and their packages on Debian.
+# Commands that create file systems, and their Debian packages.
 _MAKE = {
     "ext4": (("mkfs.ext4", "-q", "-F"), "e2fsprogs"),
     "xfs": (("mkfs.xfs", "-q", "-f"), "xfsprogs"),
@@ -24,11 +24,11 @@ _POLL_S = 0.02
 
 
 def check(kind: str) -> None:
-    """Check that a kind of file system can be created.
+    """Check that a type of file system can be created.
 
     Raises:
-        ConfigError: the kind is unknown.
-        TargetError: its tools are not installed.
+        ConfigError: If the type is unknown.
+        TargetError: If the file system tools are not installed.
     """
     if kind not in _MAKE:
         raise ConfigError.unknown("file system", kind, KINDS)
@@ -43,17 +43,17 @@ def make(kind: str, device: str) -> None:
     """Create an empty file system.
 
     Raises:
-        WritecliffError: the command failed.
+        WritecliffError: If the command failed.
     """
     run(*_MAKE[kind][0], device)
 
 
 @contextmanager
 def mounted(device: str, folder: Path, options: str = "defaults") -> Iterator[Path]:
-    """Mount the file system of a device at `folder`.
+    """Mount a device's file system at `folder`.
 
     Raises:
-        WritecliffError: it cannot be mounted.
+        WritecliffError: If the file system cannot be mounted.
     """
     run("mount", "-o", options, device, str(folder))
     try:

@@ -1,7 +1,8 @@
 """Numbered transactions of several rows, and their check after a power cut.
 
-Transactions that a program has printed are committed and must be present and complete. A
-transaction that was not printed may be present or missing, but never partial or with other data.
+Transactions that a program has printed are committed, and must be present and complete. A
+transaction that was not printed may be present or missing, but must not be partial or contain other
+data.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ _PAYLOAD_BYTES = 3000  # large enough that rows are on several pages
 
 
 def payload(number: int, row: int) -> bytes:
-    """Return the data of a row, which are derived from its numbers."""
+    """Return a row's data, which are derived from its numbers."""
     seed = hashlib.sha256(f"{number}/{row}".encode()).digest()
     return (seed * (_PAYLOAD_BYTES // len(seed) + 1))[:_PAYLOAD_BYTES]
 
 
 def acknowledge(number: int) -> None:
-    """Print the number of a transaction that is durable."""
+    """Print the number of a durable transaction."""
     print(number, flush=True)
 
 
 def acknowledged() -> set[int]:
-    """Return the printed numbers, one per line; an incomplete last line is ignored."""
+    """Return the printed numbers, one per line, ignoring an incomplete last line."""
     text = Path(os.environ[ACKNOWLEDGED]).read_text(encoding="ascii")
     return {int(line) for line in text.split("\n")[:-1]}
 
@@ -48,7 +49,7 @@ def wrong_with(rows: Iterable[tuple[int, int, bytes]]) -> list[str]:
     ]
     lost = sorted(acknowledged() - set(there))
     if lost:
-        wrong.append(f"{len(lost)} committed transactions are lost, the first of them {lost[0]}")
+        wrong.append(f"{len(lost)} committed transactions are lost, starting with {lost[0]}")
     return wrong
 
 
@@ -58,7 +59,7 @@ def main(
     """Run the command line of a program: `prepare`, `write [--no-sync]` or `check`.
 
     Returns:
-        The exit code: 1 if the database is damaged, with the reason on stdout.
+        The exit code, which is 1 if the database is damaged, with the reason on stdout.
     """
     action, *options = sys.argv[1:]
     if action == "prepare":

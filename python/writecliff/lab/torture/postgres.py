@@ -25,7 +25,7 @@ _SETTINGS = ("max_wal_size=32MB", "min_wal_size=32MB", "checkpoint_timeout=30s")
 
 @contextmanager
 def _started(*, sync: bool) -> Iterator[list[str]]:
-    """Run the server and yield the command line of psql for it."""
+    """Run the server and yield psql's command line for it."""
     programs, account = installed(), server_account()
     root = Path.cwd() / _FOLDER
     with TemporaryDirectory(prefix="writecliff-postgres-") as made:
@@ -40,7 +40,7 @@ def _started(*, sync: bool) -> Iterator[list[str]]:
             sockets / "log",
             ready=lambda: is_ready(programs["pg_isready"], sockets),
             timeout_s=_TIMEOUT_S,
-            stop=signal.SIGINT,  # PostgreSQL's fast shutdown
+            stop=signal.SIGINT,  # requests PostgreSQL's fast shutdown
             account=account,
         ):
             yield ["psql", "-X", "-q", "-At", "-h", str(sockets), "-U", _USER, "-d", "postgres"]
@@ -88,7 +88,7 @@ def write(sync: bool) -> None:
 
 
 def check() -> list[str]:
-    """Return the problems of the database after its recovery and a clean shutdown."""
+    """Return the database's problems after its recovery and a clean shutdown."""
     # The file names a process from before the cut, which no longer exists.
     (Path(_FOLDER) / "postmaster.pid").unlink(missing_ok=True)
     try:

@@ -1,8 +1,8 @@
 """Programs under test: their command lines, and the checks of their data.
 
-A program runs in a folder of the drive. Each line that it prints on stdout acknowledges durable
-data. The lines are stored outside the drive, in the file that WRITECLIFF_ACKNOWLEDGED names for the
-check.
+A program runs in a folder on the drive. Each line that a program prints on stdout acknowledges
+durable data. The lines are stored outside the drive, in the file that WRITECLIFF_ACKNOWLEDGED names
+for the check.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Program:
 
 
 def ready_program(name: str, *, sync: bool) -> Program:
-    """Return a built-in program with its check; with `sync` it syncs what it acknowledges.
+    """Return a built-in program and its check; with `sync`, it syncs the data it acknowledges.
 
     Raises:
-        ConfigError: the name is unknown.
-        TargetError: the program is not installed.
+        ConfigError: If the name is unknown.
+        TargetError: If the program is not installed.
     """
     if name not in READY:
         raise ConfigError.unknown("program", name, READY)

@@ -1,6 +1,6 @@
 """RocksDB under power cuts: `python -m writecliff.lab.torture.rocksdb`; see `ledger.main`.
 
-Its memory table is small, so that files are flushed and compacted continuously.
+The memory table is small, so that files are flushed and compacted continuously.
 """
 
 from __future__ import annotations

@@ -25,9 +25,10 @@ def write(sync: bool) -> None:
     """Commit transactions until the drive fails."""
     database = sqlite3.connect(_FILE, isolation_level=None)
     database.execute("PRAGMA journal_mode = WAL")
-    # FULL makes each commit durable in WAL mode; NORMAL may lose the last commits.
+    # FULL makes each commit durable in WAL mode, while NORMAL may lose the last commits.
     database.execute(f"PRAGMA synchronous = {'FULL' if sync else 'OFF'}")
-    database.execute("PRAGMA wal_autocheckpoint = 50")  # pages; makes cuts in checkpoints likely
+    # Number of pages; makes cuts during checkpoints likely.
+    database.execute("PRAGMA wal_autocheckpoint = 50")
     number = 0
     while True:
         number += 1

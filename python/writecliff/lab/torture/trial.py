@@ -1,8 +1,8 @@
-"""Trials, which start with the same drive and cut its power at a write that a seed selects.
+"""Trials that start with the same drive and cut its power at a write selected by a seed.
 
 At a cut, the drive's random decisions (which non-durable writes are lost, and where they are torn)
-depend on the seed and on the writes of the program so far. Threads and the kernel are not
-deterministic, so a seed repeats the moment and the kind of a cut, but not every byte.
+depend on the seed and on the program's writes so far. Threads and the kernel are not deterministic,
+so a seed reproduces the time and type of a cut, but not every byte.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _CHECK_TIMEOUT_S = 600.0
 
 @dataclass(frozen=True)
 class Plan:
-    """A program and the drive that it runs on.
+    """A program, and the drive that it runs on.
 
-    A cut occurs at a write request of the drive from 1 to `writes_max`, counted from the start of
-    the program.
+    A cut occurs at one of the drive's write requests from 1 to `writes_max`, counted from the start
+    of the program.
     """
 
     target: str
@@ -49,8 +49,8 @@ class Plan:
         """Check that the plan can run on this machine.
 
         Raises:
-            ConfigError: the file system is unknown.
-            TargetError: the drive is not simulated, or a program is missing.
+            ConfigError: If the file system is unknown.
+            TargetError: If the drive is not simulated, or a program is missing.
         """
         if not is_simulated(self.target):
             raise TargetError(
@@ -86,7 +86,7 @@ class Trials:
     """Trials of a plan in a folder, which must exist and be empty."""
 
     def __init__(self, plan: Plan, folder: Path) -> None:
-        """Create the subfolders of the trials."""
+        """Create the trials' subfolders."""
         self._plan = plan
         self._folder = folder
         self._state = folder / "prepared.state"
@@ -107,7 +107,7 @@ class Trials:
         """Run a trial.
 
         Raises:
-            WritecliffError: the program ended before the cut.
+            WritecliffError: If the program exited before the cut.
         """
         at_write = int(np.random.default_rng(seed).integers(1, self._plan.writes_max + 1))
         acknowledged = self._folder / "acknowledged"
@@ -151,7 +151,7 @@ class Trials:
                         raise WritecliffError(
                             f"{self._plan.program.name} exited with code {code} before write "
                             f"{at_write} of the drive: {self._last_line('run')}",
-                            hint="let it run longer, or give fewer --writes",
+                            hint="let the program run longer, or give fewer --writes",
                         )
                     time.sleep(_LOOK_S)
                 attached.cut()
@@ -173,7 +173,10 @@ class Trials:
     def _finish(
         self, command: tuple[str, ...], root: Path, log: str, acknowledged: Path | None = None
     ) -> None:
-        """Run a command to its end. Raises WritecliffError with its last line if it fails."""
+        """Run a command to completion.
+
+        Raises WritecliffError with the command's last line if it fails.
+        """
         with (self._folder / f"{log}.log").open("wb") as output:
             child = self._start(command, root, output.fileno(), log, acknowledged)
             try:

@@ -1,1 +1,1 @@
-"""Validates the simulator against theory, recorded runs and published figures."""
+"""Validation of the simulator against theory, recorded runs and published figures."""

@@ -1,20 +1,20 @@
-"""Initially and persistently isolated handles, compared as by Song et al. (FAST 2026, figure 17).
+"""Initially and persistently isolated handles, compared as in Song et al. (FAST 2026, figure 17).
 
 The paper is "Characterizing and Emulating FDP SSDs with WARP". The simulated drive has the
-over-provisioning, thresholds and handles of its emulator, and its three writers
+over-provisioning, thresholds and handles of the paper's emulator, and its three writers
 (`crates/validate/src/handles.rs` gives the sources). Two questions are answered:
 
-* Are the write amplifications equal to the emulator's? Recorded runs (`emulator_runs.csv`) are
-  repeated at the rates of their writers, from the empty drive to the same volume, with a tolerance.
-* From which over-provisioning does persistent isolation pay off? The points of the figure are
-  measured as in the paper, after five capacities from the empty drive, and long after
+* Do the write amplifications match those of the emulator? Recorded runs (`emulator_runs.csv`) are
+  repeated at their writers' rates, from the empty drive to the same volume, with a tolerance.
+* At which over-provisioning does persistent isolation start to pay off? The points of the figure
+  are measured as in the paper, after five capacities from the empty drive, and long afterwards
   (`waf_settled`).
 
-No parameter sets the rates of the three writers. They follow from the speed of machine, guest and
-emulator, and differ between recorded runs: the sequential writer has 74 to 88 % of the bytes. The
-paper does not give the rates of its figure. Both kinds of isolation are measured at the mean rates
-of the recorded runs with units of 256 MiB; persistent isolation is also measured with slower
-sequential writers.
+No parameter sets the rates of the three writers. The rates result from the speed of machine, guest
+and emulator, and differ between recorded runs: the sequential writer accounts for 74 to 88 % of the
+bytes. The paper does not state the rates of its figure. Both kinds of isolation are measured at the
+mean rates of the recorded runs with units of 256 MiB. Persistent isolation is also measured with
+slower sequential writers.
 """
 
 from __future__ import annotations
@@ -45,16 +45,17 @@ PUBLISHED = {
 }
 PUBLISHED_CROSSOVER = {256: (0.07, 0.09), 128: (0.05, 0.07)}
 OVERPROVISIONS = (0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10)
-# Shares of the sequential writer in runs with persistent isolation.
+# Fractions of the sequential writer in runs with persistent isolation.
 SLOWER_SHARES = (0.86, 0.85, 0.84, 0.83)
 
-# Tolerances from 5 % on, and below. Below 5 %, more than half of the spare units stay free or open,
-# and the write amplification follows every change of the rates, of which a log has only the sum.
+# Tolerances at 5 % and above, and below 5 %. Below 5 %, more than half of the spare units remain
+# free or open. The write amplification then follows every change of the rates, whose sum is all
+# that a log contains.
 TOLERANCE_PCT, TOLERANCE_SCARCE_PCT = 6.0, 15.0
 _SCARCE_BELOW = 0.05
 
 _USER_MIB = 224 * 1024
-# Slots of a unit of 256 MiB, per page of the other loads' units. The figure has many points, so it
+# Slots of a 256 MiB unit, per page of the other loads' units. The figure has many points, so it
 # uses fewer slots, which changes the results by 1 % or less.
 _SLOTS_RECORDED, _SLOTS_FIGURE = 4, 2
 _FIGURE_CAPACITIES = 5.0
@@ -71,12 +72,12 @@ def mean_rates() -> Rates:
 
 
 def _with_share(sequential: float) -> Rates:
-    """Rates with this sequential share; the other two are nearly equal in all recorded runs."""
+    """Rates for this sequential fraction; the other two are nearly equal in all recorded runs."""
     return sequential, (1 - sequential) / 2, (1 - sequential) / 2
 
 
 def calls(pages_per_block: int) -> list[Callable[[], StreamsCase]]:
-    """Return all cases in order; `pages_per_block` as in `streams.run`."""
+    """Return all cases in order; `pages_per_block` has the same meaning as in `streams.run`."""
     mean = mean_rates()
     kinds = (
         (False, mean, _SETTLED),
@@ -95,7 +96,7 @@ def calls(pages_per_block: int) -> list[Callable[[], StreamsCase]]:
 
 
 def largest_pages(pages_per_block: int) -> int:
-    """Return the pages of the largest drive, which determine the memory of a case."""
+    """Return the page count of the largest drive, which determines the memory of a case."""
     overprovision = max(run.overprovision for run in RUNS)
     return round(_SLOTS_RECORDED * pages_per_block * _USER_MIB / 256 * (1 + overprovision))
 
@@ -142,7 +143,7 @@ def figure(
     settled: tuple[float, float],
     pages_per_block: int,
 ) -> StreamsCase:
-    """Measure a point of the published figure; `settled` as in `validate_handles`."""
+    """Measure a point of the published figure; `settled` is that of `validate_handles`."""
     measured, later = _native.validate_handles(
         *_units(unit_mib, op),
         _slots(_SLOTS_FIGURE * pages_per_block, unit_mib),
@@ -185,7 +186,7 @@ def crossovers(rows: Sequence[StreamsCase]) -> tuple[Crossover, ...]:
 def crossover(
     unit_mib: int, shares: tuple[float, float], settled: bool, rows: Sequence[StreamsCase]
 ) -> Crossover:
-    """Find where the sign of the difference changes, searched from the top of the range."""
+    """Find where the sign of the difference changes, searching from the top of the range."""
     waf = {
         (row.overprovision, row.treatment, row.sequential_share): (
             row.waf_settled if settled else row.waf_measured
@@ -214,18 +215,19 @@ def crossover(
 # The drive has 224 GiB, eight handles under the paper's three writers, reclaim units of 256 or 128
 # MiB, and the garbage collection that `crates/validate/src/handles.rs` describes. The contents of a
 # log show if the handles were initially or persistently isolated (the last handle takes the valid
-# data of all others, or none), although the names of several logs state the opposite. Runs with
-# another garbage collection (`custom`, and those before the published one) are left out.
+# data of all others, or none), although the names of several logs state the opposite. Runs that use
+# another garbage collection (`custom`, and those before the published version) are omitted.
 
 CAPACITY_GB = 224 * 1.024**3
-_SEQUENTIAL_SHARE = 0.9  # of the capacity, filled by the first writer; the second fills the rest
+# Fraction of the capacity that the first writer fills; the second fills the rest.
+_SEQUENTIAL_SHARE = 0.9
 
 
 @dataclass(frozen=True)
 class RecordedRun:
     """Host bytes of each of the three writers at the end of a log, and copied bytes, in GB.
 
-    Some runs are of a line within the log instead of its end.
+    Some runs use a line within the log instead of its end.
     """
 
     log: str
@@ -247,7 +249,7 @@ class RecordedRun:
 
     @property
     def rates(self) -> tuple[float, float, float]:
-        """The three writers' shares of the bytes written after the fill."""
+        """The three writers' fractions of the bytes written after the fill."""
         filled = (_SEQUENTIAL_SHARE, 1 - _SEQUENTIAL_SHARE, 0.0)
         after = [
             written - share * CAPACITY_GB
@@ -258,7 +260,7 @@ class RecordedRun:
 
 
 def _read() -> Iterator[tuple[RecordedRun, bool]]:
-    """Read the table; the flag is `True` for a line within a log, `False` for its end."""
+    """Read the table, whose flag is `True` for a line within a log and `False` for its end."""
     with Path(__file__).with_name("emulator_runs.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             first, second, third, copied = (

@@ -1,14 +1,14 @@
 """Validation of intervals and comparisons against repetitions of a run.
 
-A small SATA drive runs three loads many times, each time prepared and loaded with different seeds.
-Each load runs for some time before it is measured, so that it is stationary. The truth is the mean
-over all repetitions or, for percentiles, the percentile of all latencies together. The validation
-counts the intervals of single runs that contain the truth, and the pairs of equal drives with a
-false winner. A comparison with a slower drive measures the power of the test.
+A small SATA drive runs three loads many times, each time preconditioned and loaded with different
+seeds. Each load runs for some time before it is measured, so that it is stationary. The true value
+is the mean over all repetitions or, for percentiles, the percentile of all latencies together. The
+validation counts the single-run intervals that contain the true value, and the pairs of equal
+drives with a false winner. A comparison with a slower drive measures the power of the test.
 
-Histograms have buckets, and many I/Os may take the same time. The interval of a percentile consists
-of whole buckets and therefore contains the truth more often than in 95 % of the runs. The share of
-I/Os slower than the true percentile has no such steps, so its coverage is counted as well.
+Histograms have buckets, and many I/Os may have the same latency. A percentile's interval consists
+of whole buckets, and therefore contains the true value more often than in 95 % of the runs. The
+fraction of I/Os slower than the true percentile has no such steps, so its coverage is also counted.
 """
 
 from __future__ import annotations
@@ -40,15 +40,16 @@ if TYPE_CHECKING:
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 FALSE_WINNERS_PCT = 5.0
 LEAST_COVERED_PCT = 93.0
-_LEVEL = 0.05  # of the test that coverage is at least `LEAST_COVERED_PCT`, for all rows together
+# Level of the test that coverage is at least `LEAST_COVERED_PCT`, for all rows together.
+_LEVEL = 0.05
 _PRESET = "sata-tlc-120"
 _SMALL = {
     "user_capacity": ('"0.8 GB"', None),
     "flash.blocks_per_plane": ("180", None),
     "flash.pages_per_block": ("24", None),
 }
-_SEED_STEP = 1_000_003  # between the seeds of the settling and the measured load
-# Slower in all parameters that limit the IOPS of writes and of mixes.
+_SEED_STEP = 1_000_003  # distance between the seeds of the settling and the measured load
+# Slower in all parameters that limit the IOPS of writes and mixes.
 _SLOWER = {
     "flash.program": ('["5.775 ms"]', None),
     "flash.erase": ('"5.25 ms"', None),
@@ -66,7 +67,8 @@ class ValidatedLoad:
 
 
 LOADS: Mapping[str, ValidatedLoad] = {
-    # Its latencies vary slowly: slow writes are clustered until the drive is overwritten.
+    # The load's latencies vary slowly, because slow writes are clustered until the drive is
+    # overwritten.
     "random writes": ValidatedLoad((Job(name="writes", queue_depth=8),), 107.2, 1286.4),
     "70/30 mix": ValidatedLoad((Job(name="mix", read_pct=70, queue_depth=32),), 36.0, 144.0),
     "reads beside writes": ValidatedLoad(
@@ -91,32 +93,32 @@ class Repetition:
 
 @dataclass(frozen=True)
 class CoverageRow:
-    """Coverage of the truth by the intervals of a figure."""
+    """Coverage of the true value by a figure's intervals."""
 
     load: str
     figure: str
-    truth: float  # in the unit of the figure
+    truth: float  # true value in the unit of the figure
     runs: int
-    intervals: int  # runs that had an interval; the others have "not enough samples"
+    intervals: int  # runs that had an interval; the other runs have "not enough samples"
     covered: int
-    shares_covered: int | None  # shares of slower I/Os; None if the figure is not a percentile
-    half_width_pct: float | None  # of the median interval
+    shares_covered: int | None  # fractions of slower I/Os; None if the figure is not a percentile
+    half_width_pct: float | None  # half width of the median interval
 
     @property
     def covered_pct(self) -> float | None:
-        """Percentage of intervals that contain the truth; None without intervals."""
+        """Percentage of intervals that contain the true value; None if there are none."""
         return 100 * self.covered / self.intervals if self.intervals else None
 
     @property
     def shares_covered_pct(self) -> float | None:
-        """Percentage of intervals that contain the true share of slower I/Os; None without."""
+        """Percentage of intervals that contain the true fraction of slower I/Os, or None."""
         if self.shares_covered is None or not self.intervals:
             return None
         return 100 * self.shares_covered / self.intervals
 
     @property
     def probability(self) -> float:
-        """Probability of so few intervals with the truth at a coverage of `LEAST_COVERED_PCT`."""
+        """Probability of so few covering intervals at a coverage of `LEAST_COVERED_PCT`."""
         least = min(n for n in (self.covered, self.shares_covered) if n is not None)
         return binomial_tail(least, self.intervals, LEAST_COVERED_PCT / 100)
 
@@ -141,14 +143,14 @@ class PairsRow:
 
     load: str
     pairs: int
-    false_winners: int  # of equal drives
+    false_winners: int  # false winners among equal drives
     slower_pairs: int
-    slower_found: int  # with the slower drive, whose IOPS are significantly lower
-    slower_pct: float | None  # mean difference of its IOPS
+    slower_found: int  # pairs where the slower drive's IOPS are significantly lower
+    slower_pct: float | None  # mean difference of the slower drive's IOPS
 
     @property
     def false_pct(self) -> float:
-        """Percentage of pairs of equal drives with a false winner."""
+        """Percentage of pairs of equal drives that have a false winner."""
         return 100 * self.false_winners / self.pairs if self.pairs else 0.0
 
     def mapping(self) -> dict[str, Any]:
@@ -170,9 +172,9 @@ class IntervalsReport:
 
     @property
     def problems(self) -> Sequence[str]:
-        """Too many false winners, and coverage significantly below `LEAST_COVERED_PCT`.
+        """The problems: too many false winners, and coverage below `LEAST_COVERED_PCT`.
 
-        The test of coverage is exact, at a level of 5 % for all figures together (Bonferroni).
+        The coverage test is exact, at a level of 5 % for all figures together (Bonferroni).
         """
         wrong = sum(row.false_winners for row in self.pairs)
         problems = []
@@ -197,9 +199,9 @@ class IntervalsReport:
 def repetition(
     load: str, seed: int, seconds: float | None = None, *, slower: bool = False
 ) -> Repetition:
-    """Prepare a drive with this seed, run a load and return its figures.
+    """Precondition a drive with this seed, run a load and return its figures.
 
-    `seconds` defaults to the load's.
+    `seconds` defaults to the load's duration.
     """
     text, _ = read_device_file(_PRESET)
     text = with_values(text, _SMALL | (_SLOWER if slower else {}))
@@ -258,7 +260,7 @@ def run(
     loads: Sequence[str] = tuple(LOADS),
     log: Callable[[str], object] = lambda text: None,
 ) -> IntervalsReport:
-    """Repeat each load `seeds` times, and a tenth as often with a slower drive.
+    """Repeat each load `seeds` times, and a tenth as often on a slower drive.
 
     Args:
         seeds: number of repetitions.
@@ -281,7 +283,7 @@ def run(
 
 
 def coverage_rows(load: str, runs: Sequence[Repetition]) -> Iterator[CoverageRow]:
-    """Yield the coverage of each figure: how often its interval contains the truth."""
+    """Yield each figure's coverage: how often its interval contains the true value."""
     for name in runs[0].figures:
         having = [run for run in runs if name in run.figures]
         values = [run.figures[name] for run in having]
@@ -317,7 +319,7 @@ def _share_above(latencies: Histogram, value_ns: float) -> float:
 
 
 def pairs_row(load: str, equal: Sequence[Repetition], slower: Sequence[Repetition]) -> PairsRow:
-    """Compare each run with the next, and runs of the slower drive with runs of the normal one."""
+    """Compare each run with the next, and runs of the slower drive with normal runs."""
     couples = list(zip(equal, [*equal[1:], equal[0]], strict=True))
     against = list(zip(equal, slower, strict=False))
     name = next(key for key in equal[0].figures if key.endswith("IOPS"))
@@ -338,7 +340,7 @@ def pairs_row(load: str, equal: Sequence[Repetition], slower: Sequence[Repetitio
 
 
 def compared(first: Repetition, second: Repetition) -> dict[str, Figure]:
-    """Return the figures of two runs, compared as `compare` does."""
+    """Return the figures of two runs, compared in the same way as by `compare`."""
     names = [name for name in first.figures if name in second.figures]
     figures = {n: Figure("load", [first.figures[n], second.figures[n]]) for n in names}
     level = level_of(p for figure in figures.values() for p in figure.probabilities())

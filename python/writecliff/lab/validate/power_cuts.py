@@ -1,7 +1,7 @@
-"""Power cuts of small drives at random moments, which must not violate any guarantee.
+"""Power cuts of small drives at random times, which must not violate any guarantee.
 
-The loop is `crates/validate/src/power_cuts.rs`. This module distributes the drives over processes
-and counts the results.
+The test loop is in `crates/validate/src/power_cuts.rs`. This module distributes the drives over
+processes and counts the results.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from writecliff.parallel import Task, run_side_by_side
 
 CUTS_PER_DRIVE = 20
 _DRIVES_PER_TASK, _DRIVES_AT_ONCE = 50, 2000
-_MEMORY_BYTES = 100_000_000  # of the largest of the small drives, rounded up
+_MEMORY_BYTES = 100_000_000  # memory of the largest of the small drives, rounded up
 _PROGRESS_EVERY_S = 10.0
-# Kinds of drives that are rejected without power-loss protection.
+# Types of drives that are rejected without power-loss protection.
 NOT_COVERED = ("data reduction", "bad blocks")
 _KIND = ("extra", "write_cache", "power_loss_protection", "data_placement")
 
 
 @dataclass
 class PowerCutsRow:
-    """Results of the drives of one kind; slots have 4 KiB."""
+    """Results of the drives of one type; slots have 4 KiB."""
 
     extra: str
     write_cache: bool
@@ -44,7 +44,7 @@ class PowerCutsRow:
     rebuild_ns_max: int = 0
 
     def add(self, result: dict[str, Any]) -> None:
-        """Add the result of a drive."""
+        """Add a drive's result."""
         for field in fields(self):
             if field.name == "rebuild_ns_max":
                 self.rebuild_ns_max = max(self.rebuild_ns_max, result[field.name])
@@ -54,7 +54,7 @@ class PowerCutsRow:
 
 @dataclass(frozen=True)
 class PowerCutsReport:
-    """Rows by kind of drive, and the first drive that violated a guarantee."""
+    """Rows by type of drive, and the first drive that violated a guarantee."""
 
     rows: list[PowerCutsRow]
     failure: dict[str, Any] | None
@@ -68,10 +68,10 @@ def run(
     jobs: int | None = None,
     log: Callable[[str], None] = lambda _: None,
 ) -> PowerCutsReport:
-    """Cut the power `cuts` times in total; `drive` restricts the cuts to one drive.
+    """Cut the power `cuts` times in total; `drive` restricts the cuts to a single drive.
 
     Raises:
-        ConfigError: fewer than one cut or job, or a negative seed or drive.
+        ConfigError: If there is less than one cut or job, or the seed or drive is negative.
     """
     for name, value, least in (("cuts", cuts, 1), ("seed", seed, 0), ("drive", drive, 0),
                                ("jobs", jobs, 1)):  # fmt: skip
@@ -109,7 +109,7 @@ def _task(seed: int, group: list[tuple[int, int]]) -> Task[list[dict[str, Any]]]
 
 
 def _cut(seed: int, group: list[tuple[int, int]]) -> list[dict[str, Any]]:
-    """Results of the drives of a group (number, cuts), up to the first violation."""
+    """Results of the drives in a group (number, cuts), up to the first violation."""
     results = []
     for drive, cuts in group:
         results.append({"drive": drive, **_native.validate_power_cuts(seed, drive, cuts)})

@@ -1,7 +1,7 @@
 """Comparison of quick suites with full-length suites: the accuracy of `--quick`.
 
 Both suites run on the same simulated drive with the same seed. Every headline figure of the
-full-length suite is compared with that of the quick suite.
+full-length suite is compared with its value in the quick suite.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class QuickRow:
     key: str
     label: str
     unit: str
-    scale: float  # of the drive in the quick suite
+    scale: float  # scale of the drive in the quick suite
     full: float
     quick: float | None
     at: str = ""  # the load at which the full-length run measured it: "TC8/QD32"
@@ -40,7 +40,7 @@ class QuickRow:
 
     @property
     def same_load(self) -> bool:
-        """`True` if both runs chose the same load; times under different loads do not compare."""
+        """`True` if both runs chose the same load, without which times are not comparable."""
         return self.at == self.quick_at or self.unit == "IOPS"
 
     @property
@@ -54,8 +54,8 @@ class QuickRow:
     def ok(self) -> bool:
         """`True` if the quick figure is within the tolerance.
 
-        High percentiles may be missing, because a scaled drive does not have the right ones, and
-        times under another load are not compared.
+        High percentiles may be missing, because a scaled drive does not reproduce them, and times
+        under different loads are not compared.
         """
         if self.error_pct is None:
             return self.key.endswith(_TAILS) or not self.same_load
@@ -80,8 +80,8 @@ def suite_of(
     The tests run on this machine or, with `cluster`, on a cluster.
 
     Raises:
-        ConfigError: the target or a test is invalid.
-        EngineError: a test failed.
+        ConfigError: If the target or a test is invalid.
+        EngineError: If a test failed.
     """
     if path.exists():
         folder = SuiteFolder.open(path)
@@ -97,7 +97,7 @@ def _no_page(run: Path) -> None:
 
 
 def compare(full: SuiteFolder, quick: SuiteFolder) -> list[QuickRow]:
-    """Return every headline figure of the full-length suite with that of the quick suite."""
+    """Return every headline figure of the full-length suite with its value in the quick suite."""
     rows = []
     for name in full.members:
         whole = report_of(RunDirectory.open(full.run_directory(name)))

@@ -1,6 +1,6 @@
-"""Errors of scaled drives: the levels of `choose` against the whole drive, under the same loads.
+"""Errors of scaled drives: the levels of `choose` compared with the full drive.
 
-The result is the table `choice/scale_errors.toml`, from which `choose` decides which drives could
+The result is the table `choice/scale_errors.toml`, which `choose` uses to decide which drives could
 still be first.
 """
 
@@ -58,7 +58,7 @@ _WHOLE = "whole"
 
 @dataclass(frozen=True)
 class ScaleError:
-    """A figure of a scaled drive beside that of the whole drive."""
+    """A figure of a scaled drive next to that of the full drive."""
 
     drive: str
     of_class: Class
@@ -84,12 +84,12 @@ def run(
     loads: Sequence[str] = LOADS,
     log: Log = lambda event: None,
 ) -> Iterator[ScaleError]:
-    """Run each load on each drive at all levels and whole, and yield the errors of the figures.
+    """Run each load on each drive at all levels and at full size, and yield the figures' errors.
 
     Complete runs in `folder` are reused.
 
     Raises:
-        ConfigError, EngineError: a run failed.
+        ConfigError, EngineError: If a run failed.
     """
     for load in loads:
         for drive in drives:
@@ -135,7 +135,7 @@ def _suite(folder: Path, load: str, members: Mapping[str, Member]) -> SuiteFolde
 
 
 def _no_page(run: Path) -> None:
-    """Write no report: only the figures are needed."""
+    """Write no report, because only the figures are needed."""
 
 
 def largest(errors: Sequence[ScaleError]) -> dict[tuple[Class, str], dict[str, float]]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class StreamsCase:
-    """A load with its measured and reference write amplification.
+    """A load, with its measured and reference write amplification.
 
-    `reference` is from theory, a paper, or the log of a recorded run. `tolerance_pct` is None if no
-    agreement is required. `sequential_share` is the share of the first of three writers, and
-    `waf_settled` the write amplification long after the fill; None for other loads.
+    `reference` comes from theory, a paper, or a recorded run's log. `tolerance_pct` is `None` if no
+    agreement is required. `sequential_share` is the first writer's fraction of the writes of three
+    writers, and `waf_settled` is the write amplification long after the fill. Both are `None` for
+    other loads.
     """
 
     load: str
@@ -32,7 +33,7 @@ class StreamsCase:
 
     @property
     def ok(self) -> bool:
-        """`True` if the row is within its tolerance or has none."""
+        """`True` if the row is within its tolerance or has no tolerance."""
         error = self.error_pct
         return self.tolerance_pct is None or error is None or abs(error) <= self.tolerance_pct
 
@@ -41,8 +42,8 @@ class StreamsCase:
 class Crossover:
     """Over-provisioning above which persistent isolation writes less than initial isolation.
 
-    `measured` are the two points around the crossover; None beyond the last point.
-    `sequential_shares` are those of the first writer (initially, persistently isolated).
+    `measured` holds the two points around the crossover, or `None` beyond the last point.
+    `sequential_shares` are the first writer's fractions (initially, persistently isolated).
     """
 
     unit_mib: int
@@ -53,7 +54,7 @@ class Crossover:
 
     @property
     def reproduced(self) -> bool:
-        """`True` if the measured interval is inside the published one."""
+        """`True` if the measured interval is inside the published interval."""
         low, high = self.measured
         if low is None or high is None:
             return False

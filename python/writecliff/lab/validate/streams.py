@@ -8,7 +8,7 @@ Three loads run fast-forwarded on drives with flat geometry:
 * sequential writers with a stream each, whose write amplification must be 1;
 * the three writers of Song et al. (FAST 2026) on reclaim unit handles (see `handles.py`).
 
-Over-provisioning counts the slots through which collection circulates with one stream; for the
+Over-provisioning counts the slots through which collection circulates with one stream or, for the
 third load, all slots.
 """
 
@@ -29,7 +29,7 @@ SEED = 1
 PAGES_PER_BLOCK = 256
 BLOCKS = 4096
 
-# Hot share of the data, its share of the writes, over-provisioning.
+# Hot fraction of the data, its fraction of the writes, over-provisioning.
 HOT_COLD = ((0.2, 0.8, 0.07), (0.1, 0.9, 0.07), (0.05, 0.95, 0.07), (0.2, 0.8, 0.28))
 SEQUENTIAL_OVERPROVISIONS = (0.07, 0.145, 0.28)
 

@@ -1,4 +1,4 @@
-"""Write amplification of the simulator compared with closed forms.
+"""Write amplification of the simulator, compared with closed forms.
 
 The formulas and their sources are in `crates/ftl/src/theory.rs`. Two sets of loads run on full
 drives:
@@ -6,11 +6,11 @@ drives:
 * `waf_cases`: uniform random overwrites of single 4 KiB slots under greedy, FIFO, d-choices
   (d = 10) and random collection, and sequential writers with a stream each;
 * `reduction_cases`: random overwrites on drives that compress or deduplicate. Compressed data of a
-  single size are proportionally more pieces in proportionally more allocation units, so greedy
+  single size take proportionally more pieces in proportionally more allocation units, so greedy
   collection follows its theory for that over-provisioning. Under FIFO, sizes may be mixed and data
-  may repeat. Space at the end of a reclaim unit that no piece fits into is measured and subtracted.
+  may repeat. Space at the end of a reclaim unit where no piece fits is measured and subtracted.
 
-Over-provisioning counts the slots through which collection circulates, without the idle pool.
+Over-provisioning counts the slots through which collection circulates, excluding the idle pool.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def waf_cases() -> list[TheoryCase]:
 
 
 def _waf_case(policy: str, overprovision: float) -> TheoryCase:
-    # Sequential writers are periodic after one pass; random loads need ten passes to settle. With
-    # streams the write amplification must be exactly 1.
+    # Sequential writers are periodic after one pass, while random loads need ten passes to settle.
+    # With streams, the write amplification must be exactly 1.
     passes, tolerance_pct = (2, 0.0) if policy == "streams" else (10, TOLERANCE_PCT)
     measured, theory = _native.validate_waf(
         policy, overprovision, PAGES_PER_BLOCK, BLOCKS, SEED, passes, passes
@@ -87,7 +87,7 @@ class ReducedLoad:
 
     name: str
     policy: str
-    sectors: tuple[int, ...]  # sizes of a compressed slot, equally often
+    sectors: tuple[int, ...]  # sizes of a compressed slot, equally frequent
     duplicate_pct: float = 0.0
 
 

@@ -1,7 +1,7 @@
-"""Estimation of free parameters of drives from measured figures.
+"""Estimation of free drive parameters from measured figures.
 
 `specification.py` reads the parameters to vary, `problem.py` and `simulations.py` simulate, and
-`residuals.py` weights the deviations. `solve.py` searches the values, determines their standard
+`residuals.py` weights the deviations. `solve.py` searches for the values, determines their standard
 errors, and suggests measurements for values that the figures do not determine. `progress.py`
 reports the progress.
 """

@@ -1,8 +1,8 @@
-"""The parameters of several drives as one vector.
+"""The parameters of several drives as a single vector.
 
-A parameter that all drives share is one coordinate, the logarithm of its value. A parameter with a
-spread has a coordinate for the family, and one for each drive: the logarithm of the ratio of the
-drive's value to the family's.
+A parameter that all drives share is a single coordinate, the logarithm of its value. A parameter
+with a spread has a coordinate for the family, and one for each drive: the logarithm of the ratio
+between the drive's value and the family's.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Coordinates:
             priors: prior of a parameter from drives of other fits, by key.
 
         Raises:
-            ConfigError: no drive has a parameter, or its value is not above 0.
+            ConfigError: If no drive has a parameter, or its value is not above 0.
         """
         self.spec = spec
         self._priors = priors or {}
@@ -65,7 +65,7 @@ class Coordinates:
 
     @property
     def middle(self) -> Vector:
-        """The middle of all bounds; every drive has the value of its family."""
+        """The middle of all bounds, where every drive has its family's value."""
         middle: Vector = (self.low + self.high) / 2
         return middle
 
@@ -86,7 +86,7 @@ class Coordinates:
         return coordinates
 
     def values(self, drive: str, at: Vector) -> dict[str, float]:
-        """Return the values of a drive's parameters, within their bounds."""
+        """Return the values of a drive's parameters, limited to their bounds."""
         values = {}
         for p in self.spec.parameters:
             if drive not in self.drives_of[p.key]:
@@ -101,15 +101,16 @@ class Coordinates:
         return values
 
     def index(self, key: str, drive: str | None) -> int:
-        """Return the position of a coordinate in the vector."""
+        """Return a coordinate's position in the vector."""
         return self._index[key, drive]
 
     def priors(self) -> tuple[Vector, Vector]:
         """Return the centre of each coordinate's prior, and its weight per unit.
 
-        A drive is drawn to its family with a weight from its spread. A shared value is drawn to its
-        relatives or else to the middle of its bounds, where a bound counts as `at_bound`. Values
-        that no figure determines stay there instead of following the scatter of short simulations.
+        A drive is pulled towards its family with a weight derived from its spread. A shared value
+        is pulled towards its relatives or, without relatives, towards the middle of its bounds,
+        where a bound counts as `at_bound`. Values that no figure determines therefore remain there
+        instead of following the scatter of short simulations.
         """
         centre = self.middle
         weights = self.spec.at_bound / SOFT / np.maximum((self.high - self.low) / 2, 1e-9)
@@ -121,7 +122,7 @@ class Coordinates:
         return centre, weights
 
     def priors_alone(self) -> tuple[Vector, Vector]:
-        """Return the centres and standard deviations of the priors, as known without figures."""
+        """Return the centres and standard deviations of the priors, before any figures are used."""
         centre, weights = self.priors()
         return centre, 1 / weights
 

@@ -28,7 +28,7 @@ def with_numbers(text: str, values: Mapping[str, float]) -> str:
 
 
 def unit_of(raw: object) -> str:
-    """Return the unit of a value of a device file: "ns", "bytes/s", "bytes", or "" for a count."""
+    """Return the unit of a device file value: "ns", "bytes/s", "bytes", or "" for a count."""
     first = raw[0] if isinstance(raw, list) else raw
     if not isinstance(first, str):
         return ""

@@ -1,4 +1,4 @@
-"""Figures as a function of the coordinates of a fit, with derivatives."""
+"""Figures as a function of a fit's coordinates, with derivatives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from writecliff.published.fit.simulations import Candidate, Simulations
 from writecliff.published.fit.specification import Specification
 from writecliff.published.scores import Row, row_of
 
-_STEP = 0.06  # step of a parameter's logarithm, larger than the scatter of short simulations
+_STEP = 0.06  # step in a parameter's logarithm, larger than the scatter of short simulations
 
 
 class Problem:
@@ -32,7 +32,7 @@ class Problem:
         priors: Mapping[str, Prior] | None = None,
         workers: int | None = None,
     ) -> None:
-        """Select the figures of a fit.
+        """Select a fit's figures.
 
         Args:
             spec: the fit.
@@ -43,7 +43,7 @@ class Problem:
             workers: maximum number of parallel simulations.
 
         Raises:
-            ConfigError: `figures` has no figure of the drives.
+            ConfigError: If `figures` contains no figure of the drives.
         """
         self.spec = spec
         self.simulations = simulations or Simulations()
@@ -51,7 +51,7 @@ class Problem:
         if not self.figures:
             raise ConfigError(
                 f"the figures include none of {', '.join(spec.drives)}",
-                hint="give a table with figures of the fitted drives",
+                hint="give a table that contains figures of the fitted drives",
             )
         self._rivals = rivals or {}
         self._workers = workers
@@ -85,7 +85,7 @@ class Problem:
     def neighbours(self, at: Vector) -> tuple[Vector, list[tuple[Row, ...]]]:
         """Return a step along each coordinate and the rows there.
 
-        Steps point to the middle of the bounds, so every point is within them.
+        Steps point to the middle of the bounds, so that every point is within them.
         """
         steps, points = self._neighbours(at)
         self.simulate(points)

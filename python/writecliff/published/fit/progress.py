@@ -11,7 +11,7 @@ from writecliff.published.measure import MeasurementObserver
 
 
 class FitProgress(MeasurementObserver):
-    """Reports every few seconds the drive being prepared, or the simulated loads."""
+    """Reports, every few seconds, the drive being preconditioned or the simulated loads."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         """Create an observer that passes messages to `log`."""
@@ -21,7 +21,7 @@ class FitProgress(MeasurementObserver):
         self._loads = 0
 
     def preparing(self, drive: str, state: State, share: float) -> None:
-        """Report the progress of a preparation."""
+        """Report the progress of preconditioning."""
         self._log(f"preparing {drive}: {state}, {100 * share:.0f} %")
 
     def running(self, drive: str, loads: Sequence[Load], share: float) -> None:
@@ -34,7 +34,7 @@ class FitProgress(MeasurementObserver):
         self._log(f"{self._loads} loads simulated")
 
     def searching(self, what: str, tries_most: int, share: float) -> None:
-        """Report the progress of a search, 0 to 1, with at most `tries_most` tries."""
+        """Report the progress of a search (0 to 1), which makes at most `tries_most` tries."""
         left = self._log.pace.left(share)
         text = f"{what}: {100 * share:.0f} % of at most {tries_most} tries"
         self._log(", ".join(filter(None, (text, left))))

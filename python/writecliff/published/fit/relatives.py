@@ -1,9 +1,9 @@
 """Priors of parameters from drives of other fits.
 
-Models that share hardware or firmware have similar internal times, however they are tested. A
-parameter may therefore name `relatives`. The prior of its value is the mean of the relatives'
-values, weighted by how well their own figures determine them. Its deviation is the parameter's
-`spread`, by which models differ, plus the standard error of that mean.
+Models that share hardware or firmware have similar internal times, regardless of how they are
+tested. A parameter may therefore name `relatives`. The prior of its value is the mean of the
+relatives' values, weighted by how well their own figures determine them. The prior's deviation is
+the parameter's `spread`, by which models differ, plus the standard error of that mean.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Prior:
 def prior_of(relatives: Sequence[LogValue], spread: float) -> Prior | None:
     """Return the prior of a model that differs from its relatives by the factor `spread`.
 
-    None without relatives.
+    The result is `None` if there are no relatives.
     """
     if not relatives:
         return None
@@ -66,7 +66,7 @@ def priors_of(
 
 
 def in_file(text: str, key: str) -> LogValue | None:
-    """Return the value in a device file; None if the file does not have it."""
+    """Return the value in a device file; None if the file does not contain it."""
     try:
         return LogValue(float(np.log(number(value_of(text, key)))), 0.0)
     except ConfigError:

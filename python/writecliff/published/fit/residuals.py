@@ -1,13 +1,14 @@
 """Residuals that a fit minimises.
 
-These are deviations of figures, wrong winners, the distance of drives from their family, and the
-distance of values from the middle of their bounds.
+The residuals are deviations of figures, wrong winners, the distance of drives from their family,
+and the distance of values from the middle of their bounds.
 
-The residual of rates and means is the logarithm of simulated over published; percentiles count with
-less weight. Figures that depend on single events are not fitted: maxima, 99.99th percentiles,
-deviations and consistency of IOPS. A fit would follow chance, and scaled-down drives stall for less
-time. The messenger is excluded too: the only drive that it was measured on stalls for 310 ms, which
-no fitted parameter can reproduce, and its rate would move the command time to a bound.
+The residual of rates and means is the logarithm of simulated over published. Percentiles have a
+lower weight. Figures that depend on single events are not fitted. These are maxima, 99.99th
+percentiles, and the deviations and consistency of IOPS. A fit to such figures would follow chance,
+and scaled-down drives stall for less time. The messenger is also excluded. The only drive on which
+it was measured stalls for 310 ms, which no fitted parameter can reproduce, and its rate would move
+the command time to a bound.
 
 If a source compares two drives, the slower drive must not be simulated as faster. The residual is a
 hinge on the logarithm of their ratio, which is 0 as long as the right drive wins.
@@ -70,7 +71,7 @@ def _deviation(row: Row) -> float:
 
 
 def _log(row: Row) -> float | None:
-    """The logarithm of the simulated value; for an improvement that of the ratio."""
+    """The logarithm of the simulated value or, for an improvement, of the ratio."""
     compared = row.compared
     return None if compared is None else float(np.log(max(compared[1], 1e-9)))
 
@@ -79,7 +80,7 @@ def _log(row: Row) -> float | None:
 class _Winner:
     """The published winner of two figures.
 
-    `second` is None for an improvement, which is compared with 1.
+    `second` is `None` for an improvement, which is compared with 1.
     """
 
     first: int
@@ -88,7 +89,7 @@ class _Winner:
 
 
 class Residuals:
-    """The residual vector whose soft square sum is minimal at the fitted values."""
+    """The residual vector, whose soft square sum is minimal at the fitted values."""
 
     def __init__(self, rows: Sequence[Row], coordinates: Coordinates) -> None:
         """Set up the residuals of the figures in `rows`."""
@@ -121,7 +122,7 @@ class Residuals:
         return np.vstack([slopes, *ranks, priors])
 
     def without_weak_priors(self, vector: Vector) -> Vector:
-        """Return the rows of a vector or Jacobian without weak priors.
+        """Return the rows of a vector or Jacobian, omitting weak priors.
 
         Weak priors only keep a value near the middle of its bounds.
         """
@@ -143,7 +144,7 @@ class Residuals:
 
 
 def _winners(rows: Sequence[Row]) -> list[_Winner]:
-    """Every comparison whose published figures differ clearly."""
+    """Every comparison whose published figures clearly differ."""
     winners = []
     for first, second in pairs_of([row.figure for row in rows]):
         a = rows[first].published

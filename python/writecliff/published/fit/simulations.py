@@ -1,7 +1,7 @@
-"""Simulations of drives with given values; each load of each set of values is simulated once.
+"""Simulations of drives with given values, where each load of a set of values is run once.
 
-All simulations use the same seeds, so differences come only from the values. A result depends only
-on the drive's own values, so fits and folds with equal values share simulations.
+All simulations use the same seeds, so differences are due only to the values. A result depends only
+on the drive's own values, so fits and folds that have equal values share simulations.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def at_most_long(load: Load) -> float:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A drive scaled down by `scale`, with other values by key; a rival has none."""
+    """A drive scaled down by `scale`, with modified values by key; a rival has none."""
 
     name: str
     scale: float
@@ -61,14 +61,14 @@ class Simulations:
         self._results: dict[Candidate, dict[Load, Mapping[str, float]]] = {}
 
     def stop(self) -> None:
-        """Stop running simulations, which raise `Stopped`."""
+        """Stop running simulations, which then raise `Stopped`."""
         self._observer.stop.set()
 
     def text(self, drive: str) -> str:
-        """Return the device file of a drive, which is read once.
+        """Return a drive's device file, which is read once.
 
         Raises:
-            ConfigError: the file cannot be read.
+            ConfigError: If the file cannot be read.
         """
         return self._file(drive)[0]
 
@@ -96,7 +96,7 @@ class Simulations:
         return self._results.get(candidate, {})
 
     def memory_bytes(self, drive: str, scale: float) -> int:
-        """Return the memory of a running candidate in bytes, with the drive that it copies."""
+        """Return a running candidate's memory in bytes, including the drive that it copies."""
         return 2 * drive_memory(self._drive(Candidate(drive, scale, ())))
 
     def _missing(self, candidate: Candidate, loads: Collection[Load]) -> list[Load]:
@@ -112,7 +112,7 @@ class Simulations:
         text, file_name = self._file(candidate.name)
         if candidate.values:
             text = with_numbers(text, dict(candidate.values))
-        # Candidates of one drive at different scales have different states.
+        # A drive's candidates at different scales have different states.
         drive = ComparedDrive(f"{candidate.name} 1/{candidate.scale:g}", text, file_name)
         return drive.scaled(candidate.scale) if candidate.scale > 1 else drive
 
@@ -120,7 +120,7 @@ class Simulations:
         return _measured(drive, self._brief(loads), self._observer, self._prepared)
 
     def _brief(self, loads: Collection[Load]) -> dict[Load, Load]:
-        """Each load with its shortened copy that is simulated."""
+        """Each load, with the shortened copy that is simulated."""
         return {
             load: replace(load, seconds=min(load.seconds, self._seconds(load))) for load in loads
         }

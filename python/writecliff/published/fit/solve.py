@@ -1,8 +1,9 @@
 """Search for the values that bring the simulated drives nearest to the figures.
 
-The method is SciPy's trust-region least squares with a soft L1 loss, which gives figures that
-contradict the others little weight. Derivatives are finite differences. They also give the standard
-error of each parameter, and the combinations of parameters that hardly change any figure.
+The method is SciPy's trust-region least squares with a soft L1 loss, which gives little weight to
+figures that contradict the others. Derivatives are finite differences. The derivatives also
+determine the standard error of each parameter, and the combinations of parameters that hardly
+affect any figure.
 """
 
 from __future__ import annotations
@@ -28,24 +29,24 @@ from writecliff.published.scores import Row
 
 Log = Callable[[str], None]
 
-_EVALUATIONS_MAX = 16  # evaluations of all figures, without those for derivatives
+_EVALUATIONS_MAX = 16  # maximum evaluations of all figures, excluding those for derivatives
 _CONVERGED = 0.005  # relative change of the cost
 _SMALLEST_STEP = 1e-3  # relative to the vector of logarithms
-_UNDETERMINED = 0.5  # standard error of a logarithm from which a parameter is undetermined
-_SHARE_LOST = 0.01  # share of a parameter in flat combinations that voids its standard error
+_UNDETERMINED = 0.5  # standard error of a logarithm at which a parameter counts as undetermined
+_SHARE_LOST = 0.01  # contribution of a parameter to flat combinations that voids its standard error
 
 
 @dataclass(frozen=True)
 class Estimate:
     """A fitted parameter, in `unit`.
 
-    If each drive of a family has its own value, it is that of `drive`. `error_pct` is one standard
-    error, or None if the figures do not constrain the value.
+    If each drive of a family has its own value, this is the value of `drive`. `error_pct` is one
+    standard error, or `None` if the figures do not constrain the value.
     """
 
     key: str
     drive: str | None
-    unit: str  # "ns", "bytes/s", "bytes", "" for counts
+    unit: str  # "ns", "bytes/s", "bytes", or "" for counts
     start: float
     value: float
     low: float
@@ -104,7 +105,7 @@ class Optimum:
 def optimum(
     problem: Problem, start: Vector, look: Callable[[Sequence[Row]], None] = lambda rows: None
 ) -> Optimum:
-    """Search the best point from `start`; `look` receives the rows at each set of derivatives."""
+    """Search for the best point from `start`; `look` receives the rows at each derivative."""
     from scipy.optimize import least_squares
 
     residuals = Residuals(problem.rows(start), problem.coordinates)
@@ -130,7 +131,7 @@ def optimum(
 
 
 class Fit:
-    """A fit that starts from the values of the device files; `at` is the best point so far."""
+    """A fit that starts from the device file values; `at` is the best point so far."""
 
     def __init__(
         self,
@@ -149,7 +150,7 @@ class Fit:
             seconds: maximum simulated time of a load.
 
         Raises:
-            ConfigError: no figure or parameter fits the drives.
+            ConfigError: If no figure or parameter fits the drives.
         """
         simulations = Simulations(FitProgress(log), seconds=seconds)
         self.problem = Problem(spec, figures, simulations)
@@ -160,7 +161,7 @@ class Fit:
         self.rows = self.problem.rows(self.at)
 
     def run(self, *, whole: bool = False) -> FitResult:
-        """Search the parameters that bring the simulated drives nearest to the figures.
+        """Search for the parameters that bring the simulated drives nearest to the figures.
 
         The search uses scaled-down drives. With `whole`, the fitted drives are also simulated at
         full size.
@@ -169,8 +170,8 @@ class Fit:
             return self._search()
         start, simulations = self.at, self.problem.simulations
         full = Problem(replace(self.problem.spec, scale=1.0), self.problem.figures, simulations)
-        # A large drive takes minutes to prepare. Its state does not depend on times, so it is
-        # prepared with the initial values during the search, and copied at the end.
+        # A large drive takes minutes to precondition. The drive's state does not depend on times,
+        # so it is prepared with the initial values during the search, and copied at the end.
         with ThreadPoolExecutor(1) as beside:
             begun = beside.submit(full.rows, start)
             try:
@@ -260,10 +261,10 @@ class _Spread:
     """Uncertainty of each direction, from the weighted Jacobian at the optimum."""
 
     def __init__(self, jacobian: Vector, variance: float) -> None:
-        # All directions, also if there are fewer figures than parameters.
+        # All directions are returned, even if there are fewer figures than parameters.
         _, values, self._directions = np.linalg.svd(jacobian, full_matrices=True)
         singular = np.pad(values, (0, len(self._directions) - len(values)))
-        # A direction that changes no figure is unbounded.
+        # A direction that affects no figure is unbounded.
         self._steep = singular > 1e-3 * max(float(singular[0]), 1e-9)
         deviation = np.where(self._steep, 1 / np.maximum(singular, 1e-12), np.inf)
         self._deviation = variance**0.5 * deviation
@@ -288,13 +289,15 @@ def _combination(names: Sequence[str], direction: Vector) -> tuple[tuple[str, fl
 
 # -- next figures ----------------------------------------------------------------------------------
 
-# Proposed measurements for parameters that the figures of a fit do not determine.
+# Proposed measurements for parameters that a fit's figures do not determine.
 #
-# For a combination of parameters that hardly changes any figure, the loads of a menu are simulated
-# around the fitted values. The load whose figure changes most determines the combination best.
+# For a combination of parameters that hardly affects any figure, the loads of a menu are simulated
+# around the fitted values. The load whose figure changes most is the best one to determine the
+# combination.
 
 _KIB = 1024
-# Access, block size, read share, outstanding I/Os and metric of loads that most drives support.
+# Access, block size, read percentage, outstanding I/Os and metric of loads that most drives
+# support.
 _MENU = (
     ("random", 4 * _KIB, 100.0, 1, "latency_avg"),
     ("random", 128 * _KIB, 100.0, 1, "latency_avg"),
@@ -308,7 +311,7 @@ _MENU = (
     ("sequential", 128 * _KIB, 0.0, 32, "throughput"),
     ("sequential", 128 * _KIB, 0.0, 32, "throughput_burst"),
 )
-_LEAST = 0.1  # minimum change of a figure's logarithm per change of the combination's
+_LEAST = 0.1  # minimum change in a figure's logarithm per change in the combination's
 COMBINATIONS_MAX = 3
 
 
@@ -316,8 +319,8 @@ COMBINATIONS_MAX = 3
 class Suggestion:
     """A figure to measure.
 
-    `combination` is the index of the undetermined combination that it determines, and `change_pct`
-    the change of the figure if the combination changes by 10 %.
+    `combination` is the index of the undetermined combination that the figure determines, and
+    `change_pct` is the change in the figure if the combination changes by 10 %.
     """
 
     combination: int
@@ -330,7 +333,7 @@ def suggestions(
 ) -> tuple[Suggestion, ...]:
     """Return the most sensitive figure for each of the first `directions`.
 
-    A direction that changes no load of the menu has none.
+    A direction that affects no load of the menu has no such figure.
     """
     menu = _menu(problem)
     if not directions or not menu:
@@ -353,7 +356,7 @@ def suggestions(
 
 
 def _menu(problem: Problem) -> list[PublishedFigure]:
-    """The figures of the menu that the fit does not use yet."""
+    """The menu's figures that the fit does not yet use."""
     have = {(c.device, c.load, c.metric) for f in problem.figures if (c := condition(f))}
     figures = [
         PublishedFigure(

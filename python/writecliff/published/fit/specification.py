@@ -1,4 +1,4 @@
-"""Specification of a fit: the drives, their free parameters, and the bounds of each.
+"""Specification of a fit: the drives, their free parameters, and the parameters' bounds.
 
     drives = ["pm863-960", "pm863-800", "mlc-a-800"]  # or paths of device files
     rivals = []  # drives that are not fitted, for figures relative to them
@@ -26,15 +26,15 @@
     spread = 1.3
 
 `spread` is the factor by which the drives of a family usually differ. A drive whose value differs
-by this factor from the family's costs as much as a figure with an error of `SOFT`. `relatives` are
-drives of other fits with the same hardware or firmware. With them, the drives of the fit share
-their value, and `spread` is the factor by which such models differ (see `relatives.py`). A
-parameter applies to all drives whose device files have its key; `drives` restricts it to some of
-them. `at_bound` is the weight of the bounds relative to the figures. If nothing else is known, each
-value between the bounds is equally likely; then 0.26 is the right weight (the square root of 3
-deviations of 15 % each). A smaller weight leaves more to the figures. Lists of times are scaled
-together. `at_least` names another parameter, which is a lower limit of the value, because device
-files must not have a smaller value.
+from the family's by this factor costs as much as a figure with an error of `SOFT`. `relatives` are
+drives of other fits that share the hardware or firmware. If relatives are given, the drives of the
+fit share their value, and `spread` is the factor by which such models differ (see `relatives.py`).
+A parameter applies to all drives whose device files contain its key, and `drives` restricts it to
+some of them. `at_bound` is the weight of the bounds relative to the figures. If nothing else is
+known, each value between the bounds is equally likely, for which 0.26 is the right weight (the
+square root of 3 deviations of 15 % each). A smaller weight gives the figures more influence. Lists
+of times are scaled together. `at_least` names another parameter that is a lower limit of the value,
+because device files must not have a smaller value.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from writecliff.input_files import as_type, only_keys, read_toml, shortened
 
 FITS = Path(__file__).parent.parent / "fits"
 SCALE_MAX = 1e6
-SOFT = 0.15  # residuals above it count linearly instead of squared
+SOFT = 0.15  # larger residuals count linearly instead of squared
 AT_BOUND = 0.05
 AT_BOUND_MAX = 1.0
 DRIVES_MAX, PARAMETERS_MAX = 100, 100  # each multiplies the number of simulations
@@ -85,10 +85,10 @@ _PARAMETER_KEYS = {"from", "to", "spread", "drives", "at_least", "relatives"}
 
 @dataclass(frozen=True)
 class Parameter:
-    """A key of the device file, and the bounds of its value (for a list, of the mean).
+    """A device file key, and the bounds of its value (for a list, of the mean).
 
     Without a `spread`, or with `relatives`, all drives have the same value. `drives` restricts the
-    parameter to some drives; empty: all.
+    parameter to some drives; if it is empty, it applies to all.
     """
 
     key: str
@@ -96,19 +96,19 @@ class Parameter:
     high: float
     spread: float | None = None
     drives: tuple[str, ...] = ()
-    at_least: str = ""  # the key of another parameter
+    at_least: str = ""  # key of another parameter
     relatives: tuple[str, ...] = ()  # drives of other fits
 
 
 @dataclass(frozen=True)
 class Specification:
-    """The drives to fit, the drives they are compared with, and the free parameters."""
+    """The drives to fit, the drives with which they are compared, and the free parameters."""
 
     drives: tuple[str, ...]
     rivals: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     scale: float
-    at_bound: float = AT_BOUND  # error of a figure that counts like a value at its bound
+    at_bound: float = AT_BOUND  # error of a figure that counts as much as a value at its bound
 
     @property
     def relatives(self) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ def read_specification(path: Path) -> Specification:
     """Read the specification of a fit.
 
     Raises:
-        ConfigError: the file is invalid; the message has the file and the key.
+        ConfigError: If the file is invalid; the message names the file and the key.
     """
     data = read_toml(path)
     only_keys(data, _KEYS, path)

@@ -3,7 +3,7 @@
 A condition names the drive before its first semicolon and the load after it, for example
 "Samsung PM9A3 960 GB (PCIe 4); sanitize, sequential fill of 100 %, then 4 KiB random writes,
 QD 128 x 4 threads, zipf theta 0.8, pages shuffled over the whole LBA space; mean of minutes between
-60 and 99 % of the run (5 to 7 capacities)". The parser ignores words that do not change the load.
+60 and 99 % of the run (5 to 7 capacities)". The parser ignores words that do not affect the load.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from writecliff.errors import ConfigError
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 _UNITS = {"mib": MIB, "gib": GIB, "mb": 10**6, "gb": 10**9}
-# Units of block sizes, which are powers of two: sources write "4 KB" for 4 KiB.
+# Units of block sizes, which are powers of two, because sources write "4 KB" for 4 KiB.
 _BLOCK_UNITS = {"k": KIB, "m": MIB}
 _NUMBER = r"([\d][\d,]*(?:\.\d+)?)"
 _NUMBER_MAX = 1e15
-_WINDOW = (0.60, 0.99)  # shares of a run between which the authors average
+_WINDOW = (0.60, 0.99)  # fractions of a run between which the authors average
 _CAPACITIES, _ZONE_CAPACITIES, _AGED = 6.0, 4.0, 3.0  # defaults, in user capacities
 _CAPACITIES_MAX = 1000.0
 _PROBE_IOPS = 10_000.0
-_SHARES_TOLERANCE = 0.5  # by which rounded shares may miss 100 %
+_SHARES_TOLERANCE = 0.5  # tolerance by which rounded percentages may miss 100 %
 _STATIC = re.compile(rf"{_NUMBER} ?% (?:of (?:the )?(?:pages|data) )?(?:is |are )?static")
 # Words for the capacities that a sequential fill writes.
 _FILL_CAPACITIES = re.compile(
@@ -69,8 +69,8 @@ class RandomWrites:
     block_bytes: int = 4 * KIB
     queue_depth: int = 128  # outstanding I/Os of each thread
     threads: int = 4
-    capacities: float = _CAPACITIES  # written volume in sizes of the used range
-    range_bytes: float | None = None  # used range of the real drive; None: the whole drive
+    capacities: float = _CAPACITIES  # written volume as a multiple of the used range
+    range_bytes: float | None = None  # used range of the real drive; None for the whole drive
     window: tuple[float, float] = _WINDOW
 
     @property
@@ -82,9 +82,9 @@ class RandomWrites:
 
 @dataclass(frozen=True)
 class ZoneWrites:
-    """Sequential writes within zones of the host.
+    """Sequential writes within the host's zones.
 
-    The host trims a whole zone before it writes the zone again, and draws the next zone at random.
+    The host trims a whole zone before it rewrites the zone, and chooses the next zone at random.
     """
 
     zone_bytes: float  # zone size on the real drive
@@ -103,9 +103,9 @@ class ZoneWrites:
 
 @dataclass(frozen=True)
 class OpenLoop:
-    """Poisson arrivals of I/Os on an aged drive, and a fixed-rate probe of the latency."""
+    """Poisson arrivals of I/Os on an aged drive, and a fixed-rate latency probe."""
 
-    rate_iops: float  # rate of the arrivals
+    rate_iops: float  # arrival rate
     write_pct: float = 99.0  # percentage of writes among the arrivals
     block_bytes: int = 4 * KIB
     threads: int = 6
@@ -125,7 +125,7 @@ UNIFORM = Spread()
 
 
 def drive_text(condition: str) -> str:
-    """Return the name of the drive in a condition."""
+    """Return the drive name in a condition."""
     return condition.partition(";")[0].strip()
 
 
@@ -133,7 +133,7 @@ def load_of(condition: str) -> Load:
     """Return the load that a condition describes.
 
     Raises:
-        ConfigError: the condition has no load, or an unknown load.
+        ConfigError: If the condition has no load, or an unknown load.
     """
     _, separator, text = condition.partition(";")
     if not separator:
@@ -151,7 +151,7 @@ def load_of(condition: str) -> Load:
 
 
 def uniform_of(load: RandomWrites) -> RandomWrites:
-    """Return the load with uniform addresses, which is the reference of relative figures."""
+    """Return the load with uniform addresses, which is the reference for relative figures."""
     return replace(load, spread=UNIFORM)
 
 
@@ -189,7 +189,7 @@ def _zoned(zones: tuple[tuple[float, float], ...], scattered: bool) -> Spread:
     """Return the distribution of the zones that have pages; a single zone is uniform.
 
     Raises:
-        ConfigError: the shares do not add up to 100 %, even if they were rounded.
+        ConfigError: If the percentages do not add up to 100 %, allowing for rounding.
     """
     zones = tuple(zone for zone in zones if zone[0] > 0)
     totals = [sum(shares) for shares in zip(*zones, strict=True)]
@@ -202,7 +202,7 @@ def _zoned(zones: tuple[tuple[float, float], ...], scattered: bool) -> Spread:
 
 
 def _to_100(shares: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the shares, scaled so that they add up to 100 %."""
+    """Return the percentages, scaled so that they add up to 100 %."""
     total = sum(shares)
     return shares if total == 100 else tuple(share / total * 100 for share in shares)
 
@@ -265,7 +265,7 @@ def _capacities(text: str, default: float) -> float:
 def _capacity_words(text: str) -> float | None:
     """Return the number before "capacities", or the mean of a range such as "5 to 7".
 
-    The capacities of a sequential fill do not count.
+    The capacities of a sequential fill are not counted.
     """
     match = re.search(rf"(?:{_NUMBER} to )?{_NUMBER} capacit", _FILL_CAPACITIES.sub("", text))
     if match is None:
@@ -275,7 +275,7 @@ def _capacity_words(text: str) -> float | None:
 
 
 def _limited(capacities: float) -> float:
-    """Return the capacities to write. Raises ConfigError: too many to simulate."""
+    """Return the capacities to write. Raises ConfigError if there are too many to simulate."""
     if capacities > _CAPACITIES_MAX:
         raise ConfigError(f"{capacities:g} capacities exceed the limit of {_CAPACITIES_MAX:,.0f}")
     return capacities

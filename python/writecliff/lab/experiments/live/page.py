@@ -105,7 +105,7 @@ def findings(result: Result) -> Iterator[str]:
 
 
 def ratio_text(ratio: Ratio) -> str:
-    """Format a ratio with its confidence interval, unless the interval is too wide to be useful."""
+    """Format a ratio and its confidence interval, omitting intervals that are too wide."""
     if ratio.low is None or ratio.high is None:
         return f"{ratio.mean:.2f}"
     if ratio.high > _WIDE * ratio.mean:

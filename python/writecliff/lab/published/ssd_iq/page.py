@@ -35,7 +35,7 @@ _TAILS = ("p50", "p99", "p99.9", "p99.99")
 
 
 def _share(point: Point, *, static: bool) -> float | None:
-    """Return the cold share of the pages in percent; None for a point of another curve."""
+    """Return the percentage of cold pages; None for a point of another curve."""
     if point.spread.kind != ("static" if static else "zones"):
         return None
     hot = max(point.spread.zones, key=lambda zone: zone[1] / zone[0])
@@ -160,7 +160,7 @@ def _latencies(
 
 
 def rows_tables(comparison: Comparison) -> Iterator[Table]:
-    """Yield a table per drive with every simulated figure, and the reasons of the other figures."""
+    """Yield a table per drive with every simulated figure, and the reasons for missing figures."""
     simulated = [row for row in comparison.rows if row.simulated is not None]
     header = ("Load", "Metric", "Published", "Simulated", Column("Error", kinds.signed()))
     for drive in dict.fromkeys(row.drive for row in simulated):

@@ -1,9 +1,9 @@
-"""Loads of SSD-iq on simulated drives.
+"""SSD-iq's loads on simulated drives.
 
-Drives are scaled down, with ranges and zones in proportion. Between timed windows the drive is
-fast-forwarded, which takes it through the same states. Every load starts on a copy of its prepared
-state. The source averages over a window of a run's time. A first pass determines which bytes are
-written in that window, from the volume that the flash programs for them.
+Drives are scaled down, with ranges and zones in proportion. Between timed windows, the drive is
+fast-forwarded, which takes it through the same states. Every load starts on a copy of its
+preconditioned state. The source averages over a window of a run's time. A first pass determines
+which bytes are written in that window, based on the volume that the flash programs for them.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 PAGE = 4 * KIB
 SMALL_BYTES = 4e9  # minimum capacity of a scaled drive
-_WINDOWS = 4  # timed parts of a run, evenly spaced
+_WINDOWS = 4  # number of timed parts of a run, evenly spaced
 _PASS_STEPS = 24  # steps of the first pass, which determines the window
-# Shares of the used range that are written in each timed part, and just before it.
+# Fractions of the used range that are written in each timed part, and just before it.
 _WINDOW_SHARE, _WARM_SHARE = 0.08, 0.01
 _FILL_BLOCK = 128 * KIB
-# Duration of an open loop: p99.999 of a probe with 5,000 reads per second needs 20 s.
+# Open loop duration: p99.999 of a probe at 5,000 reads per second needs 20 s.
 SECONDS, _WARM_SECONDS = 22.0, 1.0
 _SEED = 5001
-# Estimated cost, to schedule loads: seconds per fast-forwarded slot, and per timed I/O.
+# Estimated cost for scheduling loads: seconds per fast-forwarded slot, and per timed I/O.
 _FAST_S, _TIMED_S = 1.6e-7, 8e-7
-_GUESSED_IOPS = 100_000.0  # maximum rate of an open loop, for the estimate
+_GUESSED_IOPS = 100_000.0  # maximum open loop rate, for the estimate
 
 Log = Callable[[str], None]
 
@@ -60,8 +60,8 @@ class Measured:
 
     write_iops: float
     write_bytes_per_s: float
-    waf: float | None  # None: the load wrote nothing
-    times: Mapping[str, Histogram] = field(default_factory=dict)  # of a probe, by operation
+    waf: float | None  # None if the load wrote nothing
+    times: Mapping[str, Histogram] = field(default_factory=dict)  # probe latencies by operation
 
 
 Played = dict[Load, Measured | str]  # figures by load, or the error that prevents them
@@ -87,7 +87,7 @@ class SmallDrive:
             least_bytes: minimum capacity; default: `SMALL_BYTES`.
 
         Raises:
-            ConfigError: the device file is malformed.
+            ConfigError: If the device file is malformed.
         """
         file_name = f"{name}.toml"
         whole = describe_device(text, file_name)
@@ -100,7 +100,7 @@ class SmallDrive:
         return cls(name, small.text, scale, whole.capacity_bytes, whole.device_hash)
 
     def open(self) -> SimEngine:
-        """Return a new engine of the scaled drive."""
+        """Return a new engine for the scaled drive."""
         return SimEngine.from_text(self.text, f"{self.name}.toml")
 
 
@@ -156,7 +156,7 @@ def work_s(drive: SmallDrive, load: Load, share: float = 1.0) -> float:
 
 
 def _used(drive: SmallDrive, load: RandomWrites) -> float:
-    """Return the share of the drive that a load uses."""
+    """Return the fraction of the drive that a load uses."""
     if load.range_bytes is None:
         return 1.0
     share = load.range_bytes / drive.capacity_bytes
@@ -165,7 +165,7 @@ def _used(drive: SmallDrive, load: RandomWrites) -> float:
 
 @dataclass
 class _Player:
-    """A drive and those of its loads that share a prepared state."""
+    """A drive, and those of its loads that share a preconditioned state."""
 
     drive: SmallDrive
     loads: Sequence[Load]
@@ -176,7 +176,7 @@ class _Player:
     _state: object = None
 
     def play(self) -> Played:
-        """Return the figures of each load, or the error that prevents them."""
+        """Return each load's figures, or the error that prevents them."""
         self.engine, self.ready = self.drive.open(), self.drive.open()
         measured: Played = {}
         for load in self.loads:
@@ -197,9 +197,9 @@ class _Player:
         return self.engine.identify().capacity_bytes
 
     def _prepare(self, state: object, steps: Sequence[Workload]) -> None:
-        """Put the engine into the state after `steps`, which the key `state` identifies."""
+        """Bring the engine to its state after `steps`, which the key `state` identifies."""
         if state != self._state:
-            self._state = None  # until all steps are done
+            self._state = None  # until all steps are complete
             self.ready.renew()
             for step in steps:
                 self.ready.precondition(step)
@@ -207,7 +207,7 @@ class _Player:
         self.engine.copy_from(self.ready)
 
     def _fill(self, range_bytes: int | None) -> Workload:
-        """Return sequential writes over the range; None: the whole drive."""
+        """Return sequential writes over the range, or over the whole drive for None."""
         job = Job(
             pattern="sequential",
             block_sizes=(BlockSize(_FILL_BLOCK),),
@@ -249,9 +249,9 @@ class _Player:
         used: float,
         writes: Callable[[int, float, str], Workload],
     ) -> Measured:
-        """Return the rates of timed parts of a window, and the write amplification of the window.
+        """Return the rates of a window's timed parts, and the window's write amplification.
 
-        The run starts in the prepared state.
+        The run starts in the preconditioned state.
 
         Args:
             window: start and end of the window, as shares of the time of the run.
@@ -286,10 +286,10 @@ class _Player:
         total: float,
         writes: Callable[[int, float, str], Workload],
     ) -> tuple[float, float]:
-        """Return the bytes written until the start and the end of a window of the time of a run.
+        """Return the bytes written up to the start and end of a window of a run's time.
 
-        The time is taken as proportional to the volume that the flash programs: a drive that slows
-        down spends most of the time on its last bytes.
+        The time is assumed to be proportional to the volume that the flash programs, because a
+        drive that slows down spends most of the time on its last bytes.
         """
         step, programmed = total / _PASS_STEPS, [0.0]
         for at in range(_PASS_STEPS):
@@ -313,7 +313,7 @@ class _Player:
         self._prepare(("fill", None), [self._fill(None)])
         log = _zone_log(count, blocks, block, active, round(load.capacities * count * blocks))
         start, end = (round(share * len(log[0])) for share in load.window)
-        # A log belongs to one thread, which has the outstanding I/Os of all threads.
+        # A log belongs to a single thread, which has the outstanding I/Os of all threads.
         job = Job(block_sizes=(BlockSize(block),), queue_depth=load.queue_depth * load.threads)
         self.engine.precondition(_logged(job, log, 0, start))
         before = self.engine.counters()
@@ -372,12 +372,12 @@ class _Player:
 
 
 def volume_at(share: float, programmed: Sequence[float]) -> float:
-    """Return the share of a run's bytes that are written after `share` of its time.
+    """Return the fraction of a run's bytes that are written after `share` of its time.
 
     Args:
         share: share of the time, 0 to 1.
         programmed: volume that the flash has programmed after each of several equal parts of the
-            bytes, starting with 0. It is proportional to the elapsed time.
+            bytes, starting with 0. This volume is proportional to the elapsed time.
     """
     wanted = share * programmed[-1]
     at = max(1, bisect_left(programmed, wanted))
@@ -386,12 +386,12 @@ def volume_at(share: float, programmed: Sequence[float]) -> float:
 
 
 def _pages(drive: SmallDrive, load: RandomWrites) -> int:
-    """Return the number of blocks in the range of a load at full size."""
+    """Return the number of blocks in a load's range at full size."""
     return max(1, round(drive.capacity_bytes * _used(drive, load) / load.block_bytes))
 
 
 def addresses_of(spread: Spread, pages: int) -> Addresses:
-    """Return the addresses of a distribution. `pages`: number of zipf ranks, at full size."""
+    """Return the addresses of a distribution. `pages` is the number of zipf ranks at full size."""
     if spread.theta is not None:
         return Addresses("zipf", theta=spread.theta, ranks=pages)
     if not spread.zones:
@@ -461,7 +461,7 @@ def play_all(
         log: receives lines of progress.
 
     Raises:
-        ConfigError: a drive needs more memory than there is.
+        ConfigError: If a drive needs more memory than is available.
     """
     watcher = Watcher(log)
     tasks: list[tuple[float, Task[tuple[SmallDrive, Played]]]] = []

@@ -48,20 +48,20 @@ _RATES = {"iops": 1.0, "kiops": 1e3, "": 1.0}
 _BYTES = {"mib/s": 2**20, "mb/s": 1e6, "gib/s": 2**30, "gb/s": 1e9, "kib/s": 2**10}
 TIMES = {"us": 1e3, "µs": 1e3, "ms": 1e6, "ns": 1.0, "s": 1e9, "": 1e3}  # units in ns
 _LATENCY = re.compile(r"(read|write) latency (p[\d.]+|mean|avg|average|median|max)\b")
-_SATURATING_IOPS = 1e6  # arrivals beyond the random writes of current drives
-_KNEE_SHARE = 0.8  # share of a drive's largest rate below which tails are compared
+_SATURATING_IOPS = 1e6  # arrival rate beyond the random writes of current drives
+_KNEE_SHARE = 0.8  # fraction of a drive's largest rate below which tails are compared
 FACTOR = 1.5  # largest factor of a tail that counts as `Score.within`
 
 
-Cells = Mapping[str, str | None]  # cells of a row of the table, by column
+Cells = Mapping[str, str | None]  # cells of a table row, by column
 
 
 @dataclass(frozen=True)
 class Row:
     """A published figure and its simulated value.
 
-    `value` and `simulated` are in `unit`, as the table gives it. `reason` explains a missing
-    simulated value. `note` states a difference between the methods.
+    `value` and `simulated` are in the table's `unit`. `reason` explains a missing simulated value.
+    `note` states a difference between the methods.
     """
 
     condition: str
@@ -99,10 +99,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Score:
-    """Absolute errors of a kind of figures.
+    """Absolute errors of a kind of figure.
 
-    Errors of rates are in percent. Errors of latencies are factors, the larger value over the
-    smaller; `within` is the percentage of factors up to `FACTOR`.
+    Rate errors are in percent. Latency errors are factors, the larger value over the smaller.
+    `within` is the percentage of factors up to `FACTOR`.
     """
 
     kind: str
@@ -118,7 +118,7 @@ class PlayedDrive:
     """A simulated drive."""
 
     drive: str  # name and capacity on the data sheet
-    name: str  # name of the device
+    name: str  # device name
     device_hash: str
     scale: float
     loads: int  # number of simulated loads
@@ -132,13 +132,13 @@ class Comparison:
     points: tuple[Point, ...]
     drives: tuple[PlayedDrive, ...]
     wall_s: float
-    time_share: float = 1.0  # factor of the timed parts
-    # Largest simulated write rate in an open loop, of drives whose published rate is unknown.
+    time_share: float = 1.0  # factor for the length of the timed parts
+    # Largest simulated open-loop write rate of drives whose published rate is unknown.
     simulated_knees: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def scores(self) -> list[Score]:
-        """Errors by kind of figure, curves relative to uniform writes first."""
+        """Errors by kind of figure, with curves relative to uniform writes first."""
         return _scores(self.rows, self.points, self.simulated_knees)
 
 
@@ -168,7 +168,7 @@ def compare(
         log: receives lines of progress.
 
     Raises:
-        ConfigError: a file cannot be read or lacks columns.
+        ConfigError: If a file cannot be read or lacks columns.
     """
     started_s = time.monotonic()
     data_sheets = read_sheets(sheets or SHEETS)
@@ -242,16 +242,16 @@ def _is_rate_reached(metric: str) -> bool:
 
 
 def read_rows(path: Path) -> Sequence[Cells]:
-    """Read the rows of a table with the columns of `figures.csv`.
+    """Read the rows of a table that has the columns of `figures.csv`.
 
     Raises:
-        ConfigError: the file cannot be read or lacks a column.
+        ConfigError: If the file cannot be read or lacks a column.
     """
     return read_table(path, _NEEDED, _OPTIONAL)
 
 
 def _wanted(row: Cells, sheets: Iterable[Sheet]) -> _Wanted | str:
-    """Return the drive and the load of a row, or the error that prevents it."""
+    """Return a row's drive and load, or the error that prevents it."""
     condition = row["condition"] or ""
     try:
         load = load_of(condition)
@@ -262,7 +262,7 @@ def _wanted(row: Cells, sheets: Iterable[Sheet]) -> _Wanted | str:
 
 
 def _drive(sheet: Sheet) -> SmallDrive | str:
-    """Return the drive of a sheet, or the error that prevents it."""
+    """Return a sheet's drive, or the error that prevents it."""
     try:
         return SmallDrive.of(sheet.sheet.name, device_text(sheet))
     except ConfigError as error:
@@ -292,15 +292,15 @@ def _row(
 
 
 def _value(row: Cells) -> float | None:
-    """Return the published value of a row, None for an empty cell. Raises ConfigError."""
+    """Return a row's published value; None for an empty cell. Raises ConfigError."""
     text = (row["value"] or "").strip()
     if not text:
         return None
     value = _number(text)
     if value is None:
-        raise ConfigError(f"value is '{text}', not a number")
+        raise ConfigError(f"the value '{text}' is not a number")
     if not VALUE_MIN <= value <= VALUE_MAX:
-        raise ConfigError(f"value is {value:g}, not from {VALUE_MIN:g} to {VALUE_MAX:g}")
+        raise ConfigError(f"the value {value:g} is not from {VALUE_MIN:g} to {VALUE_MAX:g}")
     return value
 
 
@@ -313,7 +313,7 @@ def _number(text: str) -> float | None:
 
 
 def _simulated(metric: str, unit: str, load: Load, measured: Played) -> tuple[float, str]:
-    """Return the value of a metric in the unit of the table, and a note. Raises ConfigError."""
+    """Return a metric's value in the table's unit, and a note. Raises ConfigError."""
     name, figures = metric.lower(), _figures(measured, load)
     if "relative to uniform" in name:
         if not isinstance(load, RandomWrites):
@@ -331,7 +331,7 @@ def _simulated(metric: str, unit: str, load: Load, measured: Played) -> tuple[fl
 
 
 def _figures(measured: Played, load: Load) -> Measured:
-    """Return the figures of a load. Raises ConfigError: the reason why there are none."""
+    """Return the figures of a load. Raises ConfigError, with the reason why there are none."""
     figures = measured[load]
     if isinstance(figures, str):
         raise ConfigError(figures)
@@ -358,7 +358,9 @@ def _latency(operation: str, statistic: str, unit: str, figures: Measured) -> tu
     elif statistic.startswith("p"):
         share = (_number(statistic[1:]) or 0.0) / 100
         if not 0 < share < 1:
-            raise ConfigError(f"invalid percentile '{statistic}' (not above 0 and below 100)")
+            raise ConfigError(
+                f"invalid percentile '{statistic}' (it must be above 0 and below 100)"
+            )
         value = times.quantile(share).value_ns
     else:
         value = times.quantile(0.5).value_ns if statistic == "median" else times.mean_ns
@@ -408,8 +410,8 @@ def _published_uniform(
 ) -> float | None:
     """Return the published rate of uniform writes.
 
-    It is the median of direct figures and of rates over their published ratio to uniform writes.
-    None without either.
+    The rate is the median of direct figures and of rates divided by their published ratio to
+    uniform writes. The result is `None` if neither is published.
     """
     uniform: list[float] = []
     for (name, load), values in rates.items():
@@ -421,7 +423,7 @@ def _published_uniform(
 
 
 def knees(rows: Iterable[Row], *, simulated: bool = False) -> dict[str, float]:
-    """Return the largest write rate in an open loop by drive, published or simulated."""
+    """Return each drive's largest open-loop write rate, published or simulated."""
     largest: dict[str, float] = {}
     for row in rows:
         value = row.simulated if simulated else row.value
@@ -477,7 +479,10 @@ def _within(factors: Sequence[float]) -> float:
 
 
 def kind_of(row: Row, limits: Mapping[str, float]) -> str:
-    """Return the kind of a figure. `limits`: rate by drive below which tails are compared."""
+    """Return the kind of a figure.
+
+    `limits` maps drives to the rate below which tails are compared.
+    """
     metric, load = row.metric.lower(), row.load
     if "relative to uniform" in metric:
         return "rate relative to uniform"
