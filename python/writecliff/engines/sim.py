@@ -554,7 +554,7 @@ class Fdp(_Commands):
         Subsequent writes that use these placement identifiers go to empty reclaim units.
 
         Returns:
-            Returns: Number of abandoned reclaim units that held data.
+            Number of abandoned reclaim units that held data.
         """
         return self._commands.fdp_update(list(placement_ids))
 

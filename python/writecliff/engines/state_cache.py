@@ -175,7 +175,7 @@ class StateCache:
         With `stale`, all states of other builds are removed first.
 
         Returns:
-            Returns: The removed states.
+            The removed states.
         """
         left = self.states()
         removed = [state for state in left if stale and not state.current]

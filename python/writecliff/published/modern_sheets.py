@@ -151,7 +151,7 @@ def with_siblings(drive: Drive, family: Iterable[Drive]) -> tuple[DataSheet, dic
     scales. Cache sizes and rates after the cache are proportional to the capacity.
 
     Returns:
-        Returns: The sheet, and the origin of each completed field.
+        The sheet, and the origin of each completed field.
     """
     sheet = drive.sheet
     origins: dict[str, str] = {}

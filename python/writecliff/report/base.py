@@ -169,7 +169,7 @@ class TestReport:
             percentiles: Percentiles to add to the headline figures.
 
         Returns:
-            Returns: The figures, and the reason for each unknown figure by key.
+            The figures, and the reason for each unknown figure by key.
         """
         keys = {item.key for item in self.quoted}
         missing = (self.figure_units(self.data.procedure) or {}).keys() - keys

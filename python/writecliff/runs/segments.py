@@ -127,7 +127,8 @@ def _add_segments(
 def _open(place: Place, name: TableName, index: _Index, database: Views, stack: ExitStack) -> None:
     """Add the segments as a view, reading files if possible because queries read them in parts.
 
-    Raises: _Missing: If a segment does not exist or is damaged.
+    Raises:
+        _Missing: If a segment does not exist or is damaged.
     """
     if not index.segments:
         return

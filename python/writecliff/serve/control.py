@@ -153,8 +153,8 @@ class ServedDrive:
     def power_cut(self) -> dict[str, Any]:
         """Cut the power, and wait until the drive is ready again.
 
-        Returns: "cut", which holds the fields of `PowerCut`, and "number", the number of cuts so
-            far.
+        Returns:
+            "cut", which holds the fields of `PowerCut`, and "number", the number of cuts so far.
 
         Raises:
             EngineError: If the server has stopped, or rejects the request.

@@ -259,7 +259,7 @@ def start(registry: CollectorRegistry, host: str, port: int) -> tuple[WSGIServer
     """Listen on an address and serve requests in a thread.
 
     Returns:
-        Returns: The server, which `shutdown` and `server_close` stop, and its thread.
+        The server, which `shutdown` and `server_close` stop, and its thread.
 
     Raises:
         OSError: If the address is in use or not available.

@@ -112,7 +112,7 @@ class MemberProcess:
     def __init__(self) -> None:
         """Start the process, which waits for its first member."""
         self._pipe, theirs = Pipe()
-        # Also blocked in the child until it can handle the signals.
+        # Signals remain blocked in the child until it can handle them.
         with theirs, _signals_blocked():
             words = [sys.executable, "-m", MEMBER, str(theirs.fileno()), str(os.getpid())]
             self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()])

@@ -640,7 +640,7 @@ def _slots(
     Places that do not fit wrap around to the start of the area.
 
     Returns:
-        Returns: Address, stride and number of each part, and the bytes used afterwards.
+        Address, stride and number of each part, and the bytes used afterwards.
     """
     size = sum(last - first for first, last in area)
     if slot > max(last - first for first, last in area):

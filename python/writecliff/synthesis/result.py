@@ -67,7 +67,7 @@ class Synthesised:
         """Write the workload file and the fio job file, replacing existing files.
 
         Returns:
-            Returns: The paths of both files.
+            The paths of both files.
         """
         folder.mkdir(parents=True, exist_ok=True)
         workload, job = folder / WORKLOAD_FILE, folder / FIO_FILE

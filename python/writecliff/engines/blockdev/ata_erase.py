@@ -86,7 +86,7 @@ def clear_password(run: Runner, path: str) -> bool:
     A drive that has a different password counts a failed attempt.
 
     Returns:
-        Returns: True if no password is set now, False if one is set or the state is unknown.
+        True if no password is set now, False if one is set or the state is unknown.
     """
     state = _security(run, path)
     if state is not None and state.enabled and not (state.locked or state.frozen):

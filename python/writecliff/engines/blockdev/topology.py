@@ -91,8 +91,9 @@ class System:
 def number_at(system: System, path: str) -> DeviceNumber | None:
     """Return the number of the block device at an absolute path.
 
-    Returns: `None` if there is no device or it cannot be reached, for example on a mount whose
-        server is down.
+    Returns:
+        `None` if there is no device or it cannot be reached, for example on a mount whose server is
+        down.
     """
     if not path.startswith("/"):
         return None

@@ -591,7 +591,7 @@ class FioLoad:
         raises an exception.
 
         Returns:
-            Returns: True if the step ended at a cut and the load continues, False if fio exited.
+            True if the step ended at a cut and the load continues, False if fio exited.
         """
         while (document := self._process.next(on_tick)) is not None:
             step.take(document)

@@ -513,7 +513,7 @@ def phases(rates: Sequence[float], capacity_gb: float, seconds: float) -> dict[s
     if end is None:
         return metrics | {"fill_volume": capacity_gb}
     metrics["fill_volume"] = capacity_gb * end / len(rates)
-    # Excluding the part in which the cache becomes full.
+    # The part in which the cache becomes full is excluded.
     after = list(rates[end + 1 : end + 1 + _NEXT])
     if not after:
         return metrics

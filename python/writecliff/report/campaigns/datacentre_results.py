@@ -204,7 +204,7 @@ def profile_and_depth(steps: Steps, row: StepRow) -> tuple[str, int]:
 
 
 Value = Callable[[StepRow], float | None]
-# And the read percentage at which the operation issues no I/Os.
+# Operations, each with the read percentage at which it issues no I/Os.
 OPERATIONS = {"read": 0.0, "write": 100.0}
 _SLOW = (("p999", "99.9 %", 0.999), ("p9999", "99.99 %", 0.9999), ("max", "Maximum", 1.0))
 _NINES = (0.99, 0.999, 0.9999)

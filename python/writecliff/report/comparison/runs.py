@@ -65,7 +65,7 @@ class Difference:
     """A setting that differs between contenders."""
 
     what: str
-    # By contender; None if unknown, or if the contender did not run these tests.
+    # Values by contender; None if unknown, or if the contender did not run these tests.
     values: Sequence[str | None]
     tests: Sequence[str] = ()  # tests that the setting concerns; empty for all shared tests
 

@@ -130,8 +130,8 @@ def enable_events(drive: NvmeDrive) -> str:
     """Enable all event types of all handles until the next reset (feature 1Eh, 5.1.25.1.21).
 
     Returns:
-        Returns: A note on events that cannot be enabled; "" on success or for a drive that does not
-            support FDP.
+        A note on events that cannot be enabled; "" on success or for a drive that does not support
+        FDP.
     """
     try:
         if not drive.controller().has_fdp:
