@@ -58,11 +58,11 @@ def between(
     """Return the disturbances between two samples, as texts, and the step's figures.
 
     Args:
-        before: Reading before the step.
-        after: Reading after the step.
-        own_bytes: Bytes of the test by operation; None if they are unknown or if the kernel does
+        before: Sample taken before the step.
+        after: Sample taken after the step.
+        own_bytes: The test's own bytes by operation; None if they are unknown or if the kernel does
             not count them.
-        disk: Name of the disk, for texts.
+        disk: Disk name, for texts.
         slack_bytes: Bytes that the test may have transferred between the count of `own_bytes` and
             the reading `after`. If this is not 0, the exact `foreign_bytes` are unknown.
 

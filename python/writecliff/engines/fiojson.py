@@ -89,9 +89,9 @@ def fio_json(
             reporting options.
         results: Results of its steps, in order, without ramps. An interrupted run has fewer
             results than steps; the document then has entries for these only.
-        version: Version of writecliff; default: the installed version.
-        at: Time of the document; default: now.
-        drive: Name of the drive in `disk_util`.
+        version: writecliff version (default: the installed version).
+        at: Document time (default: the current time).
+        drive: Drive name in `disk_util`.
     """
     if len(results) > len(job_file.steps):
         raise ValueError(f"{len(results)} results were given for {len(job_file.steps)} steps")

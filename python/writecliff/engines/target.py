@@ -50,14 +50,14 @@ def open_target(
     Args:
         text: The target: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME.
         destroy_serial: Serial number of a real drive whose data may be destroyed.
-        allow_signatures: Allow writes to a real drive with file systems or partition tables.
+        allow_signatures: `True` to allow writes to a drive that has file systems or partitions.
         power_state: Power state of an NVMe drive until the engine is closed, or a state of the
             simulated drive's device file.
         seed: Seed of a simulated drive.
-        size_bytes: Size of a file to be created.
-        described: Entries of the user for the report's header: "nand_type", "form_factor",
+        size_bytes: Size of the file to create, in bytes.
+        described: The user's entries in the report header: "nand_type", "form_factor",
             "sponsor" and "note".
-        attribute_latency: Record the causes of latency of a simulated drive.
+        attribute_latency: `True` to record the causes of a simulated drive's latency.
         device_file: Text and name of a device file that does not exist on this machine.
         look_only: Do not claim a real drive, even if the user consented to writing. The engine's
             `write_refusal` is then the reason why a run would be refused.

@@ -112,10 +112,10 @@ def sheet_of(
     GB.
 
     Args:
-        drive: the drive.
-        whole: measure the drive at full size, with the high percentiles, which a scaled-down drive
-            makes too fast.
-        log: called with progress messages.
+        drive: The drive.
+        whole: `True` to measure the drive at full size, with the high percentiles, which
+            a scaled-down drive makes too fast.
+        log: Function called with progress messages.
 
     Raises:
         ConfigError: If the device file is invalid.

@@ -430,8 +430,8 @@ def winners(figures: Iterable[HeldOut], *, most: float = float("inf")) -> Winner
     """Compare every two drives that have a figure of the same kind and load.
 
     Args:
-        figures: held-out figures.
-        most: largest factor between the published figures of a pair.
+        figures: Held-out figures.
+        most: Largest factor between the published figures of a pair.
     """
     by_load: dict[tuple[str, str], list[HeldOut]] = {}
     for figure in figures:

@@ -154,14 +154,14 @@ def measure_all(
     """Measure every load of the conditions on its drive, several drives in parallel.
 
     Args:
-        drives: the drive of each device in `conditions`; the results have the same keys.
-        conditions: conditions to measure.
-        cache: state cache; default: the user's.
-        memory_budget_bytes: memory limit of all drives.
-        workers: maximum number of parallel drives.
-        time_share: factor for all measurement times.
-        log: called with progress messages.
-        observer: receives progress and can stop the measurement.
+        drives: The drive of each device in `conditions`; the results have the same keys.
+        conditions: Conditions to measure.
+        cache: State cache (default: the user's).
+        memory_budget_bytes: Memory limit for all drives, in bytes.
+        workers: Maximum number of drives measured in parallel.
+        time_share: Factor for all measurement times.
+        log: Function called with progress messages.
+        observer: Observer that receives progress and can stop the measurement.
     """
     observer = observer or MeasurementObserver()
     cache = cache or StateCache.of_user()

@@ -85,10 +85,10 @@ def write_report(
     Each file is written atomically.
 
     Args:
-        run_dir: Directory of the run.
+        run_dir: Run directory.
         output: HTML file (default: `report.html` in the run directory).
-        pdf: File for the same report as PDF.
-        csv: Folder for the numbers of its figures and tables.
+        pdf: PDF file for the same report.
+        csv: Folder for CSV files of the report's figures and tables.
 
     Raises:
         StoreError: If the run does not exist, has no measurements, or a file cannot be written.

@@ -72,10 +72,10 @@ class CellReport(TestReport):
         """Return a table of block sizes by mixes.
 
         Args:
-            title: Title of the table.
-            value: Value of a cell.
-            kind: Kind of the values.
-            key: Prefix of column names in files.
+            title: Table title.
+            value: Function that returns a cell's value.
+            kind: Value kind.
+            key: Column name prefix in files.
             note: Text below the table.
             where: `file` or `data` of `table`.
         """

@@ -93,9 +93,9 @@ def variance_of_total(residuals: Floats, widths: Floats, *, margin: float = 0.0)
     """Return the variance of the sum over batches; None if there are too few batches.
 
     Args:
-        residuals: deviations of each batch from its expected share, which add up to zero.
-        widths: the lengths of the batches.
-        margin: the largest variance is returned of all spectra whose log-likelihood is within this
+        residuals: Deviations of the batches from their expected values, which add up to zero.
+        widths: Batch lengths.
+        margin: The largest variance is returned of all spectra whose log-likelihood is within this
             distance of the best.
     """
     if len(residuals) < FEWEST:

@@ -166,7 +166,7 @@ def check_members(
 
     Args:
         expected: The limits.
-        members: The test and the figures of each run, by its name.
+        members: The test and figures of each run, by run name.
 
     Raises:
         ConfigError: As `check_figures`.
@@ -355,7 +355,7 @@ def judge_members(
     Each limit applies to the runs for which it is given and that have its figure.
 
     Args:
-        members: Test and directory of each run, by name.
+        members: Test and directory of each run, by run name.
         expected: The limits.
 
     Returns:

@@ -142,9 +142,9 @@ def histogram_figures(
 
     Args:
         histogram: Response times.
-        name: Suffix for elements and file ("-max").
-        what: Start of the titles ("Max IOPS: ").
-        data: Name of the file (default: "histogram" and the suffix).
+        name: Suffix of element and file names ("-max").
+        what: Title prefix ("Max IOPS: ").
+        data: File name (default: "histogram" and the suffix).
     """
     if histogram is None or not histogram.count:
         return ()

@@ -53,15 +53,15 @@ def columns_3d(
     no column is hidden behind a taller column.
 
     Args:
-        name: Name of the figure.
+        name: Figure name.
         title: Caption.
-        data: File with the numbers.
+        data: File that holds the numbers.
         columns: Texts from left to right (block sizes).
         rows: Texts from front to back (mixes); each has a colour.
         values: Values by row and column, in base units.
-        x_label: Label of the columns.
-        depth_label: Label of the rows.
-        y: Vertical axis, from 0 or, if logarithmic, from a power of ten.
+        x_label: Column axis label.
+        depth_label: Row axis label.
+        y: Vertical axis, which starts at 0 or, if logarithmic, at a power of ten.
         alt: Alternative text.
 
     Returns:

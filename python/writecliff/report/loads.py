@@ -342,7 +342,7 @@ class Load:
 
         Args:
             many: `True` if the run has other loads.
-            bases: Bases of latencies (default: those that differ).
+            bases: Latency bases (default: those that differ).
         """
         reached = self.view is None or self.view.reached
         yield from step_headlines(self.mapping(), many=many, steady=reached, bases=bases)

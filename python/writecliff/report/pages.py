@@ -60,7 +60,7 @@ def render_html(model: ReportModel, *, paper: str = "") -> str:
 
     Args:
         model: Report of the run.
-        paper: Style sheet in addition to that of the page, for renderers of paper.
+        paper: Additional style sheet for print renderers.
     """
     # Figures are numbered through the page, like the standard's "Plot A.n".
     numbered = {figure.name: number for number, figure in enumerate(model.figures, 1)}
@@ -90,8 +90,8 @@ def write_page(page: Page, path: Path, *, pdf: Path | None = None, csv: Path | N
     Args:
         page: Page to write.
         path: HTML file.
-        pdf: File for the same page as PDF.
-        csv: Folder for the numbers of its figures and tables.
+        pdf: PDF file for the same page.
+        csv: Folder for CSV files of the page's figures and tables.
 
     Raises:
         StoreError: If a file cannot be written.

@@ -40,9 +40,9 @@ def keep(log: Path, run: Path, *, offset_s: float = 0.0) -> Readings:
     """Read the meter's `log` and store it in the run directory `run`.
 
     Args:
-        log: CSV file of the meter.
+        log: The meter's CSV file.
         run: Run directory.
-        offset_s: Time of the log at the start of the run's first step, in s.
+        offset_s: Log time at the start of the run's first step, in s.
 
     Raises:
         ConfigError: If `log` is not a power meter log.

@@ -96,11 +96,11 @@ class Table:
         """Return a table that has a row per item.
 
         Args:
-            title: Title of the table.
+            title: Table title.
             items: Items, one per row.
             columns: Title, kind and cell function of each column.
             note: Text below the table.
-            data: Data of the table (default: its values).
+            data: Table data (default: the table's values).
         """
         rows = (tuple(cell(item) for _, _, cell in columns) for item in items)
         head = [Column(title, kind) for title, kind, _ in columns]

@@ -437,9 +437,9 @@ def heat_map(name: str, title: str, heat: Mapping[str, Any], which: str) -> Figu
     of cells take little space in the page.
 
     Args:
-        name: Name of the figure.
+        name: Figure name.
         title: Caption.
-        heat: Map of `_native.TraceMeasures.result`.
+        heat: Heat map from `_native.TraceMeasures.result`.
         which: "reads" or "writes".
     """
     counts: NDArray[np.float64] = np.array(heat[which], dtype=np.float64)

@@ -71,8 +71,8 @@ class Catalogue:
         """Create a store's catalogue.
 
         Args:
-            place: the store.
-            ours: the SQL does not come from a user, so the database opens faster.
+            place: The run store.
+            ours: `True` if the SQL does not come from a user, which lets the database open faster.
         """
         self.place = place
         self._ours = ours
@@ -85,10 +85,10 @@ class Catalogue:
         """Bring the catalogue up to date.
 
         Args:
-            figures: also compute the headline figures of runs that do not store them, which takes
-                about 0.1 s per run.
-            rebuild: read all runs again.
-            progress: called after each run that is read.
+            figures: `True` to also compute the headline figures of runs that do not store
+                them, which takes about 0.1 s per run.
+            rebuild: `True` to read all runs again.
+            progress: Function called after each run that is read.
 
         Raises:
             StoreError: If the store cannot be listed.

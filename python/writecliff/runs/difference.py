@@ -65,9 +65,9 @@ def difference(first: Path, second: Path, names: Sequence[str]) -> RunDifference
     """Compare two run directories, suites or saved outputs, A and B.
 
     Args:
-        first: A.
-        second: B.
-        names: names of A and B for messages.
+        first: Run or suite A.
+        second: Run or suite B.
+        names: Names of A and B in messages.
 
     Raises:
         ConfigError: If a path is not exactly one run or suite.

@@ -38,9 +38,9 @@ def store_fio_json(path: Path, directory: Path, *, capacity_bytes: int | None = 
     """Write a run directory that contains the measurements in fio's JSON output.
 
     Args:
-        path: fio's JSON output.
-        directory: the run directory to create.
-        capacity_bytes: capacity of the drive; the default is the largest `size` of the jobs.
+        path: File of fio's JSON output.
+        directory: Run directory to create.
+        capacity_bytes: Drive capacity in bytes (default: the largest `size` of the jobs).
 
     Raises:
         ConfigError: If the file is not fio output, or the drive capacity is unknown.

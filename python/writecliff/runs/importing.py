@@ -28,9 +28,9 @@ def import_path(place: Place, path: Path, *, capacity_bytes: int | None = None) 
     Runs keep their directory names, below `imports`. If a name is taken, a number is appended.
 
     Args:
-        place: the store.
-        path: a run directory, suite, folder, archive or JSON output of fio.
-        capacity_bytes: capacity of the drive, for fio's output.
+        place: The run store.
+        path: A run directory, suite, folder, archive or file of fio's JSON output.
+        capacity_bytes: Drive capacity in bytes, for fio's output.
 
     Raises:
         ConfigError: If `path` does not exist or contains no runs.

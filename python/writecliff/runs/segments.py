@@ -70,11 +70,11 @@ def add_step_table(
     """Add the view `name` to `database`, which must have the view `catalogue`.
 
     Args:
-        catalogue: the catalogue of the store.
-        database: gets the view.
-        name: a name in `STEP_TABLES`.
-        stack: closes the files of the view.
-        progress: called after each run that is read.
+        catalogue: The store's catalogue.
+        database: Database to which the view is added.
+        name: A name in `STEP_TABLES`.
+        stack: Stack that closes the view's files.
+        progress: Function called after each run that is read.
 
     Returns:
         A note for each run that is left out of the view.

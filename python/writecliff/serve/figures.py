@@ -171,8 +171,8 @@ def difference(before: Snapshot, now: Snapshot, *, recent: bool = False) -> Figu
     """Return the figures between two snapshots.
 
     Args:
-        before: first snapshot of the server; with `recent`, the snapshot before `now`.
-        now: a later snapshot.
+        before: The server's first snapshot or, with `recent`, the snapshot before `now`.
+        now: A later snapshot.
         recent: `True` for figures since the previous snapshot.
     """
     seconds = (now.wall_ns - before.wall_ns) / 1e9

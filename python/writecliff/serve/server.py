@@ -136,7 +136,7 @@ class DriveServer:
         """Accept NVMe/TCP connections at each `HOST:PORT`, and return the URIs for clients.
 
         Args:
-            addresses: the addresses.
+            addresses: The addresses to listen on.
             hosts: NVMe qualified names of the hosts that may connect; empty allows all hosts.
 
         Raises:
@@ -184,10 +184,10 @@ class DriveServer:
         """Schedule `cuts` power cuts, replacing earlier schedules.
 
         Args:
-            write: cut power when the drive receives this write, from 1, before it replies.
-            after_ns: range of a random time by the drive's clock (by the wall clock without
+            write: Number of the write, from 1, at which the power is cut before the drive replies.
+            after_ns: Range of a random time by the drive's clock (by the wall clock without
                 timing), from now, and then from the time at which the drive is ready again.
-            cuts: number of cuts.
+            cuts: Number of cuts.
         """
         with as_user_errors():
             self._server.plan_cuts(write=write, after_ns=after_ns, cuts=cuts)

@@ -156,7 +156,7 @@ def views(
             which each connection has its own views.
         allow_files: `True` if the user's statements may access files and extensions. Otherwise
             `Views.close_files` must be called before the first of them.
-        suggested: names of tables to suggest for unknown names.
+        suggested: Table names to suggest for unknown names.
     """
     with ExitStack() as closing:
         if ours:

@@ -28,7 +28,7 @@ def whole_ends(
     """Return the end of each row's merged interval.
 
     Args:
-        seq: The step of each row, ascending.
+        seq: Step number of each row, ascending.
         end_ns: The end of its interval since the step began, ascending within a step; rows of
             several jobs or operations have equal ends.
     """

@@ -251,8 +251,8 @@ class RunDirectory:
         The checkpoints of a complete run are removed. Runs that are not complete can be resumed.
 
         Args:
-            status: the new status.
-            changes: further changes to the manifest.
+            status: The new status.
+            changes: Further changes to the manifest.
 
         Raises:
             StoreError: the disk is full. The status is written before the merge, and an unmerged
@@ -291,9 +291,9 @@ class RunDirectory:
         """Return the rows of a table after step `step`.
 
         Args:
-            name: the table.
-            step: number of a step.
-            columns: columns to return if they exist, including `seq`; None: all.
+            name: Table name.
+            step: Step number.
+            columns: Columns to return if they exist, including `seq`; None selects all.
 
         Raises:
             StoreError: If the table is damaged.
@@ -551,9 +551,9 @@ class PartedTable:
         A column that some files lack is null in their rows.
 
         Args:
-            last: last step to read.
-            after: step before the first step to read.
-            columns: columns to return if they exist, including `seq`; None: all.
+            last: Last step to read.
+            after: Step before the first step to read.
+            columns: Columns to return if they exist, including `seq`; None selects all.
 
         Raises:
             StoreError: If a file is missing, unreadable or damaged.

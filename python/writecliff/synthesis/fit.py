@@ -85,10 +85,10 @@ def arrivals_of(
     """Fit the state chain, as finely as the I/O count permits.
 
     Args:
-        trace: the trace.
-        stream: I/O stream of each I/O.
+        trace: The trace.
+        stream: Stream number of each I/O.
         continues: `True` for I/Os that continue a run.
-        back: distance in bytes from the start of an I/O to the end of the run that it continues.
+        back: Distance in bytes from the start of an I/O to the end of the run that it continues.
     """
     kinds, kind = _kinds(continues, back)
     every_gap = np.diff(trace.time_ns, prepend=0)

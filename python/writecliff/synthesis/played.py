@@ -171,12 +171,12 @@ def play(
     """Run a trace and its synthetic workload on the same simulated drives.
 
     Args:
-        trace: the trace.
-        synthetic: the job of the synthetic workload.
-        on: the simulated drive.
-        fio_job: text of a fio job file to play too, if any.
-        seed: seed of the drives' random data.
-        on_part: receives a description of each step when it starts.
+        trace: The trace.
+        synthetic: Job of the synthetic workload.
+        on: The simulated drive.
+        fio_job: Text of a fio job file to run as well, if any.
+        seed: Seed of the drives' random data.
+        on_part: Function that receives a description of each step when it starts.
 
     Raises:
         ConfigError: If the drive is unknown, or too small for the trace.

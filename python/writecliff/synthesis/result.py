@@ -118,12 +118,12 @@ def synthesise(
     """Fit a synthetic workload to a trace and measure it.
 
     Args:
-        source: reader of the trace.
-        trace: path of the trace.
-        on: simulated drive on which both are played, if any.
-        seed: seed of the model.
-        progress: receives the progress of reading.
-        on_part: receives a description of each step when it starts.
+        source: Trace reader.
+        trace: Trace path.
+        on: Simulated drive on which both are run, if any.
+        seed: Model seed.
+        progress: Function that receives the reading progress.
+        on_part: Function that receives a description of each step when it starts.
 
     Raises:
         ConfigError: If the trace has neither reads nor writes, or the drive is unknown.

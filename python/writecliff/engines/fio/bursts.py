@@ -36,7 +36,7 @@ def burst_of(
 
     Args:
         workload: The whole workload.
-        number: Number of the burst, from 0.
+        number: Burst number, starting at 0.
         done: I/Os and bytes of the previous bursts.
 
     Raises:

@@ -87,13 +87,13 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         """Open a block device, read-only without `destroy_serial` or with `look_only`.
 
         Args:
-            path: Node of the device.
+            path: Device node.
             destroy_serial: The drive's serial number (its full path if it has none), as consent to
                 destroy its data.
-            allow_signatures: Also allow the loss of file systems and partition tables.
+            allow_signatures: `True` to also allow the loss of file systems and partition tables.
             power_state: Power state of an NVMe drive, restored when the engine is closed.
-            look_only: Do not claim the device.
-            system: The system's files and programs; for tests.
+            look_only: `True` to inspect the device without claiming it.
+            system: The system's files and programs, replaced by tests.
 
         Raises:
             TargetError: If the device must not be used.

@@ -45,10 +45,10 @@ class StallWatch:
         """Start watching a target for stalls.
 
         Args:
-            name: Name of the target, for errors.
+            name: Target name, for errors.
             counts: Returns the numbers of completed I/Os and I/Os in flight; None if the kernel
                 does not count them. Then fio must report every `interval_s`.
-            interval_s: Interval of fio's reports.
+            interval_s: Time between fio's reports in seconds.
             clock: Monotonic clock in seconds.
             never_idle: The load always has I/Os outstanding. Then it can also stall with no I/O in
                 flight, because a suspended device mapper delays I/Os before they are counted.

@@ -150,7 +150,7 @@ def _bare(engine: FioEngine, workload: Workload, seconds: float) -> tuple[float,
                 text=True,
                 timeout=seconds + _GRACE_S,
                 check=False,
-                # The same set-up as FioProcess, because the kernel distributes CPU time by session.
+                # FioProcess also does this, because the kernel distributes CPU time by session.
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired as error:

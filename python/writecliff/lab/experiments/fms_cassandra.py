@@ -160,8 +160,8 @@ def run(*, scale: float, log: Log) -> Result:
     """Capture the load, unless a capture already exists, and replay it.
 
     Args:
-        scale: ignored, because the drive is sized for the files.
-        log: called with progress messages.
+        scale: Ignored, because the drive is sized for the files.
+        log: Function called with progress messages.
 
     Raises:
         TargetError: If Java or Maven is missing.

@@ -130,9 +130,9 @@ def run(
     """Run all measurements, which takes several minutes.
 
     Args:
-        scale: factor by which the timed drive is scaled down.
-        passes: capacities written to warm up, and during the measurement of amplification.
-        log: called with progress messages.
+        scale: Factor by which the timed drive is scaled down.
+        passes: Capacities written to warm up, and while write amplification is measured.
+        log: Function called with progress messages.
     """
     flat_bytes = UNITS * SLOTS_PER_RECLAIM_UNIT * SLOT_BYTES
     flat_memory = drive_memory_bytes(flat_bytes, flat_bytes)

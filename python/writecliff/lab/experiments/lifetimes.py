@@ -84,8 +84,8 @@ def fifo_fixed_points(classes: Sequence[Writer], overprovision: float) -> tuple[
     own step.
 
     Args:
-        classes: the writers.
-        overprovision: (circulating - user) / user.
+        classes: The writers.
+        overprovision: Over-provisioning, (circulating - user) / user.
     """
     alpha = 1 / (1 + overprovision)
     edges = {0.0}

@@ -60,10 +60,10 @@ class CrossValidation:
         """Select the figures to predict.
 
         Args:
-            specs: all fits that predictions may need.
-            figures: table of figures.
-            folds: number of folds.
-            chosen: fits whose drives' figures are predicted; default: all.
+            specs: All fits that predictions may need.
+            figures: Figure table.
+            folds: Number of folds.
+            chosen: Fits whose drives' figures are predicted (default: all fits).
 
         Raises:
             ConfigError: If there are no such figures, or too few loads.

@@ -61,11 +61,11 @@ class FoldFits:
         """Plan the fits.
 
         Args:
-            specs: all fits.
-            figures: table of figures.
-            fold_of: folds by figure; figures without a fold are never held out.
-            needed: pairs of a fit and a fold.
-            observer: receives the progress.
+            specs: All fits.
+            figures: Figure table.
+            fold_of: Folds by figure; figures without a fold are never held out.
+            needed: Pairs of a fit and a fold.
+            observer: Observer that receives the progress.
         """
         self._specs = specs
         self._figures = figures

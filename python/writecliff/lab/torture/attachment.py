@@ -51,9 +51,9 @@ class Attachment:
 
         Args:
             uri: URI of the NBD export.
-            folder: an existing, empty folder.
-            offset_bytes: start of the range.
-            size_bytes: length of the range; default: to the end of the drive.
+            folder: An existing, empty folder.
+            offset_bytes: Start of the range in bytes.
+            size_bytes: Length of the range in bytes (default: up to the end of the drive).
 
         Raises:
             WritecliffError: If the drive cannot be attached.

@@ -263,11 +263,11 @@ def run(
     """Repeat each load `seeds` times, and a tenth as often on a slower drive.
 
     Args:
-        seeds: number of repetitions.
-        seconds: length of a run; default: the load's.
-        first_seed: seed of the first repetition.
-        loads: names of loads.
-        log: called with progress messages.
+        seeds: Number of repetitions.
+        seconds: Length of a run (default: the load's).
+        first_seed: Seed of the first repetition.
+        loads: Names of the loads.
+        log: Function called with progress messages.
     """
     coverage: list[CoverageRow] = []
     pairs = []

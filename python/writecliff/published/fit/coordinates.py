@@ -45,9 +45,9 @@ class Coordinates:
         """Create the coordinates.
 
         Args:
-            spec: the parameters of the fit.
-            texts: device file of each drive, by name.
-            priors: prior of a parameter from drives of other fits, by key.
+            spec: The fit's parameters.
+            texts: Device file of each drive, by name.
+            priors: Priors of parameters from drives of other fits, by key.
 
         Raises:
             ConfigError: If no drive has a parameter, or its value is not above 0.

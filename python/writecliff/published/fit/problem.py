@@ -35,12 +35,12 @@ class Problem:
         """Select a fit's figures.
 
         Args:
-            spec: the fit.
-            figures: figures to select from.
-            simulations: simulations to share with other fits.
-            rivals: values of rivals that differ from their device files.
-            priors: priors of parameters; default: the values in the files of their relatives.
-            workers: maximum number of parallel simulations.
+            spec: The fit.
+            figures: Figures to select from.
+            simulations: Simulations to share with other fits.
+            rivals: Values of rivals that differ from their device files.
+            priors: Priors of parameters (default: the values in their relatives' device files).
+            workers: Maximum number of parallel simulations.
 
         Raises:
             ConfigError: If `figures` contains no figure of the drives.

@@ -144,10 +144,10 @@ class Fit:
         """Prepare a fit and simulate its initial values.
 
         Args:
-            spec: the fit.
-            figures: figures to fit to.
-            log: called with progress messages.
-            seconds: maximum simulated time of a load.
+            spec: The fit.
+            figures: Figures to fit to.
+            log: Function called with progress messages.
+            seconds: Maximum simulated time of a load.
 
         Raises:
             ConfigError: If no figure or parameter fits the drives.

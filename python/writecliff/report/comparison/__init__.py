@@ -82,8 +82,8 @@ def compare(paths: Sequence[Path], cache: dict[Path, Run] | None = None) -> Comp
     """Compare the contenders in `paths`.
 
     Args:
-        paths: Run directories, suites, sweeps, folders of them, or saved answers.
-        cache: Runs that are already read; see `contenders_in`.
+        paths: Run directories, suites, sweeps, folders of them, or saved JSON output.
+        cache: Runs that have already been read; see `contenders_in`.
 
     Raises:
         ConfigError: If there are fewer than two contenders, or they share no figure.

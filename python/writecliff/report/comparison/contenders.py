@@ -66,7 +66,7 @@ def contenders_in(paths: Iterable[Path], cache: dict[Path, Run] | None = None) -
 
     Args:
         paths: See `compare`.
-        cache: Runs that are already read, by resolved path; new runs are added.
+        cache: Runs that have already been read, by resolved path; new runs are added.
 
     Raises:
         ConfigError: If a path contains no run.
@@ -132,7 +132,7 @@ def of_folder(
 
     Args:
         folder: The suite or sweep.
-        reports: Reports that are already read, by name of the run.
+        reports: Reports that have already been read, by run name.
         cache: See `contenders_in`.
     """
     runs, left_out = _measured(folder, reports, cache)

@@ -321,10 +321,10 @@ def relative(
     The result is `None` if no figure can be drawn.
 
     Args:
-        labels: Labels of the contenders.
+        labels: Contender labels.
         figures: Figures to draw.
-        names: Names of the figures.
-        data: Data of the figures.
+        names: Figure names.
+        data: Figure data.
         title: Caption (default: number of figures and kind of intervals).
         most: Maximum number of rows.
     """

@@ -82,9 +82,9 @@ class SmallDrive:
         """Return the drive of a device file, scaled to `least_bytes` or more.
 
         Args:
-            name: name of the drive, for messages.
-            text: device file of the drive at full size.
-            least_bytes: minimum capacity; default: `SMALL_BYTES`.
+            name: Drive name, for messages.
+            text: Device file of the drive at full size.
+            least_bytes: Minimum capacity in bytes (default: `SMALL_BYTES`).
 
         Raises:
             ConfigError: If the device file is malformed.
@@ -254,10 +254,10 @@ class _Player:
         The run starts in the preconditioned state.
 
         Args:
-            window: start and end of the window, as shares of the time of the run.
-            total: bytes that the run writes.
-            used: bytes of the range.
-            writes: workload for a seed, a volume in bytes and a name.
+            window: Start and end of the window, as fractions of the run time.
+            total: Bytes that the run writes.
+            used: Size of the range in bytes.
+            writes: Function that returns the workload for a seed, a volume in bytes and a name.
         """
         start, end = self._volumes(window, total, writes)
         parts = _WINDOWS
@@ -375,8 +375,8 @@ def volume_at(share: float, programmed: Sequence[float]) -> float:
     """Return the fraction of a run's bytes that are written after `share` of its time.
 
     Args:
-        share: share of the time, 0 to 1.
-        programmed: volume that the flash has programmed after each of several equal parts of the
+        share: Fraction of the time, 0 to 1.
+        programmed: Volume that the flash has programmed after each of several equal parts of the
             bytes, starting with 0. This volume is proportional to the elapsed time.
     """
     wanted = share * programmed[-1]
@@ -455,10 +455,10 @@ def play_all(
     A load that cannot be simulated has the reason in place of its figures.
 
     Args:
-        wanted: loads by drive.
-        workers: maximum number of parallel tasks; None: as many as cores and memory allow.
-        time_share: factor of the timed parts.
-        log: receives lines of progress.
+        wanted: Loads by drive.
+        workers: Maximum number of parallel tasks; None allows as many as cores and memory permit.
+        time_share: Factor for the length of the timed parts.
+        log: Function that receives lines of progress.
 
     Raises:
         ConfigError: If a drive needs more memory than is available.

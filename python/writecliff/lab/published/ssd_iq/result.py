@@ -161,11 +161,11 @@ def compare(
     """Simulate the conditions of a table and compare the figures.
 
     Args:
-        figures: table of figures; default: the shipped table.
-        sheets: table of data sheets; default: the shipped table.
-        workers: maximum number of parallel tasks; None: as many as cores and memory allow.
-        time_share: factor of the timed parts.
-        log: receives lines of progress.
+        figures: Figure table (default: the shipped table).
+        sheets: Data sheet table (default: the shipped table).
+        workers: Maximum number of parallel tasks; None allows as many as cores and memory permit.
+        time_share: Factor for the length of the timed parts.
+        log: Function that receives lines of progress.
 
     Raises:
         ConfigError: If a file cannot be read or lacks columns.
