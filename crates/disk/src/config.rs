@@ -5,7 +5,7 @@ use writecliff_base::keys::{Count, Flag, Percent, PositiveRate, PositiveTime, Si
 use writecliff_base::{Bytes, Nanos, section};
 use writecliff_host_interface::{Identity, LinkConfig};
 
-use crate::layout::{LayoutParameters, SectorLayout};
+use crate::layout::SectorLayout;
 use crate::seek::SeekCurve;
 
 section! {
@@ -108,39 +108,26 @@ pub enum ImpossibleDisk {
     Average(Nanos, Nanos),
 }
 
-impl DiskConfig {
+impl MechanicsConfig {
     /// Returns the duration of one revolution.
     pub fn turn(&self) -> Nanos {
-        Nanos(60_000_000_000 / u64::from(self.mechanics.rpm))
+        Nanos(60_000_000_000 / u64::from(self.rpm))
     }
 
     /// Returns the track skew: each track is offset from the previous track by the track switch
     /// time, including write settling.
-    pub fn skew(&self) -> Nanos {
-        let m = &self.mechanics;
-        m.head_switch.max(m.seek_track) + m.write_settle
+    pub(crate) fn skew(&self) -> Nanos {
+        self.head_switch.max(self.seek_track) + self.write_settle
     }
 
-    /// Computes the sector layout; returns an error if `inner_rate` is too low.
-    pub fn layout(&self) -> Result<SectorLayout, ImpossibleDisk> {
-        let m = &self.mechanics;
-        let shape = LayoutParameters {
-            capacity: self.user_capacity,
-            heads: m.heads,
-            zones: m.zones,
-            turn: self.turn(),
-            skew: self.skew(),
-            outer_rate: m.outer_rate,
-            inner_rate: m.inner_rate,
-        };
-        SectorLayout::new(&shape).ok_or(ImpossibleDisk::Rate)
-    }
-
-    /// Computes the seek curve; returns an error if `seek_average` is inconsistent with the other
-    /// two seek times.
-    pub fn seek_curve(&self, layout: &SectorLayout) -> Result<SeekCurve, ImpossibleDisk> {
-        let m = &self.mechanics;
-        SeekCurve::new(layout.cylinders(), m.seek_track, m.seek_average, m.seek_full)
-            .map_err(|(least, most)| ImpossibleDisk::Average(least, most))
+    /// Computes the sector layout and the seek curve of a disk with this capacity. Returns an error
+    /// if `inner_rate` is too low, or if `seek_average` is inconsistent with the other two seek
+    /// times.
+    pub fn geometry(&self, capacity: Bytes) -> Result<(SectorLayout, SeekCurve), ImpossibleDisk> {
+        let layout = SectorLayout::new(capacity, self).ok_or(ImpossibleDisk::Rate)?;
+        let (track, average, full) = (self.seek_track, self.seek_average, self.seek_full);
+        let seeks = SeekCurve::new(layout.cylinders(), track, average, full)
+            .map_err(|(least, most)| ImpossibleDisk::Average(least, most))?;
+        Ok((layout, seeks))
     }
 }

@@ -118,23 +118,21 @@ fn flash_cache(table: &Table<'_>) -> Answer<FlashCacheConfig> {
 /// revolution.
 fn check_together(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
     let m = &config.mechanics;
-    let turn = config.turn();
+    let turn = m.turn();
     reject! { table,
-        "seek_track" if config.skew() >= turn =>
-            "seek_track and write_settle take {}, longer than a turn of {turn}", config.skew();
+        "seek_track" if m.skew() >= turn =>
+            "seek_track and write_settle take {}, longer than a turn of {turn}", m.skew();
         "seek_full" if m.seek_full <= m.seek_track =>
             "{} is not above seek_track {}", m.seek_full, m.seek_track;
     }
-    let refused = |impossible: ImpossibleDisk| {
+    let geometry = m.geometry(config.user_capacity);
+    geometry.map(|_| ()).map_err(|impossible| {
         let key = match impossible {
             ImpossibleDisk::Rate => "inner_rate",
             ImpossibleDisk::Average(..) => "seek_average",
         };
         table.error(key, impossible, None)
-    };
-    let layout = config.layout().map_err(refused)?;
-    config.seek_curve(&layout).map_err(refused)?;
-    Ok(())
+    })
 }
 
 /// Returns the changes to the device file for a disk that is `scale` times smaller: it has fewer

@@ -8,10 +8,10 @@ use crate::mechanics::Extent;
 
 /// A write in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dirty {
+pub(crate) struct Dirty {
     pub(crate) extent: Extent,
     /// Sequence number, ascending in order of arrival.
-    pub sequence: u64,
+    pub(crate) sequence: u64,
 }
 
 impl Dirty {
@@ -22,9 +22,9 @@ impl Dirty {
 
 /// Cached writes and the space that they occupy.
 #[derive(Clone, Debug)]
-pub struct WriteCache {
+pub(crate) struct WriteCache {
     /// Cached writes, oldest first.
-    pub writes: Vec<Dirty>,
+    pub(crate) writes: Vec<Dirty>,
     sectors_most: u64,
     writes_most: usize,
     /// Sectors occupied by cached writes or reserved for writes in transfer.
@@ -50,7 +50,7 @@ impl WriteCache {
 
     /// Reserves space for a write before its transfer; returns `false` if the cache has no space. A
     /// write larger than the cache may occupy the entire cache.
-    pub fn reserve(&mut self, sectors: u64) -> bool {
+    pub(crate) fn reserve(&mut self, sectors: u64) -> bool {
         let is_room = self.sectors + sectors <= self.sectors_most || self.sectors == 0;
         let has_entry = self.writes.len() + self.reserved < self.writes_most;
         if is_room && has_entry {
@@ -62,7 +62,7 @@ impl WriteCache {
 
     /// Inserts a write whose space was reserved. Older writes that the new write fully covers are
     /// dropped.
-    pub fn insert(&mut self, extent: Extent) {
+    pub(crate) fn insert(&mut self, extent: Extent) {
         debug_assert!(self.reserved > 0, "inserted without a reservation");
         self.reserved -= 1;
         let covered = |d: &Dirty| extent.first <= d.extent.first && d.extent.last <= extent.last;
@@ -74,13 +74,13 @@ impl WriteCache {
     }
 
     /// Removes a write for write-back; its space remains occupied until `written` is called.
-    pub fn take(&mut self, index: usize) -> Dirty {
+    pub(crate) fn take(&mut self, index: usize) -> Dirty {
         self.reserved += 1;
         self.writes.remove(index)
     }
 
     /// Releases the space of a removed write that is now on the media.
-    pub fn written(&mut self, sectors: u64) {
+    pub(crate) fn written(&mut self, sectors: u64) {
         debug_assert!(self.reserved > 0, "written without having been taken");
         debug_assert!(self.sectors >= sectors, "more is written than was cached");
         self.reserved -= 1;
@@ -102,7 +102,7 @@ impl WriteCache {
 
     /// Checks the counters against the cached writes, where `moving` sectors are being written
     /// back.
-    pub fn check(&self, moving: u64) -> Result<(), String> {
+    pub(crate) fn check(&self, moving: u64) -> Result<(), String> {
         let held: u64 = self.writes.iter().map(Dirty::sectors).sum();
         let reserved = usize::from(moving > 0);
         if (self.sectors, self.reserved) != (held + moving, reserved) {

@@ -19,7 +19,7 @@ const USED: u32 = 1 << 31;
 
 /// The flash cache and its replacement state.
 #[derive(Clone, Debug)]
-pub struct FlashCache {
+pub(crate) struct FlashCache {
     config: FlashCacheConfig,
     block_sectors: u64,
     /// State of each disk block: its slot plus one, or `COUNT + n` after `n` media reads.
@@ -48,7 +48,7 @@ impl FlashCache {
     }
 
     /// Returns the time to read the sectors from flash; `None` if some sectors are not cached.
-    pub fn read(&mut self, first: u64, last: u64) -> Option<Nanos> {
+    pub(crate) fn read(&mut self, first: u64, last: u64) -> Option<Nanos> {
         let mut touched = self.touched(first, last);
         if !touched.clone().all(|block| self.slot(block).is_some()) {
             return None;
@@ -64,7 +64,7 @@ impl FlashCache {
     }
 
     /// Counts a media read and caches each block that has reached the promotion threshold.
-    pub fn seen(&mut self, first: u64, last: u64) {
+    pub(crate) fn seen(&mut self, first: u64, last: u64) {
         for block in self.touched(first, last) {
             let entry = self.blocks[block as usize].max(COUNT);
             if self.slot(block).is_some() {
@@ -99,7 +99,7 @@ impl FlashCache {
     }
 
     /// Invalidates the blocks that contain these sectors.
-    pub fn written(&mut self, first: u64, last: u64) {
+    pub(crate) fn written(&mut self, first: u64, last: u64) {
         for block in self.touched(first, last) {
             if let Some(slot) = self.slot(block) {
                 self.slots[slot] = 0;
@@ -109,7 +109,7 @@ impl FlashCache {
     }
 
     /// Checks that blocks and slots are consistent.
-    pub fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let is_at = |(slot, entry): (usize, &u32)| {
             let block = (entry & !USED).checked_sub(1);
             block.is_none_or(|block| self.slot(u64::from(block)) == Some(slot))

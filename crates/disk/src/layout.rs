@@ -10,7 +10,9 @@
 //! Bit density is constant, so track capacity is proportional to the radius, and the transfer rate
 //! falls in equal steps from zone to zone.
 
-use writecliff_base::{Bytes, BytesPerSecond, Nanos, SECTOR_BYTES};
+use writecliff_base::{Bytes, Nanos, SECTOR_BYTES};
+
+use crate::config::MechanicsConfig;
 
 /// Consecutive tracks with the same number of sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,31 +33,18 @@ pub struct SectorLayout {
     per_track: u64,
 }
 
-/// Parameters of a layout. Rates are the sustained rates in the first and last zones, including
-/// skews.
-#[derive(Clone, Copy, Debug)]
-pub struct LayoutParameters {
-    /// Total capacity of all zones.
-    pub capacity: Bytes,
-    pub(crate) heads: u32,
-    pub(crate) zones: u32,
-    pub(crate) turn: Nanos,
-    pub(crate) skew: Nanos,
-    pub(crate) outer_rate: BytesPerSecond,
-    pub(crate) inner_rate: BytesPerSecond,
-}
-
 impl SectorLayout {
     /// Computes the layout; `None` if a track of the innermost zone would hold less than one
     /// sector.
-    pub fn new(shape: &LayoutParameters) -> Option<Self> {
-        let heads = u64::from(shape.heads);
-        let count = u64::from(shape.zones);
-        let per_track = shape.turn.0 + shape.skew.0;
+    pub(crate) fn new(capacity: Bytes, mechanics: &MechanicsConfig) -> Option<Self> {
+        let MechanicsConfig { heads, zones, outer_rate, inner_rate, .. } = *mechanics;
+        let (heads, count) = (u64::from(heads), u64::from(zones));
+        let turn = mechanics.turn().0;
+        let per_track = turn + mechanics.skew().0;
         let sectors: Vec<u64> = (0..count)
             .map(|zone| {
-                let fall = (shape.outer_rate.0 - shape.inner_rate.0) * zone / (count - 1).max(1);
-                let bytes = u128::from(shape.outer_rate.0 - fall) * u128::from(per_track);
+                let fall = (outer_rate.0 - inner_rate.0) * zone / (count - 1).max(1);
+                let bytes = u128::from(outer_rate.0 - fall) * u128::from(per_track);
                 (bytes / 1_000_000_000) as u64 / SECTOR_BYTES
             })
             .collect();
@@ -63,7 +52,7 @@ impl SectorLayout {
         if sectors.contains(&0) {
             return None;
         }
-        let cylinders = (shape.capacity.0 / SECTOR_BYTES).div_ceil(of_all);
+        let cylinders = (capacity.0 / SECTOR_BYTES).div_ceil(of_all);
         let mut zones = Vec::with_capacity(sectors.len());
         let (mut first_sector, mut first_track) = (0, 0);
         for sectors_per_track in sectors {
@@ -71,8 +60,8 @@ impl SectorLayout {
             first_track += cylinders * heads;
             first_sector += cylinders * heads * sectors_per_track;
         }
-        assert!(first_sector >= shape.capacity.0 / SECTOR_BYTES, "the zones hold the capacity");
-        Some(Self { zones, heads, tracks: first_track, turn: shape.turn.0, per_track })
+        assert!(first_sector >= capacity.0 / SECTOR_BYTES, "the zones hold the capacity");
+        Some(Self { zones, heads, tracks: first_track, turn, per_track })
     }
 
     pub(crate) fn cylinders(&self) -> u64 {
@@ -152,20 +141,29 @@ impl SectorLayout {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use writecliff_base::BytesPerSecond;
 
     use super::*;
 
     fn layout() -> SectorLayout {
-        let shape = LayoutParameters {
-            capacity: Bytes(10_000_000_000),
+        let mechanics = MechanicsConfig {
+            rpm: 15_000,
             heads: 3,
             zones: 8,
-            turn: Nanos(4_000_000),
-            skew: Nanos(700_000),
             outer_rate: BytesPerSecond(93_000_000),
             inner_rate: BytesPerSecond(58_000_000),
+            seek_track: Nanos(500_000),
+            seek_average: Nanos(4_000_000),
+            seek_full: Nanos(8_000_000),
+            head_switch: Nanos(600_000),
+            write_settle: Nanos(100_000),
+            seek_margin: Nanos::ZERO,
+            retry_probability: 0.0,
+            retries: 0,
+            recalibration_interval: None,
+            recalibration_radii: None,
         };
-        SectorLayout::new(&shape).unwrap()
+        SectorLayout::new(Bytes(10_000_000_000), &mechanics).unwrap()
     }
 
     #[test]

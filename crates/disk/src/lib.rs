@@ -8,15 +8,15 @@
 //! The only random decision is which accesses need retries. The virtual time determines the
 //! rotational position.
 
-pub mod config;
+mod config;
 pub mod device_file;
-pub mod dirty;
-pub mod disk;
-pub mod flash_cache;
-pub mod layout;
-pub mod mechanics;
-pub mod reads;
-pub mod seek;
+mod dirty;
+mod disk;
+mod flash_cache;
+mod layout;
+mod mechanics;
+mod reads;
+mod seek;
 
 pub use config::DiskConfig;
 pub use disk::{Disk, DiskCounters};

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, Prng, saved};
 
-use crate::config::{DiskConfig, ImpossibleDisk};
+use crate::config::{DiskConfig, ImpossibleDisk, MechanicsConfig};
 use crate::layout::SectorLayout;
 use crate::seek::SeekCurve;
 
 /// A sector range, with the track, cylinder and angle where it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Extent {
+pub(crate) struct Extent {
     pub(crate) first: u64,
     pub(crate) last: u64,
     track: u64,
@@ -20,18 +20,10 @@ pub struct Extent {
 
 /// Arm and spindle state.
 #[derive(Clone, Debug)]
-pub struct Mechanics {
+pub(crate) struct Mechanics {
     pub(crate) layout: SectorLayout,
     seeks: SeekCurve,
-    head_switch: Nanos,
-    write_settle: Nanos,
-    seek_margin: Nanos,
-    retry_probability: f64,
-    retries: u32,
-    /// Interval of servo recalibrations, and the number of radii where every head is measured for
-    /// one revolution.
-    recalibration: Option<(Nanos, u32)>,
-    heads: u32,
+    config: MechanicsConfig,
     random: Prng,
     /// Current track of the arm.
     track: u64,
@@ -57,21 +49,15 @@ const RETRIES: u64 = 0x6469_736b;
 
 impl Mechanics {
     pub(crate) fn new(config: &DiskConfig) -> Result<Self, ImpossibleDisk> {
-        let layout = config.layout()?;
-        let m = &config.mechanics;
+        let (layout, seeks) = config.mechanics.geometry(config.user_capacity)?;
+        let interval = config.mechanics.recalibration_interval;
         Ok(Self {
-            seeks: config.seek_curve(&layout)?,
             layout,
-            head_switch: m.head_switch,
-            write_settle: m.write_settle,
-            seek_margin: m.seek_margin,
-            retry_probability: m.retry_probability / 100.0,
-            retries: m.retries,
-            recalibration: m.recalibration_interval.zip(m.recalibration_radii),
-            heads: m.heads,
+            seeks,
+            config: config.mechanics.clone(),
             random: Prng::derive(config.seed, RETRIES),
             track: 0,
-            recalibration_due: m.recalibration_interval.unwrap_or(Nanos::MAX),
+            recalibration_due: interval.unwrap_or(Nanos::MAX),
             counted: MechanicsCounters::default(),
         })
     }
@@ -89,13 +75,13 @@ impl Mechanics {
     }
 
     /// Moves the arm to the track of `sector` in zero time.
-    pub fn move_to(&mut self, sector: u64) {
+    pub(crate) fn move_to(&mut self, sector: u64) {
         self.track = self.layout.track(sector);
     }
 
     /// Returns the time from `now` until the first sector starts to pass under its head.
     #[inline]
-    pub fn positioning(&self, now: Nanos, extent: &Extent, is_write: bool) -> Nanos {
+    pub(crate) fn positioning(&self, now: Nanos, extent: &Extent, is_write: bool) -> Nanos {
         let (moving, _) = self.moving(extent, is_write);
         moving + self.until_angle(now + moving, extent.angle)
     }
@@ -103,7 +89,7 @@ impl Mechanics {
     /// Returns the scheduler's estimate of the access time, which allows for late arrival of the
     /// arm.
     #[inline]
-    pub fn expected(&self, now: Nanos, extent: &Extent, is_write: bool) -> Nanos {
+    pub(crate) fn expected(&self, now: Nanos, extent: &Extent, is_write: bool) -> Nanos {
         let (moving, margin) = self.moving(extent, is_write);
         moving + margin + self.until_angle(now + moving + margin, extent.angle)
     }
@@ -116,11 +102,11 @@ impl Mechanics {
         if extent.track == self.track {
             return (Nanos::ZERO, Nanos::ZERO);
         }
-        let settle = if is_write { self.write_settle } else { Nanos::ZERO };
+        let settle = if is_write { self.config.write_settle } else { Nanos::ZERO };
         match extent.cylinder.abs_diff(self.layout.cylinder(self.track)) {
-            0 => (self.head_switch + settle, Nanos::ZERO),
+            0 => (self.config.head_switch + settle, Nanos::ZERO),
             1 => (self.seeks.time(1) + settle, Nanos::ZERO),
-            distance => (self.seeks.time(distance) + settle, self.seek_margin),
+            distance => (self.seeks.time(distance) + settle, self.config.seek_margin),
         }
     }
 
@@ -135,29 +121,30 @@ impl Mechanics {
 
     /// Returns the time from `now` until `sector` starts to pass, if the head is already on its
     /// track.
-    pub fn until_sector(&self, now: Nanos, sector: u64) -> Nanos {
+    pub(crate) fn until_sector(&self, now: Nanos, sector: u64) -> Nanos {
         self.until_angle(now, self.layout.passage(sector) % self.layout.turn().0)
     }
 
     /// Returns the time that the sectors take to pass, including head switches and seeks within the
     /// range.
     #[inline]
-    pub fn transfer(&self, extent: &Extent) -> Nanos {
+    pub(crate) fn transfer(&self, extent: &Extent) -> Nanos {
         debug_assert!(extent.first <= extent.last, "an extent without sectors");
         Nanos(self.layout.passed(extent.last) - self.layout.passage(extent.first))
     }
 
     /// Counts an access and returns the duration of its retries.
-    pub fn repeat(&mut self) -> Nanos {
+    pub(crate) fn repeat(&mut self) -> Nanos {
         self.counted.accesses += 1;
-        if self.retry_probability <= 0.0 {
+        let (probability, most) = (self.config.retry_probability / 100.0, self.config.retries);
+        if probability <= 0.0 {
             return Nanos::ZERO;
         }
         let mut times = 0;
-        while times < self.retries && self.random.unit() < self.retry_probability {
+        while times < most && self.random.unit() < probability {
             times += 1;
         }
-        debug_assert!(times <= self.retries);
+        debug_assert!(times <= most);
         self.counted.retries += u64::from(times);
         Nanos(u64::from(times) * self.layout.turn().0)
     }
@@ -165,13 +152,16 @@ impl Mechanics {
     /// Returns the end of a recalibration that delays work ready at `now`, or `None` if no
     /// recalibration delays it. The arm has been idle since `idle_since`. Recalibrations that came
     /// due and finished during the idle time cause no delay.
-    pub fn recalibrated(&mut self, idle_since: Nanos, now: Nanos) -> Option<Nanos> {
-        let (interval, radii) = self.recalibration?;
+    pub(crate) fn recalibrated(&mut self, idle_since: Nanos, now: Nanos) -> Option<Nanos> {
+        // Every head is measured at each radius, for one revolution.
+        let interval = self.config.recalibration_interval?;
+        let radii = self.config.recalibration_radii?;
         if self.recalibration_due > now {
             return None;
         }
         let step = self.layout.cylinders() / u64::from(radii);
-        let measured = u64::from(self.heads) * (self.head_switch + self.layout.turn()).0;
+        let measured =
+            u64::from(self.config.heads) * (self.config.head_switch + self.layout.turn()).0;
         let takes = Nanos(u64::from(radii) * (self.seeks.time(step.max(1)).0 + measured));
         // Recalibrations that came due during idle time are finished, except perhaps the last.
         let due = self.recalibration_due;

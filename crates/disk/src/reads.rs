@@ -30,7 +30,7 @@ struct Ahead {
 
 /// Read cache segments, and the read-ahead in progress.
 #[derive(Clone, Debug)]
-pub struct Reads {
+pub(crate) struct Reads {
     /// Segments, least recently used first.
     segments: Vec<Segment>,
     most: usize,
@@ -65,7 +65,7 @@ impl Reads {
 
     /// Returns `true` if `first..=last` is fully cached. A hit marks the range as consumed, which
     /// may allow read-ahead to continue further.
-    pub fn hit(&mut self, now: Nanos, first: u64, last: u64, mechanics: &Mechanics) -> bool {
+    pub(crate) fn hit(&mut self, now: Nanos, first: u64, last: u64, mechanics: &Mechanics) -> bool {
         self.update(now, &mechanics.layout);
         let holds = |s: &Segment| s.first <= first && last < s.end;
         let Some(number) = self.segments.iter().position(holds) else { return false };
@@ -94,7 +94,12 @@ impl Reads {
 
     /// Returns the time until read-ahead holds all data of a read that starts in the newest segment
     /// or at the read-ahead position; `None` if the read starts elsewhere.
-    pub fn follows(&mut self, now: Nanos, extent: &Extent, mechanics: &Mechanics) -> Option<Nanos> {
+    pub(crate) fn follows(
+        &mut self,
+        now: Nanos,
+        extent: &Extent,
+        mechanics: &Mechanics,
+    ) -> Option<Nanos> {
         self.update(now, &mechanics.layout);
         let (ahead, newest) = (self.ahead.as_ref()?, self.segments.last()?);
         if extent.first < newest.first || extent.first > newest.end || extent.last < newest.end {
@@ -110,20 +115,20 @@ impl Reads {
     }
 
     /// Returns the sector under the head during read-ahead; `None` if read-ahead is not active.
-    pub fn head(&mut self, now: Nanos, layout: &SectorLayout) -> Option<u64> {
+    pub(crate) fn head(&mut self, now: Nanos, layout: &SectorLayout) -> Option<u64> {
         self.update(now, layout);
         self.ahead.as_ref()?;
         self.segments.last().map(|newest| newest.end.max(1) - 1)
     }
 
     /// Stops read-ahead.
-    pub fn stop(&mut self, now: Nanos, layout: &SectorLayout) {
+    pub(crate) fn stop(&mut self, now: Nanos, layout: &SectorLayout) {
         self.update(now, layout);
         self.ahead = None;
     }
 
     /// Records that the host has read `first..=last` from the media.
-    pub fn read(&mut self, first: u64, last: u64) {
+    pub(crate) fn read(&mut self, first: u64, last: u64) {
         debug_assert!(first <= last && last < self.sectors, "beyond the disk");
         let touches = |s: &Segment| s.first <= first && first <= s.end;
         let number = self.segments.iter().position(touches);
@@ -142,7 +147,7 @@ impl Reads {
     }
 
     /// Starts read-ahead after the newest segment, whose last sector has just passed.
-    pub fn begin_ahead(&mut self, now: Nanos, layout: &SectorLayout) {
+    pub(crate) fn begin_ahead(&mut self, now: Nanos, layout: &SectorLayout) {
         let Some(newest) = self.segments.last() else { return };
         if newest.end < self.sectors {
             let limit = (newest.consumed + self.segment_sectors).min(self.sectors).max(newest.end);
@@ -153,7 +158,7 @@ impl Reads {
     }
 
     /// Invalidates `first..=last` after a host write. Read-ahead must have been stopped.
-    pub fn written(&mut self, first: u64, last: u64) {
+    pub(crate) fn written(&mut self, first: u64, last: u64) {
         debug_assert!(self.ahead.is_none());
         self.segments.retain(|s| last < s.first || s.end <= first);
     }

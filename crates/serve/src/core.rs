@@ -195,7 +195,7 @@ impl Core {
 
     /// Returns the wall time when [`Self::advance`] next has work.
     pub(crate) fn next_due(&mut self) -> Option<Nanos> {
-        let cut = self.planned.time().map(|at| self.clock.wall_time(at));
+        let cut = self.planned.next_time.map(|at| self.clock.wall_time(at));
         cut.into_iter().chain(self.next_event()).min()
     }
 
@@ -268,7 +268,10 @@ impl Core {
     /// Counts a completed request. A write is counted for the stream that it currently maps to.
     fn count(&mut self, request: &Request, latency: Option<Nanos>) {
         if request.operation == Operation::Write {
-            self.by_stream.count(request, self.drive.routed(request.stream));
+            let streams = (request.stream, self.drive.routed(request.stream));
+            let (requests, bytes) = self.by_stream.entry(streams).or_default();
+            *requests += 1;
+            *bytes += request.length;
         }
         self.operations.count(request, latency);
         self.recent.count(request, latency);

@@ -2,7 +2,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread::JoinHandle;
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use crate::clock::{Alarm, Clock};
 use crate::core::{Client, Core};
 use crate::journal::{Journal, Record};
 use crate::request::{Done, Request, Tag};
-use crate::statistics::{Life, Recent, Snapshot};
+use crate::statistics::{Life, Recent, Snapshot, stream_writes};
 use crate::trace::Trace;
 
 pub(crate) mod power;
@@ -318,33 +318,25 @@ impl Served {
         let mut batch = self.locked();
         let core = batch.core();
         let now = core.drive.now();
-        let outstanding = core.outstanding();
-        let drive = &mut core.drive;
-        let (counters, meters) = (drive.counters(), drive.meters(now));
-        let data_placement = drive.data_placement_status();
-        let streams = core.by_stream.used();
-        let moved = core.moved_by_stream();
-        let operations = core.operations.clone();
-        let life = core.life;
-        drop(batch);
+        let meters = core.drive.meters(now);
         let contents = self.shared.contents.read().unwrap_or_else(PoisonError::into_inner);
         Snapshot {
             wall: self.shared.clock.wall(),
             drive_time: now,
             slow_down: self.shared.clock.slow_down(),
-            operations,
+            operations: core.operations.clone(),
             lateness: locked(&self.shared.lateness).all.clone(),
-            counters,
-            data_placement,
-            streams,
-            moved,
+            counters: core.drive.counters(),
+            data_placement: core.drive.data_placement_status(),
+            streams: stream_writes(&core.by_stream),
+            moved: core.moved_by_stream(),
             power: self.shared.power_history(),
-            life,
+            life: core.life,
             error_entries: locked(&self.shared.errors).count(),
             free_units: meters.free_units,
             celsius: meters.celsius,
             sessions: self.shared.sessions.load(Ordering::Relaxed),
-            outstanding,
+            outstanding: core.outstanding(),
             used: contents.used().unwrap_or_default(),
         }
     }
@@ -443,8 +435,7 @@ struct Severing<'a>(&'a Served);
 impl Drop for Severing<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let severed = locked(&self.0.shared.open_sessions).end_epoch();
-            severed.iter().filter_map(Weak::upgrade).for_each(|replies| replies.sever());
+            self.0.sever_sessions();
         }
     }
 }

@@ -59,26 +59,19 @@ pub struct StreamWrites {
     pub bytes: u64,
 }
 
-/// Completed writes by stream number and FTL stream. An interface may map an identifier to several
-/// FTL streams in succession.
-#[derive(Debug, Default)]
-pub(crate) struct Streams(BTreeMap<(StreamId, Option<StreamId>), (u64, u64)>);
+/// Completed writes and their bytes, by stream number and FTL stream. An interface may map an
+/// identifier to several FTL streams in turn.
+pub(crate) type Streams = BTreeMap<(StreamId, Option<StreamId>), (u64, u64)>;
 
-impl Streams {
-    pub(crate) fn count(&mut self, request: &Request, drive_stream: Option<StreamId>) {
-        let (requests, bytes) = self.0.entry((request.stream, drive_stream)).or_default();
-        *requests += 1;
-        *bytes += request.length;
-    }
-
-    /// Returns the streams with writes, in ascending order.
-    pub(crate) fn used(&self) -> Vec<StreamWrites> {
-        let writes = |(&(number, drive), &(requests, bytes)): (&(StreamId, _), &(u64, u64))| {
-            let drive_stream = Option::map(drive, |stream: StreamId| stream.0);
-            StreamWrites { number: number.0, drive_stream, requests, bytes }
-        };
-        self.0.iter().map(writes).collect()
-    }
+/// Returns the streams with writes, in ascending order.
+pub(crate) fn stream_writes(streams: &Streams) -> Vec<StreamWrites> {
+    let each = streams.iter().map(|(&(number, drive), &(requests, bytes))| StreamWrites {
+        number: number.0,
+        drive_stream: drive.map(|stream| stream.0),
+        requests,
+        bytes,
+    });
+    each.collect()
 }
 
 /// SMART counters that the simulated drive itself does not have: host operations since the drive

@@ -64,18 +64,14 @@ pub enum CutWhen {
     After(Nanos, Nanos),
 }
 
-/// Time of a plan's next cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    AtWrite(u64),
-    At(Nanos),
-}
-
 /// Planned power cuts, and the seeds of all cuts.
 #[derive(Default)]
 pub(crate) struct Planned {
     plan: Option<CutPlan>,
-    next: Option<Next>,
+    /// Write that triggers the next cut, counted like the writes of the drive.
+    next_write: Option<u64>,
+    /// Time of the next cut, if no write triggers it.
+    pub next_time: Option<Nanos>,
     /// Seed of the first cut; each subsequent cut uses the next seed.
     pub first_seed: u64,
 }
@@ -84,13 +80,15 @@ impl Planned {
     /// Plans cuts starting from `now`, after `writes` writes; `seed` is the seed of the next cut.
     pub(crate) fn begin(&mut self, plan: CutPlan, seed: u64, now: Nanos, writes: u64) {
         self.plan = (plan.cuts > 0).then_some(plan);
-        self.next = self.plan.map(|plan| match plan.when {
-            CutWhen::AtWrite(write) => Next::AtWrite(writes + write),
-            CutWhen::After(from, to) => {
+        (self.next_write, self.next_time) = match self.plan.map(|plan| plan.when) {
+            None => (None, None),
+            Some(CutWhen::AtWrite(write)) => (Some(writes + write), None),
+            Some(CutWhen::After(from, to)) => {
                 let more = to.0.saturating_sub(from.0) + 1;
-                Next::At(now + from + Nanos(Prng::derive(seed, MOMENT_LABEL).below(more)))
+                let random = Nanos(Prng::derive(seed, MOMENT_LABEL).below(more));
+                (None, Some(now + from + random))
             }
-        });
+        };
     }
 
     /// Plans the next cut if the plan has more cuts.
@@ -102,15 +100,7 @@ impl Planned {
     }
 
     pub(crate) fn is_at_write(&self, writes: u64) -> bool {
-        matches!(self.next, Some(Next::AtWrite(write)) if writes >= write)
-    }
-
-    /// Returns the time of the next power cut; `None` if a write triggers it.
-    pub(crate) fn time(&self) -> Option<Nanos> {
-        match self.next {
-            Some(Next::At(time)) => Some(time),
-            _ => None,
-        }
+        self.next_write.is_some_and(|write| writes >= write)
     }
 }
 
@@ -161,15 +151,18 @@ impl OpenSessions {
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch
     }
-
-    /// Starts the next epoch and returns the sessions of the previous epoch.
-    pub(crate) fn end_epoch(&mut self) -> Vec<Weak<dyn Replies>> {
-        self.epoch += 1;
-        std::mem::take(&mut self.all)
-    }
 }
 
 impl Served {
+    /// Starts the next epoch, and ends the connections of the previous one.
+    pub(super) fn sever_sessions(&self) {
+        let mut sessions = locked(&self.shared.open_sessions);
+        sessions.epoch += 1;
+        let severed = std::mem::take(&mut sessions.all);
+        drop(sessions);
+        severed.iter().filter_map(Weak::upgrade).for_each(|replies| replies.sever());
+    }
+
     /// Sets the seed of the next cut; each subsequent cut uses the next seed.
     pub fn seed_cuts(&self, seed: u64) {
         let mut core = self.core();
@@ -205,7 +198,7 @@ impl Served {
 
     /// Performs the power cuts that are planned for times up to `now`.
     pub(super) fn cut_in_time(&self, core: &mut Core, now: Nanos) {
-        while let Some(at) = core.planned.time()
+        while let Some(at) = core.planned.next_time
             && at <= now
             && !core.stopped
         {
@@ -224,8 +217,7 @@ impl Served {
         let (seed, clock) = (self.next_seed(core), self.shared.clock);
         let (wall, writes, outstanding) = (clock.wall(), core.writes, core.outstanding());
         let mut contents = self.contents();
-        let severed = locked(&self.shared.open_sessions).end_epoch();
-        severed.iter().filter_map(Weak::upgrade).for_each(|replies| replies.sever());
+        self.sever_sessions();
         let outcome = core.power_cut(&mut contents, seed);
         let cut = outcome.map(|(lost, recovery)| {
             let cut = PowerCut { wall, seed, writes, outstanding, recovery, lost };
