@@ -16,24 +16,25 @@ section! {
         heads: required Count(1..=64), "surfaces with data";
         zones: required Count(1..=256), "zones with fewer sectors per track towards the centre";
         outer_rate: required PositiveRate,
-            "sustained rate in the first zone; tracks follow from it";
+            "sustained rate in the first zone, which determines the track capacity";
         inner_rate: required PositiveRate,
-            "sustained rate in the last zone; tracks follow from it";
+            "sustained rate in the last zone, which determines the track capacity";
         seek_track: required PositiveTime,
-            "seek to the next track, including settling for a read";
-        seek_average: required PositiveTime, "mean seek over all pairs of tracks";
-        seek_full: required PositiveTime, "full-stroke seek";
-        head_switch: required PositiveTime, "switch to another surface";
+            "seek time to the next track, including settling for a read";
+        seek_average: required PositiveTime, "mean seek time over all pairs of tracks";
+        seek_full: required PositiveTime, "full-stroke seek time";
+        head_switch: required PositiveTime, "time to switch to another surface";
         write_settle: required Time, "additional settling time of a write";
         seek_margin: required Time,
-            "the arm skips to the next revolution if less time than this is left";
+            "minimum time left before a sector passes; with less, the arm waits for the next \
+             revolution";
         retry_probability: required Percent(0.0..=50.0),
             "probability that an access is repeated one revolution later";
-        retries: required Count(0..=1000), "maximum repetitions of an access";
+        retries: required Count(0..=1000), "maximum number of repetitions of an access";
         recalibration_interval: optional PositiveTime,
-            "interval at which the servo measures its tracks again";
+            "interval between servo recalibrations";
         recalibration_radii: optional Count(1..=64),
-            "radii at which heads are measured; required with `recalibration_interval`";
+            "number of radii where each head is measured; required with `recalibration_interval`";
     }
 }
 
@@ -54,10 +55,11 @@ section! {
     /// Firmware timing and scheduling.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ControllerConfig {
-        command_time: required Time, "firmware time per command; its inverse bounds IOPS";
+        command_time: required Time, "firmware time per command; its inverse is an upper limit on \
+         IOPS";
         latency: required Time, "adds latency to each command without delaying others";
         age_limit: required PositiveTime,
-            "a command that has waited this long is served before faster accesses";
+            "waiting time after which a command is served before faster accesses";
     }
 }
 
@@ -67,9 +69,10 @@ section! {
     pub struct FlashCacheConfig {
         size: required Size, "total size";
         block: required Size, "caching unit, at least 4 KiB";
-        promote_after: required Count(1..=255), "reads of a block before the block is cached";
+        promote_after: required Count(1..=255),
+            "number of reads of a block before the block is cached";
         read_time: required PositiveTime, "time until the first data arrive";
-        bandwidth: required PositiveRate, "rate at which the data then arrive";
+        bandwidth: required PositiveRate, "transfer rate after the first data have arrived";
     }
 }
 

@@ -69,10 +69,10 @@ section! {
         channels: required Count(1..=64), "channels, each with its own bus";
         dies_per_channel: required Count(1..=64), "dies on each channel";
         planes_per_die: required Count(1..=16),
-            "planes of a die; one operation moves at most 256 KiB over all of them";
+            "planes per die; one operation moves at most 256 KiB over all planes";
         blocks_per_plane: required Count(1..=1 << 20), "number of reclaim units";
         pages_per_block: required Count(1..=1 << 16),
-            "pages of a block; with `one_shot` a multiple of the bits per cell";
+            "pages per block; with `one_shot`, a multiple of the bits per cell";
         page: required Size, "4 to 128 KiB, in steps of 4 KiB";
         cell: required Choice<CellType>(&[
             ("SLC", CellType::Slc),

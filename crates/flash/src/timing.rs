@@ -8,8 +8,9 @@ section! {
     /// page). A one-shot part has a single program time for the whole word line, at index 0.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct FlashTiming {
-        read: required Times, "tR, one for each page type";
-        program: required Times, "tPROG: one with `one_shot`, else one for each page type";
+        read: required Times, "tR for each page type";
+        program: required Times, "tPROG: a single value with `one_shot`, otherwise a value for \
+         each page type";
         erase: required PositiveTime, "tBERS";
         bus: required PositiveRate, "data rate of a channel, whose dies share the bus";
         command: required Time, "bus time of the command and address cycles of an operation";
@@ -22,8 +23,8 @@ section! {
         erase_suspend_step: default Time = Nanos::ZERO,
             "an erase can be suspended only at multiples of this time after its start";
         erase_portions: default Count(1..=1 << 20) = 1,
-            "one of so many erases of a die, drawn at random, takes the time `erase`, the others \
-             none: blocks are portions of whole ones";
+            "number of blocks that share one physical block: on average, one in this many erases \
+             of a die, chosen at random, takes the time `erase`, and the others take no time";
         independent_plane_reads: default Flag = false,
             "planes of a die serve host reads of different pages at the same time";
     }

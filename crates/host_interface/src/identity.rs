@@ -8,9 +8,9 @@ section! {
     /// Identity of a drive.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Identity {
-        form_factor: optional Text, "shown in the [data sheet](../guides/data-sheet.md) only";
-        uber: optional Text, "shown in the [data sheet](../guides/data-sheet.md) only";
-        mtbf: optional Text, "shown in the [data sheet](../guides/data-sheet.md) only";
+        form_factor: optional Text, "shown only in the [data sheet](../guides/data-sheet.md)";
+        uber: optional Text, "shown only in the [data sheet](../guides/data-sheet.md)";
+        mtbf: optional Text, "shown only in the [data sheet](../guides/data-sheet.md)";
         name: required Text, "shown in lists and reports";
         description: required Text, "shown in lists and reports";
         vendor: default Text = "writecliff".to_owned(), "shown in reports";

@@ -16,14 +16,14 @@ section! {
     /// Link between host and drive, from section `[link]` of a device file.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct LinkConfig {
-        interface: required Text, "name in reports, for instance `\"SATA 6Gb/s\"`";
+        interface: required Text, "name in reports, for example `\"SATA 6Gb/s\"`";
         bandwidth: required PositiveRate, "payload rate in each direction";
         duplex: required Choice<Duplex>(&[("half", Duplex::Half), ("full", Duplex::Full)]),
-            "`\"full\"`: the link carries data in both directions at once";
+            "`\"full\"`: the link carries data in both directions at the same time";
         command: required Time,
             "link time of a command in addition to its data (frames of command, setup and status)";
         queues: required Count(1..=1024),
-            "`queues` × `queue_depth` is limited by the kind of drive";
+            "number of queues; the drive type limits `queues` × `queue_depth`";
         queue_depth: required Count(1..=65_535),
             "commands in one queue of the drive; further commands wait at the host";
     }

@@ -9,13 +9,13 @@ section! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct MediaConfig {
         unit: required Size,
-            "data of one access, a multiple of 512 B up to 64 KiB; smaller writes read it";
+            "data per access, a multiple of 512 B up to 64 KiB; smaller writes first read the unit";
         banks: required Count(1..=4096),
-            "dies, partitions or channels that work at the same time, one access each";
+            "number of dies, partitions or channels that work in parallel, with one access each";
         interleave: required Size,
             "consecutive bytes in one bank; a multiple of `unit` up to 16 MiB";
-        read_time: required PositiveTime, "time of a bank for an access that reads";
-        write_time: required PositiveTime, "time of a bank for an access that writes";
+        read_time: required PositiveTime, "bank time of a read access";
+        write_time: required PositiveTime, "bank time of a write access";
     }
 }
 
@@ -24,8 +24,9 @@ section! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ControllerConfig {
         command_time: required Time,
-            "controller time per command, during which it issues no access";
-        access_time: required Time, "controller time per access, during which it issues no other";
+            "controller time per command, during which no accesses are issued";
+        access_time: required Time, "controller time per access, during which no other access is \
+         issued";
         latency: required Time, "adds latency to each command without delaying others";
     }
 }

@@ -24,36 +24,38 @@ section! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ControllerConfig {
         write_buffer: required Size,
-            "memory for written data; at least a program unit of every stream and one more";
+            "memory for written data; at least one program unit per stream plus one more";
         power_loss_protection: required Flag,
             "the buffer survives power loss: a write is durable once it is in the buffer";
         write_cache: required Flag, "state of the volatile write cache after power-up";
-        command_time: required Time, "firmware time per command; its inverse bounds the IOPS";
+        command_time: required Time, "firmware time per command; its inverse is an upper limit on \
+         IOPS";
         read_command_time: derived Time = command_time, "firmware time of a read, if longer";
         write_command_time: derived Time = command_time,
             "firmware time of a write, if longer; the excess delays the next command only";
         latency: required Time, "adds latency to each command without delaying others";
         mapping_update_time: default Time = Nanos::ZERO,
-            "firmware time per slot that the host writes, one slot after the other";
+            "firmware time per slot that the host writes; slots are mapped one at a time";
         relocation_time: default Time = Nanos::ZERO,
             "firmware time per slot that garbage collection relocates";
         lookup_time: default Time = Nanos::ZERO,
-            "firmware time per read, on the core of the two above; reads have priority";
+            "firmware time per read on the mapping core; reads have priority";
         read_slot_time: default Time = Nanos::ZERO,
-            "time of that core per slot of a read, if read data pass the data path of written data";
+            "mapping core time per slot of a read, if read data share the data path of written \
+             data";
         suspend_time: default Time = Nanos::ZERO,
-            "time of that core per suspension of a program or erase for reads";
+            "mapping core time per suspension of a program or erase for reads";
         merge_time: default Time = Nanos::ZERO,
-            "time of that core per slot that a write covers in part";
+            "mapping core time per slot that a write covers partially";
         service_order: default Choice<ServiceOrder>(&[
             ("overlapped", ServiceOrder::Overlapped),
             ("barrier", ServiceOrder::Barrier),
         ]) = ServiceOrder::Overlapped,
-            "reads beside writes, or a barrier between them, as in simple controllers";
+            "overlapping reads and writes, or a barrier between them, as in simple controllers";
         reads_in_a_row: required Count(0..=1_000_000),
-            "reads that a die serves while a program or erase waits";
+            "number of consecutive reads that a die serves while a program or erase waits";
         suspends_per_operation: required Count(0..=200),
-            "suspensions of one program or erase for reads";
+            "maximum number of suspensions of one program or erase for reads";
         idle_delay: required Time,
             "time without commands until background garbage collection starts";
     }

@@ -17,7 +17,7 @@ impl<'a> Commas<'a> {
 
     /// Checks that the line has no further fields.
     pub(crate) fn end(&self) -> Result<(), Reason> {
-        if self.0.is_none() { Ok(()) } else { Err("too many fields in the line") }
+        if self.0.is_none() { Ok(()) } else { Err("too many fields") }
     }
 }
 

@@ -55,11 +55,11 @@ section! {
         short_writes: default Flag = false, "the last write of a zone may be shorter than a block";
         #[serde(default)]
         reset_above_pct as reset_above: default Percent(0.0..=100.0) = 0.0,
-            "while more than this share of the range is written, every `reset_every_writes`th \
-             write first resets its zone";
+            "while more than this percentage of the range is written, every \
+             `reset_every_writes`th write first resets its zone";
         #[serde(default)]
         reset_every_writes: default Integer(0..=TOP) = 0,
-            "interval of these resets, in writes; 0: never";
+            "interval between these resets, in writes; 0: never";
     }
 }
 

@@ -125,8 +125,8 @@ section! {
         weight: default Number(0.0..=1e12) = 1.0, "frequency relative to the other sizes";
         #[serde(default)]
         sequential_pct as sequential: default Percent(SHARE) = 0.0,
-            "random: share of the I/Os of this size that continue in order from a random address; \
-             each operation of each thread has its own address";
+            "random: percentage of the I/Os of this size that continue sequentially from a random \
+             address; each operation of each thread has a separate address";
     }
 }
 
@@ -149,8 +149,8 @@ section! {
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Zone {
-        access_pct as access: required Percent(SHARE), "share of the accesses";
-        size_pct as size: required Percent(SHARE), "share of the range";
+        access_pct as access: required Percent(SHARE), "percentage of the accesses";
+        size_pct as size: required Percent(SHARE), "percentage of the range";
     }
 }
 
@@ -166,26 +166,27 @@ section! {
             "of `zipf`: `exact` follows the law, as database papers do; `fio` is fio's generator, \
              which is [more skewed](../guides/workloads.md#skewed-addresses)";
         ranks: optional Integer(1..=TOP) = "blocks",
-            "of `zipf`: number of ranks; if there are more than blocks, neighbouring ranks share a \
-             block. With the ranks of a whole drive, a part of the drive has the same skew";
+            "of `zipf`: number of ranks; if there are more ranks than blocks, neighbouring ranks \
+             share a block. With the ranks of a whole drive, a range of the drive has the same \
+             skew";
         /// The hot blocks receive 100 % minus this percentage of the accesses.
         hot_pct as hot: optional Percent(0.0..=99.0),
-            "of `pareto`: share of the blocks that are hot; with 20 %, they receive 80 % of the \
-             accesses";
+            "of `pareto`: percentage of hot blocks; 20 % of the blocks, for example, receive 80 % \
+             of the accesses";
         deviation_pct as deviation: optional Percent(SHARE),
             "of `normal`: standard deviation of the blocks' ranks";
         zones: or_default Inners<Zone>(Section::read_whole),
             "of `zoned` and `hot_cold`: the zones";
         blocks: or_default Integers(0..=TOP),
-            "of `sequence`: numbers of blocks, accessed repeatedly in this order";
+            "of `sequence`: block numbers, which are accessed repeatedly in this order";
         advancing: default Flag = false,
             "of `sequence`: each pass is shifted by the length of the sequence, in blocks";
         spare_pct as spare: optional Percent(0.0..=900.0),
             "of `sprandom`: the drive's flash beyond its capacity";
         /// Each region of the flash has a specific fraction of valid data.
         regions: optional Integer(1..=10_000) = "100",
-            "of `sprandom`: number of regions of the range, each with its own share of repeated \
-             writes";
+            "of `sprandom`: number of regions of the range, each with a separate fraction of \
+             repeated writes";
         /// `None`: zones are contiguous, and the ranks of zipf, pareto and normal are scattered
         /// block by block.
         scatter_bytes as scatter: optional Size -> u64
@@ -207,7 +208,7 @@ section! {
         count: required Integer(1..=1 << 20), "number of segments, all of the same size";
         amount_bytes as amount: required Size -> u64, "total size of the segments";
         #[serde(default = "one_u64")]
-        seed: default Integer(0..=TOP) = 1, "seed of the positions of the segments";
+        seed: default Integer(0..=TOP) = 1, "seed of the segment positions";
     }
 }
 
@@ -222,14 +223,14 @@ section! {
         name: default Text = "job".to_owned(), "shown in results";
         pattern: default Choice<Pattern>(Pattern::WORDS) = Pattern::Random, "order of addresses";
         read_pct as read: default Percent(SHARE) = 0.0,
-            "share of the I/Os that read; the rest write";
-        trim_pct as trim: default Percent(SHARE) = 0.0, "share of the I/Os that trim";
+            "percentage of the I/Os that are reads; all other I/Os are writes";
+        trim_pct as trim: default Percent(SHARE) = 0.0, "percentage of the I/Os that are trims";
         sequential_read_pct: unread f64,
             "Random: share of the reads that continue where the thread's last read ended.";
         sequential_write_pct: unread f64,
             "Random: share of the writes that continue where the thread's last write ended.";
         + mix: Inner(MixKeys::read_whole),
-            "in place of `read`: shares of sequential and random reads and writes";
+            "instead of `read`: percentages of sequential and random reads and writes";
         + block_size: Size = "`\"4 KiB\"`", "size of every I/O, 512 B to 1 GiB";
         /// Applies to all operations without their own block sizes below.
         block_sizes: default Inners<BlockSize>(Section::read_whole)
@@ -240,7 +241,7 @@ section! {
         trims: optional Inner<OwnBlocks>(own_blocks),
             "block sizes of trims, if they differ from those of other I/Os";
         threads: default Count(1..=4096) = 1, "host threads";
-        queue_depth: default Count(1..=65_536) = 1, "outstanding I/Os of each thread";
+        queue_depth: default Count(1..=65_536) = 1, "outstanding I/Os per thread";
         offset_bytes as offset: or_default SizeOrShare(100.0) = "0", "start of the range";
         #[serde(skip_serializing_if = "Option::is_none")]
         offset_pct as offset: hidden ShareOrSize(100.0), "Start in percent of the drive.";
@@ -252,7 +253,7 @@ section! {
         thread_stride_bytes as thread_stride: default Size -> u64 = Bytes(0),
             "sequential: thread t starts t strides into the range";
         start_bytes as start: default Size -> u64 = Bytes(0),
-            "sequential: offset into the range at which threads start";
+            "sequential: offset into the range where threads start";
         write_start_bytes: unread Option<u64>, "Start of writes; `None`: as reads.";
         align_bytes as align: optional Size -> u64 = "block size", "alignment of addresses";
         addresses: or_default Inner<AddressSpec>(Section::read_whole) = "uniform",
@@ -271,20 +272,20 @@ section! {
         trim_first: default Flag = false,
             "each block is trimmed, then written; excludes `read` and `trim`";
         host_zones: optional Inner<HostZones>(Section::read_whole),
-            "zones that the host keeps and writes in order";
+            "zones that the host maintains and writes sequentially";
         log: unread Option<IoLog>, "I/Os of a log in place of generated ones.";
         model: optional Inner<IoModel>(writecliff_synthesis::read),
-            "a model of a trace, from which the job draws its I/Os in place of the keys above; \
-             [`writecliff trace synthesise`](cli.md#writecliff-trace-synthesise) writes it";
+            "model of a trace that generates the job's I/Os instead of the keys above; created by \
+             [`writecliff trace synthesise`](cli.md#writecliff-trace-synthesise)";
         compressible_pct as compressible: default Percent(SHARE) = 0.0,
-            "share of the data that a compressing controller can save";
+            "percentage of the data that a compressing controller can save";
         duplicate_pct as duplicates: default Percent(SHARE) = 0.0,
-            "share of written 4 KiB pages that repeat the last unique page of their thread (fio's \
+            "percentage of written 4 KiB pages that repeat the thread's last unique page (fio's \
              `dedupe_percentage`)";
         stream: default Short = 0,
             "stream that the job writes to; the meaning and the number of streams [depend on the \
              drive](../guides/streams.md#the-interface-what-a-stream-number-means)";
-        streams: or_default StreamNumbers, "several streams for the writes, in place of `stream`";
+        streams: or_default StreamNumbers, "several streams for the writes, instead of `stream`";
         stream_order: default Choice<StreamOrder>(StreamOrder::WORDS) = StreamOrder::InTurn,
             "order in which writes use the streams";
         rate_iops as rate: optional IopsOrRate = "unlimited",
@@ -292,12 +293,13 @@ section! {
         rate_bytes_per_s as rate: hidden RateOrIops, "Rate in bytes per second.";
         + rate_iops: Number(RATE_MIN..=RATE_MAX), "`rate` in I/Os per second";
         rate_read_pct as rate_read: optional Percent(SHARE),
-            "share of reads in the rate; reads and writes then follow separate schedules";
+            "percentage of reads in the rate; reads and writes then follow separate schedules";
         arrival: default Choice<Arrival>(Arrival::WORDS) = Arrival::Linear,
             "spacing of arrivals; `poisson` requires a rate";
         think_ns as think: default Time -> u64 = Nanos(0),
             "idle time after every `think_after_ios` I/Os of a thread";
-        think_after_ios: default Integer(1..=TOP) = 1, "I/Os of a thread between two idle times";
+        think_after_ios: default Integer(1..=TOP) = 1,
+            "number of I/Os of a thread between two idle times";
         rate_ignores_think: default Flag = false,
             "think time shifts the schedule of a rate; if `false`, the rate catches up after each \
              pause";
@@ -318,7 +320,7 @@ section! {
              flush follows it. Not with `flush_every_writes`";
         duration_ns as duration: optional Time -> u64, "end of the job, by time";
         volume_bytes as volume: optional SizeOrShare(1e6),
-            "end of the job, by data; shares above 100 % are allowed";
+            "end of the job, by data; percentages above 100 % are allowed";
         #[serde(skip_serializing_if = "Option::is_none")]
         volume_pct as volume: hidden ShareOrSize(1e6), "Volume in percent of the drive.";
         ios: optional Integer(1..=TOP), "end of the job, by I/Os";

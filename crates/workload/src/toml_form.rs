@@ -111,13 +111,13 @@ section! {
     #[derive(Clone, Copy, PartialEq)]
     pub(crate) struct MixKeys {
         sequential_read: default Percent(SHARE) = 0.0,
-            "share of the I/Os; the four shares add up to 100 %";
+            "percentage of the I/Os; the four percentages add up to 100 %";
         random_read: default Percent(SHARE) = 0.0,
-            "share of the I/Os; the four shares add up to 100 %";
+            "percentage of the I/Os; the four percentages add up to 100 %";
         sequential_write: default Percent(SHARE) = 0.0,
-            "share of the I/Os; the four shares add up to 100 %";
+            "percentage of the I/Os; the four percentages add up to 100 %";
         random_write: default Percent(SHARE) = 0.0,
-            "share of the I/Os; the four shares add up to 100 %";
+            "percentage of the I/Os; the four percentages add up to 100 %";
     }
 }
 

@@ -65,12 +65,13 @@ section! {
             ("none", None),
         ]), "meaning of a stream number";
         open_streams: optional Count(0..=u16::MAX as u32) = "`streams` - 1",
-            "nvme-streams, scsi-streams: streams that may be open beside the default one";
+            "nvme-streams, scsi-streams: number of streams that may be open in addition to the \
+             default stream";
         overflow: default Choice<Overflow>(&[
             ("default", Overflow::Default),
             ("release", Overflow::Release),
         ]) = Overflow::Default,
-            "nvme-streams: further streams use the default stream, or release another one";
+            "nvme-streams: additional streams use the default stream, or release another stream";
         handles: optional Numbers(0.0..=127.0) = "all, in order",
             "nvme-fdp: reclaim unit handle of each placement handle";
         time_limit: optional Time = "unlimited",

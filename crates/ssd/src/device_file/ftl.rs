@@ -28,18 +28,21 @@ section! {
             ("windowed-greedy", GcPolicy::WindowedGreedy { window: 0 }),
         ]), "victim selection";
         gc_window: optional Count(1..=1 << 20),
-            "required with `\"windowed-greedy\"`: the oldest units that it chooses from";
+            "required with `\"windowed-greedy\"`: number of oldest units that the policy chooses \
+             from";
         gc_pacing: default Choice<GcPacing>(&[
             ("incremental", GcPacing::Incremental),
             ("quanta", GcPacing::Quanta { slots: 0 }),
             ("per-victim", GcPacing::PerVictim),
             ("on-demand", GcPacing::OnDemand),
         ]) = GcPacing::Incremental,
-            "relocation: with every write, by `gc_quantum`, by victim, or at the low watermark";
+            "when data are relocated: with every write, by `gc_quantum`, by victim, or at the low \
+             watermark";
         gc_quantum: optional SizeWithin(Bytes(SLOT_BYTES as u64)..=QUANTUM_MAX),
-            "required with `\"quanta\"`: typically a stripe, one program unit of every die";
+            "required with `\"quanta\"`; typically a stripe, which is one program unit of every \
+             die";
         wear_threshold: default Count(1..=1_000_000) = 50,
-            "erases by which a unit may lag behind the mean with `\"static\"`";
+            "with `\"static\"`: number of erases by which a unit may lag behind the mean";
         gc_destination: required Choice<GcDestination>(&[
             ("per-stream", GcDestination::PerStream),
             ("host-unit", GcDestination::HostUnit),
@@ -49,7 +52,8 @@ section! {
         isolated_streams: optional Numbers(0.0..=127.0),
             "required with `\"per-handle\"`: the streams whose relocated data stay separate";
         streams: required Count(1..=128),
-            "placement identifiers; each has open reclaim units, which cost spare space and buffer";
+            "number of placement identifiers; each has open reclaim units, which need spare space \
+             and buffer";
         spare: default Choice<SparePolicy>(&[
             ("global", SparePolicy::Global),
             ("self-tuned", SparePolicy::SelfTuned),
@@ -59,18 +63,19 @@ section! {
             ("none", WearPolicy::None),
             ("dynamic", WearPolicy::Dynamic),
             ("static", WearPolicy::Static { threshold: 0 }),
-        ]), "choice of the free unit that is opened, and relocation of cold data (`\"static\"`)";
+        ]), "selection of the free unit to open, and relocation of cold data (`\"static\"`)";
         gc_high_watermark: required Count(1..=1 << 20),
-            "free units that garbage collection maintains; above `gc_low_watermark`";
+            "number of free units that garbage collection maintains; above `gc_low_watermark`";
         gc_low_watermark: required Count(1..=1 << 20),
-            "with no more free units than this, host writes wait; at least 2";
+            "number of free units at or below which host writes wait; at least 2";
         gc_idle_watermark: required Count(1..=1 << 20),
-            "free units that background garbage collection aims for while the host is idle";
+            "number of free units that background garbage collection maintains while the host is \
+             idle";
         indirection_unit: optional Size = "4 KiB",
-            "data per entry of the map; a power of two up to a program unit";
+            "data per map entry; a power of two up to a program unit";
         merged_units: default Count(0..=MERGED_MAX) = 0,
-            "maximum number of partly written units above 4 KiB that wait in the buffer for the \
-             rest of their data, at most until the drive has been idle for `idle_delay`";
+            "maximum number of partly written units above 4 KiB that wait in the buffer for their \
+             remaining data, at most until the drive has been idle for `idle_delay`";
     }
 }
 

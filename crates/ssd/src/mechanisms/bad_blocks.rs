@@ -11,13 +11,14 @@ section! {
         factory: optional Percent(0.0..=50.0) = "0 %",
             "probability that a block is bad when the drive is new";
         failed_at_rated: required Percent(0.0..=99.0),
-            "share of the blocks that has failed after `rated_cycles` erases";
+            "percentage of the blocks that has failed after `rated_cycles` erases";
         shape: required Number(0.1..=100.0),
-            "shape of the Weibull distribution of lives; above 1, failures rise with erases";
+            "shape of the Weibull distribution of block lifetimes; above 1, the failure rate \
+             rises with erases";
         found_by_erase: optional Percent(0.0..=100.0) = "50 %",
-            "share of the failures that an erase finds; a program finds the others";
+            "percentage of the failures that an erase detects; a program detects the others";
         replacement: default Choice<bool>(&[("block", true), ("none", false)]) = true,
-            "a spare block replaces a bad one, or the reclaim unit is dropped (`\"none\"`)";
+            "a spare block replaces a bad block, or the reclaim unit is dropped (`\"none\"`)";
     }
 }
 

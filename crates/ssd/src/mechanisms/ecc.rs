@@ -67,24 +67,26 @@ section! {
     pub(crate) struct Keys {
         rber: required Number(0.0..=0.5),
             "raw bit error rate of the median page of a block that was never erased";
-        rber_at_rated: required Number(0.0..=0.5), "that rate at `rated_cycles` erases";
+        rber_at_rated: required Number(0.0..=0.5),
+            "raw bit error rate of the median page at `rated_cycles` erases";
         wear_exponent: default Number(0.1..=10.0) = 1.0,
-            "power of the erases with which the rate grows between the two";
+            "exponent of the erase count in the growth from `rber` to `rber_at_rated`";
         retention_factor: default Number(1.0..=1e6) = 1.0,
-            "factor on the rate after `retention_time`; grows with the logarithm of time";
+            "factor on the error rate after `retention_time`; grows with the logarithm of time";
         retention_time: default PositiveTime = Nanos::from_secs(90 * 86_400),
             "retention of worn enterprise drives without power (90 days: JESD218)";
         rber_spread: default Number(0.0..=3.0) = 0.0,
-            "standard deviation of ln(rate) between pages";
+            "standard deviation of ln(error rate) between pages";
         codeword: required Size,
             "data per codeword; a whole number of codewords fills 4 KiB";
         correctable: required Count(0..=SLOT_BYTES * 8),
-            "bit errors that the code corrects per codeword, at most its bits";
+            "number of bit errors that the code corrects per codeword, at most the codeword's bits";
         retry_time: required Time, "die time per retry, including transfer and decoding";
         retry_gain: default Number(0.0..=1.0) = 0.5,
-            "share of the bit errors that remain after each retry";
+            "percentage of the bit errors that remain after each retry";
         retries_max: required Count(0..=RETRIES_MAX),
-            "retries after which a read is uncorrectable, unless `[die_parity]` rebuilds the data";
+            "number of retries after which a read is uncorrectable, unless `[die_parity]` \
+             rebuilds the data";
     }
 }
 

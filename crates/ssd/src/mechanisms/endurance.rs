@@ -24,7 +24,8 @@ section! {
         life: required PositiveTime,
             "planned life from new, over which the plan spreads `rated_cycles` evenly";
         reserve: default Percent(0.0..=100.0) = 10.0,
-            "share of the rated erases by which the drive may be ahead of the plan at full speed";
+            "percentage of the rated erases by which the drive may be ahead of the plan at full \
+             speed";
     }
 }
 

@@ -47,16 +47,16 @@ section! {
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct IntegrityConfig {
         buffer_flips: default Number(0.0..=1.0) = 0.0,
-            "a bit flips while written data are in the buffer";
+            "probability that a bit flips while written data are in the buffer";
         bus_flips: default Number(0.0..=1.0) = 0.0,
-            "a bit flips on a bus of the drive, while data are written or read";
+            "probability that a bit flips on a bus of the drive while data are written or read";
         misplaced_writes: default Number(0.0..=1.0) = 0.0,
-            "a slot is written in place of another one";
+            "probability that a slot is written to the location of another slot";
         buffer_ecc: default Flag = false, "flips in the buffer are corrected";
         guard: default Flag = false,
-            "a checksum goes with the data: bad transfers are repeated, bad data reported";
+            "a checksum protects the data: bad transfers are repeated, and bad data are reported";
         reference_tag: default Flag = false,
-            "the address goes with the data; data of another address are reported";
+            "the address is stored with the data, and data of another address are reported";
     }
 }
 

@@ -25,11 +25,12 @@ section! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct ReadAheadConfig {
         window: required SizeWithin(Bytes(SLOT_BYTES as u64)..=WINDOW_MAX),
-            "how far ahead of the host the controller reads a sequential stream";
+            "distance that the controller reads ahead of the host in a sequential stream";
         after: default Count(1..=1000) = 2,
-            "reads in a row, each of which continues the one before, that begin it";
+            "number of consecutive sequential reads that start read-ahead";
         streams: default Count(1..=64) = 8,
-            "streams that it follows at once; a new one replaces the least recently used";
+            "number of streams followed at the same time; a new stream replaces the least \
+             recently used";
     }
 }
 

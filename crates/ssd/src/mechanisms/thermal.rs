@@ -71,17 +71,19 @@ counters! { |c: ThermalCounters|
 section! {
     pub(crate) struct Keys {
         ambient: required OfPhysical(Physical::Temperature),
-            "temperature around the drive, and of the drive at the start";
+            "ambient temperature, which is also the drive temperature at the start";
         resistance: required PositivePhysical(Physical::ThermalResistance),
-            "degrees above ambient per watt, once settled";
+            "thermal resistance: degrees above ambient per watt in steady state";
         capacity: required PositivePhysical(Physical::HeatCapacity),
-            "joules that warm it by one degree; resistance × capacity is its time constant";
+            "heat capacity in joules per degree; resistance × capacity is the time constant";
         throttle_at: optional OfPhysicals(Physical::Temperature),
-            "temperature above which channels are stopped for part of each period, per stage";
+            "temperature above which channels are stopped for a fraction of each period, per stage";
         recover_at: optional OfPhysicals(Physical::Temperature),
-            "end of throttling, below `throttle_at`; required with it";
+            "temperature at which throttling ends, below `throttle_at`; required with \
+             `throttle_at`";
         throttle_factor: optional NumberOrList(1.0..=1000.0),
-            "required with `throttle_at`: flash operations take this many times as long";
+            "factor on the duration of flash operations during throttling; required with \
+             `throttle_at`";
         period: default Time = PERIOD,
             "interval of temperature checks, and period of the stops; at least 1 ms";
     }

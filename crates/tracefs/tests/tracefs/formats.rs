@@ -32,7 +32,7 @@ fn what_is_missing_is_named() {
     assert_eq!(EventFormat::parse(broken), Err(FormatError::Field { line: 3, text }));
     let bare = EventFormat::parse("name: block_getrq\nID: 7\n").unwrap();
     let error = Capture::new(&[bare], Requests::new(0, 1)).unwrap_err();
-    assert_eq!(error.to_string(), "the event block_getrq has no field 'sector'");
+    assert_eq!(error.to_string(), "event block_getrq has no field 'sector' on this kernel");
 }
 
 #[test]

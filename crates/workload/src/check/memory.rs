@@ -152,7 +152,7 @@ mod tests {
     fn the_interval_that_is_proposed_is_long_enough() {
         for length_ns in [1_000_000_000, 7_777_777_777, u64::MAX] {
             let error = lasting(length_ns, 1).check().unwrap_err().to_string();
-            assert!(error.contains("give an interval of "), "{error}");
+            assert!(error.contains("set an interval of "), "{error}");
             let least_ns = least_interval_ns(length_ns, OPERATIONS);
             assert!(lasting(length_ns, least_ns).check().is_ok(), "{length_ns}: {least_ns}");
         }

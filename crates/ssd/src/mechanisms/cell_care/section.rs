@@ -34,17 +34,17 @@ pub struct Refresh {
 section! {
     pub(crate) struct Keys {
         reference_temperature: optional OfPhysical(Physical::Temperature) = "40 C",
-            "temperature at which the retention of `[ecc]` holds (JESD218, enterprise)";
+            "temperature that the retention in `[ecc]` refers to (JESD218, enterprise)";
         temperature: optional OfPhysical(Physical::Temperature) = "`reference_temperature`",
             "temperature of the flash while data age";
         activation_energy: default Number(0.0..=5.0) = ACTIVATION_ENERGY,
             "energy in the Arrhenius equation, in electronvolts (JESD218, JESD22-A117)";
         read_disturb: default Number(0.0..=1e-3) = 0.0,
-            "errors per bit that a read adds to the rest of its blocks, at the rated cycles";
+            "errors per bit that a read adds to the other data of its blocks, at the rated cycles";
         refresh_rber: optional Number(1e-9..=0.5),
-            "reclaim units whose expected error rate is above this are relocated";
+            "expected error rate above which a reclaim unit is relocated";
         refresh_interval: optional Time,
-            "interval at which the worst reclaim unit is checked; required with `refresh_rber`";
+            "interval between checks of the worst reclaim unit; required with `refresh_rber`";
     }
 }
 

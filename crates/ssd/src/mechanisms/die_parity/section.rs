@@ -11,10 +11,11 @@ section! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct DieParityConfig {
         stripe: required Count(1..=64),
-            "dies of a stripe, one of them parity; divides the number of dies; 1: no parity";
+            "dies per stripe, including the parity die; must divide the number of dies; 1: no \
+             parity";
         // The default is a fraction of the time that a program on all dies takes.
         relocate_interval: default PositiveTime = Nanos(10_000_000),
-            "interval between reclaim units from which data of a lost die are relocated";
+            "interval between two reclaim units whose data on a lost die are relocated";
     }
 }
 

@@ -55,28 +55,34 @@ pub struct HousekeepingConfig {
 section! {
     pub(crate) struct Keys {
         media_suspendable: default Flag = true,
-            "reads suspend media work as they suspend a program, if the part can";
+            "reads suspend media work like a program, if the flash part supports suspension";
         media_interval: optional Time,
             "interval of internal operations (refresh, metadata), each on a random die";
         media_time: optional Time,
-            "their duration, at most 90 % of the dies' time; required with `media_interval`";
+            "duration of an internal operation, at most 90 % of the dies' time; required with \
+             `media_interval`";
         journal_interval: optional Size,
-            "programmed data per page of the journal; at least a program unit";
-        journal_time: optional Time, "program time of that page; required with `journal_interval`";
+            "programmed data per journal page; at least a program unit";
+        journal_time: optional Time, "program time of a journal page; required with \
+         `journal_interval`";
         checkpoint_interval: optional Size,
-            "programmed data per checkpoint of the mapping; at least a program unit";
-        checkpoint_time: optional Time, "time of a checkpoint; required with `checkpoint_interval`";
+            "programmed data per mapping checkpoint; at least a program unit";
+        checkpoint_time: optional Time,
+            "duration of a checkpoint; required with `checkpoint_interval`";
         checkpoint_stops: default Choice<bool>(&[("commands", false), ("writes", true)]) = false,
-            "a checkpoint stops the decoding of commands, or only the mapping of writes";
+            "whether a checkpoint stops the decoding of commands, or only the mapping of writes";
         hiccup_probability: optional Number(0.0..=1.0),
             "probability that an internal task delays a command";
-        hiccup_time: optional Time, "delay of that command; required with `hiccup_probability`";
+        hiccup_time: optional Time, "delay of a command by an internal task; required with \
+         `hiccup_probability`";
         patrol_interval: optional PositiveTime,
             "interval of scans for data that must be moved, at random times";
         patrol_length: optional PositiveTime,
-            "duration of a scan; this key and the next two are required with the first";
-        patrol_step: optional PositiveTime, "during a scan, a page is read at each step";
-        patrol_time: optional PositiveTime, "firmware time of a page, at most 90 % of the step";
+            "duration of a scan; required with `patrol_interval`";
+        patrol_step: optional PositiveTime,
+            "interval between two page reads during a scan; required with `patrol_interval`";
+        patrol_time: optional PositiveTime,
+            "firmware time per page, at most 90 % of the step; required with `patrol_interval`";
     }
 }
 

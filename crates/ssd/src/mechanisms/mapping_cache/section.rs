@@ -16,17 +16,18 @@ section! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct MappingCacheConfig {
         page: default Size = Bytes(u64::from(SLOT_BYTES)),
-            "translation page: a power of two up to a page of every plane of a die";
+            "translation page size: a power of two up to one page of every plane of a die";
         size: required Size,
-            "memory of the controller for the table, which has 4 B per indirection unit";
+            "controller memory for the mapping table, which has 4 B per indirection unit";
         read: required PositiveTime,
             "tR of translation pages, which most drives keep in flash with one bit per cell";
         program: required PositiveTime,
             "tPROG of translation pages, for a page of every plane of a die";
         host_memory_buffer: optional Size,
-            "memory of the host that holds further pages (HMB of NVMe); at least `size` + `page`";
+            "host memory that holds further pages (NVMe HMB); at least `size` + `page`";
         host_memory_latency: optional Time,
-            "round trip to that memory, without the transfer; required with it";
+            "round-trip time to the host memory, excluding the transfer; required with \
+             `host_memory_buffer`";
     }
 }
 

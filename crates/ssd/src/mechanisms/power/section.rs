@@ -21,15 +21,16 @@ section! {
         active: default OfPhysical(Physical::Power) = 0.0,
             "additional power while the drive has commands";
         read: default OfPhysical(Physical::Power) = 0.0,
-            "per die that senses, or plane with `independent_plane_reads`";
-        program: default OfPhysical(Physical::Power) = 0.0, "per die that programs";
-        erase: default OfPhysical(Physical::Power) = 0.0, "per die that erases";
+            "power per sensing die, or per sensing plane with `independent_plane_reads`";
+        program: default OfPhysical(Physical::Power) = 0.0, "power per programming die";
+        erase: default OfPhysical(Physical::Power) = 0.0, "power per erasing die";
         transfer: default OfPhysical(Physical::Power) = 0.0,
-            "per channel that transfers commands or data";
+            "power per channel that transfers commands or data";
         link: default OfPhysical(Physical::Power) = 0.0,
-            "while the link transfers frames, per direction";
+            "power per link direction that transfers frames";
         max_active_dies: default ActiveDies = Vec::new(),
-            "dies that may read, program or erase at once; a list has a limit per power state";
+            "number of dies that may read, program or erase at the same time; a list has one \
+             limit per power state";
     }
 }
 

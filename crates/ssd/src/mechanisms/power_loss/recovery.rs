@@ -49,10 +49,10 @@ section! {
         method: default Choice<bool>(&[("journal", true), ("scan", false)]) = true,
             "source of the programs since the checkpoint: a journal, or a scan of the flash";
         journal_entry: optional Size = "8 B",
-            "bytes of the journal for each slot programmed, 1 B to 4 KiB; not with `\"scan\"`";
+            "journal bytes per programmed slot, 1 B to 4 KiB; not with `\"scan\"`";
         checkpoint_interval: optional Size = "1/16 of the user capacity",
-            "data programmed between two checkpoints of the mapping, at least a program unit";
-        start_time: default Time = Nanos::ZERO, "time until the firmware runs";
+            "data programmed between two mapping checkpoints, at least a program unit";
+        start_time: default Time = Nanos::ZERO, "time until the firmware is running";
     }
 }
 

@@ -13,7 +13,7 @@ section! {
             "compressed pages of whole 512-byte sectors are packed one after another";
         duplicates: required Flag, "data that are already on the drive are not stored again";
         min_stored_size: optional Size,
-            "least flash per 4 KiB page: 512 B to 2 KiB; required with `compression`";
+            "minimum flash per 4 KiB page: 512 B to 2 KiB; required with `compression`";
     }
 }
 

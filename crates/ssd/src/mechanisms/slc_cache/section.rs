@@ -13,19 +13,22 @@ section! {
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct SlcCacheConfig {
         size: required Size,
-            "host data that it holds, from one page of every die to `user_capacity`";
+            "amount of host data that the cache holds, from one page of every die to \
+             `user_capacity`";
         fold_at: optional Percent(0.0..=99.0),
-            "share of `size` from which writes fold, more the fuller it is; not with `dynamic`";
+            "fill level, as a percentage of `size`, from which writes fold data, and fold more as \
+             the cache fills; not with `dynamic`";
         dynamic: default Flag = false,
             "the cache uses free flash of the drive, and shrinks as the drive fills";
         static_size: optional Size,
             "size of a dynamic cache when the drive is full; up to `size`";
         program: required PositiveTime, "tPROG of a page with one bit per cell";
-        read: required PositiveTime, "tR of such a page";
+        read: required PositiveTime, "tR of a page with one bit per cell";
         bypass: default Flag = true,
-            "a full cache sends writes to the main flash; `false`: each write folds as much";
+            "`true`: a full cache sends writes to the main flash; `false`: each write folds as \
+             much data as it writes";
         fold_time: optional Time = "`mapping_update_time`",
-            "firmware time of a slot that a write folds";
+            "firmware time per slot that a write folds";
     }
 }
 
