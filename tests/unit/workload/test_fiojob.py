@@ -184,7 +184,7 @@ REFUSALS: list[tuple[str, str, str]] = [
     ("rw=randread:8\nrw_sequencer=identical", "several I/Os to one address", "leave it out"),
     ("nrfiles=300", "1048576 bytes in 300 files", "fewer files"),
     ("read_iolog=/none/there", "cannot read /none/there: no such file", ""),
-    ("verify_only=1", "option verify_only is not supported", "data are not kept"),
+    ("verify_only=1", "option verify_only is not supported", "data are not stored"),
     ("ss=iops", "'iops' has no limit", "iops:2%"),
     ("ss=waf:2%", "'waf' is unknown", "iops, bw, lat"),
     ("ss=bw:1%\nss_dur=1", "shorter than two check intervals", "longer"),

@@ -68,7 +68,7 @@ fn policies_for_streams_that_do_not_go_together_are_refused_at_their_key() {
         (
             "gc_destination = \"per-stream\"\nisolated_streams = [1]",
             ":26: ",
-            "needs gc_destination",
+            "requires gc_destination",
         ),
         ("gc_destination = \"per-handle\"", "drive.toml", "isolated_streams"),
         ("gc_destination = \"per-handle\"\nisolated_streams = [1.5]", ":26: ", "whole numbers"),

@@ -193,8 +193,8 @@ fn a_die_is_lost_once_and_only_where_the_others_have_the_space() {
 fn the_section_is_checked() {
     let refused =
         |keys: &str, what: &str| assert_section_refused("die_parity", keys, "drive.toml", what);
-    refused("stripe = 3", "divide the 4 dies");
-    refused("stripe = 8", "divide the 4 dies");
+    refused("stripe = 3", "divide the number of dies (4)");
+    refused("stripe = 8", "divide the number of dies (4)");
     refused("stripe = 2\nrelocate_interval = \"0 s\"", "above zero");
     refused("stripes = 2", "stripe");
 }

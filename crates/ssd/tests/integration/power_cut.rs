@@ -127,7 +127,7 @@ fn drives_of_which_cuts_are_not_modelled_say_why() {
     let reason = |ssd: &Ssd<Volatile>| ssd.storage().refuses_power_cut(ssd.config());
     assert_eq!(reason(&volatile(&[])), None);
     assert_eq!(reason(&volatile(&SLC)), None);
-    assert!(reason(&volatile(&REDUCTION)).unwrap().contains("reduce data"));
+    assert!(reason(&volatile(&REDUCTION)).unwrap().contains("data reduction"));
     assert_eq!(reason(&volatile(&[REDUCTION[0], PROTECTED])), None);
     let unrecorded = drive(&[]);
     let refusal = unrecorded.storage().refuses_power_cut(unrecorded.config()).unwrap();

@@ -230,7 +230,7 @@ fn groups_that_cannot_be_are_refused() {
         })
     };
     let refused = |more: &[(&str, &str)], what| assert_refused(&with(more), "drive.toml", what);
-    refused(&[("reclaim_groups = 2", "reclaim_groups = 3")], "divide the 4 dies");
+    refused(&[("reclaim_groups = 2", "reclaim_groups = 3")], "divide the number of dies (4)");
     refused(&[("reclaim_groups = 2", "reclaim_groups = 0")], "reclaim_groups");
     refused(
         &[("streams = 2", "streams = 100"), ("reclaim_groups = 2", "reclaim_groups = 2")],

@@ -188,7 +188,7 @@ fn invalid_sections_are_rejected_with_their_line() {
         (
             "compression = false\nduplicates = true\nmin_stored_size = \"1 KiB\"",
             "min_stored_size",
-            "needs compression",
+            "requires compression",
         ),
         (&format!("{small}leest = 1"), "leest", "unknown"),
         (&format!("{small}[slc_cache]\nsize = \"4 MiB\""), "slc_cache", "modelled together"),

@@ -189,5 +189,5 @@ fn errors_name_their_line() {
     }
     let alone = common::DRIVE.replace("[link]", &format!("[thermal]\n{good}\n[link]"));
     let error = device_file::read(&alone, "drive.toml", 1).unwrap_err().to_string();
-    assert!(error.contains("needs a section [power]"), "{error}");
+    assert!(error.contains("requires section [power]"), "{error}");
 }
