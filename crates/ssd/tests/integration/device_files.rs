@@ -71,7 +71,7 @@ fn policies_for_streams_that_do_not_go_together_are_refused_at_their_key() {
             "requires gc_destination",
         ),
         ("gc_destination = \"per-handle\"", "drive.toml", "isolated_streams"),
-        ("gc_destination = \"per-handle\"\nisolated_streams = [1.5]", ":26: ", "whole numbers"),
+        ("gc_destination = \"per-handle\"\nisolated_streams = [1.5]", ":26: ", "must be integers"),
         (
             "gc_destination = \"per-handle\"\nisolated_streams = [9]",
             ":26: ",
