@@ -59,11 +59,9 @@ class Choice(Shows):
 
 
 def _table(answer: Answer) -> Grid:
-    from writecliff.choice.answer import lines_of
+    from writecliff.choice.answer import table_of
 
-    head = ("rank", "drive", "passes", "score", *answer.weights, "why")
-    align = "rllr" + "r" * len(answer.weights) + "l"
-    return Grid(head, list(lines_of(answer)), align)
+    return table_of(answer)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,15 +24,18 @@ from writecliff.devices import show_device
 from writecliff.engines.target import SIMULATED
 from writecliff.errors import ConfigError
 from writecliff.report import report_of
-from writecliff.report.headline import interval_text, value_text
+from writecliff.report.headline import value_text
 from writecliff.report.workload import WorkloadRunReport
+from writecliff.shown import Grid
 from writecliff.store.rundir import RunDirectory
 
 if TYPE_CHECKING:
     from writecliff.choice.plan import Contender
 
 SCHEMA = "writecliff/choose/1"
-_VERDICT_FIGURES = ("p99.99", "iops", "flush/p99.9", LIFE, PRICE)  # figures in the verdict
+_VERDICT_FIGURES = ("p99.99", LIFE, PRICE, "iops", "flush/p99.9")  # most important first
+_MOST_FIGURES = 3  # in the verdict
+_PROTECTION = {True: "yes", False: "no", None: "-"}
 Ended = Literal["decided", "budget", "interrupted"]
 """Reason why a choice ended: no other drive can become the first, its time was spent, or the user
 interrupted it."""
@@ -49,13 +52,6 @@ class Measured:
     scale: float  # factor by which it was simulated smaller than it is
     power_loss_protection: bool | None = None  # None: the drive has no volatile buffer
     life_end: LifeEnd | None = None  # the rating that its life reaches first
-
-    @property
-    def protection_text(self) -> str:
-        """Power-loss protection as text: "with power-loss protection"."""
-        if self.power_loss_protection is None:
-            return "without a volatile buffer"
-        return f"{'with' if self.power_loss_protection else 'without'} power-loss protection"
 
 
 @dataclass(frozen=True)
@@ -112,38 +108,46 @@ class Answer:
         many = len(self.ranked)
         if not self.answered:
             if many == 1:
-                return f"{first.name} does not meet the limits: {first.why}"
-            return f"None of {many} drives meets all limits; {first.name} is nearest: {first.why}"
-        figures = ", ".join(
-            figure_text(first.figures[key]) for key in _VERDICT_FIGURES if key in first.figures
-        )
-        figures += f", {self.measured[first.name].protection_text}"
+                return f"{first.name} does not meet the limits: {first.why}."
+            return f"None of {many} drives meets all limits; {first.name} is nearest: {first.why}."
+        measured = [key for key in _VERDICT_FIGURES if key in first.figures]
+        figures = ", ".join(figure_text(first.figures[key]) for key in measured[:_MOST_FIGURES])
         if many == 1:
-            return f"{first.name} meets the limits: {figures}"
-        sentence = f"{first.name} is first of {many}: {figures}"
-        if self.question.limits:
-            sentence += f"; {passing} of {many} meet the limits"
-        second = next((row for row in self.ranked[1:] if row.passes), None)
+            return f"{first.name} meets the limits: {figures}."
+        of = f"the {passing} of {many} drives that meet the limits" if passing < many else many
+        sentence = f"{first.name} is first of {of}: {figures}."
+        second = self._second
         if second is None or second.score is None or first.score is None:
             return sentence
         behind = 100 * (1 - second.score / first.score)
         sure = {
             "clear": "more than the model's error",
-            "error unknown": self._uncertainty(first, second),
+            "error unknown": "with a model error that is not fully known",
         }.get(second.sure or "", second.sure or "")
-        sentence = f"{sentence}. {second.name} is {behind:.0f} % behind, {sure}"
-        return f"{sentence}. {self.undecided.capitalize()}" if self.undecided else sentence
+        sentence = f"{sentence} {second.name} is {behind:.0f} % behind, {sure}."
+        return f"{sentence} {self.undecided.capitalize()}." if self.undecided else sentence
 
-    def _uncertainty(self, *rows: Ranked) -> str:
-        """Return the weighted figures whose errors are not known, as text.
+    @property
+    def _second(self) -> Ranked | None:
+        """The best of the other drives that meet all limits."""
+        return next((row for row in self.ranked[1:] if row.passes), None)
 
-        If all errors are known, return the figures whose errors are known as lower bounds.
+    @property
+    def uncertainty(self) -> str:
+        """Sentence about weighted figures of the first two drives with unknown model errors.
+
+        If all errors are known, it names the figures whose errors are known as lower bounds; ""
+        if the errors decide.
         """
+        second = self._second
+        if second is None or second.sure != "error unknown":
+            return ""
+        rows = (self.first, second)
         errors = {key: [row.error.of(key) for row in rows] for key in self.weights}
         unknown = [key for key, of_key in errors.items() if any(e.pct is None for e in of_key)]
         bounds = [key for key, of_key in errors.items() if any(e.is_bound for e in of_key)]
         state = "not known" if unknown else "known only as a lower bound"
-        return f"the model's error of {' and '.join(unknown or bounds)} is {state}"
+        return f"The model's error of {' and '.join(unknown or bounds)} is {state}."
 
     @property
     def pareto(self) -> frozenset[str]:
@@ -291,14 +295,32 @@ def ranking_of(
     return tuple(rank(drives, question, weights))
 
 
-def lines_of(answer: Answer) -> Iterator[tuple[str, ...]]:
-    """Yield the ranking as text: rank, drive, limits met, score, weighted figures and reason."""
+def table_of(answer: Answer) -> Grid:
+    """Return the ranking: rank, drive, limits met, score, weighted and limited figures.
+
+    The last columns are power-loss protection (PLP), and the rating that ends the life: rated
+    cycles of the flash, or the vendor's TBW.
+    """
+    axes = answer.axes
+    heads = [f"{key} ({_unit(answer, key)})" if _unit(answer, key) else key for key in axes]
+    lives = any(LIFE in row.figures for row in answer.ranked)
+    head = ("rank", "drive", "limits", "score", *heads, "PLP", *(["life ends by"] * lives))
+    rows = []
     for row in answer.ranked:
+        measured = answer.measured[row.name]
         cells = [
-            f"{value_text(row.figures[key].value)}{interval_text(row.figures[key].interval)}"
-            if key in row.figures
-            else units.UNKNOWN
-            for key in answer.weights
+            value_text(row.figures[key].value) if key in row.figures else units.UNKNOWN
+            for key in axes
         ]
         score = units.UNKNOWN if row.score is None else f"{100 * row.score:.0f} %"
-        yield str(row.rank), row.name, "yes" if row.passes else "no", score, *cells, row.why
+        ends = [measured.life_end or units.UNKNOWN] * lives
+        limits = "met" if row.passes else "missed"
+        protection = _PROTECTION[measured.power_loss_protection]
+        rows.append((str(row.rank), row.name, limits, score, *cells, protection, *ends))
+    return Grid(head, rows, f"rllr{'r' * len(axes)}l{'l' * lives}")
+
+
+def _unit(answer: Answer, key: str) -> str:
+    """Return the unit of a figure; "" if the figure is named by its unit."""
+    figure = next((row.figures[key] for row in answer.ranked if key in row.figures), None)
+    return "" if figure is None or figure.unit == figure.label else figure.unit

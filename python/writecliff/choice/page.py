@@ -59,7 +59,7 @@ def page_of(answer: Answer, folder: Path) -> Page:
     limits = ", ".join(question.limits) or "none"
     weights = ", ".join(f"{key} {weight:g}" for key, weight in answer.weights.items())
     return Page(
-        title=f"Which drive? {Path(question.workload).stem}",
+        title=f"Which drive for {Path(question.workload).stem}?",
         intro=f"{len(answer.ranked)} simulated drives under the same load, each preconditioned. "
         f"Limits: {limits}. Weights: {weights}.",
         verdict=answer.verdict,
@@ -275,6 +275,8 @@ def _disclosures(answer: Answer) -> Iterator[str]:
         f"Life ends at the rated cycles of the flash or at the vendor's TBW, at {rate}; "
         "TBW is known only for drives whose device files give it."
     )
+    if answer.uncertainty:
+        yield answer.uncertainty
     if answer.smaller:
         yield answer.smaller
     rough = [name for name, level in answer.levels.items() if level != "fine"]

@@ -236,7 +236,7 @@ def _why(row: Ranked, rows: Sequence[Ranked]) -> str:
         return f"a weighted figure is unknown: {gone}"
     if row.name == first.name:
         best = [figure_text(row.figures[key]) for key in row.shares if _is_best(row, key, rows)]
-        return f"best {' and '.join(best)}" if best else "highest score"
+        return f"best {', '.join(best)}" if best else "highest score"
     if abs(row.score / (first.score or row.score) - 1) < _TIE_THRESHOLD:
         return f"score within {100 * _TIE_THRESHOLD:g} % of the first"
     ratios = {key: share / first.shares[key] for key, share in row.shares.items()

@@ -21,6 +21,7 @@ GROUP = "tests and suites", 6
 EXIT_MISSED = 3  # no drive meets the limits
 EXIT_INTERRUPTED = 130
 SHOWN = 5  # drives of a provisional ranking
+EXPLAINED = 5  # drives with reasons below the ranking
 
 
 def choose(
@@ -170,7 +171,7 @@ def _answer(
     def provisional(ranking: Grid, names: Sequence[str]) -> None:
         rows, others = ranking.rows[:SHOWN], len(ranking.rows) - SHOWN
         screen.log("ranking so far:")
-        screen.log(table(("", *ranking.head[1:-1]), [row[:-1] for row in rows], ranking.align[:-1]))
+        screen.log(table(("", *ranking.head[1:]), rows, ranking.align))
         more = [f"and {others} more"] if others > 0 else []
         screen.log("; ".join([*more, f"simulated larger now: {', '.join(names)}"]))
 
@@ -191,6 +192,10 @@ def _answer(
 def _show(done: Choice) -> None:
     rows = done.table()
     print(table(("", *rows.head[1:]), rows.rows, rows.align))
+    print()
+    for row in done.answer.ranked[:EXPLAINED]:
+        print(f"{row.name}: {row.why}")
+    print()
     for change in done.answer.changed:
         first = change.first.name
         same = first == done.answer.first.name

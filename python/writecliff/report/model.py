@@ -75,7 +75,8 @@ def with_lead(sections: Sequence[Section], name: str = "") -> tuple[Section, tup
         sections: Sections of the page.
         name: Name of the figure or of the switch; the first figure if no figure has it.
     """
-    figures = [figure for part in sections for figure in part.figures]
+    # One selector of series acts on all figures of a section, which therefore stay together.
+    figures = [figure for part in sections if not part.choices for figure in part.figures]
     if not figures:
         return Section("", ""), tuple(sections)
     lead = next((f for f in figures if name in (f.name, f.switch) and name), figures[0])

@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from writecliff.errors import ConfigError, encoded
 from writecliff.report.csvs import with_data, write_files
-from writecliff.report.model import Figure, ReportModel, Section
+from writecliff.report.model import Figure, ReportModel, Section, with_lead
 from writecliff.report.table import DataFile
 from writecliff.store.files import write_atomically
 
@@ -53,6 +53,7 @@ class Page:
     links: tuple[Link, ...] = ()
     stamp: str = ""
     verdict: str = ""  # verdict in one sentence, in a box at the top
+    lead: Section = Section("", "")  # the first figure of the sections, moved to the top by `whole`
 
 
 def render_html(model: ReportModel, *, paper: str = "") -> str:
@@ -68,10 +69,14 @@ def render_html(model: ReportModel, *, paper: str = "") -> str:
 
 
 def whole(page: Page) -> Page:
-    """Return the page without empty sections, with the files of all figures and tables."""
+    """Return the page without empty sections, with the files of all figures and tables.
+
+    Its first figure moves to the top.
+    """
     shown = [part for part in page.sections if part.figures or part.tables]
     sections, files = with_data(shown, page.data)
-    return replace(page, sections=sections, data=files)
+    lead, sections = with_lead(sections)
+    return replace(page, lead=lead, sections=sections, data=files)
 
 
 def render_page(page: Page, *, paper: str = "") -> str:
