@@ -122,9 +122,9 @@ macro_rules! reject {
 /// * `hidden`: `optional` and undocumented, for a key that another field documents;
 /// * `unread`: no key; a type replaces the kind.
 ///
-/// `field as key` names the field of a key, `Kind -> Type` converts its value. `+ key:
-/// Kind, "meaning";` documents a key that the program reads by itself. `struct Name: Default`
-/// implements `Default` by the defaults of the keys.
+/// `field as key` names the field of a key, `Kind -> Type` converts its value.
+/// `+ key: Kind, "meaning";` documents a key that the program reads by itself.
+/// `struct Name: Default` implements `Default` by the defaults of the keys.
 #[macro_export]
 macro_rules! section {
     ($(#[$attribute:meta])* $visible:vis struct $name:ident $(: $trait:ident)? {$(

@@ -9,9 +9,9 @@
 //!              unit across the dies, and erased as one
 //! ```
 //!
-//! Program unit `u` of a reclaim unit is on die `u % dies`, and die `d` is on channel `d %
-//! channels`. Consecutive program units therefore use all channels before they use a second die of
-//! a channel.
+//! Program unit `u` of a reclaim unit is on die `u % dies`, and die `d` is on channel
+//! `d % channels`. Consecutive program units therefore use all channels before they use a second
+//! die of a channel.
 
 mod addresses;
 mod groups;
@@ -95,12 +95,12 @@ pub struct GeometryError {
     pub message: String,
 }
 
-/// Division by an invariant 32-bit divisor `d` with one 64-bit multiplication and no branch: `(n +
-/// 1) m / 2^64`, rounded down, with `m` = `(2^64 - 1) / d`, rounded down.
+/// Division by an invariant 32-bit divisor `d` with one 64-bit multiplication and no branch:
+/// `(n + 1) m / 2^64`, rounded down, with `m` = `(2^64 - 1) / d`, rounded down.
 ///
-/// The result is exact. Let `2^64 - 1 = m d + r` and `n = q d + k`. The product is then `q + (k +
-/// 1) / d` minus `(r + 1) (n + 1) / (d 2^64)`. The subtracted term is positive but at most `1 / d`,
-/// because `r + 1` and `n + 1` are at most `2^32`.
+/// The result is exact. Let `2^64 - 1 = m d + r` and `n = q d + k`. The product is then
+/// `q + (k + 1) / d` minus `(r + 1) (n + 1) / (d 2^64)`. The subtracted term is positive but at
+/// most `1 / d`, because `r + 1` and `n + 1` are at most `2^32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divider {
     magic: u64,

@@ -8,7 +8,7 @@
 //!   space that it will yield. Write latency therefore stays even, and the spare space that GC
 //!   circulates through is constant. `GcPacing::Quanta` relocates at least a quantum at a time,
 //!   which puts GC ahead of the host afterwards. `GcPacing::PerVictim` relocates a whole victim in
-//! one step, as simple drives do. `GcPacing::OnDemand` has no target;
+//!   one step, as simple drives do. `GcPacing::OnDemand` has no target;
 //! * **foreground**: with `gc_low_watermark` free units or fewer, the host waits for the relocation
 //!   of whole victims;
 //! * **background**: while the device is idle, victims are emptied until `gc_idle_watermark` units

@@ -33,9 +33,9 @@ pub fn fifo(alpha: f64) -> f64 {
 /// with probability `d`, the last write that was not a duplicate: `−ln(1 − d) (1 − d) / d`.
 ///
 /// Data remain live while any page refers to them. Consider data written `t` drive overwrites ago
-/// to a geometrically distributed number of pages: the fraction `s(t) = e^(−t) / (1 − d + d
-/// e^(−t))` is still live. The result is the integral of `s`, multiplied by the fraction of writes
-/// with new data.
+/// to a geometrically distributed number of pages: the fraction
+/// `s(t) = e^(−t) / (1 − d + d e^(−t))` is still live. The result is the integral of `s`,
+/// multiplied by the fraction of writes with new data.
 pub fn different_data(d: f64) -> f64 {
     if d == 0.0 { 1.0 } else { -(1.0 - d) / d * (1.0 - d).ln() }
 }

@@ -1,10 +1,10 @@
 //! Detects a growing backlog of an open loop.
 //!
 //! The age of an I/O is the time from its intended arrival to its completion. While a drive keeps
-//! up with the schedule, ages vary around a constant level; under overload, they grow by `requested
-//! / served - 1` seconds per second. The slope of the least-squares line of ages over arrivals
-//! therefore measures overload without a time series. A burst that has drained does not affect the
-//! last ages.
+//! up with the schedule, ages vary around a constant level; under overload, they grow by
+//! `requested / served - 1` seconds per second. The slope of the least-squares line of ages over
+//! arrivals therefore measures overload without a time series. A burst that has drained does not
+//! affect the last ages.
 //!
 //! Sums are updated by Welford's method in completion order, so results are reproducible.
 

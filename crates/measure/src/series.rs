@@ -1,9 +1,9 @@
 //! Time series: activity of each (job, operation) per interval of virtual time.
 //!
-//! An I/O belongs to the interval of its completion. Interval k of width w covers the times `(start
-//! + k w, start + (k + 1) w]`, so an I/O that completes at the end of a step is in the last row,
-//! not in a separate row. Intervals without I/Os get rows with 0 I/Os: a stalled drive must appear
-//! as a zero, not as a gap.
+//! An I/O belongs to the interval of its completion. Interval k of width w covers the times
+//! `(start + k w, start + (k + 1) w]`, so an I/O that completes at the end of a step is in the last
+//! row, not in a separate row. Intervals without I/Os get rows with 0 I/Os: a stalled drive must
+//! appear as a zero, not as a gap.
 
 use std::ops::Range;
 

@@ -144,8 +144,8 @@ struct Scheduled {
     event: Packed,
 }
 
-/// Representation of a scheduled event in saved states: `time << 64 | order << 32 | lane << 28 |
-/// event`.
+/// Representation of a scheduled event in saved states:
+/// `time << 64 | order << 32 | lane << 28 | event`.
 type Key = u128;
 const KEY_LANE_SHIFT: u32 = 28;
 

@@ -1,5 +1,5 @@
-//! Tests write amplification against theory, on drives small enough for every test run. `writecliff
-//! lab validate waf` produces the full table.
+//! Tests write amplification against theory, on drives small enough for every test run.
+//! `writecliff lab validate waf` produces the full table.
 
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};

@@ -1,8 +1,9 @@
 //! Binary blktrace files, which contain block layer events in one file per processor.
 //!
-//! An event is `magic:4 sequence:4 time:8 sector:8 bytes:4 action:4 pid:4 device:4 cpu:4 error:2
-//! pdu_len:2`, then `pdu_len` more bytes (the kernel's `blktrace_api.h`). The low half of the
-//! action is the event, and the high half is the request type.
+//! An event is
+//! `magic:4 sequence:4 time:8 sector:8 bytes:4 action:4 pid:4 device:4 cpu:4 error:2 pdu_len:2`,
+//! then `pdu_len` more bytes (the kernel's `blktrace_api.h`). The low half of the action is the
+//! event, and the high half is the request type.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! CloudPhysics traces: commands of virtual SCSI disks, as binary records in two versions.
 //!
-//! Version 1 is `sn:4 len:4 nSG:4 cmd:2 ver:2 lbn:8 ts:8`, and version 2 is `cmd:2 ver:2 sn:4 len:4
-//! nSG:4 lbn:8 ts:8 rt:8`. Both are little-endian, and the high byte of `ver` is the version.
+//! Version 1 is `sn:4 len:4 nSG:4 cmd:2 ver:2 lbn:8 ts:8`, and version 2 is
+//! `cmd:2 ver:2 sn:4 len:4 nSG:4 lbn:8 ts:8 rt:8`. Both are little-endian, and the high byte of
+//! `ver` is the version.
 
 use crate::fields::bytes_of;
 use crate::number::{NS_PER_US, SECTOR_BYTES};
