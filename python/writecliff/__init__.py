@@ -1,6 +1,6 @@
 """writecliff: an SSD performance laboratory.
 
-The industry's tests, on simulated and real drives. From Python:
+It runs the storage industry's tests on simulated and real drives. From Python:
 
 >>> from writecliff import Job, SimEngine, Workload
 >>> engine = SimEngine("sata-tlc-120")
@@ -12,15 +12,15 @@ These functions correspond to commands: `run_test`, `run_workload`, `run_suite`,
 `choose_drive`, `compare`, `write_report`, `capture_program`, `capture_device`, `capture_stack`,
 `convert_trace`, `characterise_trace`, `synthesise_trace`, `replay_trace`, `advise_streams`,
 `make_twin`.
-`load_run` opens a run directory, `open_store` a store of runs. The guide is docs/guides/python.md.
-Names are imported at their first use, so `writecliff --help` stays fast.
+`load_run` opens a run directory, and `open_store` opens a run store. The Python guide is
+docs/guides/python.md. Names are imported at first use, so that `writecliff --help` stays fast.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # see errors.py
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -88,7 +88,7 @@ __all__ = [*sorted(_MODULE_OF), "version"]  # noqa: PLE0604 - names, all of them
 
 
 def version() -> str:
-    """Return the version of the installed package; "unknown" in a tree that is not installed."""
+    """Return the version of the installed package, or "unknown" in a bare source tree."""
     from importlib import metadata
 
     try:

@@ -1,14 +1,15 @@
-"""Independent runs on a Dask scheduler: an existing scheduler, or a scheduler in this process.
+"""Independent runs on a Dask scheduler, either an existing scheduler or one in this process.
 
-A Dask scheduler runs any code that a client sends, without authentication unless it has TLS keys.
-So the local scheduler has no ports: scheduler and workers are objects of this process, connected by
-queues (Dask's "inproc"). Its workers are threads, which suffice, because simulated drives are
-native code that releases the interpreter, and members of sets have their own processes.
+A Dask scheduler runs any code that a client sends, without authentication unless it uses TLS keys.
+Therefore the local scheduler has no ports: scheduler and workers are objects in this process,
+connected by queues (Dask's "inproc"). Its workers are threads, which suffice because simulated
+drives are native code that releases the interpreter lock, and members of sets run in processes of
+their own.
 
-A task reserves the worker resource "memory" (bytes), so a scheduler never starts more tasks on a
-worker than fit. Workers of an existing scheduler declare it:
-`dask worker tcp://HOST:PORT --nthreads 8 --resources memory=16e9`. A task whose worker dies runs
-again on another worker. Results do not depend on the worker.
+A task reserves the worker resource "memory" (in bytes), so that a scheduler never starts more tasks
+on a worker than fit in memory. Workers of an existing scheduler declare this resource: `dask worker
+tcp://HOST:PORT --nthreads 8 --resources memory=16e9`. If a worker dies, its task runs again on
+another worker. Results do not depend on the worker.
 """
 
 from __future__ import annotations
@@ -36,12 +37,13 @@ T = TypeVar("T")
 
 LOCAL = "local"
 MEMORY = "memory"
-ATTEMPTS = 20  # most attempts of a task whose workers die
+ATTEMPTS = 20  # maximum number of attempts for a task whose workers die
 _CONNECT_S = 10
 _POLL_S = 0.05
-_STOP_S = 20.0  # time in which stopped tasks store their results
+_STOP_S = 20.0  # time for stopped tasks to store their results
 _ASK_S, _ALONE_S = 5.0, 60.0
-# Local workers have no dashboard; by default they monitor themselves 50 times a second.
+# Local workers have no dashboard, and do not monitor themselves 50 times a second, as is the
+# default.
 _QUIET = {
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "5s",
@@ -53,8 +55,8 @@ _QUIET = {
 def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cluster | None]:
     """Connect to the cluster at `address`.
 
-    A scheduler at an address, its workers and everyone who can connect to them run code as this
-    user. Use a trusted network, or "tls://HOST:PORT" and the keys of Dask's configuration
+    A scheduler at an address, its workers, and everyone who can connect to them can run code as
+    this user. Use a trusted network, or "tls://HOST:PORT" with the keys in Dask's configuration
     (`distributed.comm.tls`).
 
     Args:
@@ -62,8 +64,8 @@ def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cl
         workers: threads of a local scheduler (default: one per core).
 
     Raises:
-        ConfigError: Dask is not installed, the scheduler does not answer, `workers` is given for an
-            existing scheduler, or workers have another version of writecliff.
+        ConfigError: If Dask is not installed, the scheduler does not answer, `workers` is given for
+            an existing scheduler, or workers have another version of writecliff.
     """
     if address is None:
         yield None
@@ -73,23 +75,24 @@ def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cl
     except ImportError:
         raise ConfigError(
             "--scheduler requires Dask, which is not installed",
-            hint="install it: pip install 'writecliff[dask]'",
+            hint="install it with: pip install 'writecliff[dask]'",
         ) from None
     if address != LOCAL and "://" not in address:
-        hint = "give local, or the address that `dask scheduler` prints: tcp://HOST:PORT"
+        hint = "use local, or the address that `dask scheduler` prints: tcp://HOST:PORT"
         raise ConfigError(f"--scheduler '{address}' is not an address", hint=hint)
     if address == LOCAL:
         with _local(workers or os.cpu_count() or 1) as client:
             yield Cluster(client)
         return
     if workers is not None:
-        hint = "the number of `dask worker` processes sets the parallelism"
+        hint = "omit --jobs: the number of `dask worker` processes determines the parallelism"
         raise ConfigError("--jobs cannot be combined with a scheduler address", hint=hint)
     try:
         client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ConfigError(
-            f"no Dask scheduler answers at {address}", hint="start one with `dask scheduler`"
+            f"no Dask scheduler answers at {address}",
+            hint="start a scheduler with `dask scheduler`",
         ) from error
     with client:
         _check_versions(client, address)
@@ -97,16 +100,16 @@ def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cl
 
 
 def _check_versions(client: Client, address: str) -> None:
-    """Check that all workers have this version, because another version gives other results."""
+    """Check that all workers have this version, because other versions give different results."""
     ours = version("writecliff")
     try:
         theirs: Mapping[str, str] = client.run(version, "writecliff")
-    except Exception as error:  # any error means that the worker lacks the package
-        raise ConfigError(f"a worker of {address} does not have writecliff: {error}") from error
+    except Exception as error:  # any error means that the package is missing on the worker
+        raise ConfigError(f"writecliff cannot be used on a worker of {address}: {error}") from error
     for worker, worker_version in theirs.items():
         if worker_version != ours:
             raise ConfigError(
-                f"worker {worker} has writecliff {worker_version}, this machine has {ours}"
+                f"worker {worker} has writecliff {worker_version}, but this machine has {ours}"
             )
 
 
@@ -120,7 +123,7 @@ def _local(workers: int) -> Iterator[Client]:
     options = {
         "nthreads": 1,
         "resources": {MEMORY: available_memory_bytes() / workers},
-        "memory_limit": 0,  # drives are native memory, which is counted by the resource
+        "memory_limit": 0,  # drives are native memory, which the resource accounts for
         "silence_logs": logging.CRITICAL,
     }
     worker = {"cls": _portless(Worker), "options": options}
@@ -137,7 +140,7 @@ def _local(workers: int) -> Iterator[Client]:
 
 
 def _portless(server: type) -> type:
-    """Return a Dask server without its HTTP pages, which no setting turns off."""
+    """Return a Dask server without its HTTP pages, which cannot be disabled by a setting."""
 
     def start_http_server(self: object, *arguments: object, **options: object) -> None:
         """Open no port."""
@@ -147,7 +150,7 @@ def _portless(server: type) -> type:
 
 @dataclass(frozen=True)
 class Cluster:
-    """An executor of tasks on a Dask scheduler."""
+    """An executor that runs tasks on a Dask scheduler."""
 
     client: Client
     stopping: str = field(default_factory=lambda: f"writecliff-stop-{uuid4().hex}")
@@ -159,13 +162,14 @@ class Cluster:
         *,
         stop: Event | None = None,
     ) -> list[T]:
-        """Run the `remote` of all tasks, and return their results in order.
+        """Run the `remote` function of all tasks, and return the results in task order.
 
-        The calling thread handles each result as it arrives. The first error of a task is raised,
-        and tasks that have not started are not run.
+        The calling thread processes each result as it arrives. The first error in a task is raised,
+        and tasks that have not started are skipped.
 
         Raises:
-            ConfigError: a task needs more memory than any worker has. Nothing runs in this case.
+            ConfigError: If a task needs more memory than any worker has. In this case, no task is
+                run.
         """
         from distributed import as_completed
 
@@ -209,31 +213,31 @@ class Cluster:
         return [results[number] for number in range(len(tasks))]
 
     def _stop(self, running: Any, tasks: Mapping[Any, Task[Any]]) -> None:
-        """Stop the tasks, and handle the results that they stored."""
-        self.client.run(_stop, self.stopping, wait=False)  # does not wait for workers that died
+        """Stop the tasks, and process the results that they stored."""
+        self.client.run(_stop, self.stopping, wait=False)  # does not wait for dead workers
         until_s = time.monotonic() + _STOP_S
         while not running.is_empty() and time.monotonic() < until_s:
             for future in running.next_batch(block=False):
                 arrived = tasks[future.key].arrived
                 if future.status == "finished" and arrived is not None:
-                    with suppress(WritecliffError):  # the reason for the stop is being raised
+                    with suppress(WritecliffError):  # the exception behind the stop is being raised
                         arrived(future.result())
             time.sleep(_POLL_S)
         self.client.cancel(list(running.futures))
 
 
 class _Watch:
-    """Regular check that a scheduler still has workers."""
+    """A periodic check that a scheduler still has workers."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._seen_s = self._asked_s = time.monotonic()
 
     def look(self) -> None:
-        """Check the workers, unless the last check is recent.
+        """Check the workers, unless they were checked recently.
 
         Raises:
-            EngineError: the scheduler had no worker for `_ALONE_S`.
+            EngineError: If the scheduler had no worker for `_ALONE_S`.
         """
         now_s = time.monotonic()
         if now_s < self._asked_s + _ASK_S:
@@ -242,16 +246,16 @@ class _Watch:
         if self._client.scheduler_info(n_workers=1)["workers"]:
             self._seen_s = now_s
         elif now_s > self._seen_s + _ALONE_S:
-            hint = "start workers, and resume"
+            hint = "start workers, and resume the runs"
             raise EngineError(f"the scheduler has had no worker for {_ALONE_S:.0f} s", hint=hint)
 
 
-_stopping: set[str] = set()  # in a worker: names of clusters whose tasks must stop
+_stopping: set[str] = set()  # in a worker: names of the clusters whose tasks must stop
 
 
 @dataclass(frozen=True)
 class StopSign:
-    """A flag in a task: set if the tasks of this cluster must stop."""
+    """A flag in a task, which is set when the tasks of the cluster must stop."""
 
     name: str
 
@@ -265,7 +269,7 @@ async def _stop(name: str) -> None:
 
 
 def _was_killed(future: Any) -> bool:
-    """Return `True` if a task ended because too many of its workers died."""
+    """Return `True` if a task was abandoned because too many of its workers died."""
     from distributed import KilledWorker
 
     return future.status == "error" and isinstance(future.exception(), KilledWorker)
@@ -281,7 +285,7 @@ def _result(future: Any, name: str) -> Any:
         return future.result()
     if isinstance(error, WritecliffError):
         raise error
-    raise EngineError(f"{name}: {error!r}", hint="see the log of the worker") from error
+    raise EngineError(f"{name}: {error!r}", hint="check the worker's log") from error
 
 
 def _check_memory(client: Client, tasks: Sequence[Task[Any]]) -> None:
@@ -289,7 +293,7 @@ def _check_memory(client: Client, tasks: Sequence[Task[Any]]) -> None:
     most_bytes = max((worker["resources"].get(MEMORY, 0) for worker in workers.values()), default=0)
     if not most_bytes:
         raise ConfigError(
-            "no worker of the scheduler declares memory",
+            "no worker of the scheduler declares the memory resource",
             hint=f"start workers with `dask worker ... --resources {MEMORY}=16e9`",
         )
     for task in tasks:

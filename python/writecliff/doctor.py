@@ -1,4 +1,4 @@
-"""Check of this machine: features of writecliff that work here, and how to get the others."""
+"""A check of this machine: which features of writecliff work, and how to enable the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from writecliff.parallel import MAP_BYTES_PER_SLOT, SLOT_BYTES, available_memory
 
 State = Literal["ok", "limited", "missing"]
 
-# Programs, the features that need them, and their Debian packages.
+# Programs, the features that require them, and their Debian packages.
 _PROGRAMS = (
     ("nvme", "purge, identity, FDP and streams of NVMe drives; `attach`", "nvme-cli"),
     ("smartctl", "health and temperature of drives", "smartmontools"),
@@ -43,19 +43,19 @@ _EXTRAS = (
     ("rocksdict", "rocksdb", "`torture` of RocksDB"),
     ("bokeh", "ui", "the dashboard"),
 )
-# Kernel features, the features that need them, their paths, and how to get them.
+# Kernel features, the writecliff features that require them, their paths, and how to enable them.
 _NODES = (
     ("FUSE", "served drives as files", ("/dev/fuse",), "modprobe fuse"),
     ("loop devices", "file systems on served drives", ("/dev/loop-control",), "modprobe loop"),
     ("tracefs", "block traces and the I/O stack",
      ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"), "a kernel with CONFIG_FTRACE"),
 )  # fmt: skip
-_HINTS_KERNEL = (6, 16)  # first version with write streams in the block layer
+_HINTS_KERNEL = (6, 16)  # first kernel version with write streams in the block layer
 
 
 @dataclass(frozen=True)
 class Check:
-    """A check of a feature: its purpose, its state, and a remedy if something is missing."""
+    """The check of a feature: its purpose, its state, and a remedy if something is missing."""
 
     name: str
     purpose: str
@@ -162,7 +162,7 @@ def _seen(name: str, purpose: str, there: bool, remedy: str) -> Check:
 
 
 def _has_module(name: str) -> bool:
-    """Return `True` if the kernel has a module, loaded or loadable."""
+    """Return `True` if a kernel module is loaded or can be loaded."""
     if Path(f"/sys/module/{name}").exists():
         return True
     folder = Path("/lib/modules") / platform.release()
@@ -190,7 +190,7 @@ def _extra(extra: tuple[str, str, str]) -> Check:
 
 
 def _imported(load: Callable[[], object]) -> str | None:
-    """Return the reason why a module cannot be imported; None if it can."""
+    """Return the reason why a module cannot be imported, or `None` if it can."""
     try:
         load()
     except (ImportError, OSError) as error:

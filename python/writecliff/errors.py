@@ -1,22 +1,22 @@
-"""Errors for users: a clear line (problem, place, remedy) without a traceback."""
+"""Errors for users: a clear line with problem, location and remedy, without a traceback."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-TYPE_CHECKING = False  # for type checkers; importing typing takes a tenth of `--help`
+TYPE_CHECKING = False  # for type checkers; importing typing takes 10 % of `--help`
 if TYPE_CHECKING:
     from typing import Any, Self
 
-# Drives without flash, in messages.
+# Drives without flash, as named in messages.
 A_HARD_DISK, AN_SCM_DRIVE = "a hard disk", "a drive of storage-class memory"
 NO_SPACE_HINT = "free some space and try again; continue an interrupted run with --resume RUN"
 
 
 def did_you_mean(name: str, names: Iterable[str], otherwise: str | None = None) -> str:
-    """Return a hint with the nearest of `names`, or a name that starts with `name`.
+    """Return a hint with the most similar of `names`, or with a name that starts with `name`.
 
-    If there is none, return `otherwise`, or a list of all names.
+    If there is no such name, return `otherwise`, or a list of all names.
     """
     from difflib import get_close_matches
 
@@ -27,18 +27,18 @@ def did_you_mean(name: str, names: Iterable[str], otherwise: str | None = None) 
 
 
 class WritecliffError(Exception):
-    """Base of all errors for the user; the CLI prints its message and exits with `exit_code`."""
+    """Base class of errors for users; the CLI prints the message and exits with `exit_code`."""
 
     exit_code = 1
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        """Create an error with a message and, if possible, a hint with the remedy."""
+        """Create an error with a message and, if possible, a hint that states the remedy."""
         super().__init__(message)
         self.hint = hint
 
     @classmethod
     def unknown(cls, what: str, name: str, names: Iterable[str], *, where: object = "") -> Self:
-        """Return the error for a `what` with an unknown name, with the nearest name as a hint.
+        """Return the error for an unknown name of a `what`, with the most similar name as a hint.
 
         Args:
             what: kind of name, such as "key".
@@ -51,41 +51,41 @@ class WritecliffError(Exception):
 
 
 class ConfigError(WritecliffError):
-    """An invalid device file, job file, workload file or option."""
+    """An error for an invalid device file, job file, workload file or option."""
 
     exit_code = 2
 
 
 class TargetError(WritecliffError):
-    """A target that does not exist or must not be accessed."""
+    """An error for a target that does not exist or must not be accessed."""
 
     exit_code = 2
 
 
 class EngineError(WritecliffError):
-    """A failure of the engine; `partial` is the StepResult until then, or None."""
+    """An engine failure; `partial` is the StepResult up to the failure, or `None`."""
 
     def __init__(self, message: str, *, hint: str | None = None, partial: Any = None) -> None:
-        """Create an error with the partial result of the step, if any."""
+        """Create an error with the step's partial result, if there is any."""
         super().__init__(message, hint=hint)
         self.partial = partial
 
 
 class InternalError(Exception):
-    """A bug in writecliff; `details` are printed after the traceback."""
+    """A bug in writecliff, with `details` to print after the traceback."""
 
     def __init__(self, message: str, *, details: str = "") -> None:
-        """Create an error with details for the report."""
+        """Create an error with details for the bug report."""
         super().__init__(message)
         self.details = details
 
 
 class StoreError(WritecliffError):
-    """A run directory that cannot be read or written."""
+    """An error for a run directory that cannot be read or written."""
 
 
 def encoded(text: str) -> bytes:
-    r"""Return the text in UTF-8; bytes of a name that are not text become escapes (\udcff)."""
+    r"""Return the text in UTF-8; name bytes that are not text become escapes (\udcff)."""
     return text.encode("utf-8", "backslashreplace")
 
 
@@ -101,9 +101,10 @@ def texts_only(value: Any) -> Any:
 
 
 def printable(text: str) -> str:
-    r"""Return the text with control characters as escapes such as \x1b.
+    r"""Return the text with control characters replaced by escapes such as \x1b.
 
-    Line separators and direction marks are escaped too, so text cannot move a terminal's cursor.
+    Line separators and direction marks are also escaped, so that text cannot move a terminal's
+    cursor.
     """
     if text.isprintable():
         return text

@@ -1,4 +1,4 @@
-"""Rules for all HTTP servers of writecliff: accepted `Host` headers, and response headers."""
+"""Rules for all of writecliff's HTTP servers: accepted `Host` headers and response headers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ipaddress import ip_address
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",  # an address may contain a token
+    "Referrer-Policy": "no-referrer",  # because an address may contain a token
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -17,11 +17,11 @@ HEADERS = {
 
 
 def is_own_host(host: str, names: Iterable[str] = ()) -> bool:
-    """Return `True` if a `Host` header, with or without a port, names this machine.
+    """Return `True` if a `Host` header, with or without a port, refers to this machine.
 
-    An attacker can point a foreign host name at this machine ("DNS rebinding"); the browser then
-    sends that name. So only IP addresses, which cannot be redirected, `localhost`, the name of
-    this machine and `names` are accepted.
+    An attacker can point a foreign host name at this machine ("DNS rebinding"), and the browser
+    then sends that name. Therefore only IP addresses (which cannot be redirected), `localhost`,
+    this machine's name and `names` are accepted.
     """
     name = _without_port(host).lower()
     try:

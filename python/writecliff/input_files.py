@@ -1,7 +1,8 @@
-"""Input files of users: text of a bounded size, TOML, and values of the right types.
+"""Users' input files: text of limited size, TOML, and values of the right types.
 
-A file from elsewhere may be a pipe, endless, deeply nested, or have a list in place of a number.
-All readers of such files use these functions, so they reject them in the same way.
+A file from elsewhere may be a pipe, endless, or deeply nested, or may contain a list where a number
+is expected. All readers of such files use these functions, and therefore reject them in the same
+way.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from writecliff.errors import ConfigError, printable
 
 T = TypeVar("T")
 
-TEXT_BYTES_MAX = 16 << 20  # largest file that is read; a job file with 10,000 jobs has 1 MB
-DIGITS_MAX = 20  # most digits of a whole number; 2^64 has 20
-_SHOWN = 60  # most characters of a value in a message
+TEXT_BYTES_MAX = 16 << 20  # maximum size of a file to read; a job file with 10,000 jobs has 1 MB
+DIGITS_MAX = 20  # maximum number of digits in a whole number; 2^64 has 20
+_SHOWN = 60  # maximum length of a value in a message, in characters
 
 
 @contextmanager
@@ -29,7 +30,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     """Open a regular file for reading.
 
     Raises:
-        ConfigError: the file does not exist, or is a folder, pipe or device.
+        ConfigError: If the file does not exist, or is a folder, pipe or device.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -44,10 +45,10 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def read_bytes(path: Path, bytes_max: int = TEXT_BYTES_MAX) -> bytes:
-    """Return the content of a file.
+    """Return the contents of a file.
 
     Raises:
-        ConfigError: the file cannot be opened, or is too large.
+        ConfigError: If the file cannot be opened, or is too large.
     """
     try:
         with opened(path) as file:
@@ -60,10 +61,10 @@ def read_bytes(path: Path, bytes_max: int = TEXT_BYTES_MAX) -> bytes:
 
 
 def read_text(path: Path, bytes_max: int = TEXT_BYTES_MAX) -> str:
-    """Return the text of a file in UTF-8.
+    """Return the text of a UTF-8 file.
 
     Raises:
-        ConfigError: the file cannot be read, or is not text.
+        ConfigError: If the file cannot be read, or is not text.
     """
     try:
         return read_bytes(path, bytes_max).decode("utf-8")
@@ -75,8 +76,8 @@ def parse_toml(text: str, where: object) -> dict[str, object]:
     """Parse a TOML document.
 
     Raises:
-        ConfigError: the document is not TOML, nested too deep, or has a number that is too long;
-            names `where`.
+        ConfigError: If the document is not TOML, is nested too deeply, or contains too long a
+            number; the message names `where`.
     """
     try:
         return tomllib.loads(text)
@@ -84,8 +85,8 @@ def parse_toml(text: str, where: object) -> dict[str, object]:
         message = str(error)
         raise ConfigError(f"{where}: {message[:1].lower()}{message[1:]}") from None
     except RecursionError:
-        raise ConfigError(f"{where}: brackets are nested too deep") from None
-    except ValueError as error:  # a number or date out of Python's range
+        raise ConfigError(f"{where}: brackets are nested too deeply") from None
+    except ValueError as error:  # a number or date that is out of Python's range
         raise ConfigError(f"{where}: {error}") from None
 
 
@@ -93,16 +94,16 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file.
 
     Raises:
-        ConfigError: the file cannot be read, or is not TOML.
+        ConfigError: If the file cannot be read, or is not TOML.
     """
     return parse_toml(read_text(path), path)
 
 
 def as_type(document: Any, kind: type[T], where: object) -> T:
-    """Convert `document` to `kind`, a type that msgspec supports; ignore unknown keys.
+    """Convert `document` to `kind`, a type that msgspec supports, ignoring unknown keys.
 
     Raises:
-        ConfigError: a value has another type: "file: rule[2].stream: Expected `int`".
+        ConfigError: If a value has another type: "file: rule[2].stream: Expected `int`".
     """
     import msgspec
 
@@ -113,22 +114,22 @@ def as_type(document: Any, kind: type[T], where: object) -> T:
 
 
 def placed(error: Exception) -> str:
-    """Return an error of msgspec with the place first: "device.serial: Expected `str`"."""
+    """Return an msgspec error that starts with the location: "device.serial: Expected `str`"."""
     why, _, place = str(error).partition(" - at `$")
     at = place.rstrip("`").removeprefix(".")
     return f"{at}: {why}" if at else why
 
 
-# Exceptions of code that receives values of unexpected types.
+# Exceptions raised by code that receives values of unexpected types.
 STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
 @contextmanager
 def understood(path: Path, what: str) -> Iterator[None]:
-    """Convert exceptions of the block about the document in a file.
+    """Convert exceptions that the block raises about the document in a file.
 
     Raises:
-        ConfigError: the block failed, so the file is not `what`.
+        ConfigError: If the block failed, so the file is not `what`.
     """
     try:
         yield
@@ -142,7 +143,8 @@ def parse_json(data: bytes, where: object) -> Any:
     """Parse a JSON document.
 
     Raises:
-        ConfigError: the document is not JSON, or nested too deep; names `where`.
+        ConfigError: If the document is not JSON, or is nested too deeply; the message names
+            `where`.
     """
     try:
         return json.loads(data)
@@ -151,14 +153,14 @@ def parse_json(data: bytes, where: object) -> Any:
 
 
 def whole_number(text: str) -> int | None:
-    """Return the value of up to 20 ASCII digits; None for any other text."""
+    """Return the value of up to 20 ASCII digits, or `None` for any other text."""
     if text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX:
         return int(text)
     return None
 
 
 def shortened(value: object) -> str:
-    """Return a value of a file for a message: a line of about sixty characters."""
+    """Format a value from a file for a message, in one line of about sixty characters."""
     text_ = (
         value
         if isinstance(value, str)
@@ -171,10 +173,10 @@ def shortened(value: object) -> str:
 
 
 def only_keys(table: Mapping[str, Any], names: tuple[str, ...], where: object) -> None:
-    """Check the keys of a table.
+    """Check the keys of a table against the known keys.
 
     Raises:
-        ConfigError: a key is unknown; suggests the nearest name.
+        ConfigError: If a key is unknown; the hint suggests the most similar key.
     """
     for key in table:
         if key not in names:

@@ -1,12 +1,13 @@
-"""The basis of a latency: its starting point, and the histogram that holds it.
+"""Latency basis: the starting point of a latency, and the histogram that contains it.
 
-The I/Os of an open load are due at scheduled times (a rate, a log with times, a model). Their
-latency counts from this intended arrival, so that a stall shows in every I/O that it delays.
-Counting from issue instead is known as coordinated omission. Time from issue is the service time:
-figures of it have `service/` before their name, as in `reads/service/p99.9`. I/Os of a closed load
-arrive when they are issued, so both are the same.
+The I/Os of an open-loop load are due at scheduled times (from a rate, a log with times, or a
+model). Their latency is counted from this intended arrival time, so that a stall shows up in every
+I/O that it delays. Counting from the issue time instead is known as coordinated omission. The time
+from issue to completion is the service time; names of its figures contain `service/`, as in
+`reads/service/p99.9`. The I/Os of a closed-loop load arrive when they are issued, so response and
+service times are equal.
 
-Every report, command and page chooses the histogram with `histogram_of` alone.
+All reports, commands and pages choose the histogram with `histogram_of` only.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ NOT_FROM_ARRIVAL = (
 
 
 def histogram_of(basis: Basis, *, service: T, response: T, scheduled: bool) -> T:
-    """Return `service` or `response`, from which figures of a basis are read.
+    """Return `service` or `response`, whichever contains the figures of a basis.
 
     Args:
         basis: "arrival" for figures without a prefix.
-        service: From issue to completion.
-        response: From the intended arrival; None for closed loads and for engines that do not
-            measure it, such as fio.
-        scheduled: `True` if the I/Os have intended arrivals (`Job.is_scheduled`).
+        service: Histogram from issue to completion.
+        response: Histogram from the intended arrival to completion; `None` for closed-loop loads,
+            and for engines that do not measure it, such as fio.
+        scheduled: `True` if the I/Os have intended arrival times (`Job.is_scheduled`).
     """
     return response if basis == "arrival" and scheduled else service
 
 
 def merged(histograms: Iterable[Histogram]) -> Histogram | None:
-    """Return the sum of the histograms, which stay unchanged; None without histograms."""
+    """Return the sum of the histograms, which are not modified, or `None` if there are none."""
     total: Histogram | None = None
     for histogram in histograms:
         total = total or type(histogram)()
@@ -53,10 +54,10 @@ def merged(histograms: Iterable[Histogram]) -> Histogram | None:
 
 
 def bases_of(*, scheduled: bool) -> tuple[Basis, ...]:
-    """Return the bases whose latencies differ: both of an open load, "arrival" of a closed one."""
+    """Return the bases whose latencies differ: both if the load is open, else "arrival"."""
     return BASES if scheduled else BASES[:1]
 
 
 def prefix_of(basis: Basis) -> str:
-    """Return the prefix of the names of a basis's figures: "" or "service/"."""
+    """Return the prefix of figure names for a basis: "" or "service/"."""
     return PREFIX if basis == "service" else ""

@@ -1,9 +1,8 @@
-"""Latency by cause: the causes on which the I/Os of an operation spent their time.
+"""Latency by cause: the causes on which an operation's I/Os spent their time.
 
-If requested, a simulated drive attributes every nanosecond between issue and completion of a
-command to a cause. The data are sums by latency bucket, from which bands of percentiles are formed
-later.
-Real drives do not report causes, and simulated hard disks do not record them.
+On request, a simulated drive attributes every nanosecond between issue and completion of a command
+to a cause. The data are sums by latency bucket, which are later grouped into percentile bands. Real
+drives do not report causes, and simulated hard disks do not record causes.
 """
 
 from __future__ import annotations
@@ -15,20 +14,20 @@ from itertools import pairwise
 
 import numpy as np
 
-_ENDS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)  # bounds of the bands, as shares of the I/Os
+_ENDS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)  # bounds of the bands, as fractions of the I/Os
 SLOWEST = "slowest"
 
 
 @cache
 def causes() -> Mapping[str, str]:
-    """Return all causes by name, from the host inwards, with their meaning."""
+    """Return all causes by name, from the host inwards, with their meanings."""
     from writecliff._native import latency_causes
 
     return dict(latency_causes())
 
 
 def band_name(low: float, high: float) -> str:
-    """Return the name of the I/Os between two quantiles of latency.
+    """Return the name of the band of I/Os between two latency quantiles.
 
     >>> [band_name(0, 0.5), band_name(0.9, 0.99), band_name(0.9999, 1)]
     ['to p50', 'p90-p99', 'from p99.99']
@@ -40,7 +39,7 @@ def band_name(low: float, high: float) -> str:
 
 
 def reference() -> str:
-    """Return the page docs/reference/latency-causes.md."""
+    """Return the contents of the page docs/reference/latency-causes.md."""
     lines = [
         "# Causes of latency",
         "",
@@ -60,21 +59,21 @@ def reference() -> str:
 
 @dataclass(frozen=True)
 class Band:
-    """I/Os between two percentiles of latency; `mean_ns` is their mean time by cause."""
+    """I/Os between two latency percentiles; `mean_ns` is their mean time by cause."""
 
     name: str
-    ios: float  # not whole if a bucket belongs to two bands
+    ios: float  # fractional if a bucket is divided between two bands
     mean_ns: Mapping[str, float]
 
     @property
     def latency_ns(self) -> float:
-        """Mean latency in ns, the sum over all causes."""
+        """Mean latency in ns, summed over all causes."""
         return sum(self.mean_ns.values())
 
     def largest(self, least_pct: float = 1.0) -> list[tuple[str, float]]:
-        """Return the causes with at least `least_pct` of the time, and their shares in percent.
+        """Return the causes with at least `least_pct` of the time, and their percentages.
 
-        The largest comes first.
+        The causes are in descending order of time.
         """
         shares = {name: 100 * ns / self.latency_ns for name, ns in self.mean_ns.items() if ns}
         return sorted(
@@ -94,10 +93,10 @@ class Band:
 
 @dataclass(frozen=True)
 class LatencyCauses:
-    """Sums by latency bucket, ascending.
+    """Sums by latency bucket, in ascending order of latency.
 
-    A bucket has bounds (inclusive), a number of I/Os, and their time by cause: `spent_ns` has a row
-    per bucket, and a column per cause in the order of `causes`.
+    A bucket has inclusive bounds, a number of I/Os, and their time by cause: `spent_ns` has a row
+    per bucket and a column per cause, in the order of `causes`.
     """
 
     lower_ns: np.ndarray
@@ -107,15 +106,15 @@ class LatencyCauses:
 
     @classmethod
     def of(cls, columns: Mapping[str, np.ndarray]) -> LatencyCauses:
-        """Create the sums from a column for each field and cause, by name."""
+        """Create the sums from named columns, one for each field and cause."""
         spent = np.column_stack([columns[name] for name in causes()])
         return cls(columns["lower_ns"], columns["upper_ns"], columns["ios"], spent)
 
     def bands(self) -> tuple[Band, ...]:
-        """Return bands of percentiles, and the I/Os of the slowest bucket.
+        """Return percentile bands, and the I/Os in the slowest bucket.
 
-        The number of I/Os limits the percentiles. A bucket across a bound is divided in proportion
-        to its I/Os. Latencies within a bucket differ by less than 2 %.
+        The number of I/Os limits the percentiles that are available. A bucket that crosses a bound
+        is divided in proportion to its I/Os. Latencies within a bucket differ by less than 2 %.
         """
         total = int(self.ios.sum())
         if not total:
@@ -130,7 +129,7 @@ class LatencyCauses:
         return (*bands, self._band(SLOWEST, slowest))
 
     def _band(self, name: str, within: np.ndarray) -> Band:
-        """Return the band with `within` I/Os of each bucket."""
+        """Return the band that contains `within` I/Os of each bucket."""
         ios = float(within.sum())
         means = (within / self.ios) @ self.spent_ns.astype(np.float64) / ios
         return Band(name, round(ios, 3), dict(zip(causes(), means.tolist(), strict=True)))

@@ -1,4 +1,4 @@
-"""Conversion of errors of the native module to errors for users."""
+"""Conversion of the native module's errors to errors for users."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from writecliff.errors import ConfigError, EngineError, InternalError, printable
 
 T = TypeVar("T")
 
-_NUMBER = re.compile(r" \(os error \d+\)")  # suffix that Rust adds to the message
+_NUMBER = re.compile(r" \(os error \d+\)")  # suffix that Rust appends to the message
 
 
 @contextmanager
 def as_user_errors() -> Iterator[None]:
-    """Convert exceptions of the native module.
+    """Convert exceptions raised by the native module.
 
     Raises:
-        ConfigError: the input is invalid.
-        EngineError: a system call failed.
-        InternalError: the native module panicked.
+        ConfigError: If the input is invalid.
+        EngineError: If a system call failed.
+        InternalError: If the native module panicked.
     """
     try:
         yield
@@ -38,7 +38,7 @@ def as_user_errors() -> Iterator[None]:
 
 
 def internal_error(panic: BaseException) -> InternalError:
-    """Return the error for a native panic, with its source location and stack if recorded."""
+    """Return the error for a native panic, with its source location and its stack if recorded."""
     message = str(panic)
     recorded = [entry for entry in recorded_panics() if entry[0] == message]
     if not recorded:
@@ -48,7 +48,7 @@ def internal_error(panic: BaseException) -> InternalError:
 
 
 def with_user_errors(native: T) -> T:
-    """Return a proxy of a native object whose methods raise errors for users."""
+    """Return a proxy for a native object, whose methods raise errors for users."""
     return cast(T, _WithUserErrors(native))
 
 

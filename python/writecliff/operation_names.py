@@ -1,4 +1,4 @@
-"""Names of the operations of a drive, in results and texts."""
+"""Names of drive operations, for results and texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FLUSH: Final = "flush"
 
 
 def plural_of(operation: str) -> str:
-    """Return the plural of an operation for texts.
+    """Return an operation's plural for texts.
 
     >>> plural_of("flush"), plural_of("read, service time")
     ('flushes', 'reads, service time')

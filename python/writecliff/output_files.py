@@ -1,7 +1,7 @@
-"""Output files: they never replace a device, and are never written through a symbolic link.
+"""Output files, which never replace a device and are never written through a symbolic link.
 
-A user with root rights can mistakenly give /dev/sda or /dev/null as --output, and a run directory
-from elsewhere may contain links in place of files.
+A user with root privileges can accidentally specify /dev/sda or /dev/null as --output, and a run
+directory from elsewhere may contain links in place of files.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),
 )
-_HINT = "name a new file or folder"
+_HINT = "choose a new file or folder"
 
 
 def check_output(path: Path) -> None:
-    """Check that `path` can be an output; the caller handles existing files and folders.
+    """Check that `path` can be used for output; the caller handles existing files and folders.
 
     Raises:
-        ConfigError: `path` is a device, pipe or socket, also through links, or a file in use by a
-            loop device or as swap.
+        ConfigError: If `path` is a device, pipe or socket, even through links, or a file that is
+            used by a loop device or as swap.
     """
     check_kind(path)
     if path.is_file() and (user := _mapped_by(path)) is not None:
@@ -36,22 +36,22 @@ def check_output(path: Path) -> None:
 
 
 def check_kind(path: Path) -> None:
-    """Check the kind of file at `path`.
+    """Check the type of the file at `path`.
 
     Raises:
-        ConfigError: `path` is a device, pipe or socket, also through links.
+        ConfigError: If `path` is a device, pipe or socket, even through links.
     """
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
-        return  # does not exist, or cannot be accessed
+        return  # does not exist or cannot be accessed
     for is_kind, name in _KINDS:
         if is_kind(mode):
             raise ConfigError(f"{printable(str(path))} is {name}, not a file", hint=_HINT)
 
 
 def _mapped_by(path: Path) -> str | None:
-    """Return the loop device or swap that uses a file; None if there is none."""
+    """Return the loop device or swap area that uses a file, or `None`."""
     name = str(path.resolve())
     for file in Path("/sys/block").glob("loop*/loop/backing_file"):
         with suppress(OSError):
@@ -65,11 +65,11 @@ def _mapped_by(path: Path) -> str | None:
 
 
 def part_of(path: Path) -> Path:
-    """Return the path of a temporary file that is later renamed to `path`; remove a link there.
+    """Return the path of a temporary file that is later renamed to `path`, removing any link there.
 
     Raises:
-        ConfigError: `path` is a device, pipe or socket.
-        OSError: a link cannot be removed.
+        ConfigError: If `path` is a device, pipe or socket.
+        OSError: If a link cannot be removed.
     """
     check_kind(path)
     part = path.with_name(path.name + PART_SUFFIX)
@@ -82,17 +82,17 @@ def part_of(path: Path) -> Path:
 def remove_part(part: Path) -> None:
     """Remove a temporary file that was not renamed.
 
-    Errors are ignored, because the reason why it was not renamed is more important.
+    Errors are ignored, because the reason why the file was not renamed is more important.
     """
     with suppress(OSError):
         part.unlink(missing_ok=True)
 
 
 def open_part(part: Path) -> int:
-    """Open the file at `part` for writing, truncated, unless it is a link.
+    """Open the file at `part` for writing and truncate it, unless it is a link.
 
     Raises:
-        OSError: the file cannot be opened.
+        OSError: If the file cannot be opened.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(part, flags, 0o666)

@@ -1,9 +1,9 @@
-"""Parallel runs of independent simulations, within a memory budget.
+"""Run independent simulations in parallel, within a memory budget.
 
-A simulated drive is a thread of native code that has released the interpreter, so threads use all
-cores. A drive needs 8 bytes of memory per 4 KiB of flash (2 GB per terabyte), so memory often
-limits the number of parallel runs before the cores do. Results are in the order of the tasks and do
-not depend on the number of parallel runs.
+A simulated drive is a native-code thread that has released the interpreter lock, so threads can use
+all cores. A drive needs 8 bytes of memory per 4 KiB of flash (2 GB per terabyte), so the number of
+parallel runs is often limited by memory rather than by cores. Results are returned in task order,
+and do not depend on the number of parallel runs.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ FIXED_BYTES = 64 << 20  # interpreter's share of a run: histograms, series, tabl
 
 
 class Stopped(WritecliffError):
-    """A run was not started or not finished, because another run failed or the user stopped it."""
+    """An exception for a run that another failure or the user prevented or stopped."""
 
 
 @dataclass(frozen=True)
 class Task(Generic[T]):
-    """An independent run.
+    """An independent run that can be executed in parallel.
 
     Attributes:
         name: name of the run.
@@ -58,7 +58,7 @@ def drive_memory_bytes(capacity_bytes: int, raw_bytes: int) -> int:
 
 
 class _Budget:
-    """Memory budget of the running tasks."""
+    """The memory budget of the running tasks."""
 
     def __init__(self, total_bytes: int) -> None:
         self._free_bytes = total_bytes
@@ -79,7 +79,7 @@ class _Budget:
 
 
 def available_memory_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:
-    """Return four fifths of the available memory, in which cached files count as free."""
+    """Return four fifths of the available memory, counting cached files as free."""
     with suppress(OSError):
         for line in meminfo.read_text().splitlines():
             name, _, value = line.partition(":")
@@ -89,13 +89,13 @@ def available_memory_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:
 
 
 class Elsewhere(Protocol):
-    """An executor of tasks with a `remote`: `cluster.Cluster`."""
+    """An executor for tasks that have a `remote` function: `cluster.Cluster`."""
 
     def run(self, tasks: Sequence[Task[T]], *, stop: Event | None = None) -> list[T]:
-        """Run all tasks and return their results in order."""
+        """Run all tasks, and return their results in order."""
 
 
-# Per thread, because tasks on workers of this process must not be sent elsewhere again.
+# Per thread, because tasks on workers in this process must not be sent elsewhere again.
 _elsewhere: ContextVar[Elsewhere | None] = ContextVar("elsewhere", default=None)
 Watch = Callable[[int], Callable[[int], None]]
 _watches: list[Watch] = []
@@ -104,9 +104,9 @@ _LOOK_S = 1.0
 
 @contextmanager
 def placed(elsewhere: Elsewhere | None) -> Iterator[None]:
-    """Run tasks that have a `remote` on `elsewhere` while the block runs, in this thread.
+    """While the block runs, run this thread's tasks that have a `remote` function on `elsewhere`.
 
-    None has no effect.
+    If `elsewhere` is `None`, nothing changes.
     """
     if elsewhere is None:
         yield
@@ -122,7 +122,7 @@ def placed(elsewhere: Elsewhere | None) -> Iterator[None]:
 def watched(watch: Watch) -> Iterator[None]:
     """Watch the tasks that run while the block runs.
 
-    `watch` receives the number of tasks of each set, and returns a function that is called every
+    `watch` receives the number of tasks in each set, and returns a function that is called every
     second with the number of completed tasks.
     """
     _watches.append(watch)
@@ -139,14 +139,15 @@ def run_side_by_side(
     workers: int | None = None,
     stop: Event | None = None,
 ) -> list[T]:
-    """Run all tasks and return their results in order, here or as `placed` determines.
+    """Run all tasks, and return their results in order, either here or as `placed` determines.
 
-    An error stops the tasks that have not started; the first error is raised after the running
-    tasks have ended. Tasks can check `stop`, which an error and Ctrl-C set, and raise `Stopped`.
+    If a task raises an error, tasks that have not started are skipped; the first error is raised
+    after the running tasks have ended. Tasks can check `stop`, which is set after an error and
+    after Ctrl-C, and raise `Stopped`.
 
     Raises:
-        ConfigError: a task exceeds the memory budget (default: `available_memory_bytes`). Nothing
-            runs in this case.
+        ConfigError: If a task exceeds the memory budget (default: `available_memory_bytes`).
+            In this case, no task is run.
     """
     elsewhere = _elsewhere.get()
     if elsewhere is not None and tasks and all(task.remote is not None for task in tasks):
@@ -164,7 +165,7 @@ def run_side_by_side(
     def run_task(task: Task[T]) -> T:
         with budget.reserved(task.memory_bytes):
             if stopped.is_set():
-                raise Stopped(f"{task.name} was not run: another run failed or was stopped")
+                raise Stopped(f"{task.name} was not run because another run failed or was stopped")
             try:
                 return task.run()
             except BaseException:
@@ -175,12 +176,12 @@ def run_side_by_side(
         futures = [pool.submit(run_task, task) for task in tasks]
         try:
             _wait(futures)
-        except BaseException:  # only this thread receives Ctrl-C
+        except BaseException:  # only the main thread receives Ctrl-C
             stopped.set()
             raise
     errors = [error for future in futures if (error := future.exception()) is not None]
     for error in sorted(errors, key=lambda error: isinstance(error, Stopped)):
-        raise error  # the first that is a cause, not a consequence
+        raise error  # the first error that is a cause rather than a consequence
     return [future.result() for future in futures]
 
 
@@ -197,9 +198,9 @@ def map_side_by_side(
     memory_bytes: int,
     tell: Callable[[str], None] | None = None,
 ) -> list[T]:
-    """Return `function(*case)` for every case, in order; each takes `memory_bytes`.
+    """Return `function(*case)` for every case, in order; each call needs `memory_bytes`.
 
-    `tell` receives a line about each completed case, with an estimate of the remaining time.
+    `tell` receives a line about each completed case, including an estimate of the remaining time.
     """
     named = [(_name(case) or f"run {n}", case) for n, case in enumerate(cases, 1)]
     view = _Done(len(named), tell)
@@ -211,7 +212,7 @@ def map_side_by_side(
 
 
 class _Done:
-    """Counter of completed cases."""
+    """A counter of completed cases."""
 
     def __init__(self, count: int, tell: Callable[[str], None] | None) -> None:
         self._count = count
@@ -238,6 +239,6 @@ def _then(run: Callable[[], T], done: Callable[[T], T]) -> T:
 
 
 def _name(case: tuple[Any, ...]) -> str:
-    """Return the arguments, without texts of whole files."""
+    """Return the arguments, leaving out the texts of whole files."""
     words = [str(argument) for argument in case]
     return " ".join(word for word in words if len(word) <= 80 and "\n" not in word)

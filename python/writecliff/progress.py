@@ -1,7 +1,7 @@
-"""Progress of long work: one type of event, and the pace of log lines.
+"""Progress of long-running work: a single event type, and the pace of log lines.
 
-Work reports its progress through a `WorkProgress`, independent of the display: the command line
-draws the events on a terminal, or logs some of them (`cli/progress.py`).
+Work reports its progress through a `WorkProgress`, independently of the display: the command line
+shows the events on a terminal, or logs some of them (`cli/progress.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from threading import Lock
 
 from writecliff import units
 
-# In a log, the longest silence while work goes on: at first, in the first minutes, and later.
+# Longest silence in a log while work continues: at first, in the first minutes, and later.
 SILENCE_S, SILENCE_EARLY_S, SILENCE_MAX_S = 5.0, 15.0, 60.0
 EARLY_S = 300.0
 PACED_S = 3.0  # between two lines of a `PacedLog`
@@ -21,11 +21,11 @@ PACED_S = 3.0  # between two lines of a `PacedLog`
 
 @dataclass(frozen=True)
 class Work:
-    """The state of long work."""
+    """The state of long-running work."""
 
     what: str  # current part
-    share: float | None = None  # completed share of the part, 0 to 1; None: unknown
-    ios: int = 0  # completed I/Os of the part
+    share: float | None = None  # completed fraction of the part, from 0 to 1; `None` if unknown
+    ios: int = 0  # number of completed I/Os in the part
     figures: str = ""  # latest figures
 
 
@@ -37,7 +37,7 @@ def _unseen(work: Work) -> None:
 
 
 class WorkProgress:
-    """Reports long work part by part; each part has its own share and pace."""
+    """Reports long-running work part by part; each part has its own fraction and pace."""
 
     def __init__(self, hook: WorkHook = _unseen, what: str = "") -> None:
         """Start the work, and its first part if `what` is given."""
@@ -58,11 +58,11 @@ class WorkProgress:
         self._hook(Work(what))
 
     def file(self, begin: float, end: float) -> None:
-        """Start the next file, which covers the part from share `begin` to `end`."""
+        """Start the next file, which covers the part from fraction `begin` to `end`."""
         self._span, self._ios_before = (begin, end), self._ios
 
     def done(self, share: float, *, ios: int = 0, figures: str = "") -> None:
-        """Report the completed share of the part, or of its current file, 0 to 1."""
+        """Report the completed fraction of the part, or of its current file, from 0 to 1."""
         begin, end = self._span
         self._ios = self._ios_before + ios
         self._hook(Work(self._what, begin + share * (end - begin), self._ios, figures))
@@ -73,7 +73,7 @@ UNSEEN = WorkProgress()
 
 
 class Silence:
-    """Schedules lines about running work for a log without other news."""
+    """Decides when a log line about running work is due if there is no other news."""
 
     def __init__(self) -> None:
         """Start the clock."""
@@ -81,11 +81,11 @@ class Silence:
         self._most_s = SILENCE_S
 
     def note_line(self) -> None:
-        """Note that a line was logged."""
+        """Record that a line was logged."""
         self._said_s = time.monotonic()
 
     def too_long(self) -> bool:
-        """Return `True` if a line is due, which the caller then logs. Later lines are rarer."""
+        """Return `True` if a line is due, which the caller must then log. Later lines are rarer."""
         now_s = time.monotonic()
         if now_s < self._said_s + self._most_s:
             return False
@@ -109,21 +109,21 @@ class Pace:
 
     @property
     def clock(self) -> str:
-        """The elapsed time in brackets."""
+        """The elapsed time, in brackets."""
         return f"[{units.duration(round(self.taken_s) * 1e9)}]"
 
     def left(self, share: float) -> str:
-        """Return the remaining time as text; empty while the share is 0."""
+        """Return the remaining time as text, or "" while the fraction is 0."""
         left_s = self.taken_s * (1 / share - 1) if share > 0 else 0.0
         return f"{self._about} {units.duration(round(left_s) * 1e9)} left" if left_s else ""
 
     def how_far(self, share: float) -> str:
-        """Return the completed share and the remaining time as text."""
+        """Return the completed fraction and the remaining time as text."""
         return "  ".join(filter(None, (f"{100 * share:.0f} %", self.left(share))))
 
 
 class PacedLog:
-    """Logs at most one line per `PACED_S`, with the elapsed time. Thread-safe."""
+    """Logs at most one line per `PACED_S`, including the elapsed time. Thread-safe."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         """Log to `log`."""

@@ -1,4 +1,4 @@
-"""Suppression of developer messages of libraries on the user's terminal."""
+"""Suppress developer messages from libraries on the user's terminal."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ _VERBOSE = ("matplotlib", "fontTools", "PIL")
 
 
 def silence_libraries() -> None:
-    """Suppress warnings and log messages of libraries, unless Python was started with `-W`.
+    """Suppress warnings and log messages from libraries, unless Python was started with `-W`.
 
-    Commands call it once. As a library, writecliff does not change warnings or logs.
+    Commands call this function once. When used as a library, writecliff does not change warnings or
+    logging.
     """
     if not sys.warnoptions:
         warnings.simplefilter("ignore")

@@ -1,7 +1,7 @@
-"""Display of results as text, and as HTML in a notebook.
+"""Display results as text, and as HTML in a notebook.
 
-A class defines its content once (`Shows._shown`): a title, lines, and grids of cells. All texts,
-including names of runs and drives, are escaped.
+A class defines its content once (`Shows._shown`), as a title, lines, and grids of cells. All texts,
+including run and drive names, are escaped.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 from writecliff.errors import printable
 
-ROWS = 20  # most rows of a grid
+ROWS = 20  # maximum number of rows in a grid
 _CELL = "padding:.15em .8em;border-bottom:1px solid rgba(128,128,128,.35)"
 _ALIGN = {"l": "left", "r": "right"}
 
 
 class Grid(NamedTuple):
-    """Cells below a head.
+    """A grid of cells below a header row.
 
-    `align` has "l" or "r" for each column. `total` is the total number of rows if the grid has only
-    the first of them.
+    `align` contains "l" or "r" for each column. `total` is the total number of rows if the grid
+    contains only the first rows.
     """
 
     head: Sequence[str]
@@ -68,14 +68,14 @@ class Grid(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """Content of an object for display."""
+    """The displayed content of an object."""
 
     title: str = ""
     lines: Sequence[str] = ()
     grids: Sequence[Grid] = ()
 
     def html(self) -> str:
-        """Return the content as HTML without scripts, in the colours of the page."""
+        """Return the content as HTML without scripts, in the colours of the surrounding page."""
         parts = [f"<strong>{escape(self.title)}</strong>"] if self.title else []
         parts += [f"<div>{escape(line)}</div>" for line in self.lines if line]
         parts += [grid.html() for grid in self.grids]
@@ -88,7 +88,7 @@ class Shown(NamedTuple):
 
 
 class Shows(ABC):
-    """Base class of objects that `str()` and notebooks display by `_shown`."""
+    """Base class of objects that `str()` and notebooks display with `_shown`."""
 
     __slots__ = ()
 

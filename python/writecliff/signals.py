@@ -1,4 +1,4 @@
-"""Signals: handlers for the duration of a block, and child processes that end with the parent."""
+"""Signals: handlers that last for a block, and child processes that die with their parent."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 Handler = Callable[[int, FrameType | None], Any]
-TERMINATIONS = (signal.SIGTERM, signal.SIGHUP)  # signals that end a process without handlers
+TERMINATIONS = (signal.SIGTERM, signal.SIGHUP)  # signals that terminate a process without handlers
 
 
 @contextmanager
 def handling(numbers: Iterable[int], handler: Handler) -> Iterator[None]:
     """Install `handler` for these signals while the block runs.
 
-    It has no effect outside the main thread, because only the main thread can set handlers.
+    Outside the main thread, nothing happens, because only the main thread can set handlers.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -36,11 +36,11 @@ def handling(numbers: Iterable[int], handler: Handler) -> Iterator[None]:
 
 
 def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Make the kernel send signal `number` to this child process when process `parent` ends.
+    """Make the kernel send signal `number` to this child process when process `parent` dies.
 
-    This covers SIGKILL, after which nothing else would stop the child's writes. The signal is sent
-    when the *thread* that started the child ends, so that thread must wait for the child. If the
-    parent ended before this call, the child sends the signal to itself.
+    This includes death by SIGKILL, after which nothing else would stop the child's writes. The
+    signal is sent when the *thread* that started the child exits, so that thread must wait for the
+    child. If the parent exited before this call, the child sends the signal to itself.
     """
     _libc.prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:

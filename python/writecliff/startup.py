@@ -1,6 +1,6 @@
-"""Settings for processes of writecliff: a command, or a member of a suite.
+"""Settings for writecliff processes: a command, or a member of a suite.
 
-The library does not change them.
+As a library, writecliff does not change these settings.
 """
 
 from __future__ import annotations
@@ -8,16 +8,17 @@ from __future__ import annotations
 import gc
 import sys
 
-# Most objects of such a process live until it ends. Garbage collection after every 700 new objects,
-# Python's default, finds nothing and takes a tenth of the time of `runs list`.
+# Most objects in such a process live until the process exits. Garbage collection after every 700
+# new objects, which is Python's default, finds nothing and takes a tenth of the time of `runs
+# list`.
 _NEW_OBJECTS = 50_000
 
 
 class _WithoutPandas:
     """A module finder that hides pandas.
 
-    pyarrow imports pandas, if it is installed, to check if a list is one of its columns. The import
-    takes 0.2 s in every process that stores a run, and no command uses pandas.
+    pyarrow imports pandas, if it is installed, to check whether a list is a pandas column. This
+    import takes 0.2 s in every process that stores a run, and no command uses pandas.
     """
 
     @staticmethod
@@ -27,6 +28,6 @@ class _WithoutPandas:
 
 
 def lean() -> None:
-    """Disable work that costs time in a short-lived process without any benefit."""
+    """Disable work that takes time and has no benefit in a short-lived process."""
     gc.set_threshold(_NEW_OBJECTS)
     sys.meta_path.insert(0, _WithoutPandas)

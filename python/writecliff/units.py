@@ -1,7 +1,8 @@
-"""Formatting of numbers for readers: with a unit, and a single unit in a plot or table.
+"""Format numbers for readers, with a unit, and a single unit per plot or table.
 
-Reports, the command line and the catalogue all format their figures here. Unknown values (None,
-NaN, infinity) are shown as `UNKNOWN`. `parse_size` and `parse_time` parse values of users.
+Reports, the command line and the catalogue all format their figures with this module. Unknown
+values (None, NaN, infinity) are shown as `UNKNOWN`. `parse_size` and `parse_time` parse values that
+users enter.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ KIB = 1024
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit of measurement: a value in base units divided by `size` is in this unit."""
+    """A unit of measurement: a value in base units, divided by `size`, is in this unit."""
 
     name: str
     size: float
@@ -30,12 +31,12 @@ LATENCY_UNITS = (Unit("ns", 1), Unit("µs", 1e3), Unit("ms", 1e6), Unit("s", 1e9
 BYTE_UNITS = (Unit("MB", 1e6), Unit("GB", 1e9), Unit("TB", 1e12))
 SIZE_UNITS = (Unit("B", 1), Unit("kB", 1e3), *BYTE_UNITS, Unit("PB", 1e15))
 TIME_UNITS = (Unit("s", 1e9), Unit("min", 60e9), Unit("h", 3600e9))
-MB_S = Unit("MB/s", 1e6)  # the unit of the standard: decimal, whatever the magnitude
+MB_S = Unit("MB/s", 1e6)  # unit of the standard, which is decimal at any magnitude
 _MINUTES_FROM, _HOURS_FROM = 2 * 60e9, 3 * 3600e9
 
 
 def common_unit(values: Iterable[float], units: Sequence[Unit]) -> Unit:
-    """Return the best unit for the median of `values`."""
+    """Return the most suitable unit for the median of `values`."""
     positive = sorted(v for v in values if math.isfinite(v) and v > 0)
     if not positive:
         return units[0]
@@ -50,21 +51,21 @@ def _largest(value: float, units: Sequence[Unit], digits: int | None = None) -> 
 
 
 def time_unit(duration_ns: float) -> Unit:
-    """Return the unit of a time axis: seconds below 2 min, hours from 3 h, otherwise minutes."""
+    """Return a time axis unit: seconds below 2 min, hours from 3 h, otherwise minutes."""
     if duration_ns < _MINUTES_FROM:
         return TIME_UNITS[0]
     return TIME_UNITS[2] if duration_ns >= _HOURS_FROM else TIME_UNITS[1]
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """Return `value` with thousands separators and `digits` decimals: "81,250"."""
+    """Format `value` with thousands separators and `digits` decimals, such as "81,250"."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
     return f"{value:,.{digits}f}"
 
 
 def plural(number: int, word: str) -> str:
-    """Return a number with its noun in the singular or plural.
+    """Return a number followed by its noun, in the singular or plural.
 
     >>> plural(1, "figure"), plural(0, "run"), plural(2_000, "step")
     ('1 figure', '0 runs', '2,000 steps')
@@ -73,18 +74,18 @@ def plural(number: int, word: str) -> str:
 
 
 def significant(value: float | None, digits: int = 3) -> str:
-    """Return `value` with at least `digits` significant digits; integer parts are not rounded."""
+    """Format `value` with at least `digits` significant digits; integer parts are not rounded."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
     if value == 0:
         return "0"
-    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # after rounding: 9.996 is 10.0
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # because 9.996 is rounded to 10.0
     places = max(0, digits - 1 - exponent)
     return f"{value:,.{places}f}"
 
 
 def latency(value_ns: float | None, unit: Unit | None = None, *, digits: int = 4) -> str:
-    """Return a latency in `unit`, or in the best unit: "10.49 ms"."""
+    """Format a latency in `unit`, or in the most suitable unit, such as "10.49 ms"."""
     if value_ns is None or not math.isfinite(value_ns):
         return UNKNOWN
     unit = unit or _largest(value_ns, LATENCY_UNITS, digits)
@@ -92,7 +93,7 @@ def latency(value_ns: float | None, unit: Unit | None = None, *, digits: int = 4
 
 
 def size(value_bytes: float | None) -> str:
-    """Return bytes in decimal units, as drives are sold: "120 GB", "1.92 TB", "4.1 kB"."""
+    """Format bytes in decimal units, as drives are sold: "120 GB", "1.92 TB", "4.1 kB"."""
     if value_bytes is None or not math.isfinite(value_bytes):
         return UNKNOWN
     unit = _largest(value_bytes, SIZE_UNITS, 3)
@@ -101,12 +102,12 @@ def size(value_bytes: float | None) -> str:
 
 
 def throughput(bytes_per_s: float | None) -> str:
-    """Return a throughput in the unit of the standard: "551.3 MB/s"."""
+    """Format a throughput in the standard's unit, such as "551.3 MB/s"."""
     return UNKNOWN if bytes_per_s is None else f"{number(bytes_per_s / MB_S.size, 1)} {MB_S.name}"
 
 
 def duration(value_ns: float | None) -> str:
-    """Return a time in one or two units: "45 s", "12 min 5 s", "3 h 20 min"."""
+    """Format a duration in one or two units, such as "45 s", "12 min 5 s" or "3 h 20 min"."""
     if value_ns is None or not math.isfinite(value_ns):
         return UNKNOWN
     seconds = round(value_ns / 1e9)
@@ -118,32 +119,32 @@ def duration(value_ns: float | None) -> str:
 
 
 def minutes(value_min: float) -> str:
-    """Return a time in minutes like `duration`: "30 min", "2 s"."""
+    """Format a time in minutes like `duration`, such as "30 min" or "2 s"."""
     return duration(value_min * 60e9)
 
 
 def block(size_bytes: int) -> str:
-    """Return a block size in binary units: "0.5 KiB", "1024 KiB"."""
+    """Format a block size in binary units, such as "0.5 KiB" or "1024 KiB"."""
     return f"{size_bytes / KIB:g} KiB"
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """Return a share of 1 in percent."""
+    """Format a fraction of 1 as a percentage."""
     return pct(None if share is None else 100 * share, digits)
 
 
 def pct(value_pct: float | None, digits: int = 2) -> str:
-    """Return a value in percent with a percent sign."""
+    """Format a value in percent, with a percent sign."""
     return UNKNOWN if value_pct is None else f"{value_pct:.{digits}f} %"
 
 
 def nines(q: float) -> str:
-    """Return a quantile in percent: "99.99 %" for 0.9999."""
+    """Format a quantile in percent, such as "99.99 %" for 0.9999."""
     return f"{100 * q:.6f}".rstrip("0").rstrip(".") + " %"
 
 
 def date_time(iso: str) -> str:
-    """Return a time in the standard's format "mm/dd/yyyy hh:mm AM", with the zone added."""
+    """Format a time as in the standard, "mm/dd/yyyy hh:mm AM", followed by the time zone."""
     moment = datetime.fromisoformat(iso)
     zone = moment.strftime("%z")
     zone = "UTC" if zone in ("+0000", "") else f"UTC{zone[:3]}:{zone[3:]}"
@@ -151,10 +152,10 @@ def date_time(iso: str) -> str:
 
 
 def parse_time(text: str) -> int:
-    """Return the nanoseconds of a time such as "30 s", "1.5 ms" or "2 min".
+    """Parse a time such as "30 s", "1.5 ms" or "2 min", and return it in nanoseconds.
 
     Raises:
-        ConfigError: the text is not a time.
+        ConfigError: If the text is not a time.
     """
     from writecliff import _native
 
@@ -166,12 +167,12 @@ def parse_time(text: str) -> int:
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of a size such as "500 MB", "8GiB" or "4096".
+    """Parse a size such as "500 MB", "8GiB" or "4096", and return it in bytes.
 
     A bare k, M or G is rejected, because it may mean a power of 1000 or of 1024.
 
     Raises:
-        ConfigError: the text is not a size.
+        ConfigError: If the text is not a size.
     """
     from writecliff import _native
 

@@ -265,7 +265,7 @@ def test_requests_outstanding_at_the_end_are_reported(loop: str, tmp_path: Path)
     requests = read_trace(tmp_path / "t.parquet").requests
     assert requests is not None
     assert requests["complete_ns"].null_count == requests.num_rows == metadata["open_at_end"] >= 3
-    assert any("open when the capture ended" in note for note in metadata["notes"])
+    assert any("outstanding when the capture ended" in note for note in metadata["notes"])
 
 
 def test_what_a_killed_capture_left_is_removed(loop: str, tmp_path: Path) -> None:
@@ -320,10 +320,13 @@ def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Pat
     [
         (["--device", "/dev/no-such-device", "--for", "1s"], "/dev/no-such-device: no such device"),
         (["--device", "/tmp", "--for", "1s"], "a directory, not a block device"),
-        (["--device", "LOOP", "--for", "0s"], "--for must be above 0, not 0s"),
+        (["--device", "LOOP", "--for", "0s"], "--for must be greater than 0, not 0s"),
         (["--device", "LOOP", "--for", "1s", "--", "true"], "are mutually exclusive"),
         (["--device", "LOOP", "--reads", "--for", "1s"], "--reads does not apply to --device"),
-        (["--device", "LOOP", "--", "no-such-program"], "no-such-program: no such program"),
+        (
+            ["--device", "LOOP", "--", "no-such-program"],
+            "no-such-program: there is no such program",
+        ),
         (["--for", "1s"], "--for requires --device"),
     ],
 )
@@ -346,10 +349,10 @@ def test_an_idle_device_is_an_error_and_its_trace_says_so(
     output = tmp_path / "t.parquet"
     answer = cli(["capture", "-o", str(output), "--device", loop, "--", "true"])
     assert answer.code == 2
-    assert f"error: {loop} had no requests during the capture" in answer.err
+    assert f"error: {loop} received no requests during the capture" in answer.err
     trace = read_trace(output)
     assert trace.rows == 0
-    assert f"no request reached {loop}" in trace.metadata["notes"]
+    assert f"no requests reached {loop}" in trace.metadata["notes"]
 
 
 def test_a_trace_that_cannot_be_written_ends_the_capture(

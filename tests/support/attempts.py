@@ -149,7 +149,7 @@ def refused(run: Callable[[], tuple[int, str]], seen: Seen, what: str) -> None:
     lines = [line for line in output.splitlines() if not line.startswith(_BESIDE)]
     if code != 2:
         seen.wrong.append(f"{what}: exit code {code}: {output.strip()[-300:]}")
-    elif what.endswith("--dry-run") and lines[-1].startswith("the run would be refused: "):
+    elif what.endswith("--dry-run") and lines[-1].startswith("the run would be rejected: "):
         return  # printed after the plan
     elif len(lines) != 1 or not lines[0].startswith("error: "):
         seen.wrong.append(f"{what}: {len(lines)} lines instead of one: {output.strip()[:300]}")

@@ -35,7 +35,7 @@ def unsteady_real_run(path: Path) -> Path:
                 {"after_steps": 10, "resumed": "2026-03-02T16:20:00+00:00", "exact": False},
             ),
             "warnings": (
-                "the write cache is unknown; the test requires it off",
+                "the write cache is unknown, but the test requires it to be off",
                 "host CPU was busy: 12 % steal",
             ),
         },

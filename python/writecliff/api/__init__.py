@@ -1,8 +1,8 @@
-"""The commands as functions: tests, workloads, suites, comparisons, traces, the run store.
+"""The commands as Python functions: tests, workloads, suites, comparisons, traces, the run store.
 
-The command line calls these functions, so a script and a shell get the same results. A function
-that measures returns its measurement. Tables are Arrow tables that notebooks display (`tables.py`);
-`to_pandas()` and `to_polars()` convert them.
+The command line calls these functions, so a script and a shell get the same results. Functions that
+run a measurement return the measured object. Tables are Arrow tables that notebooks display
+(`tables.py`); `to_pandas()` and `to_polars()` convert them.
 
     runs.py      a run: measured, resumed, or opened
     plans.py     the plan and cost of a run

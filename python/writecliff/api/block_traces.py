@@ -1,4 +1,4 @@
-"""Block traces of other programs: conversion, characterisation, synthesis, timed replay."""
+"""Conversion, characterisation, synthesis and timed replay of other programs' block traces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def convert_trace(
     member: str | None = None,
     progress: WorkProgress = UNSEEN,
 ) -> Converted:
-    """Write a trace of any format to `output`.
+    """Convert a trace of any supported format, and write it to `output`.
 
     Args:
         trace: The trace.
@@ -41,11 +41,11 @@ def convert_trace(
         format: Format of the trace (default: recognised by content).
         columns: Meaning of the columns of a table.
         member: Member of an archive to read.
-        progress: Receives the progress.
+        progress: Callback that receives the progress.
 
     Raises:
-        ConfigError: The trace or an option is invalid.
-        StoreError: The file cannot be written.
+        ConfigError: If the trace or an option is invalid.
+        StoreError: If the file cannot be written.
     """
     from writecliff.traces.convert import convert, written_format
     from writecliff.traces.source import open_trace
@@ -53,7 +53,9 @@ def convert_trace(
     path = Path(output)
     written = written_format(path, to)
     if path.exists() and path.samefile(trace_path(trace)):
-        raise ConfigError(f"{path} is the trace itself", hint="give another name for the output")
+        raise ConfigError(
+            f"the output {path} is the trace itself", hint="choose another name for the output"
+        )
     source = open_trace(trace_path(trace), format=format, columns=columns, member=member)
     return convert(source, path, written, progress=progress)
 
@@ -67,14 +69,14 @@ def characterise_trace(
     on: str | None = None,
     progress: WorkProgress = UNSEEN,
 ) -> Characterised:
-    """Return the measures of the workload in a trace of any format.
+    """Characterise the workload in a trace of any supported format.
 
-    With `on`, a simulated drive, the writes are replayed on it for their write amplification.
-    Other arguments are those of `convert_trace`.
+    If `on` names a simulated drive, the trace's writes are replayed on that drive to find their
+    write amplification. Other arguments are as in `convert_trace`.
 
     Raises:
         ConfigError: The trace or an option is invalid.
-        StoreError: A temporary file cannot be written.
+        StoreError: If a temporary file cannot be written.
     """
     from writecliff.traces.characterise import characterise
     from writecliff.traces.source import open_trace
@@ -83,7 +85,7 @@ def characterise_trace(
     if on is not None:
         from writecliff.replay.model import simulated_name
 
-        simulated_name(on)  # before a large file is read
+        simulated_name(on)  # fail before reading a large file
 
     def source() -> Source:
         return open_trace(path, format=format, columns=columns, member=member)
@@ -95,7 +97,7 @@ def characterise_trace(
 
 
 def _replayed(source: Source, on: str, progress: WorkProgress) -> dict[str, Any]:
-    """Replay the writes of a trace on a drive of their size, and return the figures."""
+    """Replay a trace's writes on a drive scaled to fit them, and return the figures."""
     import tempfile
 
     from writecliff.api.traces import replay_trace
@@ -130,12 +132,12 @@ def synthesise_trace(
     progress: WorkProgress = UNSEEN,
     on_part: Callable[[str], None] = lambda text: None,
 ) -> Synthesised:
-    """Return a workload that resembles a trace of any format.
+    """Synthesise a workload that resembles a trace of any supported format.
 
-    The result has `rows`, the measures of both side by side; `write(folder)` writes the workload
-    file and a fio job file. With `on`, a simulated drive, both run on it for comparison. `seed` is
-    that of the workload's I/Os. `on_part` receives the current step. Other arguments are those of
-    `convert_trace`.
+    The result has `rows`, which compare the metrics of trace and workload; `write(folder)` writes
+    the workload file and a fio job file. If `on` names a simulated drive, the trace and the
+    workload run on that drive for comparison. `seed` seeds the workload's I/Os. `on_part` receives
+    the name of the current step. Other arguments are as in `convert_trace`.
 
     Raises:
         ConfigError: The trace or an option is invalid.
@@ -147,7 +149,7 @@ def synthesise_trace(
     if on is not None:
         from writecliff.replay.model import simulated_name
 
-        simulated_name(on)  # before a large file is read
+        simulated_name(on)  # fail before reading a large file
     source = open_trace(path, format=format, columns=columns, member=member)
     return synthesise(source, Path(trace), on=on, seed=seed, progress=progress, on_part=on_part)
 
@@ -168,7 +170,7 @@ def replay_timed(
     seed: int = 1,
     on_tick: Callable[[Mapping[str, int], int], None] = lambda live, due_ns: None,
 ) -> TraceIssued:
-    """Issue the I/Os of a trace of any format to a real drive or file, each at its time.
+    """Issue the I/Os of a trace to a real drive or file, each at its recorded time.
 
     Args:
         trace: The trace.
@@ -183,13 +185,14 @@ def replay_timed(
         allow_signatures: As in `open_target`.
         size_bytes: As in `open_target`.
         seed: Seed of the written data.
-        on_tick: Receives the counts so far, and the due time of the last I/O in ns.
+        on_tick: Callback that receives the counts so far, and the due time of the last I/O in ns.
 
     Raises:
-        TargetError: The trace writes, but `destroy_serial` is missing; or it does not fit.
+        TargetError: If the trace writes but `destroy_serial` is missing, or if the trace exceeds
+            the drive.
         ConfigError: The trace or an option is invalid.
-        EngineError: The drive failed.
-        StoreError: `output` cannot be written.
+        EngineError: If the drive fails.
+        StoreError: If `output` cannot be written.
     """
     from writecliff.replay.timed_trace import TimedTrace
     from writecliff.replay.timed_trace import replay_timed as run

@@ -1,4 +1,4 @@
-"""The choice of a drive: one load on many simulated drives, and their ranking."""
+"""Choice of a drive: run one load on many simulated drives, and rank the drives."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SYNTHETIC = "synthetic"  # folder of the workload synthesised from a trace
 
 @dataclass(frozen=True)
 class Choice(Shows):
-    """The answer of `choose_drive`: `answer.ranked`, `answer.verdict`."""
+    """Result of `choose_drive`: `answer.ranked`, `answer.verdict`."""
 
     path: Path
     """The directory of its runs."""
@@ -45,11 +45,11 @@ class Choice(Shows):
     """Ranking, figures, reasons, and changes that would alter them."""
 
     def table(self) -> Grid:
-        """Return a row for each drive, best first."""
+        """Return a table with a row per drive, best first."""
         return _table(self.answer)
 
     def json_answer(self) -> ChoiceAnswer:
-        """Return the answer of `writecliff choose --json`."""
+        """Return the output of `writecliff choose --json`."""
         from writecliff.api.answers.choices import Choice
 
         return Choice.of(self.answer.mapping(), folder=self.path, report=self.page)
@@ -66,7 +66,7 @@ def _table(answer: Answer) -> Grid:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, and the candidates given by name, which may not be left out."""
+    """A question, and the explicitly named candidates, which must not be left out."""
 
     question: Question
     named: Collection[str] | None = None
@@ -128,11 +128,11 @@ def ask_again(
     budget: str | None = None,
     what_if: bool | None = None,
 ) -> Asked:
-    """Return the question of a directory, with other limits, weights or prices if given.
+    """Return the question of a directory, updated with any new limits, weights or prices.
 
     Raises:
-        ConfigError: An argument is invalid, or the directory has no choice.
-        StoreError: The directory is damaged.
+        ConfigError: If an argument is invalid, or the directory contains no choice.
+        StoreError: If the directory is damaged.
     """
     from writecliff.choice.question import Question, read_prices, read_weights
     from writecliff.units import parse_time
@@ -156,8 +156,8 @@ def _percentages(text: str | None) -> tuple[float, ...]:
     try:
         return tuple(float(word) for word in text.split(","))
     except ValueError:
-        raise ConfigError(f"--overprovision '{text}' is not a list of percentages",
-                          hint="for example 28 or 14,28") from None  # fmt: skip
+        raise ConfigError(f"--overprovision '{text}' is not a comma-separated list of percentages",
+                          hint="give percentages, for example 28 or 14,28") from None  # fmt: skip
 
 
 def choose_drive(
@@ -172,14 +172,15 @@ def choose_drive(
     note: Callable[[str], None] = lambda text: None,
     on_ranking: OnRanking = lambda table, names: None,
 ) -> Choice:
-    """Run the load of `question` on its candidates, rank them, and write the page.
+    """Run the load of `question` on its candidates, rank them, and write the report.
 
-    All candidates run at a rough level first. Those that could be first within the errors of the
-    level run again at finer levels, until the first is decided or the budget is spent. If the user
-    interrupts a finer level, the answer has the figures so far, and can be resumed.
+    All candidates run at a coarse level first. Candidates that could still win, given the errors of
+    the level, run again at finer levels until the winner is decided or the budget is spent. If the
+    user interrupts a finer level, the result contains the figures measured so far, and the choice
+    can be resumed.
 
     The load may be a file, a ready-made workload, or a trace, from which a workload is synthesised
-    in the directory of the runs.
+    in the run directory.
 
     Args:
         question: The load, candidates, limits and weights.
@@ -196,10 +197,10 @@ def choose_drive(
             a finer level.
 
     Raises:
-        ConfigError: The question is invalid, or the directory has other runs.
+        ConfigError: If the question is invalid, or the directory contains other runs.
         EngineError: A run failed.
-        StoreError: The directory cannot be written.
-        SuiteStopped: The user stopped the runs, which can be resumed.
+        StoreError: If the directory cannot be written.
+        SuiteStopped: If the user stopped the runs, which can be resumed.
     """
     from writecliff.choice.load_kinds import kinds_of_load
     from writecliff.choice.page import write_choice_page
@@ -228,7 +229,7 @@ def choose_drive(
 
 @dataclass
 class _Search:
-    """The search for the first drive, from a rough level to finer ones."""
+    """Search for the best drive, from a coarse level to finer levels."""
 
     question: Question
     plan: Plan
@@ -236,10 +237,10 @@ class _Search:
     running: _Running
     load: LoadKinds
     measured: dict[str, Measured] = field(default_factory=dict)
-    done: dict[str, int] = field(default_factory=dict)  # last step of each contender
+    done: dict[str, int] = field(default_factory=dict)  # each contender's last completed step
 
     def run(self, on_ranking: OnRanking) -> Answer:
-        """Run levels until the first is decided, and return the answer."""
+        """Run levels until the best drive is decided, and return the result."""
         import time
 
         from writecliff.suite.runner import SuiteStopped
@@ -263,7 +264,7 @@ class _Search:
                 return replace(self._answer("interrupted"), open=tuple(open_names))
 
     def _run(self, step: int, names: Sequence[str]) -> None:
-        """Run a step of the named contenders, and measure those that are complete."""
+        """Run a step of the named contenders, and measure the completed runs."""
         from writecliff.choice.answer import measure
 
         seeds = range(1, self.question.seeds + 1)
@@ -281,7 +282,7 @@ class _Search:
             self.done |= dict.fromkeys(runs, step)
 
     def _finer(self, step: int) -> SuiteFolder:
-        """Open the folder of a finer step, or create it."""
+        """Open or create the folder of a finer step."""
         from writecliff.suite.folder import SuiteFolder
 
         below = self.folder.path / f"{FINER}-{step}"
@@ -301,7 +302,7 @@ class _Search:
         return Answer(self.question, weights, self.measured, ranked, levels=levels, ended=ended)
 
     def _is_open(self, row: Ranked, answer: Answer) -> bool:
-        """Return `True` if a finer level of a drive could change which drive is first."""
+        """Return `True` if simulating a drive at a finer level could change the top rank."""
         from writecliff.choice.levels import could_be_first
 
         if self.done[row.name] + 1 == len(self.plan.levels[row.name]):
@@ -315,7 +316,7 @@ class _Search:
 
     @property
     def _tails(self) -> Sequence[str]:
-        """Percentiles that count if the load has enough I/Os for them."""
+        """Percentiles that are compared if the load has enough I/Os."""
         from writecliff.choice.question import FIGURE_UNITS
         from writecliff.choice.ranking import weights_of
         from writecliff.operation_names import FLUSH
@@ -328,7 +329,7 @@ class _Search:
         return [key for key in (*weights, *limited) if "p9" in key]
 
     def _errors(self, name: str) -> Mapping[str, float]:
-        """Return the scale errors of a contender at its last step."""
+        """Return the scale errors that apply to a contender at its last step."""
         from writecliff.choice.levels import class_of, scale_errors
         from writecliff.devices import show_device
 
@@ -340,9 +341,10 @@ class _Search:
 
 @contextmanager
 def _readable(question: Question, path: Path, note: Callable[[str], None]) -> Iterator[Question]:
-    """Yield the question with a workload file or job file as its load.
+    """Yield the question with its load converted to a workload file or job file.
 
-    The workload of a trace is stored beside the runs in `path`, and removed if the block raises.
+    The workload synthesised from a trace is stored next to the runs in `path`, and removed if the
+    block raises.
     """
     import shutil
 
@@ -378,13 +380,13 @@ def _has_runs(path: Path) -> bool:
 
 
 def _possible(question: Question, named: Collection[str], note: Callable[[str], None]) -> Question:
-    """Leave out drives that are too large for this machine, except those that are `named`."""
+    """Drop drives that are too large for this machine, except those that are `named`."""
     from writecliff.choice.too_large import left_out_text, without_too_large
     from writecliff.parallel import available_memory_bytes
 
     fitting = without_too_large(question, named, budget_bytes=available_memory_bytes())
     if fitting.left_out:
-        note(f"left out, too large for this load: {left_out_text(fitting.left_out)}")
+        note(f"omitted because they are too large for this load: {left_out_text(fitting.left_out)}")
     return fitting
 
 
@@ -399,9 +401,9 @@ def _folder(
     *,
     is_claimed: bool,
 ) -> SuiteFolder:
-    """Open the folder of the runs, or create it.
+    """Open or create the folder of the runs.
 
-    With `is_claimed`, the directory exists already and has the workload.
+    If `is_claimed`, the directory already exists and contains the workload.
     """
     from writecliff.suite.folder import SuiteFolder
 
@@ -409,7 +411,9 @@ def _folder(
     if _has_runs(path):
         folder = SuiteFolder.open(path)
         if folder.kind != "choice" or _options(folder.members) != _options(members):
-            raise ConfigError(f"{path} has runs of another choice", hint="give another --output")
+            raise ConfigError(
+                f"{path} contains runs of another choice", hint="choose another --output"
+            )
     else:
         about = Path(question.workload).stem
         folder = _created(path, about, members, plan.devices, is_claimed=is_claimed)
@@ -439,7 +443,7 @@ def _created(
 
 
 def _options(members: Mapping[str, Member]) -> dict[str, Any]:
-    """Return the properties by which runs are equal, as they are stored."""
+    """Return the properties that identify equal runs, in stored form."""
     import json
 
     keys = {name: (member.test, member.options, member.target) for name, member in members.items()}
@@ -475,22 +479,22 @@ class _Running:
 
 
 def _no_report(run: Path) -> None:
-    """Write no report of a run at a rough level: drawing takes longer than simulating."""
+    """Skip the report of a coarse run, because drawing takes longer than simulating."""
 
 
 def _what_if(
     question: Question, first: Sequence[Contender], path: Path
 ) -> tuple[list[Variant], SuiteFolder | None]:
-    """Return the changes that apply to the first drives, and the folder of their runs.
+    """Return the changes that apply to the top drives, and the folder of the changed runs.
 
-    The folder of earlier runs is reused if they are the same; None if no change applies.
+    The folder of earlier runs is reused if the runs are the same; `None` if no change applies.
     """
     from itertools import count
 
     from writecliff.choice.variants import plan_variants
     from writecliff.suite.folder import SuiteFolder
 
-    for number in count(1):  # other limits may have put other drives first
+    for number in count(1):  # new limits may have changed the top drives
         below = path / (WHAT_IF if number == 1 else f"{WHAT_IF}-{number}")
         variants = list(plan_variants(question, first, below))
         members = {
@@ -512,7 +516,7 @@ def _what_if(
 def _changed(
     answer: Answer, load: LoadKinds, first: Sequence[Contender], path: Path, running: _Running
 ) -> tuple[Changed, ...]:
-    """Rank the first drives again, with one change at a time."""
+    """Rank the top drives again, one change at a time."""
     from writecliff.choice.answer import Changed, measure, ranking_of
 
     question, measured = answer.question, answer.measured

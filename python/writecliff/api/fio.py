@@ -26,16 +26,16 @@ Note = Callable[[str], None]
 
 @dataclass(frozen=True)
 class FioRun:
-    """Outcome of a fio command line: the jobs that ran and the results of each step."""
+    """Outcome of a fio command line: the jobs that ran, and the results of each step."""
 
     command: FioCommand
     job_file: FioJobFile
     results: Sequence[StepResult]
-    drive: str  # name of the drive
+    drive: str  # drive name
 
     @property
     def missed(self) -> bool:
-        """True if a job was slower than its minimum rate."""
+        """`True` if a job ran below its minimum rate."""
         return any(job.ended_by == "least_rate" for result in self.results for job in result.jobs)
 
     def texts(self) -> Sequence[str]:
@@ -62,7 +62,7 @@ class FioRun:
         write_logs(self.job_file, self.results, self.command.folder)
         if output is None:
             sys.stdout.write(text)
-        elif str(output) in _STREAMS:  # paths that scripts use for standard streams
+        elif str(output) in _STREAMS:  # paths by which scripts refer to standard streams
             output.write_text(text, encoding="utf-8")
         else:
             write_atomically(output, encoded(text))
@@ -103,7 +103,7 @@ def run_fio(
     command = read_command_line([word for word in words if word != "--json"])
     command.formats = ("json",) if "--json" in words else command.formats
     if not on.startswith("sim:"):
-        raise ConfigError(f"{on} is not a simulated drive", hint="run fio itself on a real drive")
+        raise ConfigError(f"{on} is not a simulated drive", hint="use fio itself for real drives")
     if command.output is not None and str(command.output) not in _STREAMS:
         check_output(command.output)
     with opened(on, 1 if seed is None else seed) as engine:
@@ -123,15 +123,15 @@ def _check_readonly(command: FioCommand, job_file: FioJobFile) -> None:
         for job in workload.jobs:
             if job.read_pct < 100 or job.log is not None:
                 raise ConfigError(
-                    f"job {job.name} writes, but --readonly is given",
-                    hint="leave out --readonly, or the job",
+                    f"job {job.name} writes, but --readonly was given",
+                    hint="omit --readonly, or remove the job",
                 )
 
 
 def _needed_state(job_file: FioJobFile, engine: Engine, note: Note) -> str:
-    """Return the state that the jobs need: "fill" if they read unwritten addresses of an SSD.
+    """Return the initial state that the jobs require: "fill" if they read unwritten SSD addresses.
 
-    Reads of unwritten addresses would not access the flash.
+    Without a fill, reads of unwritten addresses would not access the flash.
     """
     from writecliff.workload.load import LoadStep
     from writecliff.workload.unwritten import reads_unwritten
@@ -141,8 +141,8 @@ def _needed_state(job_file: FioJobFile, engine: Engine, note: Note) -> str:
     if identity.without_flash or not reads_unwritten(steps, identity.capacity_bytes):
         return "none"
     note(
-        "note: reads of unwritten addresses would not access the flash, so the drive is filled "
-        "first (--precondition none omits this)"
+        "note: filling the drive first, because reads of unwritten addresses would not access the "
+        "flash (--precondition none skips this)"
     )
     return "fill"
 
@@ -175,7 +175,7 @@ def _run(
 
 
 def without_bins(document: Json) -> Json:
-    """Return a document in the format of `--output-format=json`, without latency buckets."""
+    """Return a JSON document in fio's `--output-format=json` format, without latency buckets."""
 
     def without(value: object) -> object:
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""This machine: its supported features, cache of prepared drives, and attached drives."""
+"""This machine: supported features, the cache of prepared drives, and attached drives."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def check_machine() -> Checks:
-    """Check which features of writecliff this machine supports. Changes nothing."""
+    """Check which writecliff features this machine supports. Changes nothing."""
     from writecliff.doctor import checks
 
     return Checks(checks())
 
 
 def cached_drives() -> CacheList:
-    """Return the prepared drives of the cache, least recently used first."""
+    """Return the prepared drives in the cache, least recently used first."""
     from writecliff.engines.state_cache import StateCache
 
     cache = StateCache.of_user()
@@ -31,9 +31,9 @@ def cached_drives() -> CacheList:
 
 
 def prune_cache(size_bytes: int | None = None) -> CachePruned:
-    """Remove prepared drives of other builds, then the least recently used.
+    """Remove drives prepared by other builds, then the least recently used drives.
 
-    `size_bytes` is the size to which the cache is reduced (default: the limit of the cache).
+    `size_bytes` is the size to which to reduce the cache (default: the cache limit).
     """
     from writecliff.engines.state_cache import StateCache
 
@@ -61,13 +61,13 @@ def _drives(states: Sequence[CachedState]) -> list[CachedDrive]:
 
 
 def attach_drive(address: str, host_nqn: str | None = None) -> Attached:
-    """Attach a drive that is served over NVMe/TCP.
+    """Attach a drive served over NVMe/TCP.
 
-    `host_nqn` is the NVMe qualified name of this machine (default: that in /etc/nvme/hostnqn).
+    `host_nqn` is this machine's NVMe qualified name (default: the name in /etc/nvme/hostnqn).
 
     Raises:
-        TargetError: The drive cannot be attached.
-        ConfigError: The address is invalid.
+        TargetError: If the drive cannot be attached.
+        ConfigError: If the address is invalid.
     """
     from writecliff.engines.blockdev.nvme.fabrics import RemoteDrive, attach
     from writecliff.engines.blockdev.topology import System
@@ -77,7 +77,7 @@ def attach_drive(address: str, host_nqn: str | None = None) -> Attached:
 
 
 def detach_drive(name: str) -> Detached:
-    """Detach a drive by its address, block device or qualified name. Raises TargetError."""
+    """Detach a drive, given its address, block device or qualified name. Raises TargetError."""
     from writecliff.engines.blockdev.nvme.fabrics import detach
     from writecliff.engines.blockdev.topology import System
 

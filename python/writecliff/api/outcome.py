@@ -1,7 +1,7 @@
 """Outcome of a measurement: its limits, its baseline, and the file for CI systems.
 
-A limit is missed if its figure is beyond it or does not exist. A baseline is missed if a figure is
-significantly worse than in the baseline.
+A limit is missed if its figure violates the limit or does not exist. A baseline is missed if a
+figure is significantly worse than in the baseline.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def check_limits(
     """Parse limits before a run starts.
 
     Raises:
-        ConfigError: A text is not a limit, or the JUnit file cannot be created.
+        ConfigError: If a text is not a limit, or the JUnit file cannot be created.
     """
     if junit is not None and (junit.is_dir() or not junit.absolute().parent.is_dir()):
         raise ConfigError(
-            f"--junit {junit} cannot be created",
-            hint="give a file in an existing folder",
+            f"cannot create the --junit file {junit}",
+            hint="choose a file in an existing folder",
         )
     if not expect:
         return []
@@ -50,7 +50,7 @@ def check_limits(
 
 
 def check_set_limits(expect: Sequence[str], members: Mapping[str, Member]) -> None:
-    """Reject a limit that applies to no run of a suite or sweep. Raises ConfigError."""
+    """Reject a limit that applies to none of the runs of a suite or sweep. Raises ConfigError."""
     if not expect:
         return
     from writecliff.engines.target import is_simulated
@@ -76,14 +76,14 @@ def check_set_limits(expect: Sequence[str], members: Mapping[str, Member]) -> No
 
 
 class Baseline:
-    """An earlier run, suite or saved answer, read before the measurement."""
+    """An earlier run, suite or saved JSON output, read before the measurement."""
 
     def __init__(self, path: Path) -> None:
         """Read `path`.
 
         Raises:
-            ConfigError: There is no run.
-            StoreError: The run is damaged.
+            ConfigError: If there is no run in the directory.
+            StoreError: If the run is damaged.
         """
         from writecliff.report.comparison.contenders import contenders_in
 
@@ -92,9 +92,9 @@ class Baseline:
         contenders_in([path], self._runs)
 
     def compare(self, path: Path, run: Run | None = None) -> BaselineComparison:
-        """Compare the run or suite in `path` with the baseline and write the page into it.
+        """Compare the run or suite in `path` with the baseline, and write the page to `path`.
 
-        `run` is the run in `path`, if its report already exists. Raises as `api.compare`.
+        `run` is the run in `path`, if its report was already generated. Raises as `api.compare`.
         """
         from writecliff.report.comparison import compare
         from writecliff.report.comparison.page import comparison_page
@@ -110,27 +110,27 @@ class Baseline:
 
 
 def read_baseline(path: Path | None) -> Baseline | None:
-    """Read a baseline; None without a path. Raises as `Baseline`."""
+    """Read a baseline, or return `None` if there is no path. Raises as `Baseline`."""
     return None if path is None else Baseline(path)
 
 
 @dataclass(frozen=True)
 class BaselineComparison:
-    """The comparison of a run with its baseline, and its page."""
+    """A comparison of a run with its baseline, and the page of the comparison."""
 
     comparison: Comparison
     page: Path
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return the lines below the outcome of the run. The last line is the verdict."""
+        """Return the lines to print below the run's outcome. The last line is the verdict."""
         return [("comparison", str(self.page)), ("compared", self.comparison.verdict)]
 
     def judged(self) -> Iterator[tuple[str, Judgement, str]]:
-        """Yield the name of each figure, its judgement, and a sentence with both values."""
+        """Yield the name of each figure, the verdict on it, and a sentence with both values."""
         from writecliff.report.comparison.judgement import judgement
         from writecliff.report.comparison.page import figure_names
 
-        if len(self.comparison.contenders) != 2:  # a sweep is not compared with a single run
+        if len(self.comparison.contenders) != 2:  # a sweep cannot be compared with a single run
             return
         names = figure_names(self.comparison)
         for name, figure in zip(names, self.comparison.figures, strict=True):
@@ -140,16 +140,16 @@ class BaselineComparison:
 
     @property
     def worse(self) -> bool:
-        """True if a figure is significantly worse than in the baseline."""
+        """`True` if a figure is significantly worse than in the baseline."""
         return any(word == "worse" for _, word, _ in self.judged())
 
     def answer(self) -> ComparisonAnswer:
-        """Return the comparison as in `writecliff compare --json`."""
+        """Return the comparison in the format of `writecliff compare --json`."""
         return comparison_answer(self.comparison, self.page)
 
 
 def comparison_answer(comparison: Comparison, page: Path, **files: Path | None) -> ComparisonAnswer:
-    """Return a comparison with its page. `files` are the `pdf` and `csv` of the page."""
+    """Return a comparison and its page. `files` contains the page's `pdf` and `csv`."""
     from writecliff.api.answers.tests import Comparison
     from writecliff.report.comparison.page import comparison_mapping
 
@@ -158,7 +158,7 @@ def comparison_answer(comparison: Comparison, page: Path, **files: Path | None) 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The limits of a measurement, by run, and the comparison with its baseline."""
+    """Limits of a measurement, by run, and the comparison with its baseline."""
 
     name: str  # of the run or suite
     judged: Mapping[str, Sequence[Judged]] = field(default_factory=dict)  # by run
@@ -171,7 +171,7 @@ class Outcome:
         return cls(run.path.name, {run.path.name: run.limits}, compared)
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Yield the lines for the terminal, below the result of the measurement."""
+        """Yield the lines for the terminal, to print below the result of the measurement."""
         many = len(self.judged) > 1
         for run, limits in self.judged.items():
             prefix = f"{run}: " if many else ""
@@ -181,12 +181,12 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """0, or 3 if a limit or the baseline is missed."""
+        """Exit code: 0, or 3 if a limit or the baseline is missed."""
         missed = any(not limit.met for limits in self.judged.values() for limit in limits)
         return EXIT_MISSED if missed or (self.compared and self.compared.worse) else 0
 
     def answer(self) -> dict[str, Any]:
-        """Return the fields `expectations` and `comparison` of an answer."""
+        """Return the output fields `expectations` and `comparison`."""
         from writecliff.api.answers.base import LimitResult
 
         limits = [
@@ -198,7 +198,7 @@ class Outcome:
         return {"expectations": limits, "comparison": compared}
 
     def end(self, junit: Path | None) -> int:
-        """Write the file for CI, if requested, and return the exit code. Raises StoreError."""
+        """Write the CI file, if requested, and return the exit code. Raises StoreError."""
         if junit is not None:
             from writecliff.store.files import write_atomically
 
@@ -206,9 +206,10 @@ class Outcome:
         return self.exit_code
 
     def junit(self) -> bytes:
-        """Return the outcome as JUnit XML.
+        """Return the outcome as a JUnit XML document.
 
-        It has a test case for each limit, for the run itself, and for each compared figure.
+        The document has a test case for each limit, for the run itself, and for each compared
+        figure.
         """
         suites = Element("testsuites", name="writecliff")
         for run, limits in self.judged.items():
@@ -241,5 +242,5 @@ def _case(suite: Element, run: str, name: str, failure: str | None) -> None:
 
 
 def _xml(text: str) -> str:
-    """Replace the characters that XML does not allow."""
+    """Replace characters that XML does not allow."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,4 +1,4 @@
-"""Preparation of a run: its procedure, the run that it resumes, and its plan."""
+"""Preparation of a run: its procedure, the run to resume, and its plan."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ Note = Callable[[str], None]
 def procedure_of(
     test: str, options: Mapping[str, Any], on: str | None, limits: Sequence[Expectation] = ()
 ) -> Procedure:
-    """Return a test with its options for a target.
+    """Return a test configured for a target.
 
     Raises:
-        ConfigError: An option is invalid, or a limit is on a figure that the test does not have.
+        ConfigError: If an option is invalid, or a limit applies to a figure that the test does not
+            report.
     """
     from writecliff.engines.target import is_simulated
     from writecliff.procedures.registry import procedure_from_mapping
@@ -37,7 +38,7 @@ def procedure_of(
 
 
 def check_limits_of(procedure: Procedure, limits: Sequence[Expectation]) -> None:
-    """Check that a run can have the figures of limits. Raises ConfigError."""
+    """Check that a run can report the figures named by limits. Raises ConfigError."""
     if limits:
         from writecliff.report.expectations import check_procedure
 
@@ -46,19 +47,19 @@ def check_limits_of(procedure: Procedure, limits: Sequence[Expectation]) -> None
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run to resume."""
+    """A run that is to be resumed."""
 
     procedure: Procedure
     then: str  # name of the target when the run started
-    on: str  # current name of the target
-    opening: Mapping[str, Any]  # keyword arguments of `open_target` at the start of the run
+    on: str  # current target name
+    opening: Mapping[str, Any]  # keyword arguments of `open_target` when the run started
 
 
 def stored_run(path: Path, test: str) -> StoredRun:
-    """Read a run of a test to resume it.
+    """Read a test run that is to be resumed.
 
     Raises:
-        ConfigError: The run is of another test.
+        ConfigError: If the run belongs to another test.
         StoreError: The run is damaged.
     """
     from writecliff.api.runs import opening_of
@@ -72,7 +73,7 @@ def stored_run(path: Path, test: str) -> StoredRun:
     if stored.procedure != test:
         command = " ".join(procedure.command)
         raise ConfigError(
-            f"{path} is a run of {stored.procedure}, not of {test}",
+            f"{path} contains a run of {stored.procedure}, not of {test}",
             hint=f"{command} --resume {path}",
         )
     device = stored.device
@@ -80,19 +81,19 @@ def stored_run(path: Path, test: str) -> StoredRun:
 
 
 def check_permission(engine: Engine) -> None:
-    """Refuse a drive that may not be written, before anything is created on disk."""
+    """Reject a drive that must not be overwritten, before creating anything on disk."""
     if (refusal := engine.write_refusal) is not None:
         raise refusal
 
 
 @dataclass(frozen=True)
 class PlannedRuns:
-    """Plans of runs on a drive: steps, duration and writes."""
+    """Plans for runs on a drive: steps, duration and write volume."""
 
-    identity: DeviceIdentity  # the drive; for a quick test, the scaled drive
-    plans: Mapping[str, Plan]  # by name of the run
-    refusal: WritecliffError | None  # set if the runs would be refused
-    scales: Sequence[str] = ()  # scales of the simulated drive, in words
+    identity: DeviceIdentity  # the drive, scaled down for a quick test
+    plans: Mapping[str, Plan]  # keyed by run name
+    refusal: WritecliffError | None  # set if the runs would be rejected
+    scales: Sequence[str] = ()  # description of how the simulated drive is scaled
 
     @property
     def plan(self) -> Plan:
@@ -107,13 +108,13 @@ class PlannedRuns:
         return None if refusal is None else Refusal(str(refusal), refusal.hint)
 
     def test_answer(self) -> TestPlan:
-        """Return the plan of a single run as an answer."""
+        """Return the plan of a single run as a JSON output object."""
         from writecliff.api.answers.tests import TestPlan
 
         return TestPlan(True, self.identity, self.plan, self._refusal())
 
     def suite_answer(self) -> SuitePlan:
-        """Return the plans of a suite as an answer."""
+        """Return the plans of a suite as a JSON output object."""
         from writecliff.api.answers.tests import SuitePlan
 
         return SuitePlan(True, self.identity, self.plans, self._refusal())
@@ -122,9 +123,9 @@ class PlannedRuns:
 def plan_run(
     procedure: Procedure, engine: Engine, *, writes: bool = True, note: Note
 ) -> PlannedRuns:
-    """Plan a run on an open drive. Pilot runs estimate the duration on simulated drives.
+    """Plan a run on an open drive. On simulated drives, pilot runs estimate the duration.
 
-    `writes` is True if the run writes to the drive. `note` receives the progress of pilot runs.
+    `writes` is `True` if the run writes to the drive. `note` receives the progress of pilot runs.
     """
     from writecliff.procedures.estimate import with_estimate
     from writecliff.procedures.scaling import quick_engine
@@ -138,10 +139,10 @@ def plan_run(
 
 
 def plan_members(members: Mapping[str, Member], engine: Engine, *, note: Note) -> PlannedRuns:
-    """Plan the runs of a suite: bounds for a real drive, estimates for a simulated drive.
+    """Plan the runs of a suite, with bounds for a real drive and estimates for a simulated drive.
 
     Raises:
-        ConfigError: Memory is insufficient, or a run does not suit the drive.
+        ConfigError: If memory is insufficient, or a run does not suit the drive.
     """
     from writecliff.procedures.registry import procedure_from_mapping
     from writecliff.suite.memory import check_memory

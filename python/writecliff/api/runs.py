@@ -1,4 +1,4 @@
-"""A run of a test or a workload: measured, resumed, or opened from its directory."""
+"""A run of a test or a workload: measured, resumed, or opened from its run directory."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ PathLike = str | Path
 
 @dataclass(frozen=True)
 class Run(Shows):
-    """A run on disk, which notebooks display with its outcome and figures.
+    """A run on disk, which notebooks display as its outcome and figures.
 
-    Tables and figures are read on first access. A run that was just measured has its report.
+    Tables and figures are read when first accessed. A run that was just measured already has its
+    report.
     """
 
     path: Path
@@ -42,52 +43,52 @@ class Run(Shows):
 
     @classmethod
     def of_report(cls, report: TestReport, ended: RunOutcome | None = None) -> Run:
-        """Return the run of an existing report."""
+        """Return a run whose report already exists."""
         run = cls(report.data.run.path, ended)
         vars(run).update(directory=report.data.run, report=report)  # its cached properties
         return run
 
     @property
     def page(self) -> Path:
-        """The HTML report in the run directory."""
+        """The HTML report stored in the run directory."""
         from writecliff.report import REPORT_NAME
 
         return self.path / REPORT_NAME
 
     @cached_property
     def directory(self) -> RunDirectory:
-        """The run directory: SQL over its tables (`query`), histograms, the manifest."""
+        """The run directory: SQL over the run's tables (`query`), histograms, the manifest."""
         from writecliff.store.rundir import RunDirectory
 
         return RunDirectory.open(self.path)
 
     @cached_property
     def report(self) -> TestReport:
-        """The report of the run, as data."""
+        """The run's report, as data."""
         from writecliff.report import report_of
 
         return report_of(self.directory)
 
     @property
     def test(self) -> str:
-        """The name of the test: "wsat"."""
+        """The test's name, such as "wsat"."""
         return self.directory.manifest.procedure
 
     @property
     def status(self) -> str:
-        """The status: "complete", "interrupted", "failed", "running" or "planned"."""
+        """The run's status: "complete", "interrupted", "failed", "running" or "planned"."""
         return self.directory.status
 
     @property
     def rounds(self) -> Table:
-        """The table of steps, in the order of the run (docs/reference/run-directory.md)."""
+        """The table of steps, in execution order (docs/reference/run-directory.md)."""
         from writecliff.api.tables import Table
 
         return Table(self.directory.rounds())
 
     @property
     def intervals(self) -> Table:
-        """The time series of all steps, with a row for each interval, job and operation."""
+        """The time series of all steps, with a row per interval, job and operation."""
         from writecliff.api.tables import Table
         from writecliff.engines.base import with_operation_names
 
@@ -95,7 +96,7 @@ class Run(Shows):
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The figures of the run, as in `writecliff report --json`."""
+        """The run's figures, as in `writecliff report --json`."""
         return self.report.summary()
 
     @cached_property
@@ -107,24 +108,24 @@ class Run(Shows):
 
     @property
     def limits(self) -> Sequence[Judged]:
-        """The limits of the run, with their results."""
+        """The run's limits and their results."""
         from writecliff.report.expectations import Judged
 
         return [Judged(**item) for item in self.directory.manifest.expectations]
 
     @property
     def verdict(self) -> str:
-        """The outcome in one line."""
+        """One-line summary of the outcome."""
         return self.report.answer()
 
     def add_power(self, log: Path, *, offset_s: float = 0.0) -> None:
-        """Store the log of a power meter (CSV: seconds, watts) in the run directory.
+        """Store a power meter log (CSV: seconds, watts) in the run directory.
 
-        `offset_s` is the meter's time at the start of the first step.
+        `offset_s` is the time in the log at which the first step started.
 
         Raises:
-            ConfigError: The log is invalid.
-            StoreError: The run directory cannot be written.
+            ConfigError: If the log is invalid.
+            StoreError: If the run directory cannot be written.
         """
         from writecliff.report.power_meter import keep
 
@@ -147,7 +148,7 @@ class Run(Shows):
             manifest = self.directory.manifest
             title = f"{manifest.procedure} on {manifest.device.target}"
             lines = [f"{self.status}, {self.path}"]
-        except WritecliffError as error:  # a notebook displays the error instead of failing
+        except WritecliffError as error:  # let a notebook display the error instead of failing
             return Shown(str(self.path), [str(error)])
         try:
             return Shown(title, [*lines, self.verdict], [figures_grid(self.figures)])
@@ -156,10 +157,10 @@ class Run(Shows):
 
 
 def load_run(path: PathLike) -> Run:
-    """Open a run directory.
+    """Open a run from its directory.
 
     Raises:
-        ConfigError: There is no run.
+        ConfigError: If the directory contains no run.
         StoreError: The run is damaged.
     """
     run = Run(Path(path))
@@ -175,7 +176,7 @@ def run_test(
     progress: RunProgress | None = None,
     **options: Any,
 ) -> Run:
-    """Run a test of the standard, or a campaign, on a drive, and write its report.
+    """Run a test of the standard, or a published campaign, on a drive, and write its report.
 
     Args:
         test: A name from `writecliff test --list`.
@@ -184,13 +185,13 @@ def run_test(
         output: The run directory, which must be empty or not exist (default:
             runs/TEST-TARGET-TIME).
         progress: Receives the events of the run.
-        **options: Options of the test, with underscores: `quick=True, seed=2`.
+        **options: Test options, with underscores: `quick=True, seed=2`.
 
     Raises:
-        ConfigError: An option is invalid, or does not suit the drive.
-        TargetError: The drive cannot be opened, or may not be written.
+        ConfigError: If an option is invalid or does not suit the drive.
+        TargetError: If the drive cannot be opened, or must not be overwritten.
         EngineError: The drive failed.
-        StoreError: The run directory cannot be written.
+        StoreError: If the run directory cannot be written.
     """
     from writecliff.engines.target import is_simulated
     from writecliff.procedures.registry import procedure_from_mapping
@@ -213,13 +214,13 @@ def run_workload(
     seed: int | None = None,
     progress: RunProgress | None = None,
 ) -> Run:
-    """Run a load on a drive, and write its report.
+    """Run a load on a drive, and write a report.
 
-    `load` is a workload or fio job file, the name of a ready-made workload, a `Workload`, or
-    several in sequence. `on`, `output` and `progress` are as in `run_test`. `precondition` is the
-    initial state of the drive, as for `writecliff run` (default: that of the file, else fill for a
-    simulated drive whose unwritten addresses would be read). `seed` replaces the seeds of the
-    loads. Raises as `run_test`.
+    `load` is a workload or fio job file, the name of a ready-made workload, a `Workload`, or a
+    sequence of these. `on`, `output` and `progress` are as in `run_test`. `precondition` is the
+    drive's initial state, as for `writecliff run` (default: the file's setting; without one, fill
+    for a simulated drive if the load reads unwritten addresses). `seed` overrides the loads' own
+    seeds. Raises as `run_test`.
 
     >>> import tempfile
     >>> from writecliff import Job, Workload
@@ -250,7 +251,7 @@ def _workload_file(
         return load_workload(find_workload(Path(load)), capacity_bytes=capacity_bytes, seed=seed)
     steps = [LoadStep(workload) for workload in ([load] if isinstance(load, Workload) else load)]
     if not steps:
-        raise ConfigError("no workload is given", hint="give at least one Workload")
+        raise ConfigError("no workload is given", hint="pass at least one Workload")
     if seed is not None:
         steps = [step.seeded(seed) for step in steps]
     return WorkloadFile(Path(steps[0].workload.name), tuple(steps))
@@ -259,9 +260,9 @@ def _workload_file(
 def resume_run(
     path: PathLike, on: str | Engine | None = None, *, progress: RunProgress | None = None
 ) -> Run:
-    """Finish an interrupted run, with the options of its start.
+    """Finish an interrupted run, with its original options.
 
-    `on` is as in `run_test` (default: the target of the run). Raises as `run_test`.
+    `on` is as in `run_test` (default: the run's original target). Raises as `run_test`.
     """
     from writecliff.engines.target import target_now
     from writecliff.procedures.registry import procedure_from_mapping
@@ -275,7 +276,7 @@ def resume_run(
 
 
 def opening_of(run: RunDirectory) -> dict[str, Any]:
-    """Return the keyword arguments of `open_target` that resume a stored run as it started."""
+    """Return the `open_target` arguments with which a stored run started."""
     return {"attribute_latency": run.attributes_latency}
 
 
@@ -290,8 +291,8 @@ def execute(
 ) -> Run:
     """Run a procedure, check its limits, and write its report.
 
-    The limits are those of its file and those in `expect`. The returned run has the report. Raises
-    as `run_test`.
+    The limits are the file's limits and those in `expect`. The returned run includes the report.
+    Raises as `run_test`.
     """
     from writecliff.procedures.framework import run_procedure
     from writecliff.procedures.progress import RunProgress
@@ -303,10 +304,10 @@ def execute(
 
 
 def judged_run(path: Path, limits: Sequence[Expectation], ended: RunOutcome | None = None) -> Run:
-    """Check limits on a run that was just stored, and write its report.
+    """Check the limits of a run that was just stored, and write its report.
 
     Raises:
-        StoreError: The run directory cannot be written.
+        StoreError: If the run directory cannot be written.
     """
     from writecliff.report import report_of, write_pages
     from writecliff.report.expectations import judge_report
@@ -324,11 +325,11 @@ def judged_run(path: Path, limits: Sequence[Expectation], ended: RunOutcome | No
 def opened(on: str | Engine, seed: int, **opening: Any) -> Iterator[Engine]:
     """Yield the engine of a target and close it afterwards, or yield an open engine.
 
-    `opening` are keyword arguments of `open_target`.
+    `opening` contains keyword arguments of `open_target`.
 
     Raises:
-        TargetError: The drive cannot be opened.
-        ConfigError: An option does not apply to it.
+        TargetError: If the drive cannot be opened.
+        ConfigError: If an option does not apply to the drive.
     """
     if not isinstance(on, str):
         yield on
@@ -339,7 +340,7 @@ def opened(on: str | Engine, seed: int, **opening: Any) -> Iterator[Engine]:
     try:
         if engine.identify().capacity_bytes <= 0:
             raise TargetError(
-                f"{on} has no capacity", hint="check that the drive contains a medium"
+                f"{on} reports no capacity", hint="check that the drive contains a medium"
             )
         yield engine
     finally:
@@ -354,12 +355,12 @@ def new_path(
     store: str | None = None,
     suffix: str = "",
 ) -> Path:
-    """Create and return a default output path.
+    """Create a default output path, and return it.
 
-    The path is `runs/wsat-sim-sata-tlc-120-20260131-142501` with `suffix`, in `store`, else in the
-    store of the environment (WRITECLIFF_STORE), else in the current folder. It is created empty (a
-    file with a suffix, else a folder), so that no other process that starts in the same second gets
-    it too. If it is still empty at the end of the command or process, it is removed.
+    The path is `runs/wsat-sim-sata-tlc-120-20260131-142501` plus `suffix`, below `store`, or else
+    below WRITECLIFF_STORE or the current folder. An empty file (with a suffix) or folder is
+    created, so that another process started in the same second gets a different path. If the path
+    is still empty when the command or process ends, it is removed.
     """
     import re
     from datetime import datetime
@@ -383,9 +384,9 @@ def output_path(
     *,
     store: str | None = None,
 ) -> Iterator[Path]:
-    """Yield `output`, or else a `new_path` from the other arguments.
+    """Yield `output`, or a path from `new_path` if `output` is not given.
 
-    An error removes a new path that is still empty.
+    If the block raises, a new path that is still empty is removed.
     """
     path = Path(output or new_path(folder, about, target, store=store))
     try:
@@ -395,12 +396,12 @@ def output_path(
         raise
 
 
-# Paths created by `new_path`, each with the parent folders that it created.
+# Paths that `new_path` created, each with the parent folders created for it.
 _unused: dict[Path, list[Path]] = {}
 
 
 def _reserved(path: Path, *, folder: bool) -> bool:
-    """Return True if the path could be created, empty. Raises StoreError."""
+    """Return `True` if an empty path could be created. Raises StoreError."""
     import atexit
 
     from writecliff.store.files import store_error
@@ -423,7 +424,7 @@ def _reserved(path: Path, *, folder: bool) -> bool:
 
 
 def remove_unused(*paths: Path) -> None:
-    """Remove the paths (default: all) that `new_path` created and that are still empty."""
+    """Remove paths created by `new_path` (default: all) if they are still empty."""
     for reserved in [path.absolute() for path in paths] or [*_unused]:
         for path in _unused.pop(reserved, ()):
             with suppress(OSError):

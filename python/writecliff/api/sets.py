@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Suite(Shows):
-    """The runs of a suite or sweep."""
+    """Runs of a suite or sweep."""
 
     path: Path
     """The directory of the suite."""
@@ -47,7 +47,7 @@ class Suite(Shows):
     """The data of the page."""
 
     def outcome(self, baseline: Baseline | None = None) -> Outcome:
-        """Return the limits of the runs and the comparison with a baseline. Raises as `compare`."""
+        """Return the runs' limits and the comparison with a baseline. Raises as `compare`."""
         from writecliff.api.outcome import Outcome
 
         name = self.path.name
@@ -55,7 +55,7 @@ class Suite(Shows):
         return Outcome(name, judged, None if baseline is None else baseline.compare(self.path))
 
     def answer(self, outcome: Outcome) -> SetOutcome:
-        """Return the answer of `writecliff suite --json`."""
+        """Return the output of `writecliff suite --json`."""
         from writecliff.api.answers.tests import SetOutcome, SetRun
 
         folder = self.folder
@@ -98,7 +98,7 @@ def run_suite(
     log: Callable[[ChildEvent], None] | None = None,
     **options: Any,
 ) -> Suite:
-    """Run all tests of an edition on a drive, each after a purge, and write a page about them.
+    """Run all tests of an edition on a drive, each after a purge, and write a report.
 
     Args:
         edition: "pts-e" or "pts-c".
@@ -110,10 +110,10 @@ def run_suite(
         scheduler: "local" or "tcp://HOST:PORT", to run on Dask.
         opening: Keyword arguments of `open_target`.
         special: Options of single tests, by test.
-        log: Receives the events of the runs.
+        log: Callback that receives the runs' events.
         **options: Options of every test.
 
-    Tests run in separate processes. Raises as `run_test`.
+    Each test runs in a separate process. Raises as `run_test`.
     """
     opening = opening or {}
     members = suite_members(edition, on, tests=tests, special=special, options=options)
@@ -130,10 +130,10 @@ def suite_members(
     options: Mapping[str, Any],
     expect: Sequence[str] = (),
 ) -> Mapping[str, Member]:
-    """Return the runs of a suite by name; arguments are as in `run_suite`.
+    """Return the runs of a suite by name, with arguments as for `run_suite`.
 
     Raises:
-        ConfigError: An option is invalid, or a limit in `expect` applies to no run.
+        ConfigError: If an option is invalid, or a limit in `expect` applies to no run.
     """
     from writecliff.suite.plan import plan_suite
 
@@ -151,12 +151,12 @@ def start_suite(
     store: str | None = None,
     opening: Mapping[str, Any],
 ) -> SuiteFolder:
-    """Check that the runs of a suite can run on a drive, and create their directory.
+    """Check that a suite's runs can run on a drive, and create their directory.
 
     Raises:
-        ConfigError: A run does not suit the drive.
-        TargetError: The drive cannot be opened, or may not be written.
-        StoreError: The directory cannot be written.
+        ConfigError: If a run does not suit the drive.
+        TargetError: If the drive cannot be opened, or must not be overwritten.
+        StoreError: If the directory cannot be written.
     """
     from writecliff.suite.folder import SuiteFolder
 
@@ -166,11 +166,12 @@ def start_suite(
 
 
 def open_set(path: Path, kind: Kind, on: str | None = None) -> SuiteFolder:
-    """Open the directory of a suite or sweep to resume it.
+    """Open the directory of a suite or sweep that is to be resumed.
 
     Raises:
-        ConfigError: It has another kind of set, or runs on another drive than `on`.
-        StoreError: It is damaged.
+        ConfigError: If the directory contains another kind of set, or runs on a drive other than
+            `on`.
+        StoreError: If the directory is damaged.
     """
     from writecliff.suite.folder import SuiteFolder
 
@@ -182,7 +183,7 @@ def open_set(path: Path, kind: Kind, on: str | None = None) -> SuiteFolder:
     if on is not None and on not in folder.targets:
         raise ConfigError(
             f"{path} was run on {', '.join(folder.targets)}, not on {on}",
-            hint="leave out the target",
+            hint="omit the target",
         )
     return folder
 
@@ -200,13 +201,13 @@ def run_sweep(
     log: Callable[[ChildEvent], None] | None = None,
     **options: Any,
 ) -> Suite:
-    """Run every combination of varied settings, each after a purge, and write a page about them.
+    """Run every combination of varied settings, each after a purge, and write a report.
 
-    `vary` has values by key, such as `{"overprovision_pct": [7.0, 14.0, 28.0]}` (in %),
+    `vary` maps keys to values, such as `{"overprovision_pct": [7.0, 14.0, 28.0]}` (in %),
     `"device.ftl.gc"` of the drive's file, or `"load.queue_depth"` of a load. `test` is the test to
-    run (default: "wsat"), with `options`; `workload` is a load to run instead. `output` is the
-    directory, which must be empty or not exist (default: sweeps/KEYS-TARGET-TIME). Other arguments
-    are those of `run_suite`. Raises as `run_test`.
+    run with `options` (default: "wsat"); `workload` is a load to run instead of a test. `output` is
+    the directory, which must be empty or not exist (default: sweeps/KEYS-TARGET-TIME). Other
+    arguments are as in `run_suite`. Raises as `run_test`.
     """
     from itertools import product
 
@@ -229,7 +230,7 @@ def start_sweep(
     opening: Mapping[str, Any],
     expect: Sequence[str] = (),
 ) -> SuiteFolder:
-    """Check that a sweep can run on a drive, and create its directory.
+    """Check that a sweep's runs can run on a drive, and create their directory.
 
     Args:
         test: The test, or "workload".
@@ -242,9 +243,9 @@ def start_sweep(
         expect: Limits, each of which must apply to a run.
 
     Raises:
-        ConfigError: The cells or a limit are invalid, or a run does not suit the drive.
-        TargetError: The drive cannot be opened, or may not be written.
-        StoreError: The directory cannot be written.
+        ConfigError: If the cells or a limit are invalid, or a run does not suit the drive.
+        TargetError: If the drive cannot be opened, or must not be overwritten.
+        StoreError: If the directory cannot be written.
     """
     from writecliff.suite.sweep import plan_sweep
 
@@ -258,7 +259,7 @@ def start_sweep(
 
 
 def _check(members: Mapping[str, Member], on: str, opening: Mapping[str, Any]) -> None:
-    """Open the target and run `suite.plan.check_members` on it."""
+    """Open the target, and run `suite.plan.check_members` on it."""
     from writecliff.suite.plan import check_members
 
     with opened(on, 1, **opening) as engine:
@@ -272,17 +273,17 @@ def sweep_base(
     options: Mapping[str, Any],
     opening: Mapping[str, Any],
 ) -> tuple[str, dict[str, Any]]:
-    """Return the test of a sweep and the options that do not vary.
+    """Return the test of a sweep, and the options that do not vary.
 
     Raises:
-        ConfigError: A load is given together with a test or options.
+        ConfigError: If a load is combined with a test or its options.
     """
     if workload is None:
         return test or "wsat", dict(options)
     if test is not None or options:
         raise ConfigError(
-            "a workload cannot be swept together with a test or its options",
-            hint="leave out the workload, or the test and its options",
+            "a sweep runs either a workload or a test with options, not both",
+            hint="omit the workload, or omit the test and its options",
         )
     from contextlib import closing
 
@@ -306,9 +307,9 @@ def run_members(
     log: Callable[[ChildEvent], None] | None = None,
     expect: Sequence[Expectation] = (),
 ) -> Suite:
-    """Run the remaining members of a suite or sweep, check limits, and write the page.
+    """Run the remaining members of a suite or sweep, check limits, and write the report.
 
-    `expect` are limits on figures of the runs. Raises as `run_test`.
+    `expect` contains limits on the runs' figures. Raises as `run_test`.
     """
     from writecliff.cluster import connected
     from writecliff.report import write_report
@@ -317,7 +318,7 @@ def run_members(
     from writecliff.suite.runner import run_suite
 
     def discard(event: ChildEvent) -> None:
-        """Ignore an event."""
+        """Ignore a progress event."""
 
     with connected(scheduler, workers=workers) as cluster:
         run_suite(
@@ -332,12 +333,12 @@ def run_members(
 
 
 def compare(*runs: Run | Suite | PathLike) -> Comparison:
-    """Compare runs, suites, sweeps or saved answers.
+    """Compare runs, suites, sweeps or saved JSON output.
 
     The result has `figures`, `differences` and the `verdict`.
 
     Raises:
-        ConfigError: There are fewer than two, or they have no figure in common.
+        ConfigError: If there are fewer than two contenders, or they have no figure in common.
     """
     from writecliff.report.comparison import compare as compare_paths
 
@@ -351,13 +352,13 @@ def write_report(
     pdf: PathLike | None = None,
     csv: PathLike | None = None,
 ) -> Path:
-    """Write the report of a run as HTML and return its path.
+    """Write the HTML report of a run, and return its path.
 
-    `output` is the file (default: report.html in the run directory), `pdf` a PDF file to write too,
-    `csv` a folder for the data of its figures and tables.
+    `output` is the HTML file (default: report.html in the run directory), `pdf` an additional PDF
+    file, and `csv` a folder for the data of the report's plots and tables.
 
     Raises:
-        StoreError: A file cannot be written.
+        StoreError: If a file cannot be written.
     """
     from writecliff.report import write_report as write
 
@@ -372,14 +373,14 @@ def write_page(
     pdf: PathLike | None = None,
     csv: PathLike | None = None,
 ) -> Path:
-    """Write the page of a comparison, stream advice or one or two measured traces; return its path.
+    """Write the page of a comparison, of stream advice, or of one or two traces; return its path.
 
-    `result` is that of `compare`, `advise_streams` or `characterise_trace`. `output` is the HTML
-    file, which is replaced. `pdf` and `csv` are as in `write_report`.
+    `result` comes from `compare`, `advise_streams` or `characterise_trace`. `output` is the HTML
+    file; an existing file is replaced. `pdf` and `csv` are as in `write_report`.
 
     Raises:
-        ConfigError: `result` is that of another function.
-        StoreError: A file cannot be written.
+        ConfigError: If `result` comes from another function.
+        StoreError: If a file cannot be written.
     """
     from writecliff.replay.advice import StreamAdvice
     from writecliff.report.comparison import Comparison
@@ -402,8 +403,8 @@ def write_page(
         page = workload_page(list(traces))
     else:
         raise ConfigError(
-            f"a {type(result).__name__} has no page",
-            hint="give the result of compare, advise_streams or characterise_trace",
+            f"a {type(result).__name__} object has no page",
+            hint="pass the result of compare, advise_streams or characterise_trace",
         )
     pdf, csv = (None if path is None else Path(path) for path in (pdf, csv))
     return write(page, Path(output), pdf=pdf, csv=csv)

@@ -28,7 +28,7 @@ Note = Callable[[str], None]
 
 
 def plain(value: Any) -> Any:
-    """Return a value of a query for JSON: times are ISO 8601 in UTC, whole decimals integers."""
+    """Convert a query value for JSON: times to ISO 8601 in UTC, and whole decimals to integers."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -54,7 +54,7 @@ class Store(Shows):
     """
 
     def __init__(self, location: str, progress: WorkProgress = UNSEEN) -> None:
-        """Use the store at `location` without reading it yet."""
+        """Use the store at `location`, without reading it yet."""
         self.location = location
         """The folder, or the URL of the object store."""
         self._progress = progress
@@ -89,18 +89,18 @@ class Store(Shows):
 
         Args:
             test: Name of the test.
-            device: Part of the target, or of the drive's name.
+            device: Text in the target or the drive's name.
             status: Status of the runs.
             tags: Tags that the runs must have.
-            since: A date, a time, or a span such as "7d".
+            since: A date, a time, or an age such as "7d".
             where: An SQL condition on the columns of `runs`.
             sort: A column; a leading "-" sorts in descending order.
             limit: Maximum number of runs.
 
         Raises:
-            ConfigError: An argument is invalid.
-            QueryError: The condition is not valid SQL.
-            StoreError: The store cannot be read.
+            ConfigError: If an argument is invalid.
+            QueryError: If the condition is not valid SQL.
+            StoreError: If the store cannot be read.
         """
         from writecliff.runs.queries import Selection, list_table
 
@@ -111,9 +111,9 @@ class Store(Shows):
         return Table(list_table(self._catalogue, chosen, progress=self._read))
 
     def rows(self, **selection: Any) -> Sequence[Mapping[str, Any]]:
-        """Return the runs of a selection, with the columns that lists show.
+        """Return the selected runs, with the columns that lists show.
 
-        `selection` has the arguments of `list`. Raises as `list`.
+        `selection` contains arguments of `list`. Raises as `list`.
         """
         from writecliff.runs.queries import Selection, listed
 
@@ -128,23 +128,25 @@ class Store(Shows):
     ) -> Sequence[str]:
         """Return the names of runs.
 
-        Runs are given by name, path or prefix of their name, or by a selection, which has the
-        arguments of `list`.
+        Runs are specified by name, path or name prefix, or by a selection that contains arguments
+        of `list`.
 
         Args:
             runs: The runs.
-            selection: The selection; None without one.
-            suites: True if suites may be named.
+            selection: The selection, or `None`.
+            suites: `True` to allow the names of suites.
 
         Raises:
-            ConfigError: Neither or both are given, or a name matches no run or several runs.
+            ConfigError: If both or neither of runs and selection are given, or a name does not
+                match exactly one run.
         """
         from writecliff.runs.names import known_runs, run_named
 
         if bool(runs) == (selection is not None):
             raise ConfigError(
-                "runs and a selection are mutually exclusive" if runs else "no runs are given",
-                hint="give names of runs, or a selection such as --test wsat --since 7d",
+                "runs and a selection are mutually exclusive" if runs else "no runs specified",
+                hint="specify runs by name, or select them, for example with --test wsat --since "
+                "7d",
             )
         if selection is not None:
             return [row["run"] for row in self.rows(**selection)]
@@ -152,7 +154,7 @@ class Store(Shows):
         return list(dict.fromkeys(run_named(name, self._place, candidates) for name in runs))
 
     def details(self, run: str) -> RunDetails:
-        """Return the set-up, figures and limits of a run. Raises as `load`."""
+        """Return a run's set-up, figures and limits. Raises as `load`."""
         from writecliff.api.answers.runs import RunDetails, StoredFigure
         from writecliff.runs.details import details
 
@@ -163,7 +165,7 @@ class Store(Shows):
         return RunDetails(self.location, plain(stored.run), figures, expected)
 
     def check_deletable(self, names: Sequence[str]) -> None:
-        """Check that runs or suites may be deleted. Raises ConfigError."""
+        """Check that runs or suites can be deleted. Raises ConfigError."""
         from writecliff.runs.delete import check_deletable
 
         check_deletable(self._place, names)
@@ -177,12 +179,12 @@ class Store(Shows):
     def index(
         self, *, rebuild: bool = False, tables: bool = False, note: Note = lambda text: None
     ) -> RunsIndex:
-        """Update the catalogue with the figures of all runs.
+        """Update the catalogue from the figures of all runs.
 
         Args:
-            rebuild: True to discard the catalogue first.
-            tables: True to copy rounds, intervals and histograms for SQL too.
-            note: Receives remarks about runs that the tables omit.
+            rebuild: `True` to discard the catalogue first.
+            tables: `True` to also copy rounds, intervals and histograms for SQL queries.
+            note: Callback that receives remarks about runs that the tables omit.
         """
         from writecliff.api.answers.runs import DamagedRun, RunsIndex
         from writecliff.runs.columns import STEP_TABLES
@@ -218,11 +220,13 @@ class Store(Shows):
         """Write runs and suites to an archive, or the `tables` of runs to a folder in that format.
 
         Raises:
-            ConfigError: There are no runs, or `output` is not a folder.
-            StoreError: A file cannot be written.
+            ConfigError: If there are no runs, or `output` is not a folder.
+            StoreError: If a file cannot be written.
         """
         if not names:
-            raise ConfigError("no run is selected", hint="give runs, or another selection")
+            raise ConfigError(
+                "the selection matches no run", hint="specify runs, or change the selection"
+            )
         if tables is None:
             from writecliff.runs.importing import write_archive
 
@@ -231,7 +235,7 @@ class Store(Shows):
         from writecliff.runs.tables import write_tables
 
         if output.exists() and not output.is_dir():
-            raise ConfigError(f"{output} is not a directory", hint="give a folder for the tables")
+            raise ConfigError(f"{output} is not a directory", hint="choose a folder for the tables")
         for text in write_tables(self._catalogue, names, output, tables, progress=self._read):
             note(text)
 
@@ -242,22 +246,23 @@ class Store(Shows):
 
         Args:
             paths: The files and folders.
-            tags: Tags for each of the runs.
-            capacity_bytes: Capacity of the drive of a fio result.
+            tags: Tags to add to each imported run.
+            capacity_bytes: Capacity of the drive in fio results.
 
         Returns:
-            The names of the new runs and suites.
+            The names of the imported runs and suites.
 
         Raises:
-            ConfigError: A path has nothing to import, or a tag is invalid.
-            StoreError: The store cannot be written, or a run is damaged.
+            ConfigError: If a path contains nothing to import, or a tag is invalid.
+            StoreError: If the store cannot be written, or a run is damaged.
         """
         from writecliff.runs.importing import import_path
         from writecliff.runs.tags import change_tags, check_tag
 
         if not paths:
             raise ConfigError(
-                "nothing to import", hint="give run directories, archives or fio's .json"
+                "found nothing to import",
+                hint="specify run directories, archives or JSON files from fio",
             )
         for tag in tags:
             check_tag(tag)
@@ -272,15 +277,15 @@ class Store(Shows):
     def sql(self, query: str, *, allow_files: bool = False) -> Table:
         """Return the result of an SQL query (DuckDB) over all runs, as `writecliff runs sql`.
 
-        The views are runs, figures, tags, rounds, intervals, histograms
-        (docs/reference/run-store.md). Only with `allow_files` may the query read and write files,
-        attach databases and load extensions. Data missing from the result, such as damaged runs,
-        cause a warning.
+        The views are runs, figures, tags, rounds, intervals and histograms
+        (docs/reference/run-store.md). The query can read and write files, attach databases and load
+        extensions only if `allow_files` is set. A warning is issued if data are missing from the
+        result, for example because runs are damaged.
 
         Raises:
-            ConfigError: The statement has no result.
-            QueryError: The query fails.
-            StoreError: The store cannot be read.
+            ConfigError: If the statement returns no result.
+            QueryError: If the query fails.
+            StoreError: If the store cannot be read.
         """
         import warnings
 
@@ -288,31 +293,34 @@ class Store(Shows):
         for note in notes:
             warnings.warn(note, stacklevel=2)
         if answer is None:
-            raise ConfigError("the statement has no result", hint="for example select * from runs")
+            raise ConfigError(
+                "the SQL statement returns no result",
+                hint="use a query that returns rows, for example select * from runs",
+            )
         return Table(answer)
 
     def query(
         self, sql: str, *, allow_files: bool = False
     ) -> tuple[pa.Table | None, Sequence[str]]:
-        """Return the result of an SQL query, and remarks about missing runs.
+        """Return the result of an SQL query, and remarks about runs that it omits.
 
-        The result is None for a statement without one.
+        The result is `None` for a statement that returns no rows.
 
         Raises:
-            QueryError: The query fails.
-            StoreError: The store cannot be read.
+            QueryError: If the query fails.
+            StoreError: If the store cannot be read.
         """
         from writecliff.runs.queries import sql_table
 
         return sql_table(self._catalogue, sql, allow_files=allow_files, progress=self._read)
 
     def load(self, run: str) -> Run:
-        """Return the run with this name or path, or whose name starts with `run`.
+        """Return the run that has the name or path `run`, or whose name starts with `run`.
 
         Raises:
-            ConfigError: No run or several runs match, or the store is an object store (`writecliff
-                runs export` copies a run from there).
-            StoreError: The run is damaged.
+            ConfigError: If `run` does not match exactly one run, or the store is an object store
+                (copy the run with `writecliff runs export`).
+            StoreError: If the run is damaged.
         """
         from writecliff.runs.location import is_remote
         from writecliff.runs.names import known_runs, run_named
@@ -320,15 +328,15 @@ class Store(Shows):
         place = self._catalogue.place
         name = run_named(run, place, known_runs(place))
         if is_remote(self.location):
-            hint = f"`writecliff runs export {name}` copies the run into a folder"
-            raise ConfigError(f"{self.location} is not a folder", hint=hint)
+            hint = f"run `writecliff runs export {name}` to copy the run into a folder"
+            raise ConfigError(f"the store {self.location} is not a local folder", hint=hint)
         return load_run(place.path_of(name))
 
     def diff(self, first: str, second: str) -> RunDifference:
         """Return the differences of run or suite `second` from `first`, as `writecliff runs diff`.
 
-        They are those of set-up and environment, and the judgement of each figure: better, worse,
-        equal, or undecided. Raises as `load`.
+        The result contains differences in set-up and environment, and a verdict on each figure:
+        better, worse, equal or undecided. Raises as `load`.
         """
         from writecliff.runs.difference import difference
         from writecliff.runs.names import known_runs, run_named
@@ -348,8 +356,8 @@ class Store(Shows):
         """Add tags to a run and remove tags, as `writecliff runs tag`, and return its tags.
 
         Raises:
-            ConfigError: The run does not exist, or a tag is invalid.
-            StoreError: The store cannot be written.
+            ConfigError: If the run does not exist, or a tag is invalid.
+            StoreError: If the store cannot be written.
         """
         from writecliff.runs.names import runs_named
         from writecliff.runs.tags import change_tags
@@ -359,10 +367,12 @@ class Store(Shows):
         try:
             return change_tags(place, name, add=add, remove=remove)
         except FileNotFoundError:
-            raise ConfigError(f"{name} was deleted", hint="see `writecliff runs list`") from None
+            raise ConfigError(
+                f"run {name} was deleted", hint="list the existing runs with `writecliff runs list`"
+            ) from None
 
     def __repr__(self) -> str:
-        """Return the constructor call."""
+        """Return a constructor call that recreates the object."""
         return f"Store({self.location!r})"
 
     def _shown(self) -> Shown:
@@ -374,10 +384,10 @@ class Store(Shows):
 def open_store(location: str | None = None, *, progress: WorkProgress = UNSEEN) -> Store:
     """Return the store at a folder or URL (default: WRITECLIFF_STORE, else the current folder).
 
-    The first query reads the store and reports to `progress`.
+    The first query reads the store, and reports its progress to `progress`.
 
     Raises:
-        ConfigError: The location is empty.
+        ConfigError: If the location is empty.
     """
     from writecliff.runs.location import store_location
 
@@ -385,7 +395,7 @@ def open_store(location: str | None = None, *, progress: WorkProgress = UNSEEN) 
 
 
 def difference_answer(difference: RunDifference) -> RunsDifference:
-    """Return the answer of `writecliff runs diff --json`."""
+    """Return the output of `writecliff runs diff --json`."""
     from writecliff.api.answers.base import Difference
     from writecliff.api.answers.runs import RunsDifference
     from writecliff.report.comparison.figures import RULE

@@ -1,4 +1,4 @@
-"""Tables and figures for notebooks: displayed, and converted to pandas or polars."""
+"""Tables and figures for notebooks, with a display format and conversions to pandas and polars."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def _library(name: str) -> Any:
 
 
 class Table(Shows):
-    """An Arrow table that notebooks display, with all attributes of `pyarrow.Table`.
+    """An Arrow table with a notebook display and all attributes of `pyarrow.Table`.
 
-    `arrow` is the underlying table. Libraries that accept the Arrow stream interface accept this
-    table directly.
+    `arrow` is the wrapped table. Libraries that accept the Arrow stream interface accept this table
+    directly.
 
     >>> import pyarrow
     >>> table = Table(pyarrow.table({"test": ["wsat", "iops"], "rounds": [26, 5]}))
@@ -42,7 +42,7 @@ class Table(Shows):
     """
 
     def __init__(self, arrow: pa.Table, title: str = "") -> None:
-        """Wrap `arrow`; `title` is shown above the table."""
+        """Wrap the table `arrow`, and show `title` above it."""
         self.arrow = arrow
         self._title = title
 
@@ -60,13 +60,13 @@ class Table(Shows):
         return int(self.arrow.num_rows)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the Arrow table."""
+        """Return an attribute of the wrapped Arrow table."""
         if name.startswith("_") and name not in ("__arrow_c_stream__", "__dataframe__"):
             raise AttributeError(name)
         return getattr(self.arrow, name)
 
     def __repr__(self) -> str:
-        """Return the table as text."""
+        """Return the table formatted as text."""
         return str(self)
 
     def _shown(self) -> Shown:
@@ -97,7 +97,7 @@ def _cell(value: Any) -> str:
 
 
 class Figures(tuple["Headline", ...], Shows):
-    """The headline figures of a run, as a tuple that notebooks display as a table.
+    """A tuple of a run's headline figures, which notebooks display as a table.
 
     >>> from writecliff.report.headline import Headline
     >>> figures = Figures([Headline(key="iops", label="Saturated", value=7496.0, unit="IOPS")])
@@ -111,7 +111,7 @@ class Figures(tuple["Headline", ...], Shows):
     __slots__ = ()
 
     def __getitem__(self, key: Any) -> Any:
-        """Return the figure at a position, or the first with a key. Raises KeyError."""
+        """Return the figure at an index, or the first figure with a key. Raises KeyError."""
         if not isinstance(key, str):
             return super().__getitem__(key)
         for figure in self:
@@ -120,10 +120,10 @@ class Figures(tuple["Headline", ...], Shows):
         raise KeyError(key)
 
     def table(self) -> Table:
-        """Return a row for each figure.
+        """Return a table with a row per figure.
 
-        The columns are key, label, value, unit, low and high (of the 95 % interval, null without
-        it), and higher_is_better.
+        The columns are key, label, value, unit, low and high (bounds of the 95 % interval, null if
+        there is none), and higher_is_better.
         """
         import pyarrow as pa
 
@@ -152,7 +152,7 @@ class Figures(tuple["Headline", ...], Shows):
 
 
 def figures_grid(figures: Sequence[Headline]) -> Grid:
-    """Return a grid with a row for each figure."""
+    """Return a text table with a row per figure."""
     from writecliff.report.headline import interval_text, value_text
 
     rows = [

@@ -1,4 +1,4 @@
-"""Traces of programs: captures, replays, stream advice."""
+"""Program traces: captures, replays and stream advice."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def capture_program(
         log: Receives the progress of `app`.
 
     Raises:
-        ConfigError: The arguments contradict each other.
-        TargetError: A program is missing.
-        StoreError: The trace cannot be written.
+        ConfigError: If the arguments contradict each other.
+        TargetError: If a program is missing.
+        StoreError: If the trace cannot be written.
     """
     from writecliff.capture.run import Options
 
@@ -68,11 +68,12 @@ def capture_program(
 
         if command:
             raise ConfigError(
-                "a command and a ready-made load are mutually exclusive", hint="give one of them"
+                "a command and a ready-made load are mutually exclusive",
+                hint="specify either the command or the load",
             )
         return run_app(app, options, Size(records, operations), folder=folder, log=log)
     if not command:
-        raise ConfigError("nothing to capture", hint="give a command, or a ready-made load")
+        raise ConfigError("nothing to capture", hint="specify a command or a ready-made load")
     if via == "strace":
         from writecliff.capture.strace import capture as run_strace
 
@@ -91,16 +92,16 @@ def capture_device(
     stdout: int | None = None,
     on_tick: Callable[[BlockCapture], None] | None = None,
 ) -> Captured:
-    """Trace the requests of all programs to the block device `device`, as its driver gets them.
+    """Trace the requests that the driver of block device `device` receives from all programs.
 
-    The capture lasts while `command` runs, else for `seconds`, else until Ctrl-C or SIGTERM.
-    `stdout` is a file descriptor for the output of the command. `on_tick` is called every second if
-    there is no command.
+    The capture runs until `command` exits, or else for `seconds`, or else until Ctrl-C or SIGTERM.
+    `stdout` is a file descriptor for the command's output. Without a command, `on_tick` is called
+    every second.
 
     Raises:
-        TargetError: The device does not exist, or root or tracefs are missing.
-        EngineError: The capture failed.
-        StoreError: The trace cannot be written.
+        TargetError: If the device does not exist, or root privileges or tracefs are missing.
+        EngineError: If the capture fails.
+        StoreError: If the trace cannot be written.
     """
     from writecliff.capture.block.run import capture_device as run
 
@@ -117,17 +118,17 @@ def capture_device(
 def capture_stack(
     command: Sequence[str], *, output: PathLike, root: PathLike = ".", stdout: int | None = None
 ) -> Stack:
-    """Run a command and capture its I/O at each layer: system calls, page cache, bios, requests.
+    """Run a command, and capture its I/O at each layer: system calls, page cache, bios, requests.
 
-    `root` limits the capture to files below it. `output` is a new folder for the traces. `stdout`
-    is a file descriptor for the output of the command. `writecliff.report.io_stack.write_stack`
-    writes a page about the result.
+    `root` limits the capture to files below this folder. `output` is a new folder for the traces.
+    `stdout` is a file descriptor for the command's output. `writecliff.report.io_stack.write_stack`
+    writes a page about the captured I/O.
 
     Raises:
-        TargetError: Root, tracefs or a block device behind the folder are missing.
-        ConfigError: The folder is in use.
-        EngineError: The capture failed.
-        StoreError: The traces cannot be written.
+        TargetError: If root privileges, tracefs or a block device behind the folder are missing.
+        ConfigError: If the folder is in use.
+        EngineError: If the capture fails.
+        StoreError: If the traces cannot be written.
     """
     from writecliff.capture.stack.run import capture_stack as run
 
@@ -136,7 +137,7 @@ def capture_stack(
 
 @dataclass(frozen=True)
 class Replay(Shows):
-    """The replay of a trace on a simulated drive."""
+    """A trace replay on a simulated drive."""
 
     trace: Path
     """The trace file."""
@@ -155,12 +156,12 @@ class Replay(Shows):
 
     @property
     def waf(self) -> float:
-        """Write amplification of the second half of the writes."""
+        """Write amplification over the second half of the writes."""
         return self.done.waf
 
     @property
     def endurance_bytes(self) -> float:
-        """Bytes that a host can write to the whole drive within its rated cycles."""
+        """Bytes that a host can write to the whole drive within the rated erase cycles."""
         return self.setup.endurance_bytes(self.done.waf)
 
     @property
@@ -180,19 +181,19 @@ class Replay(Shows):
         return Shown(f"{self.trace} on {self.on}", (), [Grid(("", "", ""), rows, "lrl")])
 
     def mapping(self) -> dict[str, Any]:
-        """Return the replay as `writecliff replay --json` prints it."""
+        """Return the replay in the format of `writecliff replay --json`."""
         from writecliff.replay.summary import replay_mapping
 
         return replay_mapping(self.trace, self.setup, self.done)
 
     def store(self, output: PathLike, *, expect: Sequence[Expectation] = ()) -> Run:
-        """Store the replay in a run directory, check limits, and write its report.
+        """Store the replay in a run directory, check limits, and write a report.
 
-        The directory `output` must be empty or not exist. `expect` are limits on figures.
+        The directory `output` must be empty or not exist. `expect` contains limits on figures.
 
         Raises:
-            ConfigError: The directory is in use.
-            StoreError: The directory cannot be written.
+            ConfigError: If the directory is in use.
+            StoreError: If the directory cannot be written.
         """
         from writecliff.replay.record import store
 
@@ -223,21 +224,22 @@ def replay_trace(
         trace: The trace.
         on: "sim:NAME" or "sim:PATH.toml".
         assign: Assignment of writes to streams: none, rules, sfr, multi-queue, sepbit or oracle
-            (default: rules if they are given, else none).
+            (default: rules if `rules` is given, else none).
         rules: A file or preset of rules.
-        count: Number of streams to use (default: all of the drive).
+        count: Number of streams to use (default: all streams of the drive).
         mistag_pct: Percentage of writes to assign to a wrong stream.
-        sizing: Size of the drive, length of the replay, page cache and file system.
-        writes_per_day_bytes: Volume written per day, for `years` (default: the rate of the trace).
-        timed: True to measure latencies, with `queue_depth` writes and `readers` reads outstanding.
-        queue_depth: Outstanding writes in the timed part.
-        readers: Outstanding reads in the timed part.
+        sizing: Drive size, replay length, page cache and file system.
+        writes_per_day_bytes: Volume written per day, for `years` (default: the trace's write rate).
+        timed: `True` to measure latencies, with `queue_depth` writes and `readers` reads
+            outstanding.
+        queue_depth: Outstanding writes during the timed replay.
+        readers: Outstanding reads during the timed replay.
         seed: Seed of all random choices.
-        progress: Receives the progress.
+        progress: Callback that receives the progress.
 
     Raises:
-        TraceError: The trace is invalid.
-        ConfigError: An option is invalid.
+        TraceError: If the trace is invalid.
+        ConfigError: If an option is invalid.
     """
     from writecliff.replay.model import Sizing, checked_scheme, lay_out
     from writecliff.replay.model import replay as run
@@ -275,16 +277,16 @@ def advise_streams(
     seed: int = 1,
     on_cell: Callable[[Replayed], None] | None = None,
 ) -> StreamAdvice:
-    """Compare ways to assign a trace's writes to streams, for several numbers of streams.
+    """Compare methods of assigning a trace's writes to streams, at several stream counts.
 
-    `rules` is a file or a preset (default: the program's write hints, else the preset for it).
-    `on_cell` receives each completed comparison. Other arguments are those of `replay_trace`. The
-    advice has `best` and `cells`; `verdict(advice)` of `writecliff.replay.advice` returns it in
-    sentences.
+    `rules` is a file or a preset (default: the program's write hints, or else the preset for the
+    program). `on_cell` is called with each completed comparison. Other arguments are as in
+    `replay_trace`. The returned advice has `best` and `cells`; `verdict(advice)` of
+    `writecliff.replay.advice` formats it as sentences.
 
     Raises:
-        TraceError: The trace is invalid.
-        ConfigError: An option is invalid, or write amplification cannot be measured.
+        TraceError: If the trace is invalid.
+        ConfigError: If an option is invalid, or write amplification cannot be measured.
     """
     from writecliff.replay.advice import compare as compare_assignments
     from writecliff.replay.model import Sizing, lay_out
@@ -299,7 +301,7 @@ def advise_streams(
     )
     if setup.not_quoted is not None:
         raise ConfigError(
-            f"stream assignments cannot be compared: write amplification is {setup.not_quoted}",
+            f"cannot compare stream assignments, because write amplification is {setup.not_quoted}",
             hint="use a trace with more writes, or a smaller drive",
         )
     return compare_assignments(
@@ -315,13 +317,14 @@ def advise_streams(
 
 
 def _read(trace: PathLike, on: str, rules: str | None, *, own_rules: bool = False) -> FileIO:
-    """Read a trace with the streams of `rules`.
+    """Read a trace, and assign its streams by `rules`.
 
-    With `own_rules` and without rules, they are those of its write hints or its program.
+    If `own_rules` is set and no rules are given, the rules come from the trace's write hints or its
+    program.
 
     Raises:
-        TraceError: The trace is invalid.
-        ConfigError: The rules or the drive are invalid.
+        TraceError: If the trace is invalid.
+        ConfigError: If the rules or the drive are invalid.
     """
     from writecliff.capture.rules import load_rules, rules_of
     from writecliff.capture.trace import read_trace
@@ -329,7 +332,7 @@ def _read(trace: PathLike, on: str, rules: str | None, *, own_rules: bool = Fals
     from writecliff.replay.model import simulated_name
     from writecliff.traces.examples import trace_path
 
-    simulated_name(on)  # before a large file is read
+    simulated_name(on)  # fail before reading a large file
     chosen = None if rules is None else load_rules(rules)
     recorded = read_trace(trace_path(trace))
     if chosen is None and own_rules:

@@ -1,4 +1,4 @@
-"""Twins of drives, and checks of drives against their twins."""
+"""Drive twins, and checks of drives against their twins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class TwinMade:
-    """A twin: its device file, its errors and its page."""
+    """A twin: its device file, errors and page."""
 
     device_file: Path
     result: TwinResult
@@ -30,7 +30,7 @@ class TwinMade:
 
 @dataclass(frozen=True)
 class TwinChecked:
-    """The comparison of a drive with its twin or data sheet, and its page."""
+    """A comparison of a drive with its twin or data sheet, and the page of the comparison."""
 
     check: Check
     page: Path
@@ -47,13 +47,13 @@ def make_twin(
     log: Log = lambda text: None,
     **options: Any,
 ) -> TwinMade:
-    """Measure a drive and create a twin of it, as `writecliff twin` does.
+    """Measure a drive, and create its twin, as `writecliff twin` does.
 
-    `on`, `output` and `progress` are as in `run_test` (default of `output`: runs/twin-TARGET-TIME);
-    `name`, `device_file` and `answers` are as in `twin_of_run`; the file must not exist. `log`
-    receives the progress of the fit. `options` of the measurements are `gentle`, `seconds` (of a
-    load), `overwrite_minutes`, `rest_s`, `no_purge` and `seed`. Raises as `run_test`, and
-    ConfigError for a drive that cannot be modelled.
+    `on`, `output` and `progress` are as in `run_test`, except that `output` defaults to
+    runs/twin-TARGET-TIME. `name`, `device_file` and `answers` are as in `twin_of_run`; the file
+    must not exist. `log` receives progress messages of the fit. `options` of the measurement are
+    `gentle`, `seconds` (per load), `overwrite_minutes`, `rest_s`, `no_purge` and `seed`. Raises the
+    exceptions of `run_test`, and ConfigError if the drive cannot be modelled.
     """
     from writecliff.procedures.twin import Twin
     from writecliff.twin.start import check_drive
@@ -72,7 +72,9 @@ def make_twin(
 def new_device_file(path: PathLike | None) -> Path | None:
     """Return the path of a device file to write. Raises ConfigError if the file exists."""
     if path is not None and Path(path).exists():
-        raise ConfigError(f"{path} exists", hint="give another name, or remove the file")
+        raise ConfigError(
+            f"the device file {path} already exists", hint="choose another name, or remove the file"
+        )
     return None if path is None else Path(path)
 
 
@@ -84,15 +86,15 @@ def twin_of_run(
     answers: Mapping[str, object] | None = None,
     log: Log = lambda text: None,
 ) -> TwinMade:
-    """Fit a twin to the measurements in `run` (a directory of `writecliff twin`).
+    """Fit a twin to the measurements in `run`, a directory of `writecliff twin`.
 
-    `name` is that of the twin (default: from the drive's model). `device_file` is an additional
-    file for the twin (default: only the run directory). `answers` are those of a data sheet, which
-    take precedence over defaults.
+    `name` is the twin's name (default: derived from the drive's model). `device_file` is an
+    additional file to write the twin to (default: only the run directory). `answers` contains data
+    sheet values, which take precedence over defaults.
 
     Raises:
-        ConfigError: The drive cannot be modelled, or an answer is invalid.
-        StoreError: The run is damaged, or a file cannot be written.
+        ConfigError: If the drive cannot be modelled, or a data sheet value is invalid.
+        StoreError: If the run is damaged, or a file cannot be written.
     """
     from writecliff.twin.evidence import read_evidence
     from writecliff.twin.fitting import make_twin
@@ -110,11 +112,11 @@ def twin_of_run(
 def check_run(run: Path, expected: str, *, log: Log = lambda text: None) -> TwinChecked:
     """Compare the measurements in `run` with `expected`.
 
-    `expected` is a device file, a drive of the catalogue, or a file of a data sheet's answers.
+    `expected` is a device file, a catalogue drive, or a file of data sheet values.
 
     Raises:
-        ConfigError: `expected` cannot be compared with.
-        StoreError: The run is damaged, or the page cannot be written.
+        ConfigError: If the measurements cannot be compared with `expected`.
+        StoreError: If the run is damaged, or the page cannot be written.
     """
     from writecliff.twin.check import check
     from writecliff.twin.evidence import read_evidence
@@ -125,7 +127,7 @@ def check_run(run: Path, expected: str, *, log: Log = lambda text: None) -> Twin
 
 
 def name_of(model: str) -> str:
-    """Return a name for the twin of a model: "twin-samsung-pm9a3"."""
+    """Return a name for the twin of a drive model, such as "twin-samsung-pm9a3"."""
     import re
 
     words = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")

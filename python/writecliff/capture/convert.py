@@ -1,4 +1,4 @@
-"""Conversion of the events of a capture to a trace: its table and metadata."""
+"""Conversion of captured events to a trace's table and metadata."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DATA = {
     Op.PUNCH: "punch",
 }
 _VIRTUAL = ("/proc/", "/sys/", "/dev/shm/", "/dev/pts/", "/memfd:", "/SYSV", "/[")
-# Roles in the titles of PostgreSQL's processes; all others are backends.
+# Process roles in PostgreSQL's process titles; all other processes are backends.
 _ROLES = (
     "archiver", "autovacuum launcher", "autovacuum worker", "background worker",
     "background writer", "checkpointer", "logger", "logical replication", "parallel worker",
@@ -40,7 +40,7 @@ _ROLES = (
 
 @dataclass(frozen=True)
 class Converted:
-    """Table and metadata of a trace."""
+    """A trace's table and metadata."""
 
     table: pa.Table
     metadata: dict[str, Any]
@@ -48,39 +48,37 @@ class Converted:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows without their text columns: parallel arrays with a value per row."""
+    """Rows without their text columns, as parallel arrays with a value per row."""
 
     event: Integers
     op: Integers  # index into `OPS`
     offset: Integers
     length: Integers
-    state: Integers  # index into the states of the objects
+    state: Integers  # index into the objects' states
 
     @classmethod
     def joined(cls, parts: Iterable[_Rows]) -> _Rows:
         return cls(*map(np.concatenate, zip(*(part._columns() for part in parts), strict=True)))
 
     def taken(self, chosen: NDArray[Any]) -> _Rows:
-        """Select rows by a mask, or by indices in their order."""
+        """Select rows by a mask or by an index array."""
         return _Rows(*(column[chosen] for column in self._columns()))
 
     def _columns(self) -> list[Integers]:
         return [getattr(self, field.name) for field in fields(self)]
 
     def of(self, *names: str) -> NDArray[np.bool_]:
-        """Return a mask of the rows with these operations."""
+        """Return a mask of the rows that have one of these operations."""
         return np.isin(self.op, [OPS.index(name) for name in names])
 
 
 def convert(events: Events, *, root: Path | None = None, source: str = "preload") -> Converted:
     """Convert `events` to a trace.
 
-    Args:
-        events: the events.
-        root: include only files below it, with paths relative to it. None: include all files except
-            those of kernel and memory file systems; paths below the current folder are relative to
-            it, all others absolute.
-        source: method by which the events were recorded, for the metadata.
+    Args: events: The recorded events. root: If set, include only files below this folder, with
+            paths relative to the folder. If `None`, include all files except those of kernel and
+            memory file systems; paths below the current folder are relative to that folder, all
+            others absolute. source: Method by which the events were recorded, for the metadata.
     """
     objects = _objects(events)
     rows = _all_rows(events, objects)
@@ -89,7 +87,7 @@ def convert(events: Events, *, root: Path | None = None, source: str = "preload"
     slots = events.slots
     since = slots["time_ns"][rows.event]
     start_ns = min(events.start_ns, TIME_MAX_NS)
-    # The columns are unsigned. Times outside the capture are moved to its start or end.
+    # The trace columns are unsigned. Clamp times outside the capture to its start or end.
     end_ns = np.uint64(start_ns + LONGEST_NS)
     time_ns = (np.clip(since, np.uint64(start_ns), end_ns) - np.uint64(start_ns)).astype(np.int64)
     time_ns = np.maximum.accumulate(time_ns) if len(time_ns) else time_ns
@@ -124,7 +122,7 @@ def _integers(values: Iterable[int]) -> Integers:
 
 
 def _dictionary(codes: NDArray[Any], words: list[str]) -> pa.DictionaryArray:
-    """Return a dictionary-encoded text column without duplicate or unused words."""
+    """Return a dictionary-encoded text column that has no duplicate or unused words."""
     used, inverse = np.unique(codes, return_inverse=True)
     distinct: dict[str, int] = {}
     numbering = np.array([distinct.setdefault(words[c], len(distinct)) for c in used], np.int32)
@@ -151,21 +149,21 @@ def _objects(events: Events) -> Objects:
 
 
 class _Lookup:
-    """Lookup of the state of a file by device, inode number and event."""
+    """Lookup of a file's state by device, inode number and event."""
 
     def __init__(self, events: Events, objects: Objects) -> None:
-        """Index the states of `objects`."""
+        """Build an index of the states of `objects`."""
         self._slots = events.slots
         keys = {key: code for code, key in enumerate({state.key for state in objects.states})}
         self._span = max(1, len(events.slots))
         stamps = _integers(keys[s.key] * self._span + s.since for s in objects.states)
-        # A stable sort keeps states of the same event in order.
+        # A stable sort preserves the order of states from the same event.
         self._order = np.argsort(stamps, kind="stable")
         self._stamps = stamps[self._order]
         self._keys = keys
 
     def states(self, event: Integers) -> Integers:
-        """Return the index of the file's state at each event; -1 if the file is unknown."""
+        """Return the index of each file's state at its event, or -1 for an unknown file."""
         if not len(self._stamps):
             return np.full(len(event), -1, np.int64)
         pairs = np.empty(len(event), [("dev", "u8"), ("ino", "u8")])
@@ -182,7 +180,7 @@ class _Lookup:
 
 
 def _all_rows(events: Events, objects: Objects) -> _Rows:
-    """Return all rows in event order; removals are moved to the last use of their file."""
+    """Return all rows in event order, with removals moved to the last use of their file."""
     slots = events.slots
     lookup = _Lookup(events, objects)
     at = np.flatnonzero(np.isin(slots["op"], list(_DATA)))
@@ -212,7 +210,7 @@ def _file_of(objects: Objects, state: Integers) -> Integers:
 
 
 def _unseen_births(objects: Objects, data: _Rows) -> list[NamingRow]:
-    """Return `create` rows of files whose creation is inferred from their first write."""
+    """Return `create` rows for files whose creation is inferred from their first write."""
     if not len(data.state):
         return []
     files, first = np.unique(_file_of(objects, data.state), return_index=True)
@@ -227,7 +225,7 @@ def _unseen_births(objects: Objects, data: _Rows) -> list[NamingRow]:
 
 
 def _removals(events: Events, objects: Objects, lookup: _Lookup, data: _Rows) -> _Rows:
-    """Return `unlink` rows; the space of an unlinked file is freed after its last use."""
+    """Return `unlink` rows: the space of an unlinked file is freed after its last use."""
     last = np.full(len(objects.files), -1, np.int64)
     if len(data.state):
         np.maximum.at(last, _file_of(objects, data.state), data.event)
@@ -242,14 +240,14 @@ def _removals(events: Events, objects: Objects, lookup: _Lookup, data: _Rows) ->
 
 
 def _shown_paths(paths: list[str], root: Path | None) -> tuple[list[str], NDArray[np.bool_]]:
-    """Return the paths as shown in the trace, and a mask of those that the trace includes."""
+    """Return the paths to show in the trace, and a mask of the paths that the trace includes."""
     base = os.path.realpath(root) if root is not None else str(Path.cwd())
     prefix = base.rstrip("/") + "/"
     if root is not None:
         shown_mask = [path.startswith(prefix) for path in paths]
     else:
         shown_mask = [not path.startswith(_VIRTUAL) for path in paths]
-    # File names are bytes; names that are not UTF-8 are escaped.
+    # File names are bytes, so names that are not UTF-8 are escaped.
     shown = [
         os.fsencode(path.removeprefix(prefix)).decode(errors="backslashreplace") for path in paths
     ]
@@ -257,7 +255,7 @@ def _shown_paths(paths: list[str], root: Path | None) -> tuple[list[str], NDArra
 
 
 def _processes(events: Events, at: Integers) -> tuple[list[str], Integers]:
-    """Return the names of the processes, and the index of the process of each event."""
+    """Return the process names, and each event's index into these names."""
     slots = events.slots
     names: dict[int, str] = {}
     for index in np.flatnonzero(np.isin(slots["op"], (Op.PROCESS, Op.TITLE))).tolist():
@@ -271,7 +269,7 @@ def _processes(events: Events, at: Integers) -> tuple[list[str], Integers]:
 
 
 def _titled(name: str, title: bytes) -> str:
-    """Return `postgres: checkpointer` for a process with such a title, otherwise `name`."""
+    """Return a name such as `postgres: checkpointer` if the title has a role, else `name`."""
     program = name.split(":", maxsplit=1)[0]
     head, has_title, role = _text(title.split(b"\0")[0]).partition("postgres: ")
     if program != "postgres" or not has_title or head.strip("/"):
@@ -308,18 +306,18 @@ def _notes(events: Events, objects: Objects, rows: _Rows, files: set[int]) -> li
     notes = []
     if not events.dropped and not (events.slots["op"] == Op.PROCESS).any():
         notes.append(
-            "no program loaded the library: it is linked statically, changes its user, or was "
-            "started without its environment"
+            "no program loaded the capture library: the program is statically linked, changes its "
+            "user, or was started without its environment"
         )
     if events.impossible:
         notes.append(
-            f"{_count(events.impossible, 'event')} omitted that no program can cause: "
-            "the events are damaged"
+            f"omitted {_count(events.impossible, 'event')} that no program can cause: the events "
+            f"are damaged"
         )
     if events.untimely:
         notes.append(
-            f"{_count(events.untimely, 'event')} outside the time of the capture: times and "
-            "rates of this trace are not reliable"
+            f"{_count(events.untimely, 'event')} outside the capture time: times and rates of "
+            f"this trace are unreliable"
         )
     if events.dropped:
         notes.append(f"{events.dropped} events are missing because the disk was full")
@@ -329,7 +327,7 @@ def _notes(events: Events, objects: Objects, rows: _Rows, files: set[int]) -> li
     paths = [path for path in paths if "/hsperfdata_" not in path]
     if paths:
         notes.append(
-            f"{_count(len(paths), 'file')} mapped for writing; writes through memory are not in "
+            f"{_count(len(paths), 'file')} mapped for writing; writes to mapped memory are not in "
             f"the trace: {some_of(paths)}"
         )
     grown = _grown(objects, rows)
@@ -340,7 +338,7 @@ def _notes(events: Events, objects: Objects, rows: _Rows, files: set[int]) -> li
         )
     unfinished = int(np.count_nonzero(events.slots["op"] == 0))
     if unfinished:
-        notes.append(f"{unfinished} events were not finished when their program ended")
+        notes.append(f"{unfinished} events were incomplete when their program exited")
     return notes
 
 
@@ -349,13 +347,13 @@ def _count(number: int, what: str) -> str:
 
 
 def some_of(paths: Iterable[str]) -> str:
-    """Return up to three paths, comma-separated."""
+    """Return up to three paths, separated by commas."""
     every = list(paths)
     return ", ".join(every[:3]) + (", ..." if len(every) > 3 else "")
 
 
 def _grown(objects: Objects, rows: _Rows) -> dict[str, int]:
-    """Return the growth of files that are longer on disk than the captured writes, by path."""
+    """Return the growth, by path, of files that are longer on disk than the captured writes."""
     if not len(rows.state):
         return {}
     file = _file_of(objects, rows.state)
@@ -367,7 +365,7 @@ def _grown(objects: Objects, rows: _Rows) -> dict[str, int]:
         file_ = objects.files[number]
         try:
             stat = Path(file_.path).stat()
-        except (OSError, ValueError):  # ValueError: an invalid name, from damaged events
+        except (OSError, ValueError):  # ValueError: invalid name, caused by damaged events
             continue
         if stat.st_ino == file_.key[1] and stat.st_size > end[number]:
             grown[file_.path] = stat.st_size - int(end[number])
@@ -376,12 +374,12 @@ def _grown(objects: Objects, rows: _Rows) -> dict[str, int]:
 
 # -- objects ---------------------------------------------------------------------------------------
 
-# Resolves the file object of each event, its path at that time, and its write-lifetime hint.
+# Determine the file object of each event, its path at that time, and its write-lifetime hint.
 #
-# The kernel identifies files by device and inode number and reuses the numbers of removed files.
-# This module processes the events that create, name and remove files in order and records from
-# which event on a (device, inode) refers to which object. Transfers are then looked up column by
-# column.
+# The kernel identifies files by device and inode number, and reuses the inode numbers of removed
+# files. This module processes the events that create, name and remove files in order, and records
+# the event from which a (device, inode) pair refers to each object. Transfers are then looked up
+# one column at a time.
 
 _DELETED = " (deleted)"
 NO_HINT = -1
@@ -390,7 +388,7 @@ Key = tuple[int, int]  # device, inode number
 
 @dataclass
 class FileObject:
-    """A file from its creation, or first use, to its removal."""
+    """A file between its creation or first use and its removal."""
 
     number: int
     key: Key
@@ -403,7 +401,7 @@ class FileObject:
 
 @dataclass(frozen=True)
 class State:
-    """State of a file from event `since` on: `key` refers to it, with this path and hint."""
+    """A file's state from event `since` on: `key` refers to the file, with this path and hint."""
 
     key: Key
     since: int
@@ -414,7 +412,7 @@ class State:
 
 @dataclass(frozen=True)
 class NamingRow:
-    """A row of the trace from an event that creates, names or removes a file."""
+    """A trace row for an event that creates, names or removes a file."""
 
     event: int
     op: str
@@ -425,7 +423,7 @@ class NamingRow:
 
 @dataclass(frozen=True)
 class ObjectEvent:
-    """An event that creates, names or removes a file, or gives it a hint."""
+    """An event that creates, names or removes a file, or sets its hint."""
 
     index: int
     op: int
@@ -444,17 +442,17 @@ def _real_folder(folder: str) -> str:
 
 
 def canonical(path: str) -> str:
-    """Return the path as the kernel reports it, with `..` and links of its folder resolved."""
+    """Return the kernel's path of a file, with `..` and symbolic links of its folder resolved."""
     path = posixpath.normpath(path)
     folder, name = posixpath.split(path)
     return posixpath.join(_real_folder(folder), name)
 
 
 class Objects:
-    """Files of a capture: their states by event, and the rows of naming events."""
+    """Files of a capture, with their states by event, and the rows of naming events."""
 
     def __init__(self) -> None:
-        """Start without files."""
+        """Create a set without files."""
         self.files: list[FileObject] = []
         self.states: list[State] = []
         self.rows: list[NamingRow] = []
@@ -462,7 +460,7 @@ class Objects:
         self._former: dict[Key, FileObject] = {}
 
     def take(self, event: ObjectEvent) -> None:
-        """Process the next event."""
+        """Process an event; events must be passed in order."""
         if event.op in (Op.OPEN, Op.FILE):
             self._opened(event)
         elif event.op == Op.UNLINK:
@@ -477,7 +475,7 @@ class Objects:
             self._hinted(event)
 
     def _new(self, event: ObjectEvent, path: str, *, seen: bool = False) -> FileObject:
-        """Add an object; `seen` if it existed before, with its size in the event."""
+        """Add an object; if `seen`, it existed before the capture and had the size in the event."""
         if event.key in self._current:
             self._former[event.key] = self._current[event.key]
         file = FileObject(len(self.files), event.key, path, {path})
@@ -500,7 +498,7 @@ class Objects:
             if event.nlink == 0:
                 file.unlinked_at = event.index
         elif path == event.text and path not in file.names and event.nlink > 0:
-            # The rename was not captured; use the path of the kernel.
+            # If the rename was not captured, use the kernel's path.
             file.names = {path}
             file.path = path
             self._state(file, event.index)
@@ -528,7 +526,7 @@ class Objects:
             self._state(file, event.index)
 
     def _revive(self, file: FileObject, event: ObjectEvent) -> None:
-        """Process a new name of an unlinked file (linkat on an open file)."""
+        """Process the new name of an unlinked file (linkat on an open file)."""
         if file.unlinked_at is not None and event.nlink > 0:
             file.unlinked_at = None
             file.path = canonical(event.text)

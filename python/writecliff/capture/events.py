@@ -22,14 +22,14 @@ HEADER_BYTES = 4096
 NAMED_WORDS = 8192
 SLOTS_AT = HEADER_BYTES + 8 * NAMED_WORDS
 SLOT_BYTES = 64
-CAPACITY_SLOTS = 1 << 29  # 32 GiB; the file grows on demand
-CONTINUED = 255  # operation of a slot that continues the text of the previous slot
+CAPACITY_SLOTS = 1 << 29  # 32 GiB; the file grows as needed
+CONTINUED = 255  # operation code of a slot that continues the text of the previous slot
 STOPPED, WITH_READS, REPAIR_HINTS = 1, 2, 4
 _HEADER = struct.Struct("=8sQQQQQI")  # magic, capacity, cursor, allocated, dropped, start, flags
 _FLAGS_AT = _HEADER.size - 4
-NUMBER_MAX = 1 << 61  # of an offset or length; the sum of two fits 64 bits
-TIME_MAX_NS = 1 << 62  # of the monotonic clock: a century of uptime
-LONGEST_NS = 366 * 86_400 * 10**9  # longest capture: a year
+NUMBER_MAX = 1 << 61  # maximum offset or length, so that the sum of two fits 64 bits
+TIME_MAX_NS = 1 << 62  # maximum monotonic time: a century of uptime
+LONGEST_NS = 366 * 86_400 * 10**9  # maximum capture length: a year
 
 
 Op = IntEnum(
@@ -46,34 +46,34 @@ class Flag(IntEnum):
     DIRECTORY = 4
     EXCHANGED = 8
     REPAIRED = 16
-    IMPLIED = 32  # a sync that a write implied
+    IMPLIED = 32  # a sync that was implied by a write
 
 
 @dataclass(frozen=True)
 class Events:
-    """Events in order; `text[i]` is the text of event `i`, if it has any."""
+    """Events in recorded order; `text[i]` is the text of event `i`, if there is any."""
 
-    slots: NDArray[np.void]  # fields as in `slot_type`
+    slots: NDArray[np.void]  # fields defined by `slot_type`
     text: dict[int, bytes]
     start_ns: int
     dropped: int
     with_reads: bool
-    impossible: int = 0  # omitted events that no program can cause
-    untimely: int = 0  # events with times outside the capture
+    impossible: int = 0  # number of omitted events that no program can cause
+    untimely: int = 0  # number of events with times outside the capture
 
 
 def slot_type() -> np.dtype[Any]:
-    """Return the layout of a slot of the event file."""
+    """Return the layout of an event file slot."""
     numbers = "op:u1 flags:u1 errno:u2 pid:u4 time_ns:u8 ino:u8 dev:u4 nlink:u4 a:u8 b:u8"
     fields = [tuple(field.split(":")) for field in numbers.split()]
     return np.dtype([*fields, ("comm", "S16")])
 
 
 def create(path: Path, *, reads: bool = False, repair_hints: bool = False) -> None:
-    """Create an empty event file that any user may write to.
+    """Create an empty event file that is writable by every user.
 
     Raises:
-        StoreError: the file cannot be created.
+        StoreError: If the file cannot be created.
     """
     flags = (WITH_READS if reads else 0) | (REPAIR_HINTS if repair_hints else 0)
     header = _HEADER.pack(MAGIC, CAPACITY_SLOTS, 0, 0, 0, time.monotonic_ns(), flags)
@@ -81,10 +81,10 @@ def create(path: Path, *, reads: bool = False, repair_hints: bool = False) -> No
         with open(path, "wb") as file:
             file.write(
                 header.ljust(SLOTS_AT, b"\0")
-            )  # allocated now, because the disk might fill up later
+            )  # allocated now, because the disk might be full later
             os.fchmod(file.fileno(), 0o666)  # servers drop root privileges before they write
     except OSError as error:
-        with suppress(OSError):  # the file is empty, and would block the next capture
+        with suppress(OSError):  # because an empty file would block the next capture
             path.unlink(missing_ok=True)
         raise store_error(error, path) from error
 
@@ -93,7 +93,7 @@ def stop(path: Path) -> None:
     """Stop recording in all programs that are still running."""
     with open(path, "r+b") as file:
         if file.read(len(MAGIC)) != MAGIC:
-            return  # not an event file, which `read` reports; do not write to it
+            return  # not an event file, so do not write to it; `read` reports the error
         file.seek(_FLAGS_AT)
         (flags,) = struct.unpack("=I", file.read(4))
         file.seek(_FLAGS_AT)
@@ -104,16 +104,16 @@ def read(path: Path) -> Events:
     """Read the events recorded so far.
 
     Raises:
-        StoreError: the file cannot be read, or is not an event file.
+        StoreError: If the file cannot be read, or is not an event file.
     """
     try:
         with open(path, "rb") as file:
             head = file.read(_HEADER.size)
             if len(head) < _HEADER.size or not head.startswith(MAGIC):
-                raise StoreError(f"{path}: not an event file of `writecliff capture`")
+                raise StoreError(f"{path} is not an event file of `writecliff capture`")
             _, capacity, cursor, allocated, dropped, start_ns, flags = _HEADER.unpack(head)
             count = min(cursor, capacity, allocated)
-            # A killed capture may not have written all the slots that it had reserved.
+            # A killed capture may have reserved slots that it did not fill.
             count = min(count, max(0, os.fstat(file.fileno()).st_size - SLOTS_AT) // SLOT_BYTES)
             file.seek(SLOTS_AT)
             slots = np.fromfile(file, dtype=slot_type(), count=count)
@@ -129,20 +129,20 @@ def read(path: Path) -> Events:
 
 
 def _leave_out_impossible(slots: NDArray[np.void]) -> int:
-    """Remove invalid events and events with impossible numbers; return their count."""
+    """Remove events that are invalid or contain impossible numbers, and return their count."""
     op = slots["op"]
     given = (op > 0) & (op != CONTINUED)
     large = (slots["a"] > NUMBER_MAX) | (slots["b"] > NUMBER_MAX)
     bad = given & ((op > max(Op)) | (large & (op != Op.HINT)))
     op[bad] = 0
-    hints = slots["a"][op == Op.HINT]  # as the program gave them: any number
+    hints = slots["a"][op == Op.HINT]  # given by the program, so any number is possible
     slots["a"][op == Op.HINT] = np.minimum(hints, np.uint64(NUMBER_MAX))
     slots["b"][op == Op.HINT] = np.minimum(slots["b"][op == Op.HINT], np.uint64(NUMBER_MAX))
     return int(bad.sum())
 
 
 def _texts(slots: NDArray[np.void]) -> dict[int, bytes]:
-    """Return the texts of events by index, from their continuation slots of up to 62 bytes."""
+    """Return event texts by index, assembled from continuation slots of up to 62 bytes."""
     raw = slots.view(np.uint8).reshape(-1, SLOT_BYTES)
     continued = slots["op"] == CONTINUED
     firsts = np.flatnonzero(continued & ~np.concatenate(([False], continued[:-1])))

@@ -1,18 +1,19 @@
-"""Rules that assign the writes of a trace to streams, read from a TOML file.
+"""Rules that assign a trace's writes to streams, read from a TOML file.
 
     [[rule]]
     path = "*/commitlog/*"
     stream = 1
     name = "commit log"
 
-A rule has one or more conditions, all of which must hold: `path`, `thread`, `process` (globs; `*`
-matches slashes, and a path relative to the root also matches with a leading slash), `hint` (a
-number from 0 to 5 or its name), `min_size` and `max_size` (inclusive, in bytes or as text such as
-"64 MiB", compared with the largest size that the file reaches in the trace). The first matching
-rule applies; if none matches, the stream is `default` (0 unless the file sets it).
+A rule has one or more conditions, which must all hold: `path`, `thread`, `process` (globs in which
+`*` matches slashes; a path relative to the root also matches with a leading slash), `hint` (a
+number from 0 to 5 or a hint name), `min_size` and `max_size` (inclusive, in bytes or as text such
+as "64 MiB", compared with the file's largest size in the trace). The first matching rule applies;
+if no rule matches, the stream is `default` (0 unless the file sets it).
 
-The size of a file stands for what the program knows when it starts to write: an LSM tree knows the
-total size of the tables that it merges. A trace shows it only afterwards.
+The file size represents what a program knows when it starts writing: an LSM tree, for example,
+knows the total size of the tables that it merges. In a trace, the file size is known only
+afterwards.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _TOP = ("name", "about", "default", "rule")
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: a stream, the name of its data, and conditions; None matches everything."""
+    """A rule: a stream, the name of its data, and conditions (`None` matches everything)."""
 
     stream: int
     name: str
@@ -64,7 +65,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of a file, in order, and the default stream."""
+    """Rules of a file, in order, and the default stream."""
 
     name: str
     rules: tuple[Rule, ...]
@@ -72,7 +73,7 @@ class Rules:
 
     @property
     def streams(self) -> dict[int, str]:
-        """Streams of these rules, by number, with the names of their data."""
+        """Stream numbers of these rules, with the names of their data."""
         names: dict[int, list[str]] = {self.default: []}
         for rule in self.rules:
             kinds = names.setdefault(rule.stream, [])
@@ -81,7 +82,7 @@ class Rules:
         return {s: ", ".join(names[s]) or "everything else" for s in sorted(names)}
 
     def assign(self, table: pa.Table) -> NDArray[np.uint16]:
-        """Return the stream of every row of a trace, as if every row were a write."""
+        """Return the stream of every row in a trace, treating every row as a write."""
         if table.num_rows == 0:
             return np.zeros(0, np.uint16)
         labels = {name: codes(table, name) for name in _GLOBS}
@@ -95,7 +96,7 @@ class Rules:
         hint: NDArray[Any],
         size: NDArray[Any],
     ) -> NDArray[np.uint16]:
-        """Return the streams of writes.
+        """Return the streams of the writes.
 
         Args:
             labels: path, thread and process as indices, and the words to which they refer.
@@ -121,8 +122,8 @@ class Rules:
     def size_classes(self, table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.uint16] | None]:
         """Return the size classes that the rules distinguish, and the class of each row.
 
-        The class of a row is that of the largest size of its file. A class is represented by a
-        size. The second value is None if no rule restricts sizes.
+        A row's class is determined by the largest size of its file. Each class is represented by a
+        size. The second value is `None` if no rule restricts file sizes.
         """
         limits = {r.min_size for r in self.rules if r.min_size is not None}
         limits |= {r.max_size + 1 for r in self.rules if r.max_size is not None}
@@ -140,15 +141,16 @@ class Rules:
 
 
 def presets() -> list[str]:
-    """Return the names of the rule files in the package."""
+    """Return the names of the rule presets in the package."""
     return sorted(path.stem for path in PRESETS.glob("*.toml"))
 
 
 def load_rules(path: Path | str) -> Rules:
-    """Load rules from a file, or a preset by name.
+    """Load rules from a file, or load a preset by name.
 
     Raises:
-        ConfigError: the file or preset is missing or invalid; names file and rule.
+        ConfigError: If the file or preset is missing or invalid; the message names the file and the
+            rule.
     """
     given = Path(path)
     if given.suffix != ".toml" and not given.is_file():
@@ -163,10 +165,10 @@ PRESET_OF = {"rocksdb": "rocksdb-native", "postgresql": "postgres", "cassandra":
 
 
 def rules_of(trace: Trace) -> Rules | None:
-    """Return rules that can be derived from a trace, or None.
+    """Return rules derived from a trace, or `None`.
 
-    These are the write hints of the program; otherwise the stream identifiers with which a served
-    drive was written; otherwise the preset for the program.
+    The rules come from the program's write hints, or else from the stream identifiers that clients
+    of a served drive used, or else from the preset for the program.
     """
     given = set(trace.table.column("hint").unique().to_pylist())
     words = [name for name, number in HINTS.items() if number in given and number > HINTS["none"]]
@@ -183,7 +185,7 @@ def rules_of(trace: Trace) -> Rules | None:
 
 
 def _streams_used(trace: Trace) -> tuple[Rule, ...]:
-    """Return a rule for each stream with which a served drive was written, except the default."""
+    """Return a rule for each stream that clients of a served drive used, except the default."""
     threads, names = codes(trace.table, "thread")
     ops, words = codes(trace.table, "op")
     writes = ops == (words.index("write") if "write" in words else -1)
@@ -199,13 +201,13 @@ def parse_rules(text: str, where: str) -> Rules:
     """Parse rules in TOML.
 
     Raises:
-        ConfigError: the rules are invalid; names `where`, and the line if possible.
+        ConfigError: If the rules are invalid; the message names `where`, and the line if possible.
     """
     document = parse_toml(text, where)
     _check_keys(document, _TOP, where)
     entries = document.get("rule", [])
     if not isinstance(entries, list) or not entries:
-        raise ConfigError(f"{where}: no rules", hint="add a table [[rule]] for each rule")
+        raise ConfigError(f"{where} has no rules", hint="add a [[rule]] table for each rule")
     lines = [n for n, line in enumerate(text.splitlines(), 1) if _HEADING.match(line)]
     rules = []
     for index, entry in enumerate(entries):
@@ -226,11 +228,11 @@ def _check_keys(table: Mapping[str, object], names: tuple[str, ...], where: str)
 
 def _rule(entry: Any, where: str) -> Rule:
     if not isinstance(entry, dict):
-        raise ConfigError(f"{where}: not a table", hint="write each rule as a table [[rule]]")
+        raise ConfigError(f"{where}: not a table", hint="write each rule as a [[rule]] table")
     _check_keys(entry, _KEYS, where)
     if "stream" not in entry:
         raise ConfigError(
-            f"{where}: 'stream' is missing", hint="add its number; 0 is the default stream"
+            f"{where}: 'stream' is missing", hint="add the stream number (0 is the default stream)"
         )
     stream = _stream(entry, "stream", where, 0)
     globs = {key: _glob(entry[key], f"{where}: {key}") for key in _GLOBS if key in entry}
@@ -240,7 +242,7 @@ def _rule(entry: Any, where: str) -> Rule:
         if key in entry
     }
     if len(sizes) == 2 and sizes["min_size"] > sizes["max_size"]:
-        raise ConfigError(f"{where}: min_size is above max_size")
+        raise ConfigError(f"{where}: min_size is greater than max_size")
     hint = _hint(entry["hint"], where) if "hint" in entry else None
     name = _name(entry, f"stream {stream}", where)
     return Rule(stream=stream, name=name, hint=hint, **globs, **sizes)  # type: ignore[arg-type]
@@ -250,7 +252,8 @@ def _name(table: Mapping[str, object], default: str, where: str) -> str:
     value = table.get("name", default)
     if not isinstance(value, str):
         raise ConfigError(
-            f"{where}: name is {shortened(value)}, not a string", hint="write a string in quotes"
+            f"{where}: name is {shortened(value)}, not a string",
+            hint="write the name as a string in quotes",
         )
     return value
 
@@ -259,14 +262,17 @@ def _stream(table: Mapping[str, object], key: str, where: str, default: int) -> 
     value = table.get(key, default)
     if type(value) is not int or not 0 <= value < STREAMS_MAX:
         raise ConfigError(
-            f"{where}: {key} is {shortened(value)}", hint=f"a number from 0 to {STREAMS_MAX - 1}"
+            f"{where}: {key} is {shortened(value)}",
+            hint=f"use a number from 0 to {STREAMS_MAX - 1}",
         )
     return value
 
 
 def _glob(value: Any, where: str) -> re.Pattern[str]:
     if not isinstance(value, str) or not value:
-        raise ConfigError(f"{where} is {shortened(value)}", hint='a glob, for example "*/pg_wal/*"')
+        raise ConfigError(
+            f"{where} is {shortened(value)}", hint='use a glob, for example "*/pg_wal/*"'
+        )
     return re.compile(translate(value))
 
 
@@ -278,7 +284,7 @@ def _hint(value: Any, where: str) -> int:
             return HINTS[value]
         raise ConfigError.unknown("hint", value, HINTS, where=where)
     names = ", ".join(f"{number} {name}" for name, number in HINTS.items())
-    raise ConfigError(f"{where}: hint is {shortened(value)}", hint=f"one of {names}")
+    raise ConfigError(f"{where}: hint is {shortened(value)}", hint=f"use one of {names}")
 
 
 def _size(value: Any, where: str) -> int:
@@ -288,5 +294,7 @@ def _size(value: Any, where: str) -> int:
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}", hint=error.hint) from None
     if type(value) is not int or not 0 <= value <= FILE_BYTES_MAX:
-        raise ConfigError(f"{where} is {shortened(value)}", hint='bytes, or text such as "64 MiB"')
+        raise ConfigError(
+            f"{where} is {shortened(value)}", hint='use a number of bytes, or text such as "64 MiB"'
+        )
     return value

@@ -1,8 +1,8 @@
-"""Capture of a command's file I/O, written as a trace.
+"""Capture a command's file I/O, and write it as a trace.
 
-The command stays in writecliff's process group, so Ctrl-C reaches it as usual; a signal that only
-writecliff receives is forwarded. Events recorded before an interruption are always written to the
-trace.
+The command stays in writecliff's process group, so that Ctrl-C reaches it as usual; a signal that
+only writecliff receives is forwarded to the command. Events recorded before an interruption are
+always written to the trace.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a capture. `root` limits the trace to files below it."""
+    """Options of a file I/O capture. `root` limits the trace to files below this folder."""
 
-    output: Path  # path of the trace
+    output: Path  # trace path
     root: Path | None = None
-    reads: bool = False  # trace reads as well
-    repair_hints: bool = False  # repeat hints that were not 64 bits wide, in the right width
+    reads: bool = False  # trace reads as well as writes
+    repair_hints: bool = False  # retry hints that were not 64 bits wide, in the correct width
 
 
 @dataclass(frozen=True)
 class Captured:
     """A trace file and its metadata. `exit_code` is that of the command, 128 + n for signal n."""
 
-    output: Path  # path of the trace
+    output: Path  # trace path
     exit_code: int
     metadata: dict[str, Any]  # command, duration, bytes, hints, notes
 
 
 @dataclass
 class Session:
-    """A running capture, which includes all programs started with `environment`."""
+    """A capture in progress, which includes all programs started with `environment`."""
 
     options: Options
     events: Path
@@ -71,7 +71,7 @@ class Session:
     def finish(
         self, command: Sequence[str], program: str, exit_code: int | None, **more: Any
     ) -> Captured:
-        """Write the trace with `more` in its metadata, then remove the events."""
+        """Write the trace with `more` added to its metadata, then remove the events."""
         duration_ns = time.monotonic_ns() - self.started_ns
         events.stop(self.events)
         metadata = {"command": list(command), "program": program, "exit_code": exit_code, **more}
@@ -82,27 +82,27 @@ class Session:
         return done
 
     def rescue(self, error: BaseException) -> None:
-        """Write the events recorded before `error` ended the capture."""
+        """Write the events recorded before `error` stopped the capture."""
         events.stop(self.events)
         if not len(events.read(self.events).slots):
             self.events.unlink()
             return
         reason = " ".join(str(error).split()) or "interrupted"
-        self.notes.append(f"ended early: {reason}")
+        self.notes.append(f"stopped early: {reason}")
         try:
             self.finish([], self.options.output.stem, None)
         except WritecliffError:
             beside = self.options.output.absolute().with_name(self.events.name)
             if self.events != beside:
-                shutil.move(self.events, beside)  # because its folder is temporary
+                shutil.move(self.events, beside)  # because the folder is temporary
 
 
 @contextlib.contextmanager
 def session(options: Options, *, public: Path | None = None) -> Iterator[Session]:
-    """Start a capture. If the trace cannot be written, its events are stored beside it.
+    """Start a capture. If the trace cannot be written, its events are stored next to it.
 
-    `public` is a folder that any user can enter, for programs that drop root privileges and may not
-    be able to enter the user's own folders. Library and events are stored there.
+    `public` is a folder that every user can access, for programs that drop root privileges and may
+    be unable to access the user's own folders. The preload library and the events are stored there.
     """
     check_library()
     check_kind(options.output)
@@ -114,13 +114,13 @@ def session(options: Options, *, public: Path | None = None) -> Iterator[Session
         library = Path(shutil.copy(LIBRARY, public))
     if path.exists():
         raise WritecliffError(
-            f"{path}: contains events of an earlier capture",
+            f"{path} contains events of an earlier capture",
             hint=f"recover them with --recover {path}, or remove the file",
         )
     events.create(path, reads=options.reads, repair_hints=options.repair_hints)
     open_session = Session(options, path, library)
     try:
-        # Otherwise the old trace could be mistaken for the new trace after a failure.
+        # After a failure, an old trace could otherwise be mistaken for the new trace.
         options.output.unlink(missing_ok=True)
         yield open_session
     except BaseException as error:
@@ -130,10 +130,10 @@ def session(options: Options, *, public: Path | None = None) -> Iterator[Session
 
 
 def check_library() -> None:
-    """Check that the library was built.
+    """Check that the preload library was built.
 
     Raises:
-        WritecliffError: the library is missing.
+        WritecliffError: If the library is missing.
     """
     if not LIBRARY.is_file():
         raise WritecliffError("the preload library is not built", hint=BUILD_HINT)
@@ -147,16 +147,16 @@ def capture(
     stderr: int | None = None,
     program_name: str | None = None,
 ) -> Captured:
-    """Run `command` and write its trace.
+    """Run `command` and write a trace of its file I/O.
 
     Raises:
-        TargetError: the command cannot be started.
+        TargetError: If the command cannot be started.
     """
     program = program_of(command)
     with session(options) as open_session:
         if is_static(Path(program)):
             open_session.notes.append(
-                f"{program} is linked statically: its I/O can only be captured with --via strace"
+                f"{program} is statically linked: its I/O can only be captured with --via strace"
             )
         environment = open_session.environment()
         code, watch = execute(command, environment, stdout, stderr, executable=program)
@@ -165,34 +165,36 @@ def capture(
 
 
 def recover(path: Path, options: Options) -> Captured:
-    """Write the trace from the events of a killed capture, and keep the events.
+    """Write the trace from the events of a killed capture, and do not delete the events.
 
-    They are the only record of the capture, and the trace may differ from what was expected.
+    The events are the only record of the capture, and the trace may differ from expectations.
     """
     if not path.is_file():
-        raise TargetError(f"{path}: no such event file")
+        raise TargetError(f"{path}: there is no such event file")
     events.stop(path)
     noted = events.read(path)
     given = noted.slots["time_ns"][noted.slots["op"] > 0]
     last_ns = int(given.max()) if len(given) else noted.start_ns
     duration_ns = min(max(0, last_ns - noted.start_ns), events.LONGEST_NS)
     notes = [
-        "recovered from a killed capture; the duration ends at the last event",
-        f"the events are kept in {path}; remove them after checking the trace",
+        "recovered from a killed capture, whose duration ends at the last event",
+        f"the events remain in {path}; remove the file after checking the trace",
     ]
     metadata: dict[str, Any] = {"command": [], "program": "", "exit_code": None}
     return write_converted(options, noted, metadata, duration_ns, notes)
 
 
 def program_of(command: Sequence[str]) -> str:
-    """Return the path of a command's program.
+    """Return the program path of a command.
 
     Raises:
-        TargetError: there is no such program.
+        TargetError: If there is no such program.
     """
     program = shutil.which(command[0])
     if program is None:
-        raise TargetError(f"{command[0]}: no such program", hint="give the command as in a shell")
+        raise TargetError(
+            f"{command[0]}: there is no such program", hint="specify the command as in a shell"
+        )
     return program
 
 
@@ -205,7 +207,7 @@ def write_converted(
     *,
     source: str = "preload",
 ) -> Captured:
-    """Convert the events and write the trace."""
+    """Convert the events, and write the trace."""
     from writecliff.capture.convert import convert
     from writecliff.capture.trace import write_trace
 
@@ -230,10 +232,10 @@ def execute(
     *,
     executable: str | None = None,
 ) -> tuple[int, ProcessWatch]:
-    """Run a command and return its exit code, or 128 + n for signal n.
+    """Run a command, and return its exit code, or 128 + n for signal n.
 
     Raises:
-        TargetError: the command cannot be run.
+        TargetError: If the command cannot be run.
     """
     try:
         child = subprocess.Popen(
@@ -241,7 +243,7 @@ def execute(
         )
     except OSError as error:
         name = executable or command[0]
-        raise TargetError(f"{name}: cannot run: {(error.strerror or '').lower()}") from error
+        raise TargetError(f"cannot run {name}: {(error.strerror or '').lower()}") from error
     watch = ProcessWatch(child.pid)
 
     def hand_on(number: int, frame: FrameType | None) -> None:
@@ -254,7 +256,7 @@ def execute(
 
 
 def _wait(child: subprocess.Popen[bytes], watch: ProcessWatch) -> int:
-    """Wait for the command despite signals, and return its exit code."""
+    """Wait for the command to exit despite signals, and return its exit code."""
     asked = 0
     while True:
         try:

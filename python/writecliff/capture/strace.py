@@ -1,12 +1,14 @@
-"""Capture with strace, for programs that do not work with the preload library.
+"""Capture with strace, for programs that the preload library does not support.
 
 These are static programs, and programs that write to mapped files and sync them. strace stops the
-program at every call, which makes it several times slower, and provides less information: hints
-without values, and files by name. Its output is converted to the events of the library.
+program at every call, so it is several times slower, and it provides less information: hints have
+no values, and files are identified by name. strace's output is converted to the events that the
+preload library records.
 
 Writes through io_uring are not captured, nor are the times of writes to mapped pages: a range
-passed to msync counts as completely written, and without msync nothing is recorded. Sizes of files
-from before the capture are unknown, so appends to them start at the size known so far.
+passed to msync counts as completely written, and without msync, nothing is recorded. The sizes of
+files that existed before the capture are unknown, so appends to such files start at the largest
+offset seen so far.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from writecliff.output_files import check_kind
 if TYPE_CHECKING:
     from writecliff.capture.run import Captured, Options
 
-# Calls that name files, change offsets or transfer data.
+# System calls that name files, change offsets or transfer data.
 _CALLS = (
     "open,openat,openat2,creat,close,dup,dup2,dup3,fcntl,lseek,write,pwrite64,writev,pwritev,"
     "pwritev2,read,pread64,readv,preadv,preadv2,sendfile,copy_file_range,fsync,fdatasync,"
@@ -46,10 +48,10 @@ _OPTIONS = ("-f", "-y", "-Y", "-ttt", "-qq", "-s", "0", "--seccomp-bpf")
 
 
 def capture(command: Sequence[str], options: Options, *, stdout: int | None = None) -> Captured:
-    """Run `command` under strace and write its trace.
+    """Run `command` under strace, and write its trace.
 
     Raises:
-        TargetError: strace is not installed or not permitted, or the command cannot be started.
+        TargetError: If strace is not installed or not permitted, or the command cannot be started.
     """
     from writecliff.capture.run import execute, program_of, write_converted
 
@@ -71,7 +73,7 @@ def capture(command: Sequence[str], options: Options, *, stdout: int | None = No
         if not log.exists() or not log.stat().st_size:
             raise TargetError(
                 "strace recorded no system calls",
-                hint="check whether tracing is allowed (kernel.yama.ptrace_scope, containers)",
+                hint="check that tracing is permitted (kernel.yama.ptrace_scope, containers)",
             )
         with log.open(encoding="latin-1") as lines:
             read = events_of(lines, folder=Path.cwd(), before=before, reads=options.reads)
@@ -85,9 +87,9 @@ def capture(command: Sequence[str], options: Options, *, stdout: int | None = No
 
 # -- strace events ---------------------------------------------------------------------------------
 
-# Conversion of the system calls in strace's output to the events of a capture.
+# Convert the system calls in strace's output to the events of a capture.
 
-_DEVICE = 1  # device number of all files; their inode numbers are assigned here
+_DEVICE = 1  # device number of all files, whose inode numbers are assigned here
 _HINT_COMMANDS = ("F_SET_RW_HINT", "F_SET_FILE_RW_HINT", "0x40c", "0x40e")
 _UNCACHED = re.compile(r"O_DIRECT\b|O_D?SYNC\b")
 _HINT = re.compile(r"RWH_WRITE_LIFE_(\w+)|RWF_WRITE_LIFE_(NOT_SET)")
@@ -95,7 +97,7 @@ _HINT = re.compile(r"RWH_WRITE_LIFE_(\w+)|RWF_WRITE_LIFE_(NOT_SET)")
 
 @dataclass(frozen=True)
 class ReadEvents:
-    """Events, and notes about their gaps."""
+    """Captured events, and notes about gaps in them."""
 
     events: Events
     notes: list[str]
@@ -104,7 +106,7 @@ class ReadEvents:
 def events_of(
     lines: Iterable[str], *, folder: Path, before: Set[bytes] = frozenset(), reads: bool = False
 ) -> ReadEvents:
-    """Convert the calls of a program that was started in `folder`.
+    """Convert the system calls of a program that was started in `folder`.
 
     Args:
         lines: output of strace.
@@ -168,7 +170,7 @@ class _Reader:
         return parent.child(tid, shares_files="CLONE_FILES" in flags)
 
     def _executed(self, call: Call, process: Process) -> None:
-        # strace shows the previous name; the kernel uses that of the executed file.
+        # strace shows the previous name, but the kernel uses the name of the executed file.
         name = call.text(0).rpartition(b"/")[2][:15]
         process.mappings.clear()
         self._put(call, process, Op.PROCESS, None, comm=name)
@@ -281,7 +283,7 @@ class _Reader:
         return start
 
     def _copied_data(self, call: Call, process: Process) -> None:
-        """Handle sendfile(out, in, ...) and copy_file_range(in, at, out, at, ...)."""
+        """Process sendfile(out, in, ...) and copy_file_range(in, at, out, at, ...)."""
         sends = call.name == "sendfile"
         source, target = (1, 0) if sends else (0, 2)
         into = self._description(call, process, target)
@@ -405,13 +407,13 @@ class _Reader:
     # Events ---------------------------------------------------------------------------------
 
     def _announce(self, call: Call, process: Process, file: File) -> None:
-        """Record a file that existed before the capture, at its first use."""
+        """Record a file that existed before the capture, when it is first used."""
         if not file.announced:
             file.announced = True
             self._put(call, process, Op.FILE, file, b=file.size_bytes, text=file.path)
 
     def _about(self, call: Call, process: Process, op: Op, file: File, **more: Any) -> None:
-        """Record an event about a file, after announcing the file."""
+        """Record an event about a file, after an event that introduces the file."""
         self._announce(call, process, file)
         self._put(call, process, op, file, **more)
 
@@ -459,24 +461,24 @@ class _Reader:
         )
         if synced:
             notes.append(
-                "mapped files were written: ranges passed to msync count as completely written: "
-                f"{some_of(synced)}"
+                "programs wrote to mapped files; ranges passed to msync count as completely "
+                "written: {some_of(synced)}"
             )
         if silent:
             notes.append(
-                f"writes through memory without msync are not in the trace: {some_of(silent)}"
+                f"writes to mapped memory without msync are not in the trace: {some_of(silent)}"
             )
         notes += uring_notes(self._uring)
         if self._lost_hints:
             notes.append(
-                f"{self._lost_hints} write hints have unknown values, because strace does not show "
-                "them"
+                f"the values of {self._lost_hints} write hints are unknown, because strace does "
+                f"not show them"
             )
         return notes
 
 
 def _position(call: Call) -> int | None:
-    """Return the offset in the arguments of a call; None if it uses the descriptor's offset."""
+    """Return the offset argument of a call, or `None` if the call uses the descriptor's offset."""
     at = call.number(3) if call.name.startswith("p") else None
     return None if at is None or at < 0 else at
 
@@ -510,14 +512,14 @@ _HANDLERS: dict[str, Callable[[_Reader, Call, Process], None]] = {
 
 # -- strace lines ----------------------------------------------------------------------------------
 
-# Parser of the output of `strace -f -y -Y -ttt -s 0`: a line per call, or two for split calls.
+# Parse the output of `strace -f -y -Y -ttt -s 0`: a line per call, or two lines for a split call.
 
-# pid<name> seconds.microseconds rest
+# line format: pid<name> seconds.microseconds rest
 _LINE = re.compile(r"(\d+)(?:<((?:[^<>\\]|\\.)*)>)?\s+(\d+)\.(\d+) (.*)")
 _RESUMED = re.compile(r"<\.\.\. (\w+) resumed>\s?(.*)")
 _UNFINISHED = " <unfinished ...>"
 _CALL = re.compile(r"(\w+)\((.*)\)\s+= (0x[0-9a-f]+|-?\d+)(.*)")
-# An argument; quoted text, brackets and descriptor names may contain commas.
+# An argument, in which quoted text, brackets and descriptor names may contain commas.
 _ARGUMENT = re.compile(r'(?:[^,"<\[{(]|"(?:[^"\\]|\\.)*"|<[^>]*>|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+')
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|.)")
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a": b"\a"}
@@ -535,31 +537,31 @@ class Call:
     name: str
     args: tuple[str, ...]
     result: int
-    shown: str  # text after the result: name of a descriptor, or error
+    shown: str  # text after the result: a descriptor name or an error
 
     @property
     def error(self) -> str | None:
-        """Name of the error, such as "ENOENT"; None if the call succeeded."""
+        """Error name, such as "ENOENT"; `None` if the call succeeded."""
         match = _ERROR.match(self.shown) if self.result == -1 else None
         return match[1] if match else None
 
     def number(self, at: int) -> int | None:
-        """Return argument `at` as a number, or the first number in the memory it points to."""
+        """Return argument `at` as a number, or the first number in the memory that it points to."""
         match = (
             re.match(r"\[?(-?0x[0-9a-f]+|-?\d+)", self.args[at]) if at < len(self.args) else None
         )
         return int(match[1], 0) if match else None
 
     def text(self, at: int) -> bytes:
-        """Return argument `at` without its quotes."""
+        """Return argument `at`, stripped of its quotes."""
         return unescaped(self.args[at].rpartition('"')[0].partition('"')[2])
 
     def descriptor(self, at: int) -> tuple[int, bytes | None]:
-        """Return argument `at` as number (-1: current folder), and the name of its file."""
+        """Return argument `at` as a number (-1 for the current folder), and its file name."""
         return _descriptor(self.args[at]) if at < len(self.args) else (-1, None)
 
     def opened(self) -> bytes | None:
-        """Return the name of the returned descriptor."""
+        """Return the name of the descriptor that the call returned."""
         return _descriptor(f"{self.result}{self.shown}")[1]
 
 
@@ -572,7 +574,7 @@ def _descriptor(text: str) -> tuple[int, bytes | None]:
 
 
 def unescaped(text: str) -> bytes:
-    """Decode strace's escape sequences to bytes."""
+    """Decode strace's escape sequences into bytes."""
 
     def decode(match: re.Match[bytes]) -> bytes:
         what = match[1]
@@ -583,7 +585,7 @@ def unescaped(text: str) -> bytes:
 
 
 def calls(lines: Iterable[str]) -> Iterator[Call]:
-    """Yield the calls in the order of their return; skip signals, exits and other lines."""
+    """Yield the calls in return order, skipping signals, exits and other lines."""
     begun: dict[int, str] = {}
     for line in lines:
         match = _LINE.match(line)
@@ -607,24 +609,24 @@ def calls(lines: Iterable[str]) -> Iterator[Call]:
 
 # -- strace files ----------------------------------------------------------------------------------
 
-# State of the files of a program that runs under strace: descriptors, offsets, names.
+# File state of a program that runs under strace: descriptors, offsets and names.
 #
-# strace shows the name of every descriptor, but neither inode numbers nor the offsets of `write`.
-# So files are identified by name and tracked through renames and links, and each open file
-# description has an offset that `dup` and `fork` share, as in the kernel.
+# strace shows the name of every descriptor, but neither inode numbers nor the offsets of `write`
+# calls. Therefore files are identified by name and tracked through renames and links, and each open
+# file description has an offset that `dup` and `fork` share, as in the kernel.
 
 _UNKNOWN = (b"/dev/", b"/proc/", b"/sys/")
 
 
 @dataclass
 class File:
-    """A file, numbered in order of first use."""
+    """A file, numbered in the order of first use."""
 
     number: int
     path: bytes
     size_bytes: int = 0
     names: int = 1
-    announced: bool = False  # `True` if an event has recorded its name
+    announced: bool = False  # `True` if an event has recorded the file's name
     synced: bool = False  # `True` if msync was called for a part of it
     mapped: bool = False  # `True` if mapped for writing
 
@@ -651,7 +653,7 @@ class Mapping:
 
 @dataclass
 class Process:
-    """State that the threads of a process share."""
+    """State shared by the threads of a process."""
 
     pid: int
     folder: bytes
@@ -659,12 +661,12 @@ class Process:
     mappings: list[Mapping] = field(default_factory=list)
 
     def child(self, pid: int, *, shares_files: bool) -> Process:
-        """Return the state of a new child process."""
+        """Return the state for a new child process."""
         files = self.descriptors if shares_files else dict(self.descriptors)
         return Process(pid, self.folder, files, list(self.mappings))
 
     def mapping(self, address: int) -> Mapping | None:
-        """Return the latest shared mapping that contains an address."""
+        """Return the most recent shared mapping that contains an address."""
         for mapping in reversed(self.mappings):
             if mapping.address <= address < mapping.address + mapping.length_bytes:
                 return mapping
@@ -672,20 +674,20 @@ class Process:
 
 
 class Names:
-    """Files by name."""
+    """Files, indexed by name."""
 
     def __init__(self) -> None:
-        """Start without files."""
+        """Create an index without files."""
         self._files: dict[bytes, File] = {}
         self.folders: set[bytes] = set()
         self._next = 1
 
     def lookup(self, path: bytes) -> File | None:
-        """Return the file with this name; None if unknown."""
+        """Return the file with this name, or `None` if the name is unknown."""
         return self._files.get(path)
 
     def get(self, path: bytes) -> File | None:
-        """Return the file with this name, added if unknown; None for paths not on a drive."""
+        """Return the file with this name, adding it if unknown; `None` if it is not on a drive."""
         if not path.startswith(b"/") or path.startswith(_UNKNOWN):
             return None
         file = self._files.get(path)
@@ -701,7 +703,7 @@ class Names:
             file.names -= 1
 
     def link(self, file: File, path: bytes) -> None:
-        """Add a name of a file."""
+        """Add a name for a file."""
         self._files[path] = file
         file.names += 1
 
@@ -713,15 +715,15 @@ class Names:
             file.path = new
 
     def below(self, folder: bytes) -> list[bytes]:
-        """Return the names below a folder."""
+        """Return the file names below a folder."""
         return [path for path in self._files if path.startswith(folder + b"/")]
 
 
 def joined(folder: bytes, path: bytes) -> bytes:
-    """Return an absolute, normalised path; symbolic links are not resolved."""
+    """Return an absolute, normalised path, without resolving symbolic links."""
     return posixpath.normpath(posixpath.join(folder, path))
 
 
 def existing(root: Path) -> frozenset[bytes]:
-    """Return the files below a folder, which opening with O_CREAT does not create."""
+    """Return the files below a folder; opening these with O_CREAT does not create them."""
     return frozenset(os.fsencode(path) for path in root.resolve().rglob("*"))

@@ -1,4 +1,4 @@
-"""The trace file: Parquet with schema "writecliff/trace/1", its columns and constraints.
+"""The format of trace files: Parquet with schema "writecliff/trace/1", its columns and constraints.
 
 time_ns       int64   since the start of the capture, monotonic
 op            string  one of `OPS`
@@ -11,7 +11,7 @@ thread        string  thread name in the kernel (15 bytes)
 process       string  process name
 hint          int8    write-lifetime hint that the program set for the file, null before the first
 
-A trace of a block device has more columns (`BLOCK_COLUMNS`):
+A block device trace has additional columns (`BLOCK_COLUMNS`):
 
 issue_ns      int64   time at which the driver received the request; null if unknown
 complete_ns   int64   time of completion; null if the request was open at the end
@@ -21,8 +21,8 @@ pid           int32   process that issued the request
 errno         int16   error of the drive; 0 for none
 
 Hints are numbered as `RWH_WRITE_LIFE_*` (fcntl(2)): 0 not set, 1 none, 2 short, 3 medium, 4 long, 5
-extreme. The column contains what the program requested, even if the kernel rejected it; the
-metadata count both.
+extreme. The hint column contains the hint that the program requested, even if the kernel rejected
+it; the metadata count requested and rejected hints.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ BLOCK_COLUMNS = {
 """Additional columns of a trace of a block device; traces of served drives have others."""
 _TEXTS = tuple(name for name, kind in COLUMNS.items() if kind == "string")
 _ROWS_PER_GROUP = 1 << 20
-NUMBER_MAX = 1 << 62  # of bytes and ns, so that sums of two fit 64 bits
-FILES_MAX = 50_000_000  # numbers of files: 8 bytes each while a trace is read
+NUMBER_MAX = 1 << 62  # limit for bytes and ns, so that the sum of two fits 64 bits
+FILES_MAX = 50_000_000  # limit for file numbers, because reading a trace uses 8 bytes each
 
 
 STREAM_THREAD = "stream "
@@ -67,14 +67,14 @@ STREAM_THREAD = "stream "
 
 
 class TraceError(WritecliffError):
-    """A file that is not a trace, or an invalid trace."""
+    """An error for a file that is not a trace, or for an invalid trace."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace in memory; text columns are dictionary-encoded."""
+    """A trace in memory, with dictionary-encoded text columns."""
 
     table: pa.Table
     metadata: dict[str, Any]
@@ -95,11 +95,11 @@ class Trace:
 def write_trace(path: Path, table: pa.Table, metadata: Mapping[str, object]) -> None:
     """Write a trace atomically.
 
-    `table` has the columns of `COLUMNS`; text may be plain or dictionary-encoded.
+    `table` has the columns in `COLUMNS`; text columns may be plain or dictionary-encoded.
 
     Raises:
-        TraceError: the table is not a valid trace.
-        StoreError: the file cannot be written.
+        TraceError: If the table is not a valid trace.
+        StoreError: If the file cannot be written.
     """
     table = _typed(table, str(path))
     _check(table, str(path))
@@ -112,17 +112,21 @@ def write_trace(path: Path, table: pa.Table, metadata: Mapping[str, object]) -> 
 
 
 def read_trace(path: Path) -> Trace:
-    """Read and check a trace.
+    """Read and validate a trace.
 
     Raises:
-        TraceError: the file is not a valid trace; names the file, and the row if possible.
+        TraceError: If the file is not a valid trace; the message names the file, and the row if
+            possible.
     """
     if not path.is_file():
-        raise TraceError(f"{path}: no such trace", hint="create one with `writecliff capture`")
+        raise TraceError(
+            f"{path}: there is no such trace", hint="create one with `writecliff capture`"
+        )
     try:
         # pyarrow would parse a path such as tr:1.parquet as a URI.
         with path.open("rb") as raw:
-            # The metadata are checked first. After that, a missing column is a KeyError.
+            # The metadata are checked before the columns. If a column is missing after that check,
+            # a KeyError is raised.
             metadata = _metadata(path, pq.read_metadata(raw).metadata)
             raw.seek(0)
             with pq.ParquetFile(raw, read_dictionary=list(_TEXTS)) as file:
@@ -147,7 +151,7 @@ def read_trace(path: Path) -> Trace:
 
 
 def _check_bytes(table: pa.Table, path: Path) -> None:
-    """Check the encoding of texts and the range of codes, which reading does not check."""
+    """Check text encodings and code ranges, which reading does not check."""
     try:
         table.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -167,13 +171,13 @@ def _metadata(path: Path, stored: Mapping[bytes, bytes] | None) -> dict[str, obj
     body = (stored or {}).get(METADATA_KEY)
     if body is None:
         raise TraceError(
-            f"{path} is not a trace: its metadata lack '{METADATA_KEY.decode()}'",
+            f"{path} is not a trace: its metadata do not contain '{METADATA_KEY.decode()}'",
             hint="create traces with `writecliff capture`",
         )
     try:
         metadata = json.loads(body)
     except (ValueError, RecursionError):
-        raise TraceError(f"{path}: its metadata are not JSON") from None
+        raise TraceError(f"{path}: the metadata are not JSON") from None
     schema = metadata.get("schema") if isinstance(metadata, dict) else None
     if schema != SCHEMA:
         raise TraceError(f"{path}: schema is {schema!r}, not '{SCHEMA}'")
@@ -181,7 +185,7 @@ def _metadata(path: Path, stored: Mapping[bytes, bytes] | None) -> dict[str, obj
 
 
 def _typed(table: pa.Table, where: str, wanted: Mapping[str, str] = COLUMNS) -> pa.Table:
-    """Return the columns of the schema in order, with each text column as a dictionary array."""
+    """Return the columns of the schema in order, with text columns as dictionary arrays."""
     if len(set(table.column_names)) < table.num_columns:
         raise TraceError(f"{where}: two columns have the same name")
     missing = [name for name in wanted if name not in table.column_names]
@@ -207,27 +211,27 @@ def _as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     combined = column.unify_dictionaries().combine_chunks()
-    if isinstance(combined, pa.ChunkedArray):  # an empty column stays chunked
+    if isinstance(combined, pa.ChunkedArray):  # an empty column remains chunked
         return pa.array([], type=kind) if len(combined) == 0 else combined.chunk(0)
     return combined
 
 
 def codes(table: pa.Table, name: str) -> tuple[NDArray[np.int32], list[str]]:
-    """Return a text column as indices, and the words to which they refer."""
+    """Return a text column as indices and the words that they refer to."""
     column = _as_dictionary(table.column(name))
     words = [str(word) for word in column.dictionary.to_pylist()]
     return np.ascontiguousarray(column.indices.to_numpy(), np.int32), words
 
 
 def _check(table: pa.Table, where: str) -> None:
-    """Check the constraints of the columns.
+    """Check the columns against the constraints of the format.
 
     Raises:
-        TraceError: a row violates a constraint; names the first such row.
+        TraceError: If a row violates a constraint; the message names the first such row.
     """
     for name in COLUMNS:
         if name != "hint" and table.column(name).null_count:
-            raise TraceError(f"{where}: column '{name}' has empty values")
+            raise TraceError(f"{where}: column '{name}' contains null values")
     whole = {name: table.column(name) for name in COLUMNS if name not in _TEXTS}
     whole["hint"] = whole["hint"].fill_null(0)
     number = {name: column.to_numpy() for name, column in whole.items()}
@@ -242,7 +246,7 @@ def _check(table: pa.Table, where: str) -> None:
         ("time_ns decreases", np.concatenate(([time_ns[:1].min(initial=0) < 0], back))),
         ("time_ns is above 2^62", time_ns > NUMBER_MAX),
         ("file is negative", number["file"] < 0),
-        # Arrays hold the data of files, indexed by their number.
+        # Arrays contain the files' data, indexed by file number.
         (f"file is above {FILES_MAX:,}", number["file"] > FILES_MAX),
         ("offset_bytes is negative", number["offset_bytes"] < 0),
         ("length_bytes is negative", number["length_bytes"] < 0),

@@ -1,4 +1,4 @@
-"""Writer of traces in parts, so that memory does not limit their length."""
+"""A writer that stores traces in parts, so that trace length is not limited by memory."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _ROWS_PER_GROUP = 1 << 17
 
 
 def fields(more: Mapping[str, object]) -> pa.Schema:
-    """Return the columns of every trace, followed by the columns `more`: names and types."""
+    """Return the columns of every trace, followed by the names and types of the columns `more`."""
     all_columns: dict[str, Any] = {**COLUMNS, **more}
     types = {name: TEXT if kind == "string" else kind for name, kind in all_columns.items()}
     return pa.schema(list(types.items()))
 
 
 def texts(indices: Any, words: Any) -> pa.DictionaryArray:
-    """Return a column of words, given by their indices."""
+    """Return a column of words, given as indices."""
     numbers = pa.array(np.asarray(indices, np.int32))
     return pa.DictionaryArray.from_arrays(numbers, pa.array(words, pa.string()))
 
 
 def _encodings(schema: pa.Schema) -> dict[str, object]:
-    """Return the encodings of the columns: words as dictionaries, numbers as differences.
+    """Return the column encodings: dictionaries for words, and differences for numbers.
 
-    Differences take a quarter of the time and half of the space of dictionaries.
+    For numbers, differences take a quarter of the time and half the space of dictionaries.
     """
     words = [field.name for field in schema if field.type == TEXT]
     numbers = [field.name for field in schema if field.type in (pa.int32(), pa.int64())]
@@ -51,13 +51,13 @@ def _encodings(schema: pa.Schema) -> dict[str, object]:
 
 
 class TraceFile:
-    """A trace file during writing; it gets its name when it is complete."""
+    """A trace file being written, which is renamed to its final name when complete."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         """Start a trace.
 
         Raises:
-            StoreError: the file cannot be created.
+            StoreError: If the file cannot be created.
             ConfigError: `path` is a device.
         """
         self.rows = 0
@@ -72,10 +72,10 @@ class TraceFile:
             raise store_error(error, path) from error
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add rows, in the order of time.
+        """Add rows, in time order.
 
         Raises:
-            StoreError: the disk is full.
+            StoreError: If the disk is full.
         """
         if not batch.num_rows:
             return
@@ -105,7 +105,7 @@ class TraceFile:
         """Complete the file.
 
         Raises:
-            StoreError: the file cannot be written.
+            StoreError: If the file cannot be written.
         """
         body = {"schema": SCHEMA, **metadata}
         try:
@@ -121,7 +121,7 @@ class TraceFile:
             raise store_error(error, self._path) from error
 
     def abandon(self) -> None:
-        """Remove the incomplete file."""
+        """Remove the incomplete trace file."""
         try:
             self._close()
         finally:

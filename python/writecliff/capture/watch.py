@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _LOOK_EVERY_S = 1.0
-_PROGRAMS_MAX = 4096  # bytes of an ELF file that hold its program headers
+_PROGRAMS_MAX = 4096  # number of bytes of an ELF file that contain its program headers
 _PT_INTERP = 3
 
 
@@ -37,10 +37,10 @@ def is_static(program: Path) -> bool:
 
 
 def family(pid: int) -> list[int]:
-    """Return `pid` and all its living descendants."""
+    """Return `pid` and all its running descendants."""
     pids, at = [pid], 0
     while at < len(pids):
-        with suppress(OSError):  # the process has ended
+        with suppress(OSError):  # the process has exited
             for task in Path(f"/proc/{pids[at]}/task").iterdir():
                 pids += [int(word) for word in (task / "children").read_text().split()]
         at += 1
@@ -48,16 +48,16 @@ def family(pid: int) -> list[int]:
 
 
 class ProcessWatch:
-    """Checks a command and its children for io_uring once a second."""
+    """A monitor that checks a command and its children for io_uring once a second."""
 
     def __init__(self, pid: int) -> None:
-        """Watch the process `pid`."""
+        """Monitor the process `pid`."""
         self._pid = pid
         self._next = 0.0
         self._uring: set[str] = set()
 
     def look(self) -> None:
-        """Check now, unless the last check was less than a second ago."""
+        """Check for io_uring, unless the last check was less than a second ago."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -72,7 +72,7 @@ class ProcessWatch:
 
 
 def uring_notes(programs: Iterable[str]) -> list[str]:
-    """Return a note about programs whose io_uring writes are not in the trace, if there are any."""
+    """Return a note about programs whose io_uring writes are not in the trace, if any."""
     names = ", ".join(sorted(programs))
     return [f"{names} used io_uring: writes through it are not in the trace"] if names else []
 
@@ -80,7 +80,7 @@ def uring_notes(programs: Iterable[str]) -> list[str]:
 def _has_uring(pid: int) -> bool:
     with suppress(OSError):
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):  # closed in the meantime
+            with suppress(OSError):  # the descriptor was closed in the meantime
                 if str(descriptor.readlink()) == "anon_inode:[io_uring]":
                     return True
     return False

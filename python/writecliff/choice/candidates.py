@@ -1,4 +1,4 @@
-"""Candidates of a choice, selected by name, pattern, group and capacity."""
+"""Candidates of a choice, selected by name, pattern, group or capacity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALL, TODAY = "all", "today"
 def find_candidates(
     words: Iterable[str], *, capacity: str | None = None, least: int = 2
 ) -> tuple[str, ...]:
-    """Return the names of the selected drives, without duplicates.
+    """Return the names of the selected drives, excluding duplicates.
 
     Args:
         words: presets, patterns ("pm863-*"), paths of device files, "today" (the default: current
@@ -26,7 +26,8 @@ def find_candidates(
         least: minimum number of drives.
 
     Raises:
-        ConfigError: a drive is unknown or a real drive, or fewer than `least` drives are selected.
+        ConfigError: If a drive is unknown or a real drive, or if fewer than `least` drives are
+            selected.
     """
     selected: dict[str, None] = {}
     for word in [*words] or [TODAY]:
@@ -35,20 +36,21 @@ def find_candidates(
     names = _within(selected, capacity) if capacity is not None else tuple(selected)
     if len(names) < least:
         raise ConfigError(
-            f"a choice needs two or more drives, {'only one is' if names else 'none is'} selected",
-            hint="give --candidates, see `writecliff device list`",
+            f"a choice requires at least two drives, but {'only one is' if names else 'none is'} "
+            f"selected",
+            hint="set --candidates (`writecliff device list` shows the names)",
         )
     return names
 
 
 def _named(text: str) -> Sequence[str]:
     if not text:
-        raise ConfigError("--candidates has an empty name")
+        raise ConfigError("--candidates contains an empty name")
     name = text.removeprefix(SIMULATED)
     if is_real_drive(text) or text.startswith("file:"):
         raise ConfigError(
-            f"{text} is a real drive; drives are chosen by simulation",
-            hint="give its model from `writecliff device list`, or a device file",
+            f"{text} is a real drive, but `choose` compares simulated drives",
+            hint="use the drive's model from `writecliff device list`, or a device file",
         )
     if name == TODAY:
         return drives_of_today()
@@ -58,21 +60,24 @@ def _named(text: str) -> Sequence[str]:
         matching = [preset for preset in preset_names() if fnmatchcase(preset, name)]
         if not matching:
             raise ConfigError(
-                f"no drive of the catalogue matches '{text}'", hint="see `writecliff device list`"
+                f"no drive of the catalogue matches '{text}'",
+                hint="list the drives with `writecliff device list`",
             )
         return matching
-    show_device(name)  # raises ConfigError if there is no such drive
+    show_device(name)  # raises ConfigError if the drive does not exist
     return [str(Path(name).resolve()) if name.endswith(".toml") or "/" in name else name]
 
 
 def _within(names: Iterable[str], capacity: str) -> tuple[str, ...]:
     low, dots, high = capacity.partition("..")
     if not dots:
-        raise ConfigError(f"--capacity {capacity} is not a range", hint="for example 1TB..2TB")
+        raise ConfigError(
+            f"--capacity {capacity} is not a range", hint="specify a range, for example 1TB..2TB"
+        )
     smallest, largest = units.parse_size(low), units.parse_size(high)
     return tuple(n for n in names if smallest <= show_device(n).capacity_bytes <= largest)
 
 
 def target_of(name: str) -> str:
-    """Return the target of a candidate, such as "sim:pm863-480"."""
+    """Return the target for a candidate, such as "sim:pm863-480"."""
     return name if is_simulated(name) else f"{SIMULATED}{name}"

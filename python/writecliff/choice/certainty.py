@@ -1,11 +1,11 @@
-"""Errors of drive models: median errors of held-out figures, by kind of load.
+"""Errors of drive models: median errors of held-out figures, by load kind.
 
-The figures are those of `published/held_out.py`, over all drives of a family. A family with fewer
-than three figures of a kind has the median of its class: current drives, or drives with a fit. A
+The figures come from `published/held_out.py`, and cover all drives of a family. A family with fewer
+than three figures of a kind uses the median of its class: current drives, or drives with a fit. A
 figure that repeats another figure of its family, or that is a constant of the model, tests nothing
-and does not count. If fewer than three figures remain, the error is not known. A twin has the
-errors of its own held-out measurements, which its device file stores. The error of a user's own
-device file is not known.
+and is not counted. If fewer than three figures remain, the error is unknown. A twin has the errors
+of its own held-out measurements, which are stored in its device file. The error of a user-defined
+device file is unknown.
 """
 
 from __future__ import annotations
@@ -42,41 +42,41 @@ _TWIN_LOADS = ("random reads", "random writes", "sequential reads", "sequential 
 
 @dataclass(frozen=True)
 class KindError:
-    """Median error of the held-out figures of a kind."""
+    """Median error of the held-out figures of a load kind."""
 
     kind: str
-    pct: float | None = None  # error in percent; None: not known
+    pct: float | None = None  # error in percent; `None` if unknown
     figures: int = 0  # number of figures
-    scope: Scope = ""  # drives to which the figures belong
-    in_view: bool = False  # a constant was set with the figures in view: `pct` is a lower bound
+    scope: Scope = ""  # drives that the figures belong to
+    in_view: bool = False  # a constant was chosen with the figures in view; `pct` is a lower bound
 
 
 @dataclass(frozen=True)
 class FigureError:
-    """Error of a figure of a choice: the largest of its kinds.
+    """Error of a figure in a choice: the largest error of its kinds.
 
-    A figure without kinds has no error, because a rating or a price list gives it.
+    A figure without kinds has no error, because it comes from a rating or a price list.
     """
 
     kinds: tuple[KindError, ...]
 
     @property
     def pct(self) -> float | None:
-        """Error in percent; None if the error of any kind is not known."""
+        """Error in percent, or `None` if the error of any kind is unknown."""
         return None if any(kind.pct is None for kind in self.kinds) else self.least_pct
 
     @property
     def least_pct(self) -> float:
-        """Lower bound of the error in percent: the largest known error of the kinds."""
+        """Lower bound of the error in percent: the largest known error of its kinds."""
         return max((kind.pct for kind in self.kinds if kind.pct is not None), default=0.0)
 
     @property
     def is_bound(self) -> bool:
-        """`True` if the error is not known, or only as a lower bound."""
+        """`True` if the error is unknown, or known only as a lower bound."""
         return any(kind.pct is None or kind.in_view for kind in self.kinds)
 
     def mapping(self) -> dict[str, Any]:
-        """Return the error as `writecliff choose --json` prints it."""
+        """Return the error in the format of `writecliff choose --json`."""
         return {
             "error_pct": self.pct,
             "lower_bound": self.pct is not None and self.is_bound,
@@ -84,40 +84,38 @@ class FigureError:
         }
 
 
-# Figure whose error `--json` gives for a group of figures.
+# The figure whose error `--json` shows for a group of figures.
 _GROUPS: Mapping[str, str] = {"rates": "iops", "means": "mean", "tails": "p99.99"}
 
 
 @dataclass(frozen=True)
 class ModelError:
-    """Errors of the model of a drive under a load."""
+    """Errors of a drive's model under a load."""
 
     load: LoadKinds
     by_kind: Mapping[str, KindError] = field(default_factory=dict)  # known errors
-    rated_life: bool = False  # `False` if the cycles of the flash end the drive's life
+    rated_life: bool = False  # `False` if the rated erase cycles limit the drive's life
 
     def of(self, key: str) -> FigureError:
-        """Return the error of a figure of a choice, such as "reads/p99.99"."""
+        """Return the error of a figure in a choice, such as "reads/p99.99"."""
         kinds = self.load.kinds_of(key, rated_life=self.rated_life)
         return FigureError(tuple(self.by_kind.get(kind, KindError(kind)) for kind in kinds))
 
     def mapping(self, keys: Iterable[str]) -> dict[str, Any]:
-        """Return the errors as `writecliff choose --json` prints them.
+        """Return the errors in the format of `writecliff choose --json`.
 
-        `keys`: figures to list under `by_figure`.
+        `keys` are the figures to list under `by_figure`.
         """
         groups: dict[str, Any] = {f"{name}_pct": self.of(key).pct for name, key in _GROUPS.items()}
         return {**groups, "by_figure": {key: self.of(key).mapping() for key in keys}}
 
 
 def model_error(drive: str, load: LoadKinds, *, rated_life: bool = False) -> ModelError:
-    """Return the errors of the model of a drive under a load.
+    """Return the errors of a drive's model under a load.
 
-    Args:
-        drive: preset of the catalogue, or path of a device file. Only device files of twins have
-            known errors.
-        load: kinds of the load.
-        rated_life: `False` if the cycles of the flash end the drive's life.
+    Args: drive: Preset in the catalogue, or path of a device file. Only twins' device files have
+        known errors. load: Kinds of the load.
+        rated_life: `False` if the rated erase cycles limit the drive's life.
     """
     if drive.endswith(".toml") and Path(drive).is_file():
         twin = held_out_errors(read_device_file(drive)[0])
@@ -128,7 +126,7 @@ def model_error(drive: str, load: LoadKinds, *, rated_life: bool = False) -> Mod
 
 
 def _of_twin(twin: HeldOutErrors) -> dict[str, KindError]:
-    """Return a twin's errors of rates, mean latencies and 99th percentiles, by measured load."""
+    """Return a twin's errors in rates, mean latencies and 99th percentiles, by measured load."""
     errors = dict.fromkeys(_TWIN_LOADS, twin.rates_pct)
     errors |= dict.fromkeys(map(mean_kind, _TWIN_LOADS), twin.means_pct)
     operations = ("reads alone", "reads beside writes", "writes")
@@ -139,7 +137,7 @@ def _of_twin(twin: HeldOutErrors) -> dict[str, KindError]:
 
 @lru_cache(maxsize=256)
 def _of_family(family: str) -> Mapping[str, KindError]:
-    """Return the errors of the kinds of which the family or its class has enough figures."""
+    """Return the errors of the kinds for which the family or its class has enough figures."""
     figures = [figure for figure in _all() if not figure.exclusion]
     of_class = _errors(_class_of(family, figures), "other drives")
     if not _is_rated_for_random_writes(family):
@@ -149,7 +147,7 @@ def _of_family(family: str) -> Mapping[str, KindError]:
 
 
 def _errors(figures: Iterable[HeldOut], scope: Scope) -> dict[str, KindError]:
-    """Return the median errors of the kinds with at least `FEWEST` figures."""
+    """Return the median errors of the kinds that have at least `FEWEST` figures."""
     return {
         kind: KindError(
             kind,
@@ -164,10 +162,11 @@ def _errors(figures: Iterable[HeldOut], scope: Scope) -> dict[str, KindError]:
 
 
 def _class_of(family: str, figures: Iterable[HeldOut]) -> list[HeldOut]:
-    """Return the figures of the class of a family.
+    """Return the figures of a family's class.
 
-    The class of a current drive is all current drives; that of a fitted drive, all fitted drives;
-    that of another preset, all drives with flash. Storage-class memory has no class.
+    The class of a current drive contains all current drives, that of a fitted drive all fitted
+    drives, and that of any other preset all drives with flash. Storage-class memory does not belong
+    to a class.
     """
     if family in SCM_FAMILIES:
         return []
@@ -181,7 +180,7 @@ def _class_of(family: str, figures: Iterable[HeldOut]) -> list[HeldOut]:
 
 
 def _is_rated_for_random_writes(family: str) -> bool:
-    """Return `True` for data-centre drives, whose buffers capacitors protect."""
+    """Return `True` for data-centre drives, whose buffers are protected by capacitors."""
     drives = (name for name, variant in variants().items() if variant.family.stem == family)
     return any(show_device(name).power_loss_protection for name in drives)
 

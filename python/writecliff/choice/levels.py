@@ -1,15 +1,15 @@
-"""Levels of simulation, from rough to fine, and which drives are worth a finer level.
+"""Levels of simulation, from coarse to fine, and the rule for running a drive at a finer level.
 
-`choose` first simulates all candidates at a small fraction of their size. It then repeats only
-those that could still be first with larger drives. The errors of the levels were measured
-(`writecliff lab validate scales`) and are stored in `scale_errors.toml`.
+`choose` first simulates all candidates at a small fraction of their capacity. It then repeats only
+the drives that could still win, at a larger scale. Each level's errors were measured with
+`writecliff lab validate scales`, and are stored in `scale_errors.toml`.
 
-A drive without an SLC cache keeps its rates and tails down to a few gigabytes, because scaling
-keeps its dies, reclaim units and spare flash. In steady state its load may also last longer than
-asked, so that high percentiles have enough I/Os. A drive with an SLC cache is not stationary under
-most loads: its load is shortened with the drive, and the drive must stay larger. Stalls by
-checkpoints, patrols, and erases that reads cannot interrupt shrink with a drive, so the finest
-level of a drive that has them is the whole drive, up to 2 TB.
+A drive without an SLC cache preserves its rates and tail latencies down to a few gigabytes, because
+scaling preserves its dies, reclaim units and spare flash. In steady state, its load may also run
+longer than requested, so that high percentiles have enough I/Os. A drive with an SLC cache is not
+stationary under most loads, so its load is shortened along with the drive, and the drive must
+remain larger. Stalls caused by checkpoints, patrols, and erases that reads cannot interrupt shrink
+with a drive, so drives with such stalls are simulated whole at the finest level, up to 2 TB.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from writecliff.workload.model import SECOND_NS
 Class = Literal["flash", "SLC cache", "stalls", "storage-class memory"]
 """Classes of drives with different scale errors."""
 
-_LARGEST_BYTES = 2e12  # of a drive with stalls at the finest level
+_LARGEST_BYTES = 2e12  # for drives with stalls, at the finest level
 _STALLS = ("housekeeping.checkpoint_interval", "housekeeping.patrol_interval")
 _INTERRUPTED_ERASE = "flash.erase_suspend_step"
 _STATIONARY = "sustained"
-_BURST_NS = SECOND_NS // 2  # shortest burst on a scaled drive
+_BURST_NS = SECOND_NS // 2  # duration of the shortest burst on a scaled drive
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ LEVELS: Sequence[Level] = (ROUGH, MEDIUM, FINE)
 
 
 def class_of(device: DeviceDescription) -> Class:
-    """Return the class of a drive."""
+    """Return a drive's class."""
     if device.kind == "scm":
         return "storage-class memory"
     if device.has("slc_cache.size"):
@@ -81,7 +81,7 @@ def class_of(device: DeviceDescription) -> Class:
 
 
 def at_level(run: WorkloadRun, engine: SimEngine, question: Question, level: Level) -> WorkloadRun:
-    """Return the run with the scale of its drive and the length of its load at a level."""
+    """Return the run with the drive scale and load length of a level."""
     device = engine.description
     of_class = class_of(device)
     stationary = _is_stationary(run) and of_class in ("flash", "storage-class memory")
@@ -94,7 +94,7 @@ def at_level(run: WorkloadRun, engine: SimEngine, question: Question, level: Lev
     else:
         largest = level.shrunk
     scale = max((s for s in scales if s <= largest), default=1.0)
-    if question.scale is not None:  # the finest level is the user's, coarser ones are no finer
+    if question.scale is not None:  # the user sets the finest level; coarser levels are no finer
         finest = max((s for s in scales if s <= question.scale), default=1.0)
         scale = finest if level is FINE else max(scale, finest)
     scale = max(scale, engine.least_scale())
@@ -109,7 +109,7 @@ def at_level(run: WorkloadRun, engine: SimEngine, question: Question, level: Lev
 
 
 def _is_stationary(run: WorkloadRun) -> bool:
-    """Return `True` for a single load of a fixed duration on a drive in sustained state."""
+    """Return `True` for a single load of fixed duration on a drive in a sustained state."""
     sustained = run.precondition == _STATIONARY or (overwritten_pct(run.precondition) or 0) >= 200
     if not sustained or len(run.steps) != 1:
         return False
@@ -128,13 +128,13 @@ def _is_stationary(run: WorkloadRun) -> bool:
 
 @cache
 def scale_errors() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
-    """Return the largest error of each kind of figure, as a factor, by class and level."""
+    """Return the largest error of each kind of figure, as a factor, by drive class and level."""
     text = files("writecliff.choice").joinpath("scale_errors.toml").read_text(encoding="utf-8")
     return {name: table for name, table in tomllib.loads(text).items() if isinstance(table, dict)}
 
 
 def kind_of(key: str) -> str | None:
-    """Return the kind of a figure in the table of scale errors; None: the figure has no error."""
+    """Return a figure's kind in the table of scale errors, or `None` if the figure has no error."""
     name = key.replace("service/", "")
     if name in ("iops", "mb_per_s", "watts", f"{FLUSH}/iops"):
         return "rate"
@@ -144,7 +144,7 @@ def kind_of(key: str) -> str | None:
 
 
 def _factor(errors: Mapping[str, float], key: str) -> float:
-    """Return the error of a figure; the largest error for a figure that was not measured."""
+    """Return a figure's error, which is the largest error for figures that were not measured."""
     kind = kind_of(key)
     if kind is None or not errors:
         return 1.0
@@ -152,7 +152,7 @@ def _factor(errors: Mapping[str, float], key: str) -> float:
 
 
 def _moved(figures: Figures, errors: Mapping[str, float], *, better: bool) -> dict[str, Headline]:
-    """Return the figures with all errors in favour of the drive, or against it."""
+    """Return the figures with all errors taken in the drive's favour, or against it."""
     moved = {}
     for key, figure in figures.items():
         factor = _factor(errors, key)
@@ -162,7 +162,7 @@ def _moved(figures: Figures, errors: Mapping[str, float], *, better: bool) -> di
 
 
 def _optimistic(figures: Figures, errors: Mapping[str, float]) -> Figures:
-    """Return the figures with all errors in favour of the drive, a backlog included."""
+    """Return the figures with all errors taken in the drive's favour, including a backlog."""
     moved = {
         key: replace(figure, steady=True, not_sustained="")
         for key, figure in _moved(figures, errors, better=True).items()
@@ -177,10 +177,10 @@ def _optimistic(figures: Figures, errors: Mapping[str, float]) -> Figures:
 
 
 def _least(figures: Figures, basis: str, tail: float) -> float:
-    """Return a lower bound of the latency that a fraction `tail` of all I/Os exceeds.
+    """Return a lower bound of the latency exceeded by a fraction `tail` of all I/Os.
 
-    If reads are a fraction r of all I/Os, and a fraction t of them exceeds a latency, then at least
-    r * t of all I/Os exceed it.
+    If reads are a fraction r of all I/Os, and a fraction t of the reads exceeds a latency, then at
+    least r * t of all I/Os exceed that latency.
     """
     bounds = [0.0]
     reads, writes, both = (figures.get(f"{part}{basis}mean") for part in ("reads/", "writes/", ""))
@@ -201,9 +201,9 @@ def could_be_first(
     weights: Mapping[str, float],
     errors: tuple[Mapping[str, float], Mapping[str, float]],
 ) -> bool:
-    """Return `True` if a drive would precede the first within the scale errors of both.
+    """Return `True` if a drive could outrank the top drive within the scale errors of both.
 
-    `errors`: the errors of the drive and of the first, by kind of figure.
+    `errors` contains the errors of the drive and of the top drive, by kind of figure.
     """
     if any(key not in row.figures for key in weights):
         return True  # too few I/Os at this level

@@ -1,6 +1,6 @@
-"""Kinds of a load and of its figures, as `published/held_out.py` groups held-out figures.
+"""Kinds of loads and figures, which `published/held_out.py` uses to group held-out figures.
 
-A load of several kinds, such as a skewed mix, has the largest of their errors.
+A load with several kinds, such as a skewed mix, has the largest error of its kinds.
 """
 
 from __future__ import annotations
@@ -28,32 +28,31 @@ from writecliff.workload.load import load_workload
 from writecliff.workload.model import Job
 
 Operation = Literal["reads", "writes"]
-# Kinds without a held-out figure.
+# Kinds that have no held-out figures.
 TRACES, FLUSHES = "replayed traces", "flushes"
 _PURE_WRITES = ("random writes", "sequential writes")
 _SKEWED = ("zipf", "pareto", "normal", "zoned", "hot_cold", "sequence")
-_NEARLY_ALL = 0.99  # share of the capacity; ranges are whole blocks
+_NEARLY_ALL = 0.99  # fraction of the capacity; ranges consist of whole blocks
 
 
 @dataclass(frozen=True)
 class LoadKinds:
-    """Kinds of a load."""
+    """The kinds to which a load belongs."""
 
-    rates: tuple[str, ...]  # kinds of its rates, such as "mixes"
+    rates: tuple[str, ...]  # kinds of the load's rates, such as "mixes"
     operations: tuple[Operation, ...]
-    full_rate: bool = True  # `True` if a job has no rate, and runs as fast as the drive can
-    writes_per_day: bool = False  # `True` if a given volume wears the drive, not the load's rate
+    full_rate: bool = True  # `True` if a job has no rate limit and runs as fast as the drive allows
+    writes_per_day: bool = False  # `True` if a given volume sets the wear instead of the rate
 
     def kinds_of(self, key: str, *, rated_life: bool = False) -> tuple[str, ...]:
-        """Return the kinds of a figure of a choice.
+        """Return the kinds of a figure in a choice.
 
-        Args:
-            key: the figure, such as "reads/p99.9".
-            rated_life: `False` if the cycles of the flash end the drive's life. Their number of
-                years depends on the write amplification.
+        Args: key: The figure, such as "reads/p99.9". rated_life: `False` if the rated erase cycles
+            limit the drive's life. In that case, the lifetime in years depends on the write
+            amplification.
 
         Returns:
-            The kinds, empty for a figure that a rating or a price list gives.
+            The kinds, or an empty result for a figure from a rating or a price list.
         """
         *parts, name = key.removeprefix(PREFIX).split("/")
         if FLUSH in parts:
@@ -86,10 +85,10 @@ class LoadKinds:
 
 
 def kinds_of_load(question: Question) -> LoadKinds:
-    """Return the kinds of the measured steps of a choice's load.
+    """Return the kinds of the measured steps in a choice's load.
 
     Raises:
-        ConfigError: the workload is invalid.
+        ConfigError: If the workload is invalid.
     """
     capacity_bytes = max(show_device(name).capacity_bytes for name in question.candidates)
     file = load_workload(question.workload, capacity_bytes=capacity_bytes)
@@ -102,9 +101,10 @@ def kinds_of_load(question: Question) -> LoadKinds:
 def kinds_of_jobs(
     jobs: Iterable[Job], capacity_bytes: int, *, writes_per_day: bool = False
 ) -> LoadKinds:
-    """Return the kinds of jobs that run on a drive of `capacity_bytes`.
+    """Return the kinds of jobs that run on a drive with `capacity_bytes`.
 
-    `writes_per_day`: `True` if a given volume wears the drive, not the rate of the jobs.
+    `writes_per_day`: `True` if the drive's wear comes from a given volume instead of the jobs'
+    rates.
     """
     listed = list(jobs)
     traces = any(job.model is not None or job.log is not None for job in listed)
@@ -130,10 +130,10 @@ def kinds_of_jobs(
 
 
 def _writes(job: Job, *, is_static: bool) -> Iterator[str]:
-    """Yield the kinds of a job's writes.
+    """Yield the kinds of writes in a job.
 
-    Skewed writes, writes beside static data and writes to zones are not also uniform writes,
-    because their errors contain those of uniform writes.
+    Skewed writes, writes alongside static data, and zoned writes do not count as uniform writes as
+    well, because their errors include those of uniform writes.
     """
     if job.host_zones is not None:
         yield ZONES
@@ -150,7 +150,7 @@ def _writes(job: Job, *, is_static: bool) -> Iterator[str]:
 
 
 def _is_partly_static(writing: Iterable[Job], capacity_bytes: int) -> bool:
-    """Return `True` if the jobs leave a part of the drive unwritten."""
+    """Return `True` if the jobs leave part of the drive unwritten."""
     ranges = []
     for job in writing:
         if job.segments is not None:

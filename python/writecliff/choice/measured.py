@@ -1,8 +1,8 @@
-"""Figures of a drive from its runs, over all measured steps of the load.
+"""Figures of a drive, computed from its runs over all measured steps of the load.
 
-Latencies follow `latency_basis`; names of service times have the prefix `service/`. Life ends when
-the flash reaches its rated cycles or the vendor's TBW is written, whichever comes first, at the
-load's own rate all day or at a given volume a day.
+Latencies follow `latency_basis`; the names of service times start with `service/`. A drive's life
+is over when the flash reaches its rated erase cycles or the vendor's TBW is written, whichever
+comes first, at the load's own write rate around the clock or at a given daily volume.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from writecliff.report.loads import Done, Load
 
 DAY_S, YEAR_S = 86_400.0, 365 * 86_400.0
-LIFE_MOST_YEARS = 100.0  # the longest life that is reported
+LIFE_MOST_YEARS = 100.0  # longest lifetime to report
 _LATENCIES = {
     "mean": "mean_ms", "p99": "p99_ms", "p99.9": "p999_ms", "p99.99": "p9999_ms", "max": "max_ms",
     "reads/p99.99": "read_p9999_ms", "writes/p99.99": "write_p9999_ms",
@@ -52,7 +52,7 @@ LifeEnd = Literal["rated cycles", "rated bytes (TBW)"]
 def figures_of(
     loads: Sequence[Load], device: DeviceDescription, question: Question, price: float | None
 ) -> dict[str, Headline]:
-    """Return the figures of a run, by name, without those that it cannot have."""
+    """Return the figures of a run by name, excluding figures that the run cannot have."""
     measured = [completed for load in loads for completed in load.done]
     done = [completed for completed in measured if completed.operation != FLUSH]
     flushes = [completed for completed in measured if completed.operation == FLUSH]
@@ -96,14 +96,14 @@ def figures_of(
 
 
 def _marked(figure: Headline, not_sustained: str) -> Headline:
-    """Return the figure, marked as not sustained if it is a latency from the arrival of I/Os."""
+    """Return the figure, marked as not sustained if it is a latency counted from I/O arrival."""
     if figure.unit != "ms" or PREFIX in figure.key:
         return figure
     return replace(figure, steady=False, not_sustained=not_sustained)
 
 
 def _measured(loads: Sequence[Load], wanted: Sequence[Done], basis: Basis) -> Measured:
-    """Return the batches of the given operations of all loads."""
+    """Return the batches of the given operations from all loads."""
     stretches = []
     for load in loads:
         mine = [
@@ -150,7 +150,7 @@ def _latencies(
 
 @dataclass(frozen=True)
 class _Wear:
-    """Bytes that the load wrote, bytes that the flash programmed for it, and the write rate."""
+    """Bytes written by the load, bytes programmed in flash for the load, and the write rate."""
 
     host_bytes: float
     nand_bytes: float | None
@@ -173,14 +173,14 @@ def _wear(wear: _Wear, device: DeviceDescription, question: Question) -> Iterato
     if question.writes_per_day_bytes is not None:
         rate = question.writes_per_day_bytes / DAY_S
     ends = _ends(device, waf)
-    if not ends and device.raw_bytes is None:  # no flash and no rated life
+    if not ends and device.raw_bytes is None:  # no flash, and no rated life
         return
     years = min((end / rate / YEAR_S for end in ends.values() if rate), default=LIFE_MOST_YEARS)
     yield from headline(LIFE, "Life", min(years, LIFE_MOST_YEARS), "years")
 
 
 def _ends(device: DeviceDescription, waf: float | None) -> dict[LifeEnd, float]:
-    """Return the host bytes until the drive reaches each of its ratings."""
+    """Return the host bytes that bring the drive to each of its ratings."""
     ends: dict[LifeEnd, float] = {}
     if device.raw_bytes is not None and device.rated_cycles is not None and waf is not None:
         ends["rated cycles"] = device.rated_cycles * device.raw_bytes / waf
@@ -190,9 +190,10 @@ def _ends(device: DeviceDescription, waf: float | None) -> dict[LifeEnd, float]:
 
 
 def life_end(figures: Figures, device: DeviceDescription) -> LifeEnd | None:
-    """Return the rating that ends the life of a drive with these figures.
+    """Return the rating that limits the life of a drive with these figures.
 
-    None: the drive has no rating, or reaches none within the longest life that is reported.
+    Return `None` if the drive has no rating, or reaches none within the longest lifetime that is
+    reported.
     """
     life = figures.get(LIFE)
     if life is None or life.value >= LIFE_MOST_YEARS:
@@ -202,9 +203,9 @@ def life_end(figures: Figures, device: DeviceDescription) -> LifeEnd | None:
 
 
 def over_seeds(runs: Sequence[Figures]) -> dict[str, Headline]:
-    """Return the mean of each figure over runs with different seeds, with its 95 % interval.
+    """Return the mean of each figure over runs with different seeds, with a 95 % interval.
 
-    Each seed prepares its own drive, so the runs are independent repetitions. The figures of a
+    Each seed prepares a drive of its own, so the runs are independent repetitions. The figures of a
     single run are returned unchanged.
     """
     if len(runs) == 1:
@@ -223,5 +224,5 @@ def over_seeds(runs: Sequence[Figures]) -> dict[str, Headline]:
 
 
 def metrics_of(figures: Figures) -> dict[str, float | None]:
-    """Return the figures by their names in JSON; None for those that are not known."""
+    """Return the figures by their JSON names, with `None` for unknown figures."""
     return {name: figures[key].value if key in figures else None for key, name in METRICS.items()}

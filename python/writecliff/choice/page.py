@@ -44,10 +44,10 @@ _PAIRS = (("p99.99", LIFE), ("p99.99", PRICE), ("p99.99", "iops"))
 
 @one_page()
 def write_choice_page(answer: Answer, folder: Path) -> Path:
-    """Write the page into the folder and return its path.
+    """Write the page to the folder, and return its path.
 
     Raises:
-        StoreError: the page cannot be written.
+        StoreError: If the page cannot be written.
     """
     return write_page(page_of(answer, folder), folder / PAGE_NAME)
 
@@ -98,7 +98,7 @@ _CONFIDENCE = (
 
 
 def _summary(answer: Answer) -> dict[str, Any]:
-    """Return the answer without paths of this machine."""
+    """Return the result, stripped of paths on this machine."""
     summary = answer.mapping()
     rows = [
         {key: value for key, value in row.items() if key not in ("runs", "candidate")}
@@ -174,7 +174,7 @@ def _figures(answer: Answer, data: DataFile) -> Table:
         )
         for row in answer.ranked
     ]
-    note = "95 % intervals, from the batches of a run or over the seeds"
+    note = "95 % intervals, computed from the batches of a run or over the seeds"
     align = "w" + "r" * len(keys) + "ll"
     return table("Figures that count and others", head, rows, align, note=note, data=data)
 
@@ -218,9 +218,9 @@ def _certainty(answer: Answer) -> Table:
 
 
 def error_cell(error: FigureError) -> str:
-    """Return the error of a figure with its kind, such as "9 % (mixes; 33 figures)".
+    """Return a figure's error with its kind, such as "9 % (mixes; 33 figures)".
 
-    An error of 100 % or more is shown as a factor.
+    Errors of 100 % or more are shown as a factor.
     """
     if not error.kinds:
         return "rating or price list"
@@ -237,7 +237,7 @@ def error_cell(error: FigureError) -> str:
 
 
 def _simulated(answer: Answer, row: Ranked) -> str:
-    """Return the last level and scale of a drive: "rough, 1/384"."""
+    """Return a drive's last level and scale, such as "rough, 1/384"."""
     scale = answer.measured[row.name].scale
     size = "whole" if scale == 1 else f"1/{scale:g}"
     return f"{answer.levels[row.name]}, {size}" if row.name in answer.levels else size

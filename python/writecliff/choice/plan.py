@@ -1,7 +1,7 @@
-"""Runs of a choice: the load on each candidate, after preconditioning.
+"""Runs of a choice: each candidate is preconditioned and runs the load.
 
-To save time, drives are simulated scaled down (`engines/scaled.py`): all of them at a rough level,
-those that could be first at finer levels too (`levels.py`). The guide to `choose` states the
+To save time, drives are simulated scaled down (`engines/scaled.py`): all drives at a coarse level,
+and drives that could win also at finer levels (`levels.py`). The guide to `choose` states the
 errors.
 """
 
@@ -24,13 +24,13 @@ from writecliff.suite.sweep import OVERPROVISION, changed_device
 from writecliff.workload.load import load_workload
 from writecliff.workload.model import Job
 
-PRECONDITION = "sustained"  # default if neither the user nor the load sets one
+PRECONDITION = "sustained"  # default if neither the user nor the load specifies an initial state
 Change = Callable[[WorkloadRun], WorkloadRun]
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A drive as it is simulated.
+    """A drive in the form in which it is simulated.
 
     Attributes:
         name: the name of its row and of its runs.
@@ -45,7 +45,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Plan:
-    """Runs of a choice.
+    """The planned runs of a choice.
 
     Attributes:
         contenders: the drives, in the order of the candidates.
@@ -62,10 +62,10 @@ class Plan:
 
 
 def plan_choice(question: Question, folder: Path) -> Plan:
-    """Return the runs that answer `question`, without writing anything.
+    """Return the runs that decide `question`, without writing anything.
 
     Raises:
-        ConfigError: a load or a drive cannot be read, the load does not fit on a drive, or two
+        ConfigError: If a load or a drive cannot be read, the load does not fit on the drive, or two
             candidates have the same name.
     """
     contenders: dict[str, Contender] = {}
@@ -79,7 +79,7 @@ def plan_choice(question: Question, folder: Path) -> Plan:
         for contender in made:
             if contender.name in contenders:
                 raise ConfigError(
-                    f"two candidates are named {contender.name}",
+                    f"two candidates have the name {contender.name}",
                     hint="rename one of the device files",
                 )
             contenders[contender.name] = contender
@@ -94,7 +94,7 @@ def plan_choice(question: Question, folder: Path) -> Plan:
                 seed: member_of(question, contender, seed, text=device_file, level=level)
                 for seed in range(1, question.seeds + 1)
             }
-            if members == earlier:  # a drive that cannot be scaled further
+            if members == earlier:  # the drive cannot be scaled down further
                 of_contender[-1] = level
                 continue
             step = steps[len(of_contender)]
@@ -105,7 +105,7 @@ def plan_choice(question: Question, folder: Path) -> Plan:
 
 
 def with_spare(contender: Contender, spare_pct: float, folder: Path) -> tuple[Contender, str]:
-    """Return the drive with another over-provisioning, and the text of its device file.
+    """Return the drive with a different over-provisioning, and the text of its device file.
 
     Args:
         contender: the drive to change.
@@ -113,7 +113,7 @@ def with_spare(contender: Contender, spare_pct: float, folder: Path) -> tuple[Co
         folder: the folder of the new device file.
 
     Raises:
-        ConfigError: the drive has no flash, or cannot have this over-provisioning.
+        ConfigError: If the drive has no flash, or cannot have this over-provisioning.
     """
     text = changed_device(contender.target, {OVERPROVISION: spare_pct})
     name = f"{contender.name}-op{spare_pct:g}"
@@ -121,7 +121,7 @@ def with_spare(contender: Contender, spare_pct: float, folder: Path) -> tuple[Co
 
 
 def device_path(contender: Contender) -> Path:
-    """Return the path of the device file of a contender that does not use a preset."""
+    """Return the device file path of a contender that is not a preset."""
     return Path(contender.target.removeprefix(SIMULATED))
 
 
@@ -134,7 +134,7 @@ def member_of(
     text: str | None = None,
     level: Level = FINE,
 ) -> Member:
-    """Return the run of the load on a drive.
+    """Return the run of the load on a contender.
 
     Args:
         question: the load and its options.
@@ -145,7 +145,7 @@ def member_of(
         level: level of simulation.
 
     Raises:
-        ConfigError: the load or the drive cannot be read, or the load does not fit on the drive.
+        ConfigError: If the load or the drive cannot be read, or the load does not fit on the drive.
     """
     given = None if text is None else (text, str(device_path(contender)))
     with closing(open_target(contender.target, seed=seed, device_file=given)) as engine:
@@ -162,7 +162,7 @@ def member_of(
             run = run.with_jobs(lambda job: _lasting(job, length_ns))
         run = replace(change(run) if change is not None else run, expect=())
         jobs = [job for step in run.steps for job in step.workload.jobs]
-        # The addresses of a trace cannot be scaled.
+        # The addresses in a trace cannot be scaled.
         if isinstance(engine, SimEngine) and not any(job.model or job.log for job in jobs):
             run = at_level(run, engine, question, level)
     return Member(run.name, run.options_mapping(), contender.target, {"drive": contender.name})

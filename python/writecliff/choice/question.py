@@ -1,7 +1,7 @@
-"""Question of a choice: load, candidates, limits, weights and prices.
+"""The question of a choice: load, candidates, limits, weights and prices.
 
-It is stored as `choice.json` beside the runs. Limits, weights and prices can be changed later,
-without new measurements.
+The question is stored as `choice.json` next to the runs. Limits, weights and prices can be changed
+later without new measurements.
 """
 
 from __future__ import annotations
@@ -41,40 +41,40 @@ FIGURE_UNITS: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Question of a choice."""
+    """The question that a choice answers."""
 
-    workload: str  # path of the workload
-    candidates: tuple[str, ...]  # names of drives or paths of device files
-    limits: tuple[str, ...] = ()  # as the user wrote them: "p99.99 <= 2 ms"
+    workload: str  # workload path
+    candidates: tuple[str, ...]  # drive names or device file paths
+    limits: tuple[str, ...] = ()  # in the user's notation, such as "p99.99 <= 2 ms"
     weights: Mapping[str, float] = field(
         default_factory=dict
-    )  # by figure; empty: `DEFAULT_WEIGHTS`
+    )  # keyed by figure; if empty: `DEFAULT_WEIGHTS`
     prices: Mapping[str, float] = field(default_factory=dict)  # by drive
-    writes_per_day_bytes: int | None = None  # None: the rate of the load, all day
-    precondition: str | None = None  # None: that of the load, or else "sustained"
-    duration_ns: int | None = None  # of each job; None: the load's durations
-    spare_pct: tuple[float, ...] = ()  # over-provisionings to try beside the drive's
+    writes_per_day_bytes: int | None = None  # `None`: the load's write rate, around the clock
+    precondition: str | None = None  # `None`: the load's initial state, or else "sustained"
+    duration_ns: int | None = None  # for each job; `None`: the load's own durations
+    spare_pct: tuple[float, ...] = ()  # over-provisionings to try besides the drive's own
     seeds: int = 1
-    # Largest factor by which drives are scaled down at the finest level; 1: full size; None: by the
-    # errors of the class of drive.
+    # Largest factor by which drives are scaled down at the finest level; 1 means full size, and
+    # `None` means that the errors of the drive class decide.
     scale: float | None = None
-    exhaustive: bool = False  # simulate all drives at the finest level
-    budget_ns: int | None = 300 * SECOND_NS  # time for finer levels; None: no limit
+    exhaustive: bool = False  # simulate every drive at the finest level
+    budget_ns: int | None = 300 * SECOND_NS  # time for finer levels; `None`: no limit
     what_if: bool = False
-    left_out: Mapping[str, str] = field(default_factory=dict)  # reasons, by omitted candidate
+    left_out: Mapping[str, str] = field(default_factory=dict)  # reasons for omission, by candidate
 
     def __post_init__(self) -> None:
-        """Check the values.
+        """Check the values of the question.
 
         Raises:
-            ConfigError: a value is out of range, or a price is missing.
+            ConfigError: If a value is out of range, or a price is missing.
         """
         if not 1 <= self.seeds <= 100:
-            raise ConfigError(f"--seeds must be 1 to 100, not {self.seeds}")
+            raise ConfigError(f"--seeds must be from 1 to 100, not {self.seeds}")
         if self.scale is not None and not 1 <= self.scale <= 1024:
-            raise ConfigError(f"--scale must be 1 to 1024, not {self.scale:g}")
+            raise ConfigError(f"--scale must be from 1 to 1024, not {self.scale:g}")
         if self.budget_ns is not None and self.budget_ns < 0:
-            raise ConfigError("--budget must be 0 or more")
+            raise ConfigError("--budget must not be negative")
         if any(not 0 < spare <= 1000 for spare in self.spare_pct):
             raise ConfigError(
                 "--overprovision must be percentages above 0 and up to 1000, such as 7,28"
@@ -83,24 +83,27 @@ class Question:
             if not (isfinite(weight) and weight >= 0):
                 raise ConfigError(f"the weight of {key} must be 0 or more, not {weight:g}")
         if self.weights and not any(self.weights.values()):
-            raise ConfigError("all weights are 0, so drives cannot be ranked; give one above 0")
+            raise ConfigError(
+                "all weights are 0, so the drives cannot be ranked; set at least one weight above 0"
+            )
         if self.prices:
             for drive in self.candidates:
                 if self.price_of(drive) is None:
                     raise ConfigError(
-                        f"the price of {drive} is missing", hint="add it to the --prices file"
+                        f"the price list has no price for {drive}",
+                        hint="add the price to the --prices file",
                     )
         self.expectations()
 
     def price_of(self, drive: str) -> float | None:
-        """Return the price of a candidate, or None; a device file also goes by its file name."""
+        """Return a candidate's price, or `None`; a device file is also found by its file name."""
         return self.prices.get(drive, self.prices.get(label_of(drive)))
 
     def expectations(self) -> Sequence[Expectation]:
         """Return the limits.
 
         Raises:
-            ConfigError: a limit is malformed, or names an unknown figure.
+            ConfigError: If a limit is malformed, or names an unknown figure.
         """
         limits = parse_expectations(self.limits)
         check_figures(limits, FIGURE_UNITS)
@@ -110,37 +113,37 @@ class Question:
         """Write choice.json to a folder.
 
         Raises:
-            StoreError: the file cannot be written.
+            StoreError: If the file cannot be written.
         """
         write_document(folder / FILE_NAME, SCHEMA, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read the question of a folder.
+        """Read the question stored in a folder.
 
         Raises:
-            ConfigError: the folder is not that of a choice.
-            StoreError: choice.json is damaged.
+            ConfigError: If the folder does not contain a choice.
+            StoreError: If choice.json is damaged.
         """
         path = folder / FILE_NAME
         if not path.is_file():
             raise ConfigError(
-                f"{folder} is not a choice: it has no {FILE_NAME}",
-                hint="give the directory that `writecliff choose` printed",
+                f"{folder} does not contain a choice: it has no {FILE_NAME}",
+                hint="use the directory that `writecliff choose` printed",
             )
         return typed(read_document(path, SCHEMA), cls, path)
 
 
 def label_of(drive: str) -> str:
-    """Return the display name of a candidate: its preset, or the name of its device file."""
+    """Return a candidate's display name: its preset, or the name of its device file."""
     return Path(drive).stem if drive.endswith(".toml") else drive
 
 
 def read_weights(texts: Iterable[str]) -> dict[str, float]:
-    """Return the weights in texts such as "p99.99=2", by figure.
+    """Parse weights such as "p99.99=2", and return them by figure.
 
     Raises:
-        ConfigError: a text is not FIGURE=WEIGHT.
+        ConfigError: If a text is not FIGURE=WEIGHT.
     """
     weights = {}
     for text in texts:
@@ -149,16 +152,18 @@ def read_weights(texts: Iterable[str]) -> dict[str, float]:
             weights[key.strip()] = float(value)
         except ValueError:
             raise ConfigError(
-                f"'{text}' is not FIGURE=WEIGHT", hint='for example "p99.99=2" or "life=1"'
+                f"the weight '{text}' is not FIGURE=WEIGHT",
+                hint='write weights in the form "p99.99=2" or "life=1"',
             ) from None
     return weights
 
 
 def read_prices(path: Path) -> dict[str, float]:
-    """Read a price list in CSV: lines of drive and price in any currency, with or without a header.
+    """Read a CSV price list: rows of drive and price in any currency, with or without a header.
 
     Raises:
-        ConfigError: a price is not a positive number, or a drive has two; names the line.
+        ConfigError: If a price is not a positive number, or a drive has two prices; the message
+            names the line.
     """
     try:
         lines = list(csv.reader(read_text(path).removeprefix("\ufeff").splitlines()))
@@ -174,7 +179,7 @@ def read_prices(path: Path) -> dict[str, float]:
         if price is None or not name:
             raise ConfigError(
                 f"{path}, line {number}: expected a drive and a price",
-                hint="for example pm863-960,249",
+                hint="write rows in the form pm863-960,249",
             )
         if name in prices:
             raise ConfigError(

@@ -1,8 +1,8 @@
-"""Ranking of the candidates, with the reasons why drives lose.
+"""Rank the candidates, and explain why drives lose.
 
-Drives that meet all limits come first, ordered by score: the weighted geometric mean of the ratios
-of a drive's figures to the best ones. So 80 % means four fifths of the best drive in each figure,
-on average, and a factor of two counts the same in every figure.
+Drives that meet all limits rank first, ordered by score: the weighted geometric mean of the ratios
+between a drive's figures and the best figures. A score of 80 % means four fifths of the best drive
+in each figure, on average, and a factor of two has the same effect in every figure.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from writecliff.operation_names import FLUSH
 from writecliff.report.expectations import Judged, judge
 from writecliff.report.headline import Headline, value_text
 
-LIFE_ENOUGH_YEARS = 10.0  # a longer life counts as this
+LIFE_ENOUGH_YEARS = 10.0  # longer lifetimes count as this lifetime
 _TAIL, _LOWER = "p99.99", ("p99.9", "p99", "mean")
-_REASONS_SHOWN = 2  # largest number of figures that explain why a drive loses
-_TIE_THRESHOLD = 0.02  # relative difference of scores below which drives are equal
+_REASONS_SHOWN = 2  # maximum number of figures that explain why a drive loses
+_TIE_THRESHOLD = 0.02  # relative difference below which scores are considered equal
 
 Sure = Literal["clear", "within the model's error", "error unknown"]
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A drive in the answer."""
+    """A ranked drive in the result."""
 
     name: str
     drive: str
     figures: Figures
     judged: Sequence[Judged]
     error: ModelError
-    score: float | None  # 0 to 1; None: a weighted figure is not known
+    score: float | None  # 0 to 1; `None` if a weighted figure is unknown
     rank: int = 0  # from 1
     why: str = ""
-    sure: Sure | None = None  # confidence in the difference to the first; None: first
+    sure: Sure | None = None  # confidence in the difference from the top drive (`None`)
     shares: Mapping[str, float] = field(
         default_factory=dict
-    )  # ratios to the best, by weighted figure
+    )  # ratios to the best drive, by weighted figure
 
     @property
     def not_sustained(self) -> str:
-        """Reason why its latencies do not count: "load not sustained: 82 % of 10,000 IOPS"."""
+        """Reason why latencies do not count, such as "load not sustained: 82 % of 10,000 IOPS"."""
         return not_sustained_of(self.figures)
 
     @property
@@ -57,18 +57,18 @@ class Ranked:
 
 
 def not_sustained_of(figures: Figures) -> str:
-    """Return the reason why a drive did not keep up with the load; "" if it did."""
+    """Return the reason why a drive did not sustain the load, or "" if it did."""
     return next((figure.not_sustained for figure in figures.values() if figure.not_sustained), "")
 
 
 def weights_of(
     question: Question, *, open_loop: bool, available: Collection[str] | None = None
 ) -> dict[str, float]:
-    """Return the weights of figures, by figure.
+    """Return the figures' weights, by figure.
 
-    Without weights of the user these are latency and life; the price if there is a price list; IOPS
-    if drives run as fast as they can; and the latency of flushes if the load has flushes. A load
-    may be too short for a high percentile. Then the highest available percentile counts.
+    If the user sets no weights, they are latency and life; the price if there is a price list; IOPS
+    if drives run as fast as they can; and the flush latency if the load has flushes. If a load is
+    too short for a high percentile, the highest available percentile counts.
 
     Args:
         question: weights and prices.
@@ -97,7 +97,7 @@ def rank(
     question: Question,
     weights: Mapping[str, float],
 ) -> list[Ranked]:
-    """Return the drives in order.
+    """Return the drives in ranking order.
 
     Args:
         drives: candidate, figures and model error of each drive, by name.
@@ -105,7 +105,7 @@ def rank(
         weights: weights of figures.
 
     Raises:
-        ConfigError: no drive has a figure that has a weight.
+        ConfigError: If no drive has any of the weighted figures.
     """
     expected = question.expectations()
     available = {
@@ -138,8 +138,8 @@ def rank(
 
 
 def _missing(figures: Figures) -> Mapping[str, str]:
-    """Return the reason why each missing figure is unknown, by key."""
-    why = "not enough samples, or the drive does not report it"
+    """Return the reasons why missing figures are unknown, by key."""
+    why = "too few samples, or the drive does not report the figure"
     return dict.fromkeys(FIGURE_UNITS.keys() - figures.keys(), why)
 
 
@@ -148,7 +148,7 @@ def _misses(row: Ranked) -> int:
 
 
 def counted_value(figure: Headline) -> float:
-    """Return the value of a figure as the score counts it: life is at most 10 years."""
+    """Return the value with which a figure enters the score: life counts at most 10 years."""
     return min(figure.value, LIFE_ENOUGH_YEARS) if figure.key == LIFE else figure.value
 
 
@@ -163,7 +163,7 @@ def _best(of: Sequence[Figures], keys: Mapping[str, float]) -> dict[str, Headlin
 
 
 def _share(figure: Headline | None, best: Headline | None) -> float | None:
-    """Return the ratio of a figure to the best; above 1 only for drives that do not pass."""
+    """Return the ratio of a figure to the best figure (above 1 only for failing drives)."""
     if figure is None or best is None:
         return None
     value, best_value = counted_value(figure), counted_value(best)
@@ -179,10 +179,10 @@ def _placed(row: Ranked, rank: int, rows: Sequence[Ranked], weights: Mapping[str
 
 
 def _sure(row: Ranked, first: Ranked, weights: Mapping[str, float]) -> Sure:
-    """Return how the difference to the first compares with the errors of both models.
+    """Return how the difference from the top drive compares with both models' errors.
 
     If only a lower bound of an error is known, the error can explain a difference, but the
-    difference cannot be clear.
+    difference cannot be called clear.
     """
     if first.passes and not row.passes:
         return _sure_of_limits(row)
@@ -203,14 +203,14 @@ def _compared(difference: float, error: float, *, is_bound: bool) -> Sure:
 
 
 def _score_error(row: Ranked, weights: Mapping[str, float]) -> tuple[float, bool]:
-    """Return the error of the logarithm of a score, and whether it is only a lower bound."""
+    """Return the error of a score's logarithm, and whether the error is only a lower bound."""
     errors = {key: row.error.of(key) for key in weights}
     sizes = (weight * log(1 + errors[key].least_pct / 100) for key, weight in weights.items())
     return hypot(*sizes) / sum(weights.values()), any(error.is_bound for error in errors.values())
 
 
 def _sure_of_limits(row: Ranked) -> Sure:
-    """Return how the clearest miss of a limit compares with the model's error."""
+    """Return how the clearest violation of a limit compares with the model's error."""
     if row.not_sustained:
         return "within the model's error"
     misses: set[Sure] = set()
@@ -225,14 +225,14 @@ def _sure_of_limits(row: Ranked) -> Sure:
 
 
 def _why(row: Ranked, rows: Sequence[Ranked]) -> str:
-    """Explain why a drive wins or loses. Superlatives hold for all `rows` of the table."""
+    """Explain why a drive wins or loses. Superlatives apply to all `rows` of the table."""
     first, late = rows[0], row.not_sustained
     limits = [limit for limit in row.judged if not limit.met]
     missed = [_missed(limit) for limit in limits if not late or limit.note != late]
     if late or missed:
         return "; ".join([*([late] if late else []), *missed])
     if row.score is None:
-        gone = "too few I/Os, or the drive does not report it"
+        gone = "too few I/Os, or the drive does not report the figure"
         return f"a weighted figure is unknown: {gone}"
     if row.name == first.name:
         best = [figure_text(row.figures[key]) for key in row.shares if _is_best(row, key, rows)]
@@ -250,7 +250,7 @@ def _why(row: Ranked, rows: Sequence[Ranked]) -> str:
 
 
 def _is_best(row: Ranked, key: str, rows: Sequence[Ranked]) -> bool:
-    """Return `True` if no drive of the table has a better value, passing or not."""
+    """Return `True` if no drive in the table has a better value, including failing drives."""
     figure = row.figures[key]
     values = [row.figures[key].value for row in rows if key in row.figures]
     return figure.value == (max if figure.higher_is_better is not False else min)(values)
@@ -271,5 +271,5 @@ def _behind(figure: Headline, best: Headline) -> str:
 
 
 def figure_text(figure: Headline) -> str:
-    """Return a figure with its name: "p99.99 1.2 ms", "195,945 IOPS", "life 7 years"."""
+    """Return a figure with its name, such as "p99.99 1.2 ms", "195,945 IOPS" or "life 7 years"."""
     return figure.text if figure.unit == figure.label else f"{figure.key} {figure.text}"

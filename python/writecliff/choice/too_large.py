@@ -1,8 +1,8 @@
-"""Candidates of a group that do not fit in the memory of this machine.
+"""Candidates of a group that do not fit in this machine's memory.
 
-A load whose addresses cannot be scaled, such as a trace, needs a drive of full size. A drive of
-15 TB needs more memory than many machines have. If the candidates are a group or a pattern, the
-answer omits such drives and reports them. A drive given by name is rejected.
+A load whose addresses cannot be scaled, such as a trace, requires a drive at full size. A 15 TB
+drive requires more memory than many machines have. If the candidates are a group or a pattern, such
+drives are omitted and reported. A drive that is given by name is rejected.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from writecliff.devices import show_device
 from writecliff.errors import ConfigError
 from writecliff.parallel import drive_memory_bytes
 
-LEAST = 2  # minimum number of candidates of a choice
+LEAST = 2  # minimum number of candidates in a choice
 
 
 def without_too_large(question: Question, named: Collection[str], *, budget_bytes: int) -> Question:
-    """Return the question without candidates whose runs need more than `budget_bytes` of memory.
+    """Return the question, excluding candidates whose runs need more memory than `budget_bytes`.
 
     Args:
         question: the question, with all candidates.
@@ -29,7 +29,7 @@ def without_too_large(question: Question, named: Collection[str], *, budget_byte
         budget_bytes: memory available to a simulated drive.
 
     Raises:
-        ConfigError: fewer than two of several candidates remain.
+        ConfigError: If fewer than two of several candidates remain.
     """
     out: dict[str, str] = {}
     for drive in question.candidates:
@@ -40,18 +40,18 @@ def without_too_large(question: Question, named: Collection[str], *, budget_byte
         raise ConfigError(
             f"{'one drive is' if remaining else 'no drives are'} left to choose from: "
             f"{left_out_text(out)}",
-            hint="give --candidates, or --capacity, for smaller drives",
+            hint="select smaller drives with --candidates or --capacity",
         )
     return replace(question, candidates=remaining, left_out=out)
 
 
 def left_out_text(left_out: Mapping[str, str]) -> str:
-    """Return the omitted drives, each with its reason, as a comma-separated list."""
+    """Return the omitted drives and their reasons, as a comma-separated list."""
     return ", ".join(f"{label_of(drive)} {why}" for drive, why in left_out.items())
 
 
 def _too_large(question: Question, drive: str, budget_bytes: int) -> str:
-    """Return the reason why a drive cannot be simulated here under the load; "" if it can."""
+    """Return the reason why a drive cannot be simulated here under the load, or ""."""
     shown = show_device(drive)
     needed = drive_memory_bytes(shown.capacity_bytes, shown.mapped_bytes)
     if needed <= budget_bytes:

@@ -1,4 +1,4 @@
-"""Variants of a choice: runs of the first drives with one change each."""
+"""Variants of a choice: repeated runs of the top drives, with a single change each."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from writecliff.procedures.workload import WorkloadRun
 from writecliff.suite.folder import Member
 from writecliff.workload.model import Job
 
-FIRST = 3  # drives that are run again
+FIRST = 3  # number of drives to run again
 SPARE_PCT = 28.0
-_LESS_SPARE_PCT = SPARE_PCT - 3  # a drive with more would hardly change
+_LESS_SPARE_PCT = SPARE_PCT - 3  # above this over-provisioning, a drive would hardly change
 RATE_FACTOR = 1.25
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A change, with the runs of the drives to which it applies.
+    """A change, and the runs of the drives to which it applies.
 
     Attributes:
         key: short name, part of the names of runs: "spare".
         text: description: "28 % over-provisioning".
-        members: the runs, by name of the contender. Other drives keep their figures.
-        devices: the device files to write, by path.
+        members: the runs, by name of the contender. Other drives retain their figures. devices: The
+            device files to write, by path.
     """
 
     key: str
@@ -66,7 +66,7 @@ def _spare(question: Question, first: Sequence[Contender], folder: Path) -> Iter
         made, text = with_spare(contender, SPARE_PCT, folder)
         try:
             members[contender.name] = member_of(question, made, seed=1, text=text)
-        except ConfigError:  # the load needs the full capacity
+        except ConfigError:  # because the load needs the full capacity
             continue
         devices[device_path(made)] = text
     if members:
@@ -76,7 +76,7 @@ def _spare(question: Question, first: Sequence[Contender], folder: Path) -> Iter
 def _changed(
     question: Question, contender: Contender, change: _Make, device: DeviceDescription
 ) -> Member | None:
-    """Return the changed run; None if the change does not affect it."""
+    """Return the changed run, or `None` if the change does not affect the run."""
     changes = 0
 
     def counted(run: WorkloadRun) -> WorkloadRun:
@@ -114,7 +114,7 @@ def _faster(job: Job) -> Job:
 
 
 def _streams(device: DeviceDescription) -> Change:
-    """Give each writing job a stream of its own, up to the number of streams of the drive."""
+    """Assign each writing job a stream of its own, up to the drive's number of streams."""
 
     def change(run: WorkloadRun) -> WorkloadRun:
         jobs = [job for step in run.steps for job in step.workload.jobs if job.read_pct < 100]

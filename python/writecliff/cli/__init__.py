@@ -1,1 +1,1 @@
-"""The command line: commands, tables, progress, exit codes."""
+"""The command line interface: commands, tables, progress and exit codes."""

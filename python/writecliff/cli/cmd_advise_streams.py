@@ -30,10 +30,10 @@ def advise_streams(
 ) -> int:
     """Compare ways to assign a trace's writes to streams, and recommend the best.
 
-    The recommendation is either no streams, or rules: yours (--streams), else the program's own
-    write hints, or the preset for its program. Schemes inside a drive or driver, and an oracle that
-    knows when data become invalid, are shown as bounds. The page also shows the cost of tagging
-    errors.
+    The recommendation is either no streams or a set of rules: your rules (--streams), or else the
+    program's own write hints or the preset for the program. Schemes in drives and drivers, and an
+    oracle that knows when data will be invalidated, are shown as bounds. The report also shows the
+    cost of tagging errors.
 
     Parameters
     ----------

@@ -45,48 +45,48 @@ def capture(
     stack: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Trace the file I/O of a command, with file, thread, process and write hint of each write.
+    """Trace a command's file I/O, including the file, thread, process and write hint of each write.
 
-    A preloaded library traces the command and every process that it starts; the exit code is that
-    of the command. Statically linked programs, io_uring and writes through mapped memory are not
-    traced; the command warns about them. With --device, the trace contains the requests of all
-    programs to a block device, as its driver receives them. With --stack, file I/O and block
-    requests are captured and shown side by side. --device and --stack need root.
+    A preloaded library traces the command and every process that it starts. The exit code is the
+    traced command's exit code. Statically linked programs, io_uring and writes to mapped memory are
+    not traced; `capture` warns about them. With --device, the trace contains the requests that a
+    block device's driver receives from all programs. With --stack, file I/O and block requests are
+    captured and shown side by side. --device and --stack require root.
 
     Parameters
     ----------
     command
         The command and its arguments, after "--".
     output
-        The trace to write (default: traces/NAME-TIME.parquet); with --stack, a new folder.
+        The trace file to write (default: traces/NAME-TIME.parquet); with --stack, a new folder.
     root
-        Trace only files below this folder, with paths relative to it (with --stack, the default is
-        the current folder).
+        Trace only files below this folder, with paths relative to the folder (with --stack, the
+        default is the current folder).
     reads
-        Trace reads as well.
+        Trace reads as well as writes.
     repair_hints
-        Repeat a write hint that the kernel refused because it was not 64 bits wide.
+        Retry a write hint that the kernel rejected because the hint was not 64 bits wide.
     app
         Trace a built-in application load instead of a command: rocksdb, postgres or cassandra.
     records
-        With --app: number of records to load first (postgres: accounts).
+        With --app: number of records to load before the operations (postgres: accounts).
     operations
-        With --app: number of operations to run on these records (postgres: transactions).
+        With --app: number of operations to run on the loaded records (postgres: transactions).
     folder
         With --app: folder of the application's data (default: a temporary folder).
     recover
-        Build the trace from the events file of a killed capture.
+        Build the trace from the events file that a killed capture left behind.
     via
         Tracing method: preload, or strace, which is several times slower but also traces static
-        programs, and mapped files when they are synced.
+        programs, and mapped files at each sync.
     device
         Trace the requests to this block device, such as /dev/nvme0n1 or a partition, while the
-        command runs; without a command, until the time of --for has passed or until Ctrl-C.
+        command runs; without a command, trace for the duration of --for or until Ctrl-C.
     for_
         With --device and no command: duration of the capture, such as 90s or 1h.
     stack
-        Show the command's I/O at each step from page cache, file system and block layer to the
-        drive, in the page stack.html, as CSV, and in both traces.
+        Show the command's I/O at each level (page cache, file system, block layer, drive) on the
+        page stack.html, as CSV, and in both traces.
     """
     if stack:
         _check_alone(
@@ -101,7 +101,9 @@ def capture(
         )  # fmt: skip
         return capture_block(device, command, for_, output, as_json=json)
     if for_ is not None:
-        raise ConfigError("--for requires --device", hint="for example --device /dev/nvme0n1")
+        raise ConfigError(
+            "--for requires --device", hint="add the device, for example --device /dev/nvme0n1"
+        )
     from writecliff.api import capture_program
 
     _check_choice(command, app, recover, records=records, operations=operations, folder=folder)
@@ -131,7 +133,7 @@ def capture(
             )
         except BaseException:
             if app is not None and path.is_file() and path.stat().st_size:
-                log(f"the trace up to then is in {path}")
+                log(f"the trace up to that point is in {path}")
             raise
     _show(done, as_json=json)
     return done.exit_code
@@ -140,27 +142,32 @@ def capture(
 def _check_choice(
     command: tuple[str, ...], app: str | None, recover: Path | None, **of_app: object
 ) -> None:
-    """Check that there is one thing to capture, and that options of loads have a load."""
+    """Check that exactly one thing is to be captured, and that load options have a load."""
     given = [bool(command), app is not None, recover is not None]
     if sum(given) == 0:
         raise ConfigError(
             "nothing to capture",
-            hint="give a command after --, or --app rocksdb, postgres or cassandra",
+            hint="specify a command after --, or --app rocksdb, postgres or cassandra",
         )
     if sum(given) > 1:
-        raise ConfigError("a command, --app and --recover are mutually exclusive", hint="give one")
+        raise ConfigError(
+            "a command, --app and --recover are mutually exclusive", hint="specify only one of them"
+        )
     if app is None:
         for name, value in of_app.items():
             if value is not None:
-                raise ConfigError(f"--{name} requires --app", hint="for example --app rocksdb")
+                raise ConfigError(
+                    f"--{name} requires --app", hint="add a load, for example --app rocksdb"
+                )
 
 
 def _check_alone(option: str, **others: object) -> None:
-    """Check that options without effect beside `option` are not given."""
+    """Check that no options were given that have no effect with `option`."""
     for name, value in others.items():
         if value not in (None, False, "preload"):
             raise ConfigError(
-                f"--{name.replace('_', '-')} does not apply to {option}", hint="leave out one"
+                f"--{name.replace('_', '-')} does not apply to {option}",
+                hint="omit either option",
             )
 
 
@@ -168,7 +175,7 @@ def _check_strace(via: str, command: tuple[str, ...], *, repair_hints: bool) -> 
     if via != "strace":
         return
     if not command:
-        raise ConfigError("--via strace requires a command", hint="give it after --")
+        raise ConfigError("--via strace requires a command", hint="specify the command after --")
     if repair_hints:
         raise ConfigError("--repair-hints requires --via preload", hint="omit --via strace")
 
@@ -192,7 +199,7 @@ def _show(done: Captured, *, as_json: bool) -> None:
         ("hints", audit + (f"; refused: {errors}" if errors else "")),
         *(("note", note) for note in metadata["notes"]),
     ]
-    # The command's output goes to stdout.
+    # The command's own output goes to stdout.
     log(pairs(lines))
 
 
@@ -208,10 +215,10 @@ def capture_block(
     *,
     as_json: bool,
 ) -> int:
-    """Run `writecliff capture --device` and return the exit code.
+    """Run `writecliff capture --device`, and return the exit code.
 
     Raises:
-        TargetError: The device had no requests; further errors as of `capture_device`.
+        TargetError: If the device had no requests; other errors are those of `capture_device`.
     """
     from writecliff.api import capture_device
     from writecliff.cli.progress import WorkView
@@ -248,8 +255,8 @@ def capture_block(
         )
     if not sum(metadata["requests"].values()) and not done.exit_code:
         raise TargetError(
-            f"{device} had no requests during the capture",
-            hint="give the device of the file system, as findmnt shows it",
+            f"{device} received no requests during the capture",
+            hint="specify the block device of the file system, as shown by findmnt",
         )
     return done.exit_code
 
@@ -257,12 +264,14 @@ def capture_block(
 def _seconds(text: str) -> float:
     seconds = units.parse_time(text) / NS_PER_S
     if seconds <= 0:
-        raise ConfigError(f"--for must be above 0, not {text}", hint="for example --for 1h")
+        raise ConfigError(
+            f"--for must be greater than 0, not {text}", hint="use a duration, for example --for 1h"
+        )
     return seconds
 
 
 def _device_lines(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the counts of a device capture, as names and figures."""
+    """Return the counts of a device capture, as pairs of name and figure."""
     seconds = metadata["duration_ns"] / NS_PER_S
     counts = [
         (word, f"{count:,}, {units.size(size)}" if size else f"{count:,}")
@@ -294,10 +303,10 @@ _HEADER = ("step", "reads", "read", "writes", "written", "amplification", "syncs
 def capture_stack(
     command: Sequence[str], output: Path | None, root: Path | None, *, as_json: bool
 ) -> int:
-    """Run `writecliff capture --stack` and return the exit code of the command.
+    """Run `writecliff capture --stack`, and return the command's exit code.
 
     Raises:
-        ConfigError: There is no command; further errors as of `api.capture_stack`.
+        ConfigError: If there is no command; other errors are those of `api.capture_stack`.
     """
     from writecliff.api import capture_stack as run
     from writecliff.report.io_stack import write_stack
@@ -317,7 +326,7 @@ def capture_stack(
 
         emit_json(StackCapture(report=page, folder=folder, **stack.mapping()))
     else:
-        log(_stack_text(stack, page))  # the command's output goes to stdout
+        log(_stack_text(stack, page))  # the command's own output goes to stdout
     return stack.exit_code
 
 

@@ -28,26 +28,26 @@ def characterise(
 ) -> int:
     """Characterise the workload in a block trace: streams, sizes, bursts, working set, reuse.
 
-    The command reads traces of 15 formats, compressed or not, in one pass and bounded memory.
-    Sizes, sequentiality and arrivals are exact. In long traces, per-block statistics are sampled,
-    and the page states their sampling error.
+    The command reads traces in 15 formats, compressed or not, in one pass and in bounded memory.
+    Figures for sizes, sequentiality and arrivals are exact. Per-block statistics of long traces are
+    sampled, and the report states their sampling error.
 
     Parameters
     ----------
     trace
         The trace, in a format listed by `writecliff trace formats`.
     format_
-        Read the trace in this format (default: recognised by content).
+        Trace format (default: detected from the content).
     columns
-        Column mapping of your own CSV or Parquet file, such as
+        Column mapping for a custom CSV or Parquet file, such as
         time=ts:us,operation=op,offset=lba:sectors,length=size.
     member
-        Read only this file of an archive.
+        Read only this file from an archive.
     against
-        A second trace, shown beside the first.
+        A second trace to show alongside the first.
     on
-        Replay the writes on this simulated drive, to find their write amplification: sim:NAME or
-        sim:PATH.toml.
+        Replay the writes on this simulated drive to determine their write amplification: sim:NAME
+        or sim:PATH.toml.
     output
         The HTML file to write (default: workload.html); an existing file is replaced.
     csv
@@ -60,7 +60,7 @@ def characterise(
 
     given: dict[str, Any] = {"format": format_, "columns": columns, "member": member}
     traces = [trace, *([] if against is None else [against])]
-    # Traces that are measured in sequence share one progress bar; replays between have their own.
+    # Traces that are read in sequence share one progress bar, and each replay has a bar of its own.
     whole = 0 if against is None or on is not None else sum(_bytes(path, given) for path in traces)
     traits = []
     read = 0
@@ -70,7 +70,7 @@ def characterise(
                 begin, read = read, read + _bytes(path, given)
                 view.file(begin / whole, read / whole)
             else:
-                view.part(f"measuring {path}")
+                view.part(f"reading {path}")
             traits.append(characterise_trace(path, **given, on=on, progress=view))
     page = write_page(traits, output or Path("workload.html"), csv=csv)
     if json:
@@ -88,7 +88,7 @@ def characterise(
 
 
 def _bytes(trace: Path, given: Mapping[str, Any]) -> int:
-    """Return the size of a trace in bytes. Raises ConfigError if it is not a trace."""
+    """Return a trace's size in bytes. Raises ConfigError if the file is not a trace."""
     from writecliff.traces.examples import trace_path
     from writecliff.traces.source import open_trace
 

@@ -1,4 +1,4 @@
-"""Compare runs, and test their differences for significance."""
+"""Compare runs, and test differences for significance."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def compare(
 ) -> int:
     """Compare the set-up and the figures of runs.
 
-    The runs must have figures in common. They may be of different drives, or of one drive with
-    different firmware, options or seeds. A suite counts as one run; each run of a sweep counts
-    separately. Figures by block size, read/write mix or queue depth are shown side by side with
-    their differences, and the best value is marked. The last line states whether a difference is
-    statistically significant at the 5 % level for the whole comparison.
+    The runs must have at least one figure in common. The runs may be of different drives, or of the
+    same drive with different firmware, options or seeds. A suite counts as one run; each run of a
+    sweep counts separately. Figures by block size, read/write mix or queue depth are shown side by
+    side with their differences, and the best value is highlighted. The last line states whether a
+    difference is statistically significant at the 5 % level for the whole comparison.
 
     Parameters
     ----------
     paths
-        Run directories, suites, sweeps, folders of them, or saved output of `run --json` and
+        Run directories, suites, sweeps, folders of runs, or saved output of `run --json` and
         `replay --json`.
     output
         The HTML file to write (default: comparison.html); an existing file is replaced.
@@ -43,7 +43,7 @@ def compare(
         Write the data of every plot and table to this folder as CSV; it is created if needed.
     """
     if not paths:
-        raise ConfigError("nothing to compare", hint="give run directories, suites or folders")
+        raise ConfigError("nothing to compare", hint="specify run directories, suites or folders")
     from writecliff.api import compare as compare_runs
     from writecliff.api import write_page
     from writecliff.api.outcome import comparison_answer
@@ -69,32 +69,38 @@ def show_comparison(comparison: Comparison, *files: Path) -> None:
         print(differing.grid().text(), "\n", sep="")
     if len(comparison.figures) > LONG_LIST:
         print(groups_table(groups_of(comparison.figures), comparison.labels).grid().text())
-        print(f"all {len(comparison.figures)} figures are on the page")
+        print(f"the page shows all {len(comparison.figures)} figures")
     else:
         print(figures_table(comparison).grid().text())
     print("", *files, comparison.verdict, sep="\n")
 
 
 def paper_of(page: Path, output: Path | None, *, pdf: bool, csv: Path | None) -> Path | None:
-    """Return the PDF file beside the page; None unless `pdf`.
+    """Return the PDF path next to the page, or `None` unless `pdf` is set.
 
-    `page` is `output` if that is given.
+    `page` is `output`, if given.
 
     Raises:
-        ConfigError: HTML and PDF would be the same file, or a path is a directory instead of a
-            file or the reverse.
+        ConfigError: If HTML and PDF would be the same file, or a path is a directory instead of a
+            file or vice versa.
     """
     paper = page.with_suffix(".pdf") if pdf else None
     if paper == page:
         raise ConfigError(
-            f"{page} cannot be both HTML and PDF", hint=f"--output {page.stem}.html --pdf"
+            f"{page} cannot be both the HTML and the PDF file",
+            hint=f"--output {page.stem}.html --pdf",
         )
     for file in filter(None, (output, paper)):
         if file.is_dir():
-            raise ConfigError(f"{file} is a directory", hint=f"give a file: {file / 'report.html'}")
+            raise ConfigError(
+                f"{file} is a directory, not a file",
+                hint=f"specify a file, such as {file / 'report.html'}",
+            )
     for path, given in ((page, output), (csv, csv)):
         if path is not None and given is not None and not path.parent.is_dir():
-            raise ConfigError(f"{path.parent} is not a directory", hint="create it first")
+            raise ConfigError(
+                f"{path.parent} is not a directory", hint="create the directory first"
+            )
     if csv is not None and csv.exists() and not csv.is_dir():
-        raise ConfigError(f"{csv} is not a directory", hint="give a folder for the CSV files")
+        raise ConfigError(f"{csv} is not a directory", hint="specify a folder for the CSV files")
     return paper

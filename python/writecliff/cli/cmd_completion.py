@@ -14,8 +14,8 @@ FOLDER = Path(__file__).with_name("shells")
 def completion(shell: Literal["bash", "zsh", "fish"], *, json: JsonFlag = False) -> int:
     """Print a script that completes commands, options, drives, workloads and runs in a shell.
 
-    The script calls the program at every Tab, so it does not need an update when the program
-    changes.
+    The script calls the program at every Tab, so the script remains valid when the program is
+    updated.
 
     Parameters
     ----------

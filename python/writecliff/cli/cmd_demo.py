@@ -12,8 +12,8 @@ from writecliff.errors import ConfigError
 
 GROUP = "tests and suites", 7
 DRIVE = "sim:sata-tlc-120"
-# Six drive fills instead of four, so that the picture shows the settled drive, and rounds of 10
-# minutes instead of 31, for enough rounds; the report discloses both.
+# Six drive fills instead of four, so that the plot shows the drive in its settled state, and
+# 10-minute rounds instead of 31-minute rounds, to get enough rounds; the report discloses both.
 DRIVE_FILLS = 6.0
 ROUND_MINUTES = 10.0
 
@@ -25,7 +25,9 @@ def demo(
     json: JsonFlag = False,
     quiet: bool = False,
 ) -> int:
-    """Show a write cliff: run a short write saturation test on a simulated drive and report it.
+    """Show a write cliff: run a short write saturation test on a simulated drive.
+
+    The command writes a run directory with a report.
 
     Parameters
     ----------
@@ -34,10 +36,12 @@ def demo(
     output
         Directory of the run and its report; it must be empty or not exist.
     quiet
-        Show no progress on stderr.
+        Suppress progress on stderr.
     """
     if not on.startswith("sim:"):
-        raise ConfigError(f"the demo needs a simulated drive, not {on}", hint="give --on sim:NAME")
+        raise ConfigError(
+            f"the demo runs on simulated drives only, not on {on}", hint="use --on sim:NAME"
+        )
     from writecliff.api import run_test
 
     run = run_test(
@@ -56,6 +60,6 @@ def demo(
         return 0
     log("")
     print(run.page)
-    log(f"open the report in a browser; run the whole test with: writecliff test wsat --on {on}")
+    log(f"open the report in a browser; to run the full test: writecliff test wsat --on {on}")
     print(run.verdict)
     return 0

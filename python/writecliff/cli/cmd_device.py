@@ -31,7 +31,8 @@ app.command(cache)
 def list_command(*, json: JsonFlag = False) -> int:
     """List the simulated drives; each can be used as sim:NAME.
 
-    Other capacities of current drives are derived on request: sim:pm9a3-1920.
+    Current drives can be used at other capacities, such as sim:pm9a3-1920, whose parameters are
+    derived.
     """
     from writecliff.devices import list_devices
 
@@ -61,21 +62,21 @@ def show(
     whole: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Show the parameters of a simulated drive with their sources, or a real drive.
+    """Show a simulated drive's parameters and their sources, or the properties of a real drive.
 
     Parameters
     ----------
     name
         A name from `writecliff device list`, the path of a .toml file, or a block device such as
-        /dev/nvme0n1 (its identity, health, and the write hints and streams that reach it).
+        /dev/nvme0n1, for its identity, its health, and the write hints and streams that reach it.
     sheet
-        Show a simulated drive as a data sheet: stated and published values with their sources, and
-        its simulated performance under the loads that data sheets quote.
+        Show a simulated drive as a data sheet, with stated and published values, their sources, and
+        simulated performance under the loads that data sheets quote.
     page
         Also write the sheet to this HTML file.
     whole
-        Measure the whole drive for the sheet, including its slowest I/Os; the default is a drive
-        scaled down to some GB, which takes seconds.
+        Simulate the whole drive for the sheet, including its slowest I/Os; by default, the drive is
+        scaled down to a few GB, which takes seconds.
     """
     if sheet or page is not None or whole:
         return show_sheet(name, page, whole=whole, as_json=json)
@@ -96,7 +97,7 @@ def show(
     values = description.pop("values")
     least = description["least_scale"]
     why = (
-        "32-bit page numbers address at most 16 TiB of flash"
+        "32-bit page numbers can address at most 16 TiB of flash"
         if least > 1
         else "simulated at full capacity"
     )
@@ -121,10 +122,11 @@ def show(
 
 @app.command
 def export(name: str, *, output: OutputPath = None, json: JsonFlag = False) -> int:
-    """Print the device file of a simulated drive; a variant of a family is written in full.
+    """Print the device file of a simulated drive.
 
-    To modify a drive, export it (`writecliff device export sata-tlc-120 --output my.toml`), edit
-    the file, and use it with `--on sim:my.toml`.
+    The device file of a family variant is printed in full. To modify a drive, export it
+    (`writecliff device export sata-tlc-120 --output my.toml`), edit the file, and use it with
+    `--on sim:my.toml`.
 
     Parameters
     ----------
@@ -139,7 +141,9 @@ def export(name: str, *, output: OutputPath = None, json: JsonFlag = False) -> i
     text, _ = read_device_file(name.removeprefix("sim:"))
     if output is not None:
         if output.exists():
-            raise ConfigError(f"{output} exists", hint="give another name, or remove the file")
+            raise ConfigError(
+                f"{output} already exists", hint="choose another name, or remove the file"
+            )
         write_atomically(output, encoded(text))
     if json:
         from writecliff.api.answers.devices import DeviceFile
@@ -154,16 +158,16 @@ def export(name: str, *, output: OutputPath = None, json: JsonFlag = False) -> i
 
 @app.command(name="probe")
 def probe_command(path: str, *, json: JsonFlag = False) -> int:
-    """Test which write hints and streams the kernel and a real drive accept. Writes nothing.
+    """Test which write hints and streams the kernel and a drive accept. Writes nothing.
 
-    The command tries every hint (F_SET_RW_HINT) and restores the previous one; reads the queue's
-    write streams; queries an NVMe drive for FDP and the Streams directive if nvme-cli is installed,
-    and a SCSI drive for its permanent streams.
+    The command tries every write hint (F_SET_RW_HINT), restores the previous hint, and reads the
+    queue's write streams. It also queries an NVMe drive for FDP and the Streams directive if
+    nvme-cli is installed, and a SCSI drive for its permanent streams.
 
     Parameters
     ----------
     path
-        A block device, a file, or a folder (probed with an unnamed file in it).
+        A block device, a file, or a folder (in which an unnamed file is probed).
     """
     from writecliff.engines.blockdev.data_placement_probe import probe, verdict
 
@@ -198,7 +202,7 @@ def _seen_text(name: str, value: Any) -> str:
 
 
 def _report_text(name: str, value: Any) -> str:
-    """Format a value of an FDP report; the many handles of a type are counted."""
+    """Format a value in an FDP report, counting the handles of a type if there are many."""
     if name == "handles":
         return ", ".join(f"{value.count(kind)} {kind}" for kind in dict.fromkeys(value))
     return value_text(name, value)
@@ -208,14 +212,14 @@ _UNIT_SUFFIXES = ("_bytes", "_ns", "_pct")
 
 
 def label(name: str) -> str:
-    """Return the name of a field without its unit, which `value_text` shows."""
+    """Return a field name without its unit, which `value_text` shows."""
     for suffix in _UNIT_SUFFIXES:
         name = name.removesuffix(suffix)
     return name.replace("_", " ")
 
 
 def value_text(name: str, value: Any) -> str:
-    """Format the value of a field with the unit in its name."""
+    """Format the value of a field, using the unit in the field's name."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -225,7 +229,7 @@ def value_text(name: str, value: Any) -> str:
     if not isinstance(value, int | float):
         return str(value)
     if name.endswith("_bytes"):
-        # Pages and blocks are powers of two, capacities are decimal.
+        # Pages and blocks are powers of two; capacities are decimal.
         small = value < 1 << 30 and value % 1024 == 0 and value > 0
         return f"{value // 1024:,} KiB" if small else units.size(value)
     if name.endswith("_ns"):
@@ -236,13 +240,13 @@ def value_text(name: str, value: Any) -> str:
 
 
 def show_sheet(name: str, page: Path | None, *, whole: bool, as_json: bool) -> int:
-    """Measure a drive, print its data sheet, and write it to `page` if given."""
+    """Measure a drive, print its data sheet, and write the sheet to `page` if given."""
     from writecliff.devices import is_real_drive
 
     if is_real_drive(name):
         raise ConfigError(
-            f"{name} is a real drive; --sheet, --page and --whole require a simulated one",
-            hint="`writecliff test datacentre` measures the loads of data sheets on real drives",
+            f"{name} is a real drive, but --sheet, --page and --whole require a simulated drive",
+            hint="use `writecliff test datacentre` to measure data sheet loads on real drives",
         )
     from writecliff.published.data_sheet import of_groups, page_of, sheet_of
     from writecliff.published.measure import ComparedDrive
@@ -271,10 +275,10 @@ _UNITS = {"temperature_c": " °C", "power_on_hours": " h", "percentage_used": " 
 
 
 def show_real_drive(path: str, *, json: bool) -> int:
-    """Print identity, health and data placement of a block device, without writing to it.
+    """Print the identity, health and data placement of a block device, without writing to it.
 
     Raises:
-        TargetError: The device cannot be identified.
+        TargetError: If the device cannot be identified.
     """
     from writecliff.engines.blockdev.data_placement_probe import probe, verdict
     from writecliff.engines.blockdev.identity import identify_device, is_nvme
@@ -297,7 +301,7 @@ def show_real_drive(path: str, *, json: bool) -> int:
     print(pairs(_identity_lines(identity)))
     print()
     if health is None:
-        print("health: not reported by the drive, or no tool that reads it is installed")
+        print("health: not reported by the drive, or no tool that can read it is installed")
     else:
         print(pairs(_health_lines(health)))
     if power is not None:
@@ -327,7 +331,7 @@ def _power_lines(power: PowerStates) -> Iterator[tuple[str, str]]:
 
 
 def _health_lines(health: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the summary, then the non-zero counters of the drive's log."""
+    """Yield the summary, then the non-zero counters in the drive's log."""
     for name, value in health.items():
         if isinstance(value, dict | list):
             continue

@@ -1,4 +1,4 @@
-"""Show which tools this machine lacks, and how to install them."""
+"""Check for missing tools, and show how to install them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _MARKS = {"ok": "ok", "limited": "limited", "missing": "-"}
 
 
 def doctor(*, json: JsonFlag = False) -> int:
-    """Show which tools this machine lacks, and how to install them. Changes nothing.
+    """Check for missing tools, and show how to install them. Changes nothing.
 
-    Simulated drives need none of them. A missing tool only affects the tasks in its row.
+    Simulated drives need none of these tools. A missing tool affects only the tasks in its row.
     """
     from writecliff.api.machine import check_machine
 

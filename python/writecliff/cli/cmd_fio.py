@@ -30,21 +30,22 @@ def fio(
 ) -> int:
     """Run a fio command line on a simulated drive.
 
-    All other options are fio's: `--name=x --rw=randread --bs=4k`, job files, `--section`,
+    All other options are fio options: `--name=x --rw=randread --bs=4k`, job files, `--section`,
     `--output`, `--output-format=normal|json|json+`, `--parse-only`, `--readonly`, `--aux-path`.
-    With `alias fio='writecliff fio --on sim:sata-tlc-120'`, scripts that call fio run unchanged.
+    With `alias fio='writecliff fio --on sim:sata-tlc-120'`, scripts that call fio work without
+    changes.
 
     Parameters
     ----------
     on
-        The drive: sim:NAME or sim:PATH.toml. It replaces all filename and directory options.
+        The drive: sim:NAME or sim:PATH.toml. The drive replaces all filename and directory options.
     seed
-        Seed of the drive and of all random choices (default: randseed of the jobs).
+        Seed of the drive and of all random choices (default: the jobs' randseed).
     precondition
         Initial state of the drive, as for `writecliff run` (default: fill if the jobs read
         unwritten addresses, else none).
     quiet
-        Show neither progress nor notes on stderr.
+        Suppress progress and notes on stderr.
     """
     screen = Screen(quiet=quiet)
     with WorkView(screen).showing() as work:

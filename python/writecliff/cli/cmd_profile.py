@@ -20,7 +20,7 @@ app = App(name="profile", help=__doc__)
 
 @app.command(name="list")
 def list_(*, json: JsonFlag = False) -> int:
-    """List the ready-made workloads, which `writecliff run NAME` runs."""
+    """List the ready-made workloads; run one with `writecliff run NAME`."""
     from writecliff.profiles import profile, profile_names
 
     profiles = [profile(name) for name in profile_names()]
@@ -38,7 +38,7 @@ def list_(*, json: JsonFlag = False) -> int:
 
 @app.command
 def show(name: str, *, json: JsonFlag = False) -> int:
-    """Print a ready-made workload as a file to copy and edit.
+    """Print a ready-made workload as a file that can be edited.
 
     Parameters
     ----------

@@ -35,32 +35,33 @@ GROUP = "workloads and traces", 4
 @Parameter(name="*", group=Group("Real drives and files", sort_key=1.6))
 @dataclass(frozen=True, kw_only=True)
 class RealOptions:
-    """Options of a replay on a real drive or a file."""
+    """Options for replays on a real drive or a file."""
 
     destroy: str | None = None
-    """For /dev/ targets: the drive's serial number, to confirm that its data may be destroyed."""
+    """For /dev/ targets: the drive's serial number, which confirms that its data may be
+    destroyed."""
 
     wipe_signatures: bool = False
-    """For /dev/ targets: overwrite the partition tables and file systems on the drive."""
+    """For /dev/ targets: allow the test to overwrite partition tables and file systems."""
 
     size: str | None = None
-    """For file: targets: size of the file to create, such as 10GB or 8GiB."""
+    """For file: targets: size of the test file to create, such as 10GB or 8GiB."""
 
     speed: float = 1.0
     """Speed of the replay relative to the recording."""
 
     wrap: bool = False
-    """Wrap addresses beyond the end of the drive to its start; by default the replay of such a
-    trace is refused."""
+    """Wrap addresses beyond the end of the drive around to its start; by default, such a trace is
+    rejected."""
 
     volume: str | None = None
     """Replay only this volume of the trace."""
 
     format: str | None = None
-    """Read the trace in this format (default: recognised by content)."""
+    """Trace format (default: detected from the content)."""
 
     columns: str | None = None
-    """Column mapping of your own CSV or Parquet file."""
+    """Column mapping for a custom CSV or Parquet file."""
 
 
 ON_SIMULATED = RealOptions()
@@ -80,15 +81,15 @@ def replay(
 ) -> int:
     """Replay a trace on a drive.
 
-    On a simulated drive, the size of the drive is fitted to the trace, and the result is the effect
-    of streams on the drive. On a real drive or a file, each I/O is issued at its recorded time,
-    independent of completions. The lateness of each I/O is measured, and the issued I/Os are stored
-    as a trace that `writecliff characterise --against` compares with the original.
+    A simulated drive is scaled to fit the trace, and the report shows the effect of streams on the
+    drive. On a real drive or a file, each I/O is issued at its recorded time, regardless of
+    completions. The command measures how late each I/O is issued, and stores the issued I/Os as a
+    trace that `writecliff characterise --against` can compare with the original.
 
     Parameters
     ----------
     trace
-        The trace, recorded by `writecliff capture`; for a real drive in any format listed by
+        The trace, recorded by `writecliff capture`; for a real drive, in any format listed by
         `writecliff trace formats`.
     assign
         Assignment of writes to streams: none, rules, sfr, multi-queue, sepbit or oracle (default:
@@ -96,7 +97,7 @@ def replay(
     count
         Number of streams to use (default: all streams of the drive).
     mistag
-        Percentage of the writes to assign to a wrong stream.
+        Percentage of writes to assign to a wrong stream.
     output
         Directory of the run with its report, which must be empty or not exist; on a real drive, the
         trace of the issued I/Os (default: runs/replay-TRACE-TARGET-TIME, or
@@ -223,13 +224,13 @@ def _streams(setup: ReplaySetup, done: Replayed) -> str:
     return table(("stream", "written", "median lifetime", "mostly from"), rows, "rrrl")
 
 
-_OF_BOTH = ("on", "seed")  # options of `TraceOptions` that also apply to real drives
+_OF_BOTH = ("on", "seed")  # those options of `TraceOptions` that also apply to real drives
 _SECOND_NS = 1_000_000_000
 _QUANTILES = {"p50": 0.5, "p99": 0.99, "p99_9": 0.999}
 
 
 def check_real(options: TraceOptions, **others: object) -> None:
-    """Check that no option is given that has no effect on a real drive. Raises ConfigError."""
+    """Check that no options were given that have no effect on a real drive. Raises ConfigError."""
     changed = [
         field.name
         for field in fields(options)
@@ -240,8 +241,9 @@ def check_real(options: TraceOptions, **others: object) -> None:
     if changed:
         name = "streams" if changed[0] == "rules" else changed[0].replace("_", "-")
         raise ConfigError(
-            f"--{name} is for simulated drives",
-            hint="a real drive replays the I/Os of the trace unchanged, at their times",
+            f"--{name} applies only to simulated drives",
+            hint="omit the option: a real drive replays the trace's I/Os unchanged, at their "
+            "recorded times",
         )
 
 
@@ -250,16 +252,16 @@ def check_simulated(real: RealOptions) -> None:
     given = [name for name, value in vars(real).items() if value != getattr(ON_SIMULATED, name)]
     if given:
         raise ConfigError(
-            f"--{given[0].replace('_', '-')} is for real drives and files",
-            hint="a trace is fitted to a simulated drive; `writecliff trace convert` reads other "
-            "formats",
+            f"--{given[0].replace('_', '-')} applies only to real drives and files",
+            hint="traces are scaled to fit simulated drives; use `writecliff trace convert` to "
+            "read other formats",
         )
 
 
 def replay_timed(
     trace: Path, options: TraceOptions, real: RealOptions, output: Path | None, *, as_json: bool
 ) -> int:
-    """Replay a trace, store the issued I/Os, and show the accuracy of their times."""
+    """Replay a trace, store the issued I/Os, and show how accurately they were timed."""
     from writecliff.api import replay_timed as run
     from writecliff.cli.progress import WorkView
     from writecliff.cli.screen import Screen
@@ -338,7 +340,7 @@ def _timed_lines(
 
 
 def _responses(done: TraceIssued) -> list[tuple[str, ...]]:
-    """Return the response times by operation, counted from the scheduled time of each I/O."""
+    """Return the response times by operation, measured from each I/O's scheduled time."""
     rows = []
     for name, totals in done.operations.items():
         of = totals["response"]

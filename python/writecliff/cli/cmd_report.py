@@ -34,10 +34,10 @@ def report(
     csv
         Write the data of every plot and table to this folder as CSV; it is created if needed.
     power
-        Log of a power meter (CSV: seconds, watts). It is copied to the run directory; reports of
-        the IOPS test and the block size comparison then show power over time.
+        Power meter log (CSV: seconds, watts). The log is copied to the run directory, and reports
+        of the IOPS test and the block size comparison show power over time.
     power_offset
-        Timestamp in the power log, in seconds, at which the first step of the run started.
+        Time in the power log at which the first step of the run started, in seconds.
     """
     from writecliff.api import load_run
 

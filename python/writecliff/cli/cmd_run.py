@@ -49,9 +49,9 @@ def run(
     output_format: Form = "table",
     json: JsonFlag = False,
 ) -> int:
-    """Run a job or workload file on a drive, and write a run directory with a report.
+    """Run a fio job file or workload on a drive, and write a run directory with a report.
 
-    The run can be resumed, reported and compared like a test.
+    Such a run can be resumed, reported and compared like a test run.
 
     Parameters
     ----------
@@ -60,17 +60,18 @@ def run(
         (`writecliff profile list`).
     seed
         Seed of all random choices, including preconditioning; runs with different seeds are
-        independent repetitions (default: the seed in the file for the load, and 1 for the drive).
+        independent repetitions (default: the file's seed for the load, and 1 for the drive).
     precondition
-        Initial state of the drive. fill: write the whole capacity once, sequentially in blocks of
-        128 KiB; sustained: fill the drive, then write twice the capacity at random in blocks of 4
-        KiB; used:40%: as sustained, but with 40 % of the capacity; act: write the capacity twice
-        sequentially, as for ACT; none: keep the current state (default: as in the file; else fill
-        for a simulated drive whose unwritten addresses would be read, otherwise none). States of
-        simulated drives are cached. A real drive is purged first, and preconditioning takes hours.
+        Initial state of the drive. fill: write the whole capacity once, sequentially, in 128 KiB
+        blocks; sustained: fill the drive, then write twice the capacity at random in 4 KiB blocks;
+        used:40%: like sustained, but on only 40 % of the capacity; act: write the capacity twice
+        sequentially, as ACT does; none: keep the current state (default: the file's setting;
+        without one, fill for a simulated drive if the load reads unwritten addresses, otherwise
+        none). The states of simulated drives are cached. A real drive is purged first, and
+        preconditioning takes hours.
     output_format
-        Output format: table, json (compact and stable, times in ns), or fio-json (fio's own
-        format).
+        Output format: table, json (a compact, stable format with times in ns), or fio-json (fio's
+        own format).
     """
     form: Form = "json" if json else output_format
     if form == "fio-json" and run.baseline is not None:
@@ -83,7 +84,8 @@ def run(
         return _resumed(file, target, run, form, baseline, given=given)
     if file is None:
         raise ConfigError(
-            "missing argument FILE for `writecliff run`", hint="see `writecliff run --help`"
+            "missing argument FILE for `writecliff run`",
+            hint="see `writecliff run --help`",
         )
     from writecliff.profiles import find_workload
 
@@ -91,7 +93,8 @@ def run(
     check_workload_path(file)
     if form == "fio-json" and file.suffix != ".fio":
         raise ConfigError(
-            f"--output-format fio-json is for fio job files, not for {file}", hint="use --json"
+            f"--output-format fio-json applies only to fio job files, not to {file}",
+            hint="use --json",
         )
     from writecliff.procedures.workload import FOR_READS, WorkloadRun
     from writecliff.report.expectations import check_procedure
@@ -107,8 +110,8 @@ def run(
             screen.log(f"note: {note}")
         if procedure.why == FOR_READS:
             screen.log(
-                "note: reads of unwritten addresses would not access the flash, so the drive is "
-                "filled first (--precondition none omits this)"
+                "note: filling the drive first, because reads of unwritten addresses would not "
+                "access the flash (--precondition none skips this)"
             )
         if run.dry_run:
             return show_plan(procedure, engine, form == "json", writes=procedure.writes)
@@ -128,12 +131,12 @@ def _resumed(
     *,
     given: bool,
 ) -> int:
-    """Resume the run in `run.resume`, whose manifest has the contents of the file."""
+    """Resume the run in `run.resume`, whose manifest contains the workload file."""
     if file is not None or given:
         given_text = "a workload" if file is not None else "--precondition or --seed"
         raise ConfigError(
             f"{given_text} cannot be combined with --resume",
-            hint="a resumed run keeps its options: omit it",
+            hint="omit the option: a resumed run keeps its original options",
         )
     if form == "fio-json":
         raise ConfigError("--output-format fio-json cannot be combined with --resume",
@@ -219,7 +222,7 @@ def _show(run: Run, end: Outcome) -> None:
 
 
 class _View(ProgressView):
-    """The progress of a run, and the whole result of each load."""
+    """Progress of a run, and the complete result of each load."""
 
     def __init__(self, screen: Screen) -> None:
         super().__init__(screen)
@@ -239,7 +242,7 @@ QUANTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999))
 
 
 def result_table(load: Load) -> str:
-    """Return a row per job and operation; open loads have a second row with service times."""
+    """Return a row per job and operation; open-loop loads have a second row with service times."""
     header = ("job", "operation", "IOPS", "MB/s", "mean", *(name for name, _ in QUANTILES), "max")
     rows = []
     for totals in load.done:
@@ -282,9 +285,10 @@ def _latency_cells(histogram: Histogram | None) -> list[str]:
 
 
 def causes_table(load: Load) -> str:
-    """Tabulate the latency causes of each operation and percentile band.
+    """Return a table of the latency causes of each operation and percentile band.
 
-    Each row has the shares of the largest causes. Empty if the causes were not recorded.
+    Each row shows the fractions of the largest causes. The table is empty if no causes were
+    recorded.
     """
     rows = []
     for totals in load.done:
@@ -298,7 +302,7 @@ def causes_table(load: Load) -> str:
 
 
 def data_placement_lines(shown: Mapping[str, Any]) -> list[str]:
-    """Return the data placement interface after a step, in a line or two of text."""
+    """Return the data placement interface's state after a step, in one or two lines of text."""
     lines = []
     if shown["interface"] == "nvme-fdp":
         sizes = (
@@ -309,7 +313,7 @@ def data_placement_lines(shown: Mapping[str, Any]) -> list[str]:
         seen = [f"{name} {units.number(count)}" for name, count in shown["events"].items() if count]
         if seen:
             logged = len(shown["log"])
-            log = f"; {logged} of them in the log (--json has it)" if logged else ""
+            log = f"; {logged} of these are in the log (shown by --json)" if logged else ""
             lines.append(f"events: {', '.join(seen)}{log}")
     elif shown["open_streams"] or shown["overflow_bytes"]:
         named = ", ".join(map(str, shown["open_streams"])) or "none"

@@ -33,16 +33,16 @@ StoreOption = Annotated[
 ]
 """Type of a parameter `store`."""
 _Status = Literal["complete", "running", "interrupted", "failed", "planned", "damaged"]
-_MOST = 200  # rows on a terminal
+_MOST = 200  # maximum number of rows on a terminal
 
 
 @Parameter(name="*", group=Group("Selection", sort_key=0))
 @dataclass(frozen=True, kw_only=True)
 class SelectionOptions:
-    """Selection of runs that meet all given conditions."""
+    """A selection of the runs that meet all given conditions."""
 
     test: str | None = None
-    """Select runs of this test: wsat, workload, trace_replay, served, ..."""
+    """Select runs of this test, such as wsat, workload, trace_replay or served."""
 
     device: str | None = None
     """Select runs on drives whose target or name contains this text."""
@@ -54,24 +54,24 @@ class SelectionOptions:
     """Select runs with this tag; may be repeated."""
 
     since: str | None = None
-    """Select runs started since this time: 2026-01-31, 2026-01-31T14:00, 36h, 7d."""
+    """Select runs started since this time, such as 2026-01-31, 2026-01-31T14:00, 36h or 7d."""
 
     where: str | None = None
     """Select runs that meet an SQL condition on the columns of `runs` (see
     docs/reference/run-store.md), such as "capacity_bytes > 1e12 and seed = 2"."""
 
     sort: Annotated[str, Parameter(allow_leading_hyphen=True)] = "-created_utc"
-    """Sort by a column of `runs`, in descending order after a leading "-"."""
+    """Column of `runs` to sort by; a leading "-" sorts in descending order."""
 
     limit: Whole = None
-    """Maximum number of runs."""
+    """Maximum number of runs to list."""
 
     def given(self) -> dict[str, Any] | None:
-        """Return the arguments of `Store.list`; None if nothing is given."""
+        """Return the arguments of `Store.list`, or `None` if no condition is given."""
         return None if self == ALL_RUNS else self.arguments()
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of `Store.list`."""
+        """Return the arguments for `Store.list`."""
         named = asdict(self)
         tags = named.pop("tag")
         return {**named, "tags": tags}
@@ -81,10 +81,10 @@ ALL_RUNS = SelectionOptions()
 
 
 def opened_store(location: str | None) -> Store:
-    """Open the store of --store or the environment, and show the progress of reading it.
+    """Open the store given by --store or the environment, and show the progress of reading it.
 
     Raises:
-        ConfigError: The store does not exist or cannot be read.
+        ConfigError: If the store does not exist or cannot be read.
     """
     from writecliff.api import open_store
     from writecliff.cli.progress import WorkView
@@ -116,18 +116,18 @@ def list_(
         return 0
     from writecliff.cli.runs_view import runs_table
 
-    print(runs_table(rows) if rows else f"no runs in {opened.location}")
+    print(runs_table(rows) if rows else f"no runs found in {opened.location}")
     return 0
 
 
 @app.command
 def show(run: str, *, store: StoreOption = None, json: JsonFlag = False) -> int:
-    """Show a run: set-up, figures with intervals, limits and tags.
+    """Show a run's set-up, figures with intervals, limits and tags.
 
     Parameters
     ----------
     run
-        The run: its name, a unique prefix of its name, or the path of its directory.
+        The run's name, a unique prefix of its name, or its directory.
     """
     from writecliff.cli.runs_view import run_text
 
@@ -146,20 +146,20 @@ def tag(
     store: StoreOption = None,
     json: JsonFlag = False,
 ) -> int:
-    """Add tags to a run and remove tags, as in `runs tag RUN +baseline -draft`.
+    """Add or remove tags of a run, as in `runs tag RUN +baseline -draft`.
 
     Parameters
     ----------
     run
-        The run: its name, a unique prefix of its name, or the path of its directory.
+        The run's name, a unique prefix of its name, or its directory.
     changes
-        +TAG adds a tag, -TAG removes it; without changes, the tags are shown.
+        +TAG adds a tag and -TAG removes it; if omitted, the run's tags are shown.
     """
     for change in changes:
         if change[:1] not in ("+", "-"):
             raise ConfigError(
-                f"'{change}' neither adds nor removes a tag",
-                hint=f"give +{change} to add it, or -{change} to remove it",
+                f"'{change}' is not a tag change",
+                hint=f"use +{change} to add the tag, or -{change} to remove it",
             )
     opened = opened_store(store)
     (name,) = opened.names([run])
@@ -170,7 +170,7 @@ def tag(
 
         emit_json(RunTags(name, tags))
     else:
-        print(", ".join(map(printable, tags)) or "no tags")
+        print(", ".join(map(printable, tags)) or "the run has no tags")
     return 0
 
 
@@ -210,7 +210,10 @@ def delete(
 def _confirmed(runs: Sequence[str], location: str) -> bool:
     """Ask for confirmation on the terminal. Raises ConfigError without a terminal."""
     if not sys.stdin.isatty():
-        raise ConfigError(f"{len(runs)} runs would be deleted", hint="confirm with --yes")
+        raise ConfigError(
+            f"refusing to delete {len(runs)} runs without confirmation",
+            hint="confirm the deletion with --yes",
+        )
     for run in runs[:10]:
         log(f"  {printable(run)}")
     more = f" (10 of {len(runs)} are shown)" if len(runs) > 10 else ""
@@ -226,17 +229,17 @@ def index(
     store: StoreOption = None,
     json: JsonFlag = False,
 ) -> int:
-    """Update the catalogue of a store with the figures of all runs.
+    """Update the catalogue of a store from the figures of its runs.
 
-    Other commands update the parts of it that they need. The catalogue is derived from the run
-    directories, so its folder .writecliff can be deleted without loss.
+    Other commands update only the catalogue tables that they need. The catalogue is derived from
+    the run directories, so its folder .writecliff can be deleted without loss.
 
     Parameters
     ----------
     rebuild
-        Discard the catalogue and build it again from the run directories.
+        Discard the catalogue, and rebuild it from the run directories.
     tables
-        Also copy rounds, intervals and histograms for SQL queries.
+        Also copy rounds, intervals and histograms into the catalogue for SQL queries.
     """
     updated = opened_store(store).index(rebuild=rebuild, tables=tables, note=_warn)
     if json:
@@ -259,10 +262,11 @@ def sql(
 ) -> int:
     """Query all runs with SQL.
 
-    The dialect is DuckDB; the views are runs, figures, tags, rounds, intervals, histograms. Column
-    names include units; docs/reference/run-store.md describes them. The first query on rounds,
-    intervals or histograms copies these tables of all runs into the catalogue. Statements cannot
-    read or write files, attach databases or load extensions without --allow-files.
+    Queries use DuckDB's dialect and the views runs, figures, tags, rounds, intervals and
+    histograms. Column names include units; docs/reference/run-store.md describes them. The first
+    query on rounds, intervals or histograms copies these tables from all runs into the catalogue.
+    Statements cannot read or write files, attach databases or load extensions without
+    --allow-files.
 
     Parameters
     ----------
@@ -271,11 +275,12 @@ def sql(
     csv
         Print all rows as CSV.
     allow_files
-        Allow the query to read and write any of your files and to load extensions of DuckDB, also
-        from the network. Use it only for queries that you wrote or have read.
+        Allow the query to read and write any of your files, and to load DuckDB extensions,
+        including from the network. Use this option only for queries that you wrote or have
+        reviewed.
     """
     if csv and json:
-        raise ConfigError("--csv and --json are mutually exclusive", hint="leave out one of them")
+        raise ConfigError("--csv and --json are mutually exclusive", hint="omit either option")
     opened = opened_store(store)
     answer, notes = opened.query(query, allow_files=allow_files)
     for note in notes:
@@ -309,7 +314,7 @@ def _show(answer: pa.Table, *, csv: bool) -> None:
     kinds = "".join("r" if _is_number(field) else "l" for field in answer.schema)
     print(table([*map(printable, names)], [[*map(printable, row)] for row in rows], kinds))
     if (more := answer.num_rows - len(rows)) > 0:
-        log(f"... and {more} more rows; --csv and --json print all")
+        log(f"... and {more} more rows (--csv and --json print all rows)")
 
 
 def _is_number(field: Any) -> bool:
@@ -321,11 +326,11 @@ def _is_number(field: Any) -> bool:
 
 @app.command
 def diff(first: str, second: str, *, store: StoreOption = None, json: JsonFlag = False) -> int:
-    """Compare two runs: set-up, versions, host and figures.
+    """Compare the set-up, versions, host and figures of two runs.
 
-    Each figure of run B is better than in run A, worse, equal, or undecided. A difference counts if
-    it is statistically significant at the 5 % level for the whole comparison. Overall, B is better
-    if at least one figure is better and none is worse.
+    Each figure of run B is reported as better than, worse than or equal to that of run A, or as
+    undecided. A difference counts if it is statistically significant at the 5 % level for the whole
+    comparison. Overall, B is better if at least one figure is better and none is worse.
 
     Parameters
     ----------
@@ -354,7 +359,7 @@ def export(
     store: StoreOption = None,
     json: JsonFlag = False,
 ) -> int:
-    """Write runs to an archive, or their tables to a folder.
+    """Write runs to an archive, or write their tables to a folder.
 
     Parameters
     ----------
@@ -362,7 +367,7 @@ def export(
         Names or paths of the runs; omit them to select runs with --test, --where and similar
         options.
     output
-        The archive: .zip, .tar, .tar.gz or .tar.xz. With --tables, the folder.
+        The archive: .zip, .tar, .tar.gz or .tar.xz. With --tables, the output folder.
     tables
         Write the tables of these runs instead of an archive: runs, figures, tags, rounds, intervals
         and histograms, as Parquet or CSV.
@@ -394,10 +399,10 @@ def import_(
     Parameters
     ----------
     paths
-        Run directories, suites, folders of them, archives, or fio's JSON output (latencies need
-        that of --output-format=json+).
+        Run directories, suites, folders of runs, archives, or fio's JSON output (latencies require
+        --output-format=json+).
     tag
-        A tag for each imported run; may be repeated.
+        A tag to add to each imported run; may be repeated.
     capacity
         Capacity of the drive of a fio result, such as 960GB (default: the largest size of its
         jobs).

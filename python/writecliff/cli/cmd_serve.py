@@ -52,71 +52,73 @@ def serve(
     json: JsonFlag = False,
     quiet: bool = False,
 ) -> int:
-    """Serve a simulated drive in real time, until Ctrl-C or SIGTERM.
+    """Serve a simulated drive in real time until Ctrl-C or SIGTERM.
 
-    Programs use the drive as a block device with the timing of the simulated drive. The address is
-    printed on stderr when the drive is ready.
+    Programs can use the drive as a block device that has the simulated drive's timing. The drive's
+    address is printed on stderr when the drive is ready.
 
     Parameters
     ----------
     device
         The drive: sim:NAME or sim:PATH.toml.
     listen
-        Accept NVMe/TCP hosts at HOST:PORT, such as 127.0.0.1:4420; may be repeated. Use it only in
-        a trusted network: there is neither TLS nor a password.
+        Accept NVMe/TCP hosts at HOST:PORT, such as 127.0.0.1:4420; may be repeated. Use this option
+        only on a trusted network, because connections have neither TLS nor a password.
     allow_host
-        Accept only this NVMe/TCP host, given by its NVMe qualified name; may be repeated.
+        Accept only the NVMe/TCP host with this NVMe qualified name; may be repeated.
     nbd
-        Accept NBD clients (QEMU, nbd-client, libnbd, fio) at unix:PATH or HOST:PORT; may be
-        repeated. There is no access control: every client that connects can read and write.
+        Accept NBD clients (such as QEMU, nbd-client, libnbd or fio) at unix:PATH or HOST:PORT; may
+        be repeated. There is no access control: every client that connects can read and write.
     fast
-        Answer each request as soon as its data are available. The state of the drive changes, but
-        its clock does not advance.
+        Complete each request as soon as its data are available. The drive's state changes, but the
+        drive's clock does not advance.
     slow_down
-        Slow the drive down by this factor, if it is too fast for this machine.
+        Slow the drive down by this factor, for example if the drive is too fast for this machine.
     state
-        Restore the drive and its data from this file if it exists, and save them to it on exit.
-        Until then, two more files beside it hold acknowledged data, which thus survive if the
-        server is killed.
+        Restore the drive and its data from this file if it exists, and save the drive to the file
+        on exit. While the server runs, two more files next to this file store acknowledged data,
+        which therefore survive if the server is killed.
     contents
-        Store the data in this sparse file instead of in memory.
+        Store the drive's data in this sparse file instead of in memory.
     compress
-        Compress the data in memory (LZ4).
+        Compress the drive's data in memory (LZ4).
     memory
-        Refuse writes if the data need more memory than this, such as 8GB.
+        Reject writes if the data need more memory than this, such as 8GB.
     precondition
         Initial state of a new drive: none, fill, sustained or used:40%.
     seed
         Seed of the drive's random choices.
     output
-        Directory of the run, which must be empty or not exist. The server writes a report into it,
-        and a trace of all requests for `writecliff replay` and `writecliff advise-streams`.
+        Directory of the run; it must be empty or not exist. The server writes a report to this
+        directory, and a trace of all requests for `writecliff replay` and `writecliff
+        advise-streams`.
     trace
         Trace to write into the run directory: full, or none.
     metrics
-        Serve figures for Prometheus at http://HOST:PORT/metrics; if only a port is given, bind to
+        Serve Prometheus metrics at http://HOST:PORT/metrics; a port without a host binds to
         127.0.0.1.
     cut_at_write
-        Cut the power when the drive receives its nth write. SIGUSR1 and `writecliff serve
-        power-cut` cut it at any time.
+        Cut the power when the drive receives this write, counted from 1. SIGUSR1 and `writecliff
+        serve power-cut` cut the power at any time.
     cut_after
-        Cut the power after this device time, such as "30 s", or after a random time, such as "10
-        s..60 s". With --fast, the time is wall-clock time.
+        Cut the power after this device time, such as "30 s", or after a random time in a range,
+        such as "10 s..60 s". With --fast, the wall-clock time is used.
     cuts
-        Number of power cuts; the count starts again when the drive is ready (default: 1).
+        Number of power cuts; the count of writes or time restarts when the drive is ready again
+        (default: 1).
     cut_seed
-        Seed of the random times, and of the data that a power cut loses if the drive does not
-        determine them; each further cut uses the next seed.
+        Seed of the random times, and of random data loss where the drive does not determine which
+        data are lost; each further cut uses the next seed.
     quiet
-        Show only addresses and warnings on stderr.
+        Print only addresses and warnings on stderr.
     """
     from writecliff.serve import DriveServer, ServeOptions
     from writecliff.serve.addresses import check_nvme_addresses
 
     if not nbd and not listen:
         raise ConfigError(
-            "no listen address given",
-            hint="give --listen 127.0.0.1:4420, or --nbd unix:/tmp/drive.sock or 127.0.0.1:10809",
+            "no listen address was given",
+            hint="add --listen 127.0.0.1:4420, or --nbd unix:/tmp/drive.sock or 127.0.0.1:10809",
         )
     if allow_host and not listen:
         raise ConfigError("--allow-host requires --listen", hint="add --listen")
@@ -124,7 +126,7 @@ def serve(
     if fast and slow_down is not None:
         raise ConfigError(
             "--slow-down cannot be combined with --fast, which has no timing",
-            hint="leave out one of them",
+            hint="omit either option",
         )
     options = ServeOptions(
         slow_down=None if fast else 1.0 if slow_down is None else slow_down,
@@ -145,7 +147,7 @@ def serve(
     ended = threading.Event()
     from writecliff.signals import TERMINATIONS, handling
 
-    server = DriveServer(device, options)  # may take long, but a stop cannot lose anything yet
+    server = DriveServer(device, options)  # may take long, but no data can be lost yet
     server.seed_cuts(cut_seed)
     with (
         handling((signal.SIGINT, *TERMINATIONS), lambda *_: ended.set()),
@@ -178,15 +180,16 @@ def serve(
 def _plan(
     cut_at_write: int | None, cut_after: str | None, cuts: int | None
 ) -> dict[str, Any] | None:
-    """Return the planned power cuts, as arguments of `DriveServer.plan_cuts`.
+    """Return the planned power cuts, in the form of arguments for `DriveServer.plan_cuts`.
 
     Raises:
-        ConfigError: The options contradict each other, or a time or count is invalid.
+        ConfigError: If the options contradict each other, or a time or count is invalid.
     """
     if cut_at_write is None and cut_after is None:
         if cuts is not None:
             raise ConfigError(
-                "--cuts requires a write or a time", hint="add --cut-at-write or --cut-after"
+                "--cuts requires --cut-at-write or --cut-after",
+                hint="add --cut-at-write or --cut-after",
             )
         return None
     if cut_at_write is not None and cut_after is not None:
@@ -204,8 +207,8 @@ def _plan(
     times = units.parse_time(first), units.parse_time(last or first)
     if not 0 < times[0] <= times[1]:
         raise ConfigError(
-            f"--cut-after must be a time above 0 or an ascending range, not '{cut_after}'",
-            hint='give "30 s", or "10 s..60 s" for a random time',
+            f"--cut-after must be a time greater than 0 or an ascending range, not '{cut_after}'",
+            hint='use a time such as "30 s", or a range such as "10 s..60 s" for a random time',
         )
     return {"after_ns": times, **often}
 
@@ -218,7 +221,7 @@ def _session(
     trace: str,
     metrics: str | None,
 ) -> dict[str, Any]:
-    """Serve until `ended`, stop the drive, and return the session; `output` is its directory."""
+    """Serve until `ended` is set, stop the drive, and return the session in `output`."""
     from contextlib import ExitStack
 
     from writecliff.serve.control import ControlServer
@@ -257,14 +260,17 @@ def _serve(
     screen: Screen,
     looks: Sequence[Callable[[Snapshot], None]],
 ) -> Snapshot:
-    """Serve until `ended`, stop the drive, and return its last snapshot.
+    """Serve the drive until `ended` is set, stop the drive, and return its final snapshot.
 
-    `looks` are called with a snapshot each second, and with the last one.
+    `looks` are called with a snapshot every second, and with the final snapshot.
     """
     from writecliff.serve.session import lateness_warning
 
     if server.recovered:
-        log("the previous server was killed: the drive has recovered all data that it had received")
+        log(
+            "the previous server was killed: the drive has recovered all the data that it had "
+            "received"
+        )
     for address in server.addresses:
         log(f"serving {server.identity.target} at {address}")
     for warning in server.warnings:
@@ -312,10 +318,11 @@ def _text(summary: Mapping[str, Any]) -> str:
 
 
 def streams_text(now: Snapshot) -> tuple[str, str] | None:
-    """Return the streams or placement handles in use, with their shares of the written data.
+    """Return the streams or placement handles in use, and their portions of the written data.
 
     Returns:
-        A name and a text; None for a drive without streams or handles whose clients use none.
+        The result is a name and a text, or `None` if the drive has no streams or handles, or if
+        clients use none.
     """
     placement, used = now.data_placement, now.streams
     if placement is None and len(used) < 2:
@@ -336,14 +343,14 @@ def streams_text(now: Snapshot) -> tuple[str, str] | None:
 
 
 def undone_text(pages: int, undone_as: str) -> str:
-    """Describe the pages that a power cut has undone, and why NVMe allows it."""
+    """Describe the pages that a power cut rolled back, and why NVMe allows the loss."""
     reasons = {"unacknowledged": "unacknowledged writes", "unflushed": "writes without a flush"}
     noun = "page" if pages == 1 else "pages"
     return f"{pages:,} {noun} of {reasons[undone_as]} undone (allowed)"
 
 
 def cut_text(cut: PowerCut) -> str:
-    """Describe the effects of a power cut, on one line."""
+    """Describe the effects of a power cut in one line."""
     text = f"after {cut.writes:,} writes, {cut.outstanding:,} requests without a reply, "
     text += undone_text(cut.pages_undone, cut.undone_as)
     text += f" of {cut.pages_open:,} that were not durable"
@@ -355,7 +362,7 @@ def cut_text(cut: PowerCut) -> str:
 
 
 def rebuild_text(cut: PowerCut) -> str:
-    """Describe the recovery of the drive, on one line; empty if it is not known."""
+    """Describe the drive's recovery in one line, or return "" if it is unknown."""
     if cut.rebuild_parts_ns is None:
         return ""
     done = [f"{name} {units.latency(time)}" for name, time in cut.rebuild_parts_ns.items() if time]
@@ -365,10 +372,10 @@ def rebuild_text(cut: PowerCut) -> str:
 
 
 class ServeView:
-    """Figures of the last second: `look` takes them, `render` draws them."""
+    """Figures over the last second: `look` collects the figures, and `render` displays them."""
 
     def __init__(self, server: DriveServer) -> None:
-        """Start with the first snapshot of the server."""
+        """Start with the server's first snapshot."""
         from writecliff.serve.figures import difference
 
         self._server, self._between = server, difference
@@ -376,13 +383,13 @@ class ServeView:
         self._figures: Figures = difference(server.first, server.first, recent=True)
 
     def look(self) -> Snapshot:
-        """Take the figures since the last call, and return the snapshot."""
+        """Collect the figures since the last call, and return the snapshot."""
         before, self._now = self._now, self._server.snapshot()
         self._figures = self._between(before, self._now, recent=True)
         return self._now
 
     def render(self) -> RenderableType:
-        """Return a row for each operation, and the state of drive and server below."""
+        """Return a row per operation, followed by the state of the drive and the server."""
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
@@ -432,11 +439,11 @@ class ServeView:
 
 @app.command
 def power_cut(drive: str | None = None, *, json: JsonFlag = False) -> int:
-    """Cut the power of a drive that you serve on this machine, and restore it.
+    """Cut and restore the power of a drive that you serve on this machine.
 
-    Connections to the drive end without replies, data that are not durable are lost, and the drive
-    rebuilds its mapping. The command returns when the drive accepts commands again, and prints the
-    effects of the cut.
+    Connections to the drive are closed without replies, data that are not durable are lost, and the
+    drive rebuilds its mapping. The command returns when the drive accepts commands again, and
+    prints the effects of the power cut.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def suite(
     dry_run: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Run all tests of an edition on a drive, each after a purge, and write one summary.
+    """Run all tests of an edition on a drive, each after a purge, and write a summary.
 
     Parameters
     ----------
@@ -56,16 +56,16 @@ def suite(
     revision
         Revision of the standard.
     tests
-        A comma-separated list of tests to run (default: those of the edition):
+        A comma-separated list of tests to run (default: all tests of the edition):
         iops,tp,lat,wsat,hir,xsr,ecw,dirth.
     set_
         Set an option of one test, as TEST.OPTION=VALUE; may be repeated.
     quick
-        Reduce the capacity of a simulated drive; on a real drive, run short forms of the tests that
-        cannot reach steady state. Every page is stamped NOT PTS-CONFORMANT.
+        Reduce the capacity of a simulated drive, or run short tests that cannot reach steady state
+        on a real drive. Every page is stamped NOT PTS-CONFORMANT.
     no_purge
-        Start every test without a purge, for a real drive that was purged by other means (behind
-        USB, RAID or virtio, or with the vendor's tool); every page is stamped.
+        Skip the purge before every test, for a real drive that was purged by other means (behind
+        USB, RAID or virtio, or with the vendor's tool). Every page is stamped.
     seed
         Seed of all random choices (default: 1).
     dry_run
@@ -79,7 +79,7 @@ def suite(
         folder = stored_folder(options.resume, "suite", target, others)
         return run_members(folder, target, options, as_json=json)
     if edition is None:
-        raise ConfigError("no edition given", hint="give pts-e or pts-c")
+        raise ConfigError("no edition was given", hint="specify pts-e or pts-c")
     common: dict[str, Any] = {"revision": revision, "quick": quick, "no_purge": no_purge}
     if seed is not None:
         common["seed"] = seed
@@ -101,7 +101,7 @@ def suite(
 
 
 def _settings(texts: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:
-    """Parse settings such as `iops.threads=8`; return the options by test."""
+    """Parse settings such as `iops.threads=8`, and return the options by test."""
     from writecliff.cli.test_commands import setting
 
     options: dict[str, dict[str, Any]] = {}
@@ -109,14 +109,15 @@ def _settings(texts: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:
         test, dot, rest = text.strip().partition(".")
         if not dot or "=" in test:
             raise ConfigError(
-                f"--set '{text}' is not TEST.OPTION=VALUE", hint="for example --set iops.threads=8"
+                f"the setting '{text}' in --set is not TEST.OPTION=VALUE",
+                hint="write, for example, --set iops.threads=8",
             )
         options.setdefault(test, {}).update([setting(test, rest)])
     return options
 
 
 def _show_plan(members: Mapping[str, Member], target: TargetOptions, as_json: bool) -> int:
-    """Show the plan: bounds for a real drive, estimates by pilots for a simulated drive."""
+    """Show the plan, with bounds for a real drive and pilot-run estimates for a simulated drive."""
     with opened(target, seed=1, look_only=True) as engine:
         planned = plan_members(members, engine, note=log)
     if as_json:
@@ -145,7 +146,7 @@ def _bounds(plans: Mapping[str, Plan]) -> str:
 
 
 def _estimates(plans: Mapping[str, Plan]) -> str:
-    """Return a row per test and a total; a test without a possible pilot has no figures."""
+    """Return a row per test and a total; tests that allow no pilot run have no figures."""
     totals = [0.0] * 5
     rows = []
     for name, plan in plans.items():

@@ -1,4 +1,4 @@
-"""Run a test or load with each of several settings."""
+"""Run a test or load once with each of several settings."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def sweep(
     list_: ListFlag = False,
     json: JsonFlag = False,
 ) -> int:
-    """Run a test or load with each of several settings after a purge, and compare the runs.
+    """Run a test or load once with each of several settings, and compare the runs.
+
+    The drive is purged before each run.
 
     Parameters
     ----------
@@ -58,20 +60,21 @@ def sweep(
     test
         The test to run (default: wsat).
     workload
-        Load to run instead of a test: a workload file, a fio job file, or a ready-made workload.
+        Load to run instead of a test: the name of a ready-made workload, a workload file or a fio
+        job file.
     vary
         Settings to vary, instead of a predefined sweep: KEY=V1,V2,... or, with --sample,
-        KEY=LOW..HIGH or KEY=LOW..HIGH:log. KEY is an option of the test, overprovision_pct,
-        device.KEY of the simulated drive's file (device.ftl.gc), or load.KEY or load.JOB.KEY of a
-        load (load.queue_depth). If repeated, every combination is run.
+        KEY=LOW..HIGH or KEY=LOW..HIGH:log. KEY is a test option, overprovision_pct, a key of the
+        simulated drive's file (device.ftl.gc), or a key of a load or of its job (load.queue_depth,
+        load.JOB.queue_depth). If --vary is repeated, every combination is run.
     values
         Values to use instead of those of the predefined sweep, as V1,V2,...
     sample
-        Number of combinations to run, chosen at random, instead of all.
+        Number of randomly chosen combinations to run instead of all combinations.
     method
-        Sampling method: random, or latin-hypercube, which covers each range evenly.
+        Sampling method: random or latin-hypercube (which covers each range evenly).
     sample_seed
-        Seed of the sampling.
+        Seed for the sampling.
     set_
         Set a fixed option of the test, as OPTION=VALUE; may be repeated.
     list_
@@ -110,19 +113,22 @@ def sweep(
 
 
 def _factors(name: str | None, vary: Sequence[str], values: str | None) -> list[Factor]:
-    """Return the varied settings, each key once."""
+    """Return the varied settings, rejecting duplicate keys."""
     from writecliff.suite.factors import Factor, factor_of
     from writecliff.suite.sweep import PRESETS
 
     if (name is None) == (not vary):
-        raise ConfigError("nothing to vary", hint="give the name of a sweep, or --vary KEY=...")
+        raise ConfigError(
+            "nothing to vary", hint="specify the name of a predefined sweep, or --vary KEY=..."
+        )
     if name is None:
         factors = [factor_of(text) for text in vary]
         keys = [_key(factor.key) for factor in factors]
         twice = next((key for key in keys if keys.count(key) > 1), None)
         if twice is not None:
             raise ConfigError(
-                f"--vary {twice} is given twice", hint="list all its values in one --vary"
+                f"--vary was given twice for {twice}",
+                hint="list all values of the key in a single --vary",
             )
         return factors
     if name not in PRESETS:
@@ -135,19 +141,20 @@ def _factors(name: str | None, vary: Sequence[str], values: str | None) -> list[
 def _base(
     test: str | None, workload: Path | None, set_: Sequence[str], target: TargetOptions
 ) -> tuple[str, dict[str, Any]]:
-    """Return the test to run, and its fixed options."""
+    """Return the test to run and its fixed options."""
     from writecliff.cli.test_commands import setting
 
     if workload is not None and (test is not None or set_):
         raise ConfigError(
-            "--workload cannot be combined with --test or --set", hint="leave out one of them"
+            "--workload cannot be combined with --test or --set",
+            hint="omit --workload, or omit --test and --set",
         )
     options = dict(setting(test or "wsat", text) for text in set_)
     return sweep_base(test, workload, target_of(target.on), options, target.opening())
 
 
 def _key(key: str) -> str:
-    """Return a key with underscores: options may be written with either dash."""
+    """Return a key with underscores, because options may be written with dashes."""
     return key if "." in key else key.replace("-", "_")
 
 
@@ -169,6 +176,6 @@ def _percent(text: str) -> float:
         value = float("nan")
     if not 0 < value <= 1000:
         raise ConfigError(
-            f"invalid over-provisioning '{text}'", hint="give percentages, for example 7,14,28"
+            f"invalid over-provisioning '{text}'", hint="use percentages, for example 7,14,28"
         )
     return value

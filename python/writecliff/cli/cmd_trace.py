@@ -32,7 +32,7 @@ def convert(
     member: str | None = None,
     json: JsonFlag = False,
 ) -> int:
-    """Convert a trace to another format: Parquet for `writecliff replay`, or that of another tool.
+    """Convert a trace to another format: Parquet for `writecliff replay`, or another tool's format.
 
     Compressed files (gz, zst, bz2) and archives (tar) are read directly.
 
@@ -43,15 +43,15 @@ def convert(
     output
         The file to write.
     to
-        Format of the output: parquet, fio-iolog, msr or blkparse (default: by its suffix .parquet,
-        .log, .csv or .txt).
+        Output format: parquet, fio-iolog, msr or blkparse (default: by the output file's suffix
+        .parquet, .log, .csv or .txt).
     format_
-        Read the trace in this format (default: recognised by content).
+        Trace format (default: detected from the content).
     columns
-        Column mapping of your own CSV or Parquet file, such as
+        Column mapping for a custom CSV or Parquet file, such as
         time=ts:us,operation=op,offset=lba:sectors,length=size.
     member
-        Read only this file of an archive.
+        Read only this file from an archive.
     """
     from writecliff.api import convert_trace
     from writecliff.cli.progress import WorkView
@@ -146,31 +146,32 @@ def synthesise(
     csv: OutputPath = None,
     json: JsonFlag = False,
 ) -> int:
-    """Write a workload that resembles a block trace, and show how closely it matches.
+    """Synthesise a workload that resembles a block trace, and show how closely it matches.
 
-    The workload has the trace's mix, sizes, runs, hot areas, bursts and idle times, within stated
-    bounds. Its I/Os are drawn at random, in an address range without the gaps that the trace never
-    accessed. The fio job file has the properties that fio can reproduce.
+    The workload reproduces the trace's read/write mix, I/O sizes, sequential runs, hot areas,
+    bursts and idle times, within stated bounds. The workload's I/Os are generated at random, over
+    an address range that omits the gaps that the trace never accesses. The fio job file covers the
+    properties that fio can reproduce.
 
     Parameters
     ----------
     trace
         The trace, in a format listed by `writecliff trace formats`.
     format_
-        Read the trace in this format (default: recognised by content).
+        Trace format (default: detected from the content).
     columns
-        Column mapping of your own CSV or Parquet file, such as
+        Column mapping for a custom CSV or Parquet file, such as
         time=ts:us,operation=op,offset=lba:sectors,length=size.
     member
-        Read only this file of an archive.
+        Read only this file from an archive.
     on
-        Run trace and workload on this simulated drive and compare write amplification, IOPS and
-        response times: sim:NAME or sim:PATH.toml.
+        Run the trace and the workload on this simulated drive and compare write amplification, IOPS
+        and response times: sim:NAME or sim:PATH.toml.
     seed
-        Seed of the workload's I/Os.
+        Seed for generating the workload's I/Os.
     output
         The folder for workload.toml, workload.fio and the page synthetic.html (default:
-        TRACE-synthetic); existing files of these names are replaced.
+        TRACE-synthetic); existing files with these names are replaced.
     csv
         Write the data of every plot and table to this folder as CSV.
     """
@@ -260,12 +261,12 @@ NS_PER_S = 1e9
 
 
 def skipped_line(skipped: Skipped) -> str:
-    """Return a line about the skipped lines of one reason."""
+    """Return a line about the lines that were skipped for the same reason."""
     return f"{skipped.lines:,} lines: {skipped.reason}, first in line {skipped.first_line:,}"
 
 
 def summary(of: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the measures of a trace in a few lines."""
+    """Return a trace's metrics in a few lines."""
     seconds, arrivals = of["duration_s"], of["arrivals"]
     streams = [
         f"{stream['share_pct']:.0f} % {stream['access']} {stream['operation']} "

@@ -1,4 +1,4 @@
-"""Create a model of a drive (twin), or check a drive against it."""
+"""Create a twin of a drive, or check a drive against a twin."""
 
 from __future__ import annotations
 
@@ -41,60 +41,60 @@ def twin(
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Create a model of a drive (twin), or check a drive against it.
+    """Create a twin of a drive, or check a drive against a twin.
 
-    The command measures the drive, fits a model to part of the measurements, and writes a device
-    file with the source of each value. A rule fixed in advance holds out the other measurements,
-    from which the error of the twin is determined. A drive of 1 TB takes at most two hours if it
-    writes 200 MB/s sequentially; --dry-run shows the time and the volume of writes.
+    The command measures the drive, fits a model to some of the measurements, and writes a device
+    file that states the source of each value. A fixed rule chooses the held-out measurements, which
+    then determine the twin's error. A 1 TB drive takes at most two hours if it writes 200 MB/s
+    sequentially; --dry-run shows the time and the write volume.
 
     Parameters
     ----------
     drive
         The drive, instead of --on: /dev/NAME, file:PATH, sim:NAME or sim:PATH.toml.
     name
-        Name of the twin (default: the model name of the drive).
+        Twin name (default: the drive's model name).
     device_file
-        Also write the twin to this file, which must not exist (default: only twin.toml in the run
-        directory).
+        Also write the twin to this file, which must not exist (default: the twin is written only to
+        twin.toml in the run directory).
     check
-        Instead of creating a twin, compare the drive with this device file, drive of the catalogue,
-        or TOML file with a data sheet's answers (see `writecliff device new --answers`). The exit
-        code is 3 if any kind of load is degraded.
+        Instead of creating a twin, compare the drive with this device file, catalogue drive, or
+        TOML file of data sheet values (see `writecliff device new --answers`). The exit code is 3
+        if the drive is degraded under any kind of load.
     gentle
-        Only read the drive in its current state, without writing. The write parameters of the twin
-        are then defaults.
+        Only read from the drive in its current state, and never write to it. The twin's write
+        parameters are then defaults.
     seconds
         Duration of each load, in seconds (default: 10).
     overwrite_minutes
-        Time limit of random overwrites, in minutes (default: 25).
+        Time limit for random overwrites, in minutes (default: 25).
     rest
-        Idle time before the last burst of writes, in seconds (default: 60).
+        Idle time before the last write burst, in seconds (default: 60).
     no_purge
-        Do not purge a real drive.
+        Skip the purge of a real drive.
     sheet
-        A TOML file with data sheet values, as for `writecliff device new --answers`: year, cell,
-        dram, tbw and others that measurements cannot reveal.
+        A TOML file with data sheet values that measurements cannot reveal, such as year, cell, dram
+        and tbw, in the format of `writecliff device new --answers`.
     seed
         Seed of all random choices (default: 1).
     output
         Directory of the run; it must be empty or not exist (default: runs/twin-TARGET-TIME).
     resume
-        Resume the run in this directory and keep its measurements; if they are complete, continue
-        with the fit or --check.
+        Resume the run in this directory and reuse its measurements; if the measurements are
+        complete, continue with the fit or --check.
     store
         Store for the new run (default: WRITECLIFF_STORE, else the current folder).
     dry_run
-        Show the plan and the volume of writes without accessing the drive.
+        Show the plan and the write volume without accessing the drive.
     quiet
-        Show no progress on stderr.
+        Suppress progress on stderr.
     """
     from writecliff.api.twin import new_device_file
     from writecliff.cli.screen import Screen
 
     if drive is not None:
         if target.on is not None:
-            raise ConfigError("the drive is given twice", hint="leave out --on")
+            raise ConfigError("both DRIVE and --on were given", hint="omit --on")
         target = replace(target, on=drive)
     device_file = new_device_file(device_file)
     answers = _answers(sheet)
@@ -140,7 +140,9 @@ def _check_expected(expected: str) -> None:
     if is_sheet(expected):
         sheet_of(read_answers(Path(expected)))
     elif what := show_device(expected).without_flash:
-        raise ConfigError(f"{expected} is {what}", hint="give a drive with flash memory")
+        raise ConfigError(
+            f"the comparison drive {expected} is {what}", hint="choose a drive with flash memory"
+        )
 
 
 def _measured(
@@ -155,7 +157,7 @@ def _measured(
     dry_run: bool,
     json: bool,
 ) -> Path | int:
-    """Return the directory of complete measurements; for a dry run, its exit code."""
+    """Return the directory of the complete measurements, or the exit code of a dry run."""
     from writecliff.api import execute
     from writecliff.api.plans import check_permission
     from writecliff.cli.options import RunOptions
@@ -169,7 +171,7 @@ def _measured(
             name = next(iter(options)).replace("_s", "").replace("_", "-")
             raise ConfigError(
                 f"--{name} cannot be combined with --resume",
-                hint="a resumed run keeps its options: omit it",
+                hint="omit the option: a resumed run keeps its original options",
             )
         if _is_complete(resume):
             return resume

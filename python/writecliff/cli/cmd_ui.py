@@ -18,10 +18,10 @@ def ui(
     token: str | None = None,
     json: JsonFlag = False,
 ) -> int:
-    """Serve a dashboard of a run store on this machine, until Ctrl-C or SIGTERM.
+    """Serve a dashboard of a run store on this machine until Ctrl-C or SIGTERM.
 
-    The address is printed when the dashboard is ready. It contains a token, which every request
-    needs. The dashboard requires the extra `ui`.
+    The command prints the dashboard's address when the dashboard is ready. The address contains a
+    token, which every request must include. The dashboard requires the extra `ui`.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ def ui(
         The store: a folder, or the URL of an object store (default: WRITECLIFF_STORE, else the
         current folder).
     port
-        Port to listen on; 0 selects a free port.
+        Port to listen on, or 0 for any free port.
     listen
-        Address to listen on. With an address other than 127.0.0.1, anyone with the token has access
-        from other machines, and the token is sent unencrypted.
+        IP address to listen on. With an address other than 127.0.0.1, anyone with the token has
+        access from other machines, and the token is sent unencrypted.
     allow_changes
         Allow users to change tags and delete runs.
     token
-        The token, of at least 16 letters and digits (default: a new token at each start).
+        Token of at least 16 letters and digits (default: a new token at each start).
     """
     import asyncio
 
@@ -55,7 +55,7 @@ def ui(
         else Access(token, frozenset((listen,))),
     )
     if is_open_to_others(options):
-        log("warning: other machines can reach the dashboard; the token is sent unencrypted")
+        log("warning: other machines can reach the dashboard, and the token is sent unencrypted")
 
     def ready(address: str) -> None:
         if json:

@@ -1,10 +1,11 @@
-"""The commands: the root help screen, and the application that runs them.
+"""The commands: the root help screen, and the application that runs the commands.
 
-A command is one file, `cmd_NAME.py`. The first line of its docstring describes the command on the
-root screen. `GROUP = "drives", 2` is its group and its position in the group; "hidden" commands are
-not on the screen. The command is the `App` named `app` in the file, or else the function NAME.
-These are read from the text of the file, so that `writecliff --help` loads neither the commands nor
-cyclopts. The commands of the lab are in `writecliff.lab.commands`, which is loaded by name.
+Each command is a file, `cmd_NAME.py`. The first line of the file's docstring describes the command
+on the root screen. `GROUP = "drives", 2` sets the command's group and its position in the group;
+"hidden" commands are omitted from the screen. The command is the `App` named `app` in the file, or
+otherwise the function NAME. These declarations are parsed from the file's text, so that `writecliff
+--help` loads neither the commands nor cyclopts. The lab's commands are in
+`writecliff.lab.commands`, which is loaded by name.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ TARGETS = (
     ("/dev/NAME", "a drive, through fio; its data is destroyed, see --destroy"),
 )
 EPILOGUE = """\
-Exit codes: 0 success, 1 failure, 2 invalid usage, file or target, 3 a limit of
---expect not met or figures worse than the --baseline, 130 interrupted.
-Every command accepts --help, --json (print data on stdout, and an error as a
-JSON object on stderr) and --debug (full traceback). NO_COLOR is honoured."""
+Exit codes: 0 success, 1 failure, 2 invalid usage, file or target, 3 an --expect
+limit not met or figures worse than the --baseline, 130 interrupted.
+Every command accepts --help, --json (print data as JSON on stdout and errors as
+JSON on stderr) and --debug (full traceback). NO_COLOR is honoured."""
 
 GROUPS = ("tests and suites", "workloads and traces", "drives")
 LAB = "lab", "writecliff.lab.commands:app"
-LAB_ABOUT = "Research and development: check the simulator and repeat published results."
+LAB_ABOUT = "Check the simulator, and reproduce published results (for research and development)."
 MOVED = {
     "act": ("lab", "act"),
     "bench": ("lab", "bench"),
@@ -53,29 +54,29 @@ MOVED = {
 
 
 class Command:
-    """A command as its file declares it. `target` is "module:attribute"."""
+    """A command as declared in its file. `target` is "module:attribute"."""
 
     def __init__(self, position: tuple[int, int], name: str, help: str, target: str) -> None:
-        """Set the fields; `position` is that of the group, and that in the group."""
-        self.position = position  # of the group, and in the group
+        """Set the fields; `position` contains the positions of the group and in the group."""
+        self.position = position  # position of the group, and position in the group
         self.name = name
         self.help = help
         self.target = target
 
     @property
     def shown(self) -> bool:
-        """True if the root screen lists the command."""
+        """`True` if the root screen lists the command."""
         return self.position[0] < len(GROUPS)
 
 
 @cache
 def commands() -> tuple[Command, ...]:
-    """Return all commands of the product, in the order of the root screen."""
+    """Return all product commands, in the order of the root screen."""
     return read_commands(__file__, "writecliff.cli", (*GROUPS, "hidden"))
 
 
 def read_commands(file: str, package: str, groups: tuple[str, ...]) -> tuple[Command, ...]:
-    """Return the commands of the package of `file`, in the order of `groups`."""
+    """Return the commands in the package that contains `file`, in the order of `groups`."""
     folder = os.path.dirname(file)  # noqa: PTH120 - pathlib takes longer to import
     names = (name for name in os.listdir(folder) if name.startswith("cmd_"))
     read = (_command(f"{folder}/{name}", package, groups) for name in names)
@@ -109,15 +110,15 @@ def root_screen() -> str:
     lines += [
         "",
         f"Drives: {simulated} and {described} are simulated; {file} and {device} are",
-        "tested by fio, which destroys their data (see --destroy).",
+        "tested with fio, which destroys their data (see --destroy).",
         EPILOGUE,
-        f"`{PROGRAM} --version` prints the version; `{PROGRAM} lab` is for research.",
+        f"`{PROGRAM} --version` prints the version; `{PROGRAM} lab` has research tools.",
     ]
     return "\n".join(lines)
 
 
 def build_app() -> App:
-    """Return the application, without loading its commands."""
+    """Return the application without loading its commands."""
     from cyclopts import Parameter
 
     from writecliff.cli.helptext import AppWithExamples, PlainHelp
@@ -128,7 +129,7 @@ def build_app() -> App:
         version=version,
         help_format="plaintext",
         help_formatter=PlainHelp(),
-        default_parameter=Parameter(negative=()),  # flags have no --no-FLAG by default
+        default_parameter=Parameter(negative=()),  # by default, flags have no --no-FLAG form
         print_error=False,
         exit_on_error=False,
         result_action="return_value",
@@ -142,7 +143,7 @@ def build_app() -> App:
 
 
 def names_below(app: App, words: tuple[str, ...]) -> list[str]:
-    """Return the names of the commands below the command `words`."""
+    """Return the names of the subcommands of the command `words`."""
     for word in words:
         app = app[word]
     return [name for name in app if not name.startswith("-")]

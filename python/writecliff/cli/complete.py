@@ -1,9 +1,9 @@
-"""Completion of a command line at the cursor, which shells request at every Tab.
+"""Completion of a command line at the cursor, which shells request at each Tab.
 
-`writecliff completion words -- WORD...` gets the words after the program, the last one incomplete.
-It prints `words`, or `files` if a path is possible too, then a line for each possible word, with
-its description after a tab. Values of options with fixed names are found without cyclopts, which
-takes longer to load than everything else.
+`writecliff completion words -- WORD...` receives the words after the program name, the last of
+which is incomplete. It prints `words`, or `files` if a path is also possible, then a line for each
+possible word, with a tab and a description. Values of options with fixed names are completed
+without cyclopts, which takes longer to load than everything else.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """Possible words, each with a description; `files` is True if a path is possible too."""
+    """Possible words with descriptions; `files` is `True` if a path is also possible."""
 
     words: Sequence[tuple[str, str]]
     files: bool = False
 
     def text(self) -> str:
-        """Return the lines for the shell."""
+        """Return the output lines for the shell."""
         lines = [f"{word}\t{' '.join(about.split())}" for word, about in self.words]
         return "\n".join(["files" if self.files else "words", *lines])
 
 
 def answer(words: Sequence[str]) -> Answer:
-    """Return the possible completions of the last of `words`."""
+    """Return the possible completions of the last word in `words`."""
     *before, typed = words or [""]
-    if "--" in before:  # arguments of another program
+    if "--" in before:  # arguments for another program
         return Answer((), files=True)
     option, equals, value = typed.partition("=")
     if equals and option.startswith("--"):
@@ -70,7 +70,7 @@ def _fitting(words: Sequence[tuple[str, str]], typed: str, *, files: bool = Fals
 
 
 def _named(values: Values, typed: str) -> Answer:
-    """Return the matching values; those of a list are separated by commas."""
+    """Return the values that match, separated by commas within a list."""
     begin = typed[: typed.rfind(",") + 1] if values.is_list else ""
     matches = [(begin + word, about) for word, about in values.find(typed.removeprefix(begin))]
     return _fitting(matches, typed, files=values.files)
@@ -85,7 +85,7 @@ def _value_of(option: str, before: Sequence[str], typed: str) -> Answer:
 
 
 def _command(before: Sequence[str]) -> tuple[App | None, list[str], list[str]]:
-    """Return the command before the cursor, the words of its name, and the words after it."""
+    """Return the command before the cursor, the words of its name, and the words that follow."""
     app, path, rest = build_app(), list[str](), list(before)
     while rest and rest[0] in app and not rest[0].startswith("-"):
         path.append(rest.pop(0))
@@ -94,7 +94,7 @@ def _command(before: Sequence[str]) -> tuple[App | None, list[str], list[str]]:
 
 
 def _arguments(app: App | None) -> Sequence[Argument]:
-    """Return the arguments of a command; none if it only has commands below it."""
+    """Return a command's arguments, or none if the command only has subcommands."""
     if app is None or app.default_command is None:
         return []
     return list(app.assemble_argument_collection(parse_docstring=True))
@@ -120,7 +120,7 @@ def _takes_value(arguments: Sequence[Argument], word: str) -> Argument | None:
 
 
 def _options(arguments: Sequence[Argument]) -> list[tuple[str, str]]:
-    """Return all options except those that only undo a default."""
+    """Return all options except those that merely undo a default."""
     options = []
     for argument in arguments:
         if argument.index is not None or not argument.show:
@@ -143,7 +143,7 @@ def _text(argument: Argument) -> str:
 
 
 def _of_argument(argument: Argument, typed: str) -> Answer:
-    """Return the choices of an argument; paths if it takes a path; otherwise nothing."""
+    """Return an argument's choices, or paths if it takes a path, or nothing."""
     if choices := argument.get_choices():
         return _fitting([(choice, "") for choice in choices], typed)
     return Answer((), files=_is_path(argument.hint))
@@ -154,7 +154,7 @@ def _is_path(hint: Any) -> bool:
 
 
 def _position(path: str, arguments: Sequence[Argument], rest: Sequence[str], typed: str) -> Answer:
-    """Return the completions of a positional argument, by command or else by type."""
+    """Return the completions of a positional argument, by command or by type."""
     places = [argument for argument in arguments if argument.index is not None]
     index, skip = 0, False
     for word in rest:
@@ -171,7 +171,7 @@ def _position(path: str, arguments: Sequence[Argument], rest: Sequence[str], typ
 
 
 def _positions(path: str) -> Mapping[str, Values]:
-    """Return the values of arguments by command; the lab has its own table."""
+    """Return argument values by command; the lab has a table of its own."""
     name, target = LAB
     if not path.startswith(f"{name} "):
         return POSITIONS

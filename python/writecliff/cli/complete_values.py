@@ -1,7 +1,7 @@
-"""Values of options and arguments that have names: drives, tests, workloads, runs.
+"""Values of options and arguments that are names: drives, tests, workloads and runs.
 
-Each function gets the incomplete value and returns names with descriptions. It changes nothing and
-loads little, because it runs at every Tab.
+Each function receives the incomplete value, and returns names with descriptions. The functions
+change nothing and load little, because they run at each Tab.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST_RUNS = 500
 
 
 class Values(NamedTuple):
-    """A source of names; paths may be possible too, and a list may have several names."""
+    """A source of names, possibly along with paths; a list may contain several names."""
 
     find: Callable[[str], Names]
     files: bool = False
@@ -26,7 +26,7 @@ class Values(NamedTuple):
 
 
 def targets(typed: str) -> Names:
-    """Return drives: simulated drives, block devices of this machine, files."""
+    """Return drives: simulated drives, this machine's block devices, and files."""
     for scheme in ("sim:", "file:"):
         if typed.startswith(scheme) and re.match(r"[./~]", typed.removeprefix(scheme)):
             return _paths(scheme, typed.removeprefix(scheme), "toml" if scheme == "sim:" else "")
@@ -38,21 +38,21 @@ def targets(typed: str) -> Names:
 
 
 def simulated_targets(typed: str) -> Names:
-    """Return simulated drives, `sim:NAME` and `sim:PATH.toml`."""
+    """Return the simulated drives, as `sim:NAME` and `sim:PATH.toml`."""
     if typed.startswith("sim:") and re.match(r"[./~]", typed.removeprefix("sim:")):
         return _paths("sim:", typed.removeprefix("sim:"), "toml")
     return [(f"sim:{name}", "") for name, _ in devices(typed)]
 
 
 def devices(typed: str) -> Names:
-    """Return the drives of the catalogue."""
+    """Return the catalogue's drives."""
     from writecliff.devices import preset_names
 
     return [(name, "") for name in preset_names()]
 
 
 def _paths(scheme: str, typed: str, suffix: str) -> Names:
-    """Return files and folders that start with the typed path; a folder ends in "/"."""
+    """Return the files and folders that start with the typed path; folder names end in "/"."""
     paths = sorted(glob(f"{escape(os.path.expanduser(typed))}*"))  # noqa: PTH111, PTH207
     folders = [path for path in paths if os.path.isdir(path)]  # noqa: PTH112
     files = [path for path in paths if path.endswith(suffix) and path not in folders]
@@ -71,7 +71,7 @@ def _block_devices() -> Names:
 
 
 def tests(typed: str) -> Names:
-    """Return the tests of the standard, and the campaigns."""
+    """Return the tests of the standard and the campaigns."""
     from writecliff.procedures.registry import PROCEDURES
 
     return [(name, entry.title) for name, entry in PROCEDURES.items()]
@@ -104,7 +104,7 @@ def sweeps(typed: str) -> Names:
 
 
 def runs(typed: str) -> Names:
-    """Return the runs of the store; a store that cannot be read has none."""
+    """Return the runs in the store, or none if the store cannot be read."""
     from writecliff.errors import WritecliffError
     from writecliff.runs.location import is_remote, store_location
     from writecliff.runs.place import open_place
@@ -112,7 +112,7 @@ def runs(typed: str) -> Names:
     try:
         location = store_location()
         if is_remote(location):
-            return []  # a Tab must not wait for the network
+            return []  # completion must not wait for the network
         return [(run.run, "") for run in islice(open_place(location).find(), _MOST_RUNS)]
     except (OSError, WritecliffError):
         return []

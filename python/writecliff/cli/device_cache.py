@@ -34,22 +34,24 @@ def list_(*, json: JsonFlag = False) -> int:
 
 @app.command
 def prune(size: str | None = None, *, all_: bool = False, json: JsonFlag = False) -> int:
-    """Remove cached states: those of other builds of the simulator, then the oldest.
+    """Remove cached states, first those from other builds of the simulator, then the oldest.
 
-    The next command that needs a missing state prepares it again.
+    If a later command needs a removed state, it prepares the state again.
 
     Parameters
     ----------
     size
-        Size to which the cache is reduced, such as "5 GB" (default: the limit of the cache,
+        Size to which to reduce the cache, such as "5 GB" (default: the cache limit, which is
         WRITECLIFF_CACHE_LIMIT or 20 GB).
     all_
-        Remove every state.
+        Remove all cached states.
     """
     from writecliff.api.machine import cached_drives, prune_cache
 
     if all_ and size is not None:
-        raise ConfigError("--all and a size are mutually exclusive", hint="give one of them")
+        raise ConfigError(
+            "--all and a size are mutually exclusive", hint="specify only one of them"
+        )
     done = prune_cache(0 if all_ else None if size is None else units.parse_size(size))
     if json:
         emit_json(done)

@@ -24,38 +24,38 @@ class SheetOptions:
     """Values of the data sheet; omit those that it does not state."""
 
     interface: str | None = None
-    """sata, sas, pcie3, pcie4 or pcie5."""
+    """Host interface: sata, sas, pcie3, pcie4 or pcie5."""
 
     capacity: str | None = None
     """User capacity, such as 960GB."""
 
     year: str | None = None
-    """Year of introduction, which determines the generation of the flash."""
+    """Year of introduction, which determines the flash generation."""
 
     cell: str | None = None
-    """slc, mlc, tlc or qlc (default: mlc up to 2012, then tlc)."""
+    """Flash type: slc, mlc, tlc or qlc (default: mlc for drives up to 2012, then tlc)."""
 
     power_loss_protection: str | None = None
-    """yes or no: capacitors against power loss. If yes, rated random writes are taken as steady
-    state."""
+    """Whether capacitors protect against power loss: yes or no. If yes, the rated random writes are
+    taken as steady-state figures."""
 
     dram: str | None = None
-    """yes or no: DRAM for the mapping table."""
+    """Whether the drive has DRAM for the mapping table: yes or no."""
 
     sequential_read: str | None = None
-    """Rate of sequential reads, such as 550MB/s."""
+    """Sequential read rate, such as 550MB/s."""
 
     sequential_write: str | None = None
-    """Rate of sequential writes on a new drive, such as 520MB/s."""
+    """Sequential write rate of a new drive, such as 520MB/s."""
 
     write_after_cache: str | None = None
-    """Rate of sequential writes once the SLC cache is full."""
+    """Sequential write rate once the SLC cache is full."""
 
     write_while_folding: str | None = None
-    """Rate of sequential writes while the full SLC cache is folded and has no free flash."""
+    """Sequential write rate while the full SLC cache is folded and no free flash is left."""
 
     slc_cache: str | None = None
-    """Size of the SLC cache, 0 for none (default: 1.2 % of the capacity for client drives)."""
+    """SLC cache size, or 0 for no cache (default: 1.2 % of the capacity for client drives)."""
 
     random_read: str | None = None
     """Random 4 KiB reads per second."""
@@ -76,13 +76,14 @@ class SheetOptions:
     """Rated writes (TBW), such as 600TB."""
 
     form_factor: str | None = None
-    """Form factor, such as "M.2 2280"; only shown on sheets, as are the next two."""
+    """Form factor, such as "M.2 2280", to show on the drive's sheet."""
 
     uber: str | None = None
-    """Uncorrectable bit error rate, such as "1 sector in 10^17 bits"."""
+    """Uncorrectable bit error rate, such as "1 sector in 10^17 bits", to show on the drive's
+    sheet."""
 
     mtbf: str | None = None
-    """Mean time between failures, such as "2,000,000 h"."""
+    """Mean time between failures, such as "2,000,000 h", to show on the drive's sheet."""
 
 
 NO_SHEET = SheetOptions()
@@ -97,22 +98,22 @@ def new(
     check: Annotated[bool, Parameter(negative="--no-check")] = True,
     json: JsonFlag = False,
 ) -> int:
-    """Create a simulated drive from a data sheet, and compare it with the sheet.
+    """Create a simulated drive from a data sheet, and compare the drive with the sheet.
 
-    On a terminal, the command asks for missing values. It writes the device file with a rationale
-    for each value, the figures of the sheet as a table (.csv), and a specification for a fit
-    (.fit.toml).
+    On a terminal, the command prompts for missing values. The command writes a device file with a
+    rationale for each value, a table of the data sheet's figures (.csv), and a specification for a
+    fit (.fit.toml).
 
     Parameters
     ----------
     name
-        Name of the drive (default: my-drive).
+        Drive name (default: my-drive).
     answers
-        A TOML file with the options below, with underscores: capacity = "960GB".
+        A TOML file with the data sheet options, named with underscores, such as capacity = "960GB".
     output
-        The device file to write, which must not exist (default: NAME.toml).
+        The device file to write; it must not exist (default: NAME.toml).
     check
-        Simulate the drive and compare it with the sheet.
+        Simulate the drive, and compare it with the data sheet.
     """
     from writecliff.devices.derive import device_text
     from writecliff.devices.free import fit_specification
@@ -135,7 +136,7 @@ def new(
     table_path, fit_path = path.with_suffix(".csv"), path.with_suffix(".fit.toml")
     for file in (path, table_path, fit_path):
         if file.exists():
-            raise ConfigError(f"{file} exists", hint="give another name with --output")
+            raise ConfigError(f"{file} already exists", hint="choose another name with --output")
     text = device_text(new_sheet)
     device = str(path) if path.is_absolute() else f"./{path}"
     figures = sheet_figures(new_sheet, device)
@@ -159,10 +160,13 @@ def new(
         return 0
     if rows:
         print(_table(rows), end="\n\n")
-    print(f"{path}: use it with --on sim:{device}; `writecliff device show` explains its values")
     print(
-        f"to use more measurements, add them to {table_path} and run "
-        f"`writecliff lab fit {fit_path} --figures ...`"
+        f"{path}: use the drive with --on sim:{device}; `writecliff device show` explains the "
+        f"values"
+    )
+    print(
+        f"to fit the drive to more measurements, add them to {table_path} and run `writecliff lab "
+        f"fit {fit_path} --figures ...`"
     )
     if rows:
         print(_verdict(rows))
@@ -170,14 +174,14 @@ def new(
 
 
 def _asked(given: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the given values; if required values are missing, ask for all on a terminal."""
+    """Return the given values; if required values are missing on a terminal, prompt for all."""
     from writecliff.devices.sheet import ANSWERS, REQUIRED
 
     missing = any(given.get(name) is None for name in REQUIRED)
     if not missing or not sys.stdin.isatty():
         return given
     answers = dict(given)
-    log("Leave an answer empty if the data sheet does not state the value.")
+    log("Leave a value empty if the data sheet does not state it.")
     for item in ANSWERS:
         if item.name in answers or item.name == "name":
             continue
@@ -211,7 +215,7 @@ def _value(value: float, unit: str) -> str:
 
 
 def _verdict(rows: Sequence[Row]) -> str:
-    """Return the outcome in one line."""
+    """Return the result in one line."""
     errors = [(abs(error), error, row) for row in rows if (error := row.error_pct) is not None]
     if not errors:
         return "no figure of the sheet could be simulated"

@@ -1,7 +1,8 @@
-"""Help screens as plain text: each option on a line, its description below.
+"""Help screens in plain text, with each option on a line and its description below it.
 
-cyclopts calls this formatter. Its default form has boxes and colours, which disturb pipes and
-screen readers, and its own plain form wraps text at unsuitable places.
+cyclopts calls the formatter in this module. The default cyclopts format has boxes and colours,
+which interfere with pipes and screen readers, and its own plain format wraps text in unsuitable
+places.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
     from rich.console import Console, ConsoleOptions
 
-WIDTH_MIN, WIDTH_MAX = 20, 88  # narrower lines would cut words
-# Placeholders of values: by the name of a text or number option, and by the unit at the end of a
+WIDTH_MIN, WIDTH_MAX = 20, 88  # narrower lines would break words
+# Placeholders for values: by name for text and number options, and by the unit at the end of the
 # name.
 _METAVARS = {
     "on": "DEVICE", "candidates": "DEVICE", "device": "DEVICE", "destroy": "SERIAL",
@@ -60,7 +61,7 @@ _OF_TYPE = {"STR": "TEXT", "INT": "N", "FLOAT": "FACTOR"}
 
 
 def _metavar(name: str, given: str) -> str:
-    """Return the placeholder of an option's value; `given` is that of cyclopts."""
+    """Return the placeholder for an option's value; `given` is the cyclopts placeholder."""
     plain = given.removesuffix("...")
     if plain not in _OF_TYPE:
         return given
@@ -71,12 +72,12 @@ def _metavar(name: str, given: str) -> str:
 
 
 def _width(console: Console) -> int:
-    """Return the width of a line of text, whatever COLUMNS contains."""
+    """Return the width of a text line, independent of COLUMNS."""
     return max(WIDTH_MIN, min(console.width, WIDTH_MAX))
 
 
 def _text(value: Any) -> str:
-    """Return the plain text of a value of cyclopts: a string, a rich Text or its InlineText."""
+    """Return the plain text of a cyclopts value: a string, a rich Text, or its own InlineText."""
     if value is None:
         return ""
     if hasattr(value, "primary_renderable"):
@@ -85,10 +86,10 @@ def _text(value: Any) -> str:
 
 
 class AppWithExamples(App):
-    """An application whose help screens end with examples."""
+    """An application that prints examples at the end of its help screens."""
 
     def help_print(self, tokens: Any = None, *, console: Any = None) -> None:
-        """Print the help of the command that `tokens` name, and its examples."""
+        """Print the help and the examples of the command named by `tokens`."""
         super().help_print(tokens, console=console)
         chain, apps, _ = self.parse_commands(tokens)
         if lines := example_lines(self.name[0], " ".join(chain)):
@@ -98,7 +99,7 @@ class AppWithExamples(App):
 
 
 class PlainHelp:
-    """A cyclopts help formatter."""
+    """A help formatter for cyclopts."""
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
         """Print a panel of options or commands."""
@@ -121,7 +122,7 @@ class PlainHelp:
         self._print(console, f"Usage: {_text(usage).removeprefix('Usage:').strip()}\n")
 
     def render_description(self, console: Console, options: ConsoleOptions, text: Any) -> None:
-        """Print the description of a command, in wrapped paragraphs."""
+        """Print a command's description, in wrapped paragraphs."""
         width = _width(console)
         paragraphs = _text(text).split("\n\n")
         for paragraph in paragraphs:
@@ -151,4 +152,4 @@ class PlainHelp:
 
     @staticmethod
     def _print(console: Console, text: str) -> None:
-        console.file.write(f"{text}\n")  # rich would print nothing with COLUMNS=0
+        console.file.write(f"{text}\n")  # with COLUMNS=0, rich would print nothing

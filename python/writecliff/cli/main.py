@@ -1,8 +1,8 @@
-"""Entry point: dispatch, exit codes, and output of errors.
+"""Entry point: dispatch, exit codes and error output.
 
 Exit codes: 0 done, 1 failed, 2 usage, configuration or target, 3 a limit is missed (see limits.py),
-130 interrupted. stdout has data only; diagnostics go to stderr. With `--json` an error is one JSON
-object on stderr:
+130 interrupted. stdout contains only data, and diagnostics go to stderr. With `--json`, an error is
+a single JSON object on stderr:
 
     {"error": {"message": "...", "hint": "..." or null, "exit_code": 2}}
 """
@@ -33,11 +33,11 @@ _END_OF_LINE = re.compile(r"\n(?!  )")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line `argv` (default: that of the process) and return the exit code."""
-    if argv is None:  # the program, not a call from another process
+    """Run the command line `argv` (default: the process's), and return the exit code."""
+    if argv is None:  # only for the program itself, not for calls from another process
         lean()
     arguments = list(sys.argv[1:] if argv is None else argv)
-    end = arguments.index("--") if "--" in arguments else len(arguments)  # end of our options
+    end = arguments.index("--") if "--" in arguments else len(arguments)  # end of our own options
     ours, others = arguments[:end], arguments[end:]
     debug = "--debug" in ours
     arguments = [argument for argument in ours if argument != "--debug"] + others
@@ -83,7 +83,7 @@ def _run(arguments: list[str], *, debug: bool, as_json: bool) -> int:
             _print_traceback()
         return _os_error(error, as_json)
     except BaseException as error:
-        if type(error).__name__ == "PanicException":  # a panic of the native module
+        if type(error).__name__ == "PanicException":  # a panic in the native module
             from writecliff.native_errors import internal_error
 
             error = internal_error(error).with_traceback(error.__traceback__)
@@ -96,7 +96,7 @@ def _run(arguments: list[str], *, debug: bool, as_json: bool) -> int:
 
 
 def _complete(arguments: list[str]) -> int:
-    """Print completions for a shell, without cyclopts, because they must be fast."""
+    """Print completions for a shell without loading cyclopts, because completion must be fast."""
     from writecliff.cli.complete import answer
 
     print(answer(arguments[1:]).text())
@@ -104,7 +104,7 @@ def _complete(arguments: list[str]) -> int:
 
 
 def _present_names(arguments: list[str], *, quiet: bool) -> list[str]:
-    """Replace a command name of 0.1 by the current name, and print a hint unless `quiet`."""
+    """Replace a command name from 0.1 by its current name, and print a hint unless `quiet`."""
     name, *rest = arguments
     if name not in MOVED:
         return arguments
@@ -116,7 +116,7 @@ def _present_names(arguments: list[str], *, quiet: bool) -> list[str]:
 
 
 def _silence_libraries() -> None:
-    from writecliff.quiet import silence_libraries  # not needed for help and completion
+    from writecliff.quiet import silence_libraries  # not required for help and completion
 
     silence_libraries()
 
@@ -135,7 +135,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def complain(message: str, hint: str | None, code: int, as_json: bool) -> int:
-    """Print an error on stderr, as text or as JSON, and return `code`."""
+    """Print an error on stderr as text or JSON, and return `code`."""
     try:
         if as_json:
             import json
@@ -143,7 +143,7 @@ def complain(message: str, hint: str | None, code: int, as_json: bool) -> int:
             body = {"error": {"message": message, "hint": hint, "exit_code": code}}
             print(json.dumps(body), file=sys.stderr)
         else:
-            # Continuation lines of a message are indented; other line ends belong to names.
+            # Indent the continuation lines of a message; other line ends are part of names.
             print("error: " + _END_OF_LINE.sub(r"\\n", message), file=sys.stderr)
             if hint:
                 print(f"hint: {hint}", file=sys.stderr)
@@ -162,7 +162,7 @@ def _os_error(error: OSError, as_json: bool) -> int:
 
 
 def _unexpected(error: Exception, as_json: bool) -> int:
-    """Report a bug on one line, with the traceback in a file for a bug report."""
+    """Report a bug in one line, and store the traceback in a file for a bug report."""
     import tempfile
 
     name = "" if isinstance(error, InternalError) else f"{type(error).__name__}: "
@@ -173,9 +173,9 @@ def _unexpected(error: Exception, as_json: bool) -> int:
         ) as file:
             print(f"writecliff {version()}\n", file=file)
             _report(error, file)
-        hint = f"this is a bug in writecliff, please report it with {file.name}"
+        hint = f"this is a bug in writecliff; please report it with {file.name}"
     except OSError:
-        hint = "this is a bug in writecliff, please report it with the output of --debug"
+        hint = "this is a bug in writecliff; please report it with the output of --debug"
     return complain(message, hint, EXIT_FAILED, as_json)
 
 
@@ -195,14 +195,14 @@ def _print_traceback() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Replace streams that a shell closed (`>&-`) by streams that discard everything."""
+    """Replace streams that the shell closed (`>&-`) with streams that discard their output."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _silence_stdout() -> None:
-    """Discard output after the reader of a pipe has gone, so that the interpreter exits quietly."""
+    """Discard output once a pipe's reader has gone, so that the interpreter exits quietly."""
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, sys.stdout.fileno())
     os.close(sink)

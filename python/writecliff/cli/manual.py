@@ -1,7 +1,8 @@
-"""Manual pages, generated from the help of the command line.
+"""Manual pages, generated from the command line help.
 
-`python -m writecliff.cli.manual FOLDER` writes `writecliff.1`, and `writecliff-COMMAND.1` for each
-command, with a section for each of its subcommands. `tools/build-wheel` adds them to the wheel.
+`python -m writecliff.cli.manual FOLDER` writes `writecliff.1`, and a `writecliff-COMMAND.1` for
+each command, with a section for each of its subcommands. `tools/build-wheel` adds the manual pages
+to the wheel.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ _ENVIRONMENT = (
     ("WRITECLIFF_CACHE", "The folder for states of prepared simulated drives."),
     ("NO_COLOR", "If set, output has no colours."),
 )
-_WIDTH = 100_000  # disables wrapping, which man does itself
+_WIDTH = 100_000  # disables line wrapping, because man wraps lines itself
 
 
 def roff(text: str) -> str:
-    """Escape a text as a line of a page, so that no character is a request or an escape."""
+    """Escape a text as a line of a page, so that no character acts as a request or an escape."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("^", "\\(ha").replace("~", "\\(ti")
     text = text.replace("`", "\\(ga").replace("'", "\\(aq").replace('"', "\\(dq")
     text = "".join(c if c.isascii() else f"\\[u{ord(c):04X}]" for c in text)
@@ -47,7 +48,7 @@ def roff(text: str) -> str:
 
 
 def pages() -> dict[str, str]:
-    """Return all pages, by file name."""
+    """Return all manual pages, by file name."""
     app = build_app()
     texts = {f"{PROGRAM}.1": _root_page()}
     for command in commands():
@@ -89,7 +90,7 @@ def _command_page(app: App, name: str, about: str) -> str:
 
 
 def _below(app: App, words: tuple[str, ...]) -> Iterator[str]:
-    """Yield a section for each command below a command."""
+    """Yield a section for each subcommand of a command."""
     for name in names_below(app, words):
         below = (*words, name)
         yield f".SH {roff(' '.join((PROGRAM, *below)))}"
@@ -119,7 +120,7 @@ def _help(app: App, words: Sequence[str], heading: str) -> Iterator[str]:
 
 
 def _entries(body: str) -> Iterator[str]:
-    """Yield options with their descriptions, or commands with theirs."""
+    """Yield options or commands, with their descriptions."""
     for line in body.splitlines():
         if line.startswith("      "):
             yield roff(line.strip())
@@ -141,7 +142,7 @@ def _screen(app: App, words: Sequence[str]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write all pages into the folder in `arguments`."""
+    """Write all manual pages into the folder in `arguments`."""
     (folder,) = map(Path, arguments)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():

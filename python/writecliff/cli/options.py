@@ -1,4 +1,4 @@
-"""Options that several commands share: the target, the run, the set of runs, the trace."""
+"""Options shared by several commands: the target, the run, the set of runs, the trace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _whole(_type: Any, tokens: Sequence[Token]) -> int:
-    """Parse a whole number; cyclopts itself would round 2.7 threads to 3."""
+    """Parse a whole number, because cyclopts would round 2.7 threads to 3."""
     text = tokens[0].value
     if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise ValueError("not a whole number")
@@ -31,7 +31,7 @@ def _whole(_type: Any, tokens: Sequence[Token]) -> int:
 
 
 def _no_device(_type: Any, path: Path | None) -> None:
-    """Refuse a device as an output path before the run. Raises ConfigError."""
+    """Reject a device as an output path, before the run. Raises ConfigError."""
     if path is not None:
         check_output(path)
 
@@ -61,7 +61,7 @@ def on_scheduler(address: Scheduler, *, workers: int | None = None) -> Iterator[
         workers: Number of local workers.
 
     Raises:
-        ConfigError: The scheduler cannot be reached, or Dask is not installed.
+        ConfigError: If the scheduler cannot be reached, or Dask is not installed.
     """
     if address is None:
         yield
@@ -77,7 +77,7 @@ def check_jobs(jobs: int | None) -> None:
     """Check the number of simultaneous runs, before anything is written.
 
     Raises:
-        ConfigError: It is less than 1.
+        ConfigError: If the number is less than 1.
     """
     if jobs is not None and jobs < 1:
         raise ConfigError(f"--jobs must be at least 1, not {jobs}")
@@ -87,7 +87,7 @@ def check_scheduler(address: Scheduler, targets: Sequence[str | None]) -> None:
     """Check that a scheduler can run the targets, before anything is written.
 
     Raises:
-        ConfigError: A target is not simulated, so it belongs to this machine.
+        ConfigError: If a target is not simulated, because such a target belongs to this machine.
     """
     from writecliff.engines.target import is_simulated
 
@@ -95,7 +95,7 @@ def check_scheduler(address: Scheduler, targets: Sequence[str | None]) -> None:
         if address is not None and target is not None and not is_simulated(target):
             raise ConfigError(
                 f"{target} is attached to this machine, so its tests cannot run on a scheduler",
-                hint="leave out --scheduler",
+                hint="omit --scheduler",
             )
 
 
@@ -105,7 +105,7 @@ def test_names(text: str | None) -> list[str] | None:
         return None
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise ConfigError("--tests is empty", hint="give a list such as iops,tp,lat")
+        raise ConfigError("--tests is empty", hint="list the tests, for example iops,tp,lat")
     return names
 
 
@@ -118,23 +118,24 @@ _Advanced = Annotated[str | None, Parameter(group=ADVANCED)]
 @Parameter(name="*", group=DRIVE)
 @dataclass(frozen=True, kw_only=True)
 class TargetOptions:
-    """Options of the target: the drive, and the permission to destroy its data."""
+    """Options that select the target: the drive, and the permission to destroy its data."""
 
     on: Annotated[str | None, Parameter(name="--on")] = None
     """The drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME."""
 
     destroy: str | None = None
-    """For /dev/ targets: the drive's serial number, to confirm that its data may be destroyed."""
+    """For /dev/ targets: the drive's serial number, which confirms that its data may be
+    destroyed."""
 
     wipe_signatures: bool = False
-    """For /dev/ targets: overwrite the partition tables and file systems on the drive."""
+    """For /dev/ targets: allow the test to overwrite partition tables and file systems."""
 
     power_state: int | None = None
-    """For NVMe drives, and simulated drives with power states: the power state during the test. A
-    real drive returns to its previous state afterwards."""
+    """Power state during the test, for NVMe drives and simulated drives that have power states. A
+    real drive is returned to its previous power state afterwards."""
 
     size: str | None = None
-    """For file: targets: size of the file to create, such as 10GB or 8GiB."""
+    """For file: targets: size of the test file to create, such as 10GB or 8GiB."""
 
     nand_type: _Advanced = None
     """For real drives: flash type for the report's header (drives do not report it)."""
@@ -143,20 +144,20 @@ class TargetOptions:
     """For real drives: form factor for the report's header."""
 
     sponsor: _Advanced = None
-    """Sponsor of the test for the report's header."""
+    """Test sponsor to show in the report's header."""
 
     note: _Advanced = None
-    """Remark for the report's header."""
+    """A remark to show in the report's header."""
 
     attribute_latency: Annotated[bool, Parameter(group=ADVANCED)] = False
-    """For simulated SSDs: record the causes of I/O latency at each percentile. This slows down the
-    simulation."""
+    """For simulated SSDs: record what causes the I/O latency at each percentile. Recording slows
+    down the simulation."""
 
     def checked(self) -> str:
         """Return the target.
 
         Raises:
-            ConfigError: There is no target, or an option has no effect on it.
+            ConfigError: If no target is given, or an option has no effect on the target.
         """
         target = target_of(self.on)
         _check_options_fit(self, target)
@@ -177,14 +178,16 @@ class TargetOptions:
 
 
 def target_of(on: str | None) -> str:
-    """Return the target of --on. Raises ConfigError if it is not given."""
+    """Return the target given by --on. Raises ConfigError if no target is given."""
     if on is None:
-        raise ConfigError("no target given", hint="give --on, for example --on sim:sata-tlc-120")
+        raise ConfigError(
+            "no target was specified", hint="add --on, for example --on sim:sata-tlc-120"
+        )
     return on
 
 
 def _check_options_fit(options: TargetOptions, target: str) -> None:
-    """Refuse options without effect on this kind of target, because they are mistakes."""
+    """Reject options that have no effect on this kind of target, because they are mistakes."""
     for option, given, kinds in (
         ("--size", options.size is not None, ("file:",)),
         ("--destroy", options.destroy is not None, ("/dev/",)),
@@ -193,21 +196,21 @@ def _check_options_fit(options: TargetOptions, target: str) -> None:
         ("--attribute-latency", options.attribute_latency, ("sim:",)),
     ):
         if given and not target.startswith(kinds):
-            hint = f"it applies only to {' and '.join(kinds)}"
+            hint = f"the option applies only to {' and '.join(kinds)}"
             raise ConfigError(f"{option} does not apply to {target}", hint=hint)
     for option, text in (
         ("--nand-type", options.nand_type),
         ("--form-factor", options.form_factor),
     ):
         if text is not None and target.startswith("sim:"):
-            hint = "the device file of a simulated drive states it"
+            hint = "a simulated drive's device file contains this setting"
             raise ConfigError(f"{option} does not apply to {target}", hint=hint)
 
 
 def opened(
     options: TargetOptions, *, seed: int, look_only: bool = False
 ) -> AbstractContextManager[Engine]:
-    """Return a context manager that yields the engine of the target and closes it afterwards.
+    """Return a context manager that yields the target's engine and closes it on exit.
 
     Args:
         options: The target.
@@ -215,8 +218,8 @@ def opened(
         look_only: True to leave a real drive unclaimed.
 
     Raises:
-        TargetError: The drive cannot be opened.
-        ConfigError: There is no target, or an option has no effect on it.
+        TargetError: If the drive cannot be opened.
+        ConfigError: If no target is given, or an option has no effect on the target.
     """
     from writecliff.api.runs import opened as opened_target
 
@@ -226,19 +229,19 @@ def opened(
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class OutcomeOptions:
-    """Limits and baseline of a new run, and its store."""
+    """Options for the limits, baseline and store of a new run."""
 
     baseline: Path | None = None
-    """Compare the run with this run, suite or saved JSON output, and print the verdict. The exit
-    code is 3 if a figure is significantly worse."""
+    """Baseline run, suite or saved JSON output to compare the run with. The verdict is printed. The
+    exit code is 3 if a figure is significantly worse."""
 
     expect: tuple[str, ...] = ()
     """Limit on a headline figure, such as "iops >= 100000"; may be repeated. In suites and sweeps,
-    the limit applies to every run with this figure; "TEST.iops >= 100000" applies only to the runs
-    of a test. The exit code is 3 if a limit is not met."""
+    the limit applies to every run that has the figure, or with "TEST.iops >= 100000" only to the
+    runs of that test. The exit code is 3 if a limit is not met."""
 
     junit: OutputPath = None
-    """Write the results of --expect and --baseline to this file, as JUnit XML."""
+    """Write the results of --expect and --baseline to this file as JUnit XML."""
 
     store: str | None = None
     """Store for new runs (default: WRITECLIFF_STORE, else the current folder)."""
@@ -247,7 +250,7 @@ class OutcomeOptions:
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(OutcomeOptions):
-    """Options of a run: its directory, and whether it is resumed or only planned."""
+    """Options of a run: its directory, and whether to resume or only plan the run."""
 
     output: OutputPath = None
     """Directory of the run; it must be empty or not exist (default: runs/NAME-TARGET-TIME)."""
@@ -256,17 +259,17 @@ class RunOptions(OutcomeOptions):
     """Resume the unfinished run in this directory, with its original options."""
 
     dry_run: bool = False
-    """Show the plan and the volume of writes without accessing the drive. The exit code is 2 if the
-    run would be rejected."""
+    """Show the plan and the write volume without accessing the drive. The exit code is 2 if the
+    command would be rejected."""
 
     quiet: bool = False
-    """Show no progress on stderr."""
+    """Suppress progress on stderr."""
 
 
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class SetOptions(OutcomeOptions):
-    """Options of a suite or sweep: its directory, and the execution of its runs."""
+    """Options of a suite or sweep: its directory, and how its runs are executed."""
 
     output: OutputPath = None
     """Directory of the runs; it must be empty or not exist (default: suites/EDITION-TARGET-TIME or
@@ -283,36 +286,36 @@ class SetOptions(OutcomeOptions):
     """Run on a Dask cluster: local, or the address of a scheduler (tcp://HOST:PORT)."""
 
     quiet: bool = False
-    """Show no progress on stderr."""
+    """Suppress progress on stderr."""
 
 
 @Parameter(name="*", group=Group("Replay", sort_key=1.5))
 @dataclass(frozen=True, kw_only=True)
 class TraceOptions:
-    """The drive for the replay of a trace, its size, and the length of the replay."""
+    """Options of a trace replay: the drive, its size, and the replay length."""
 
     on: Annotated[str | None, Parameter(name="--on", group=DRIVE)] = None
     """The drive: sim:NAME or sim:PATH.toml."""
 
     rules: Annotated[str | None, Parameter(name="--streams")] = None
-    """Rules that assign writes to streams: a file, or the name of a preset."""
+    """Rules that assign writes to streams: a rules file, or the name of a preset."""
 
     fill: float = 85.0
-    """Scale the drive down until the files fill this percentage of it at their peak."""
+    """Scale the drive down until the files fill this percentage of the drive at peak."""
 
     whole_drive: bool = False
-    """Use the drive at its full size, even if the trace leaves it almost empty."""
+    """Use the drive at full size, even if the trace leaves the drive almost empty."""
 
     units: Whole = None
-    """Number of reclaim units of the scaled drive (default: the number that preserves their
-    size)."""
+    """Number of reclaim units of the scaled drive (default: the number that preserves the reclaim
+    unit size)."""
 
     fills: float | None = None
-    """Repeat the trace until this many drive fills are written; the second half is measured
-    (default: 6, and more on a small drive)."""
+    """Repeat the trace until it has written the drive's capacity this many times; the second half
+    is measured (default: 6, or more on a small drive)."""
 
     repeat: Whole = None
-    """Repeat the trace this many times, instead of by drive fills."""
+    """Repeat the trace this many times, instead of for a number of drive fills."""
 
     writeback: str = "by-trace"
     """Time at which writes reach the drive: page-cache (at fsync, after 30 s, or when 1 GiB waits,
@@ -320,14 +323,15 @@ class TraceOptions:
     by-trace (immediate for the trace of a served drive, else page-cache)."""
 
     writes_per_day: str | None = None
-    """Data written to the drive per day, such as 500GB, to estimate its lifetime (default: the rate
-    of the trace)."""
+    """Data written per day, such as 500GB, to estimate the drive's lifetime (default: the trace's
+    write rate)."""
 
     allocator: str = "next-fit"
     """Space allocation of the file system: next-fit, first-fit or folders."""
 
     trim: Annotated[bool, Parameter(negative="--no-trim")] = True
-    """Trim space that the file system frees; otherwise the drive keeps it until overwritten."""
+    """Trim space that the file system frees; otherwise the drive retains the freed data until it is
+    overwritten."""
 
     copies: int = 1
     """Number of copies of the traced program that run concurrently, offset in time."""
@@ -336,7 +340,8 @@ class TraceOptions:
     """Seed of all random choices."""
 
     timed: Annotated[bool, Parameter(negative="--no-timed")] = True
-    """Also replay the end of the trace with timing and reads of live data, to measure latencies."""
+    """Also replay the end of the trace with timing and with reads of live data, to measure
+    latencies."""
 
     queue_depth: int = 32
     """Outstanding writes during the timed replay."""
@@ -346,11 +351,11 @@ class TraceOptions:
 
     @property
     def target(self) -> str:
-        """The target of --on. Raises ConfigError if it is not given."""
+        """The target given by --on. Raises ConfigError if no target is given."""
         return target_of(self.on)
 
     def sizing(self) -> Sizing:
-        """Return the sizing of drive and trace."""
+        """Return the sizing of the drive and the trace."""
         from writecliff.replay.model import Sizing
 
         return Sizing(

@@ -1,4 +1,4 @@
-"""Output of commands: figures with units, tables, JSON on stdout, diagnostics on stderr."""
+"""Command output: figures with units, tables, JSON on stdout, and diagnostics on stderr."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ from writecliff import units
 if TYPE_CHECKING:
     from writecliff.api.answers.base import Answer
 
-# Groups of options in `--help`, in this order, after the options of the command itself.
+# Option groups in `--help`, in this order, after the command's own options.
 DRIVE = Group("Drive", sort_key=1)
 OUTPUT = Group("Output", sort_key=2)
 ADVANCED = Group("Advanced", sort_key=3)
 
 JsonFlag = Annotated[
     bool,
-    Parameter(
-        group=OUTPUT, help="Print the result as JSON (keys: docs/reference/json-commands.md)."
-    ),
+    Parameter(group=OUTPUT, help="Print the result as JSON (see docs/reference/json-commands.md)."),
 ]
 """Type of a parameter `json`."""
 
@@ -35,20 +33,20 @@ NOTHING_DONE = "\nnothing was done (--dry-run)"
 
 
 def log(text: str) -> None:
-    """Print a line of diagnostics; a closed stderr must not end a test that runs for hours."""
+    """Print a line of diagnostics; a closed stderr must not abort a test that runs for hours."""
     with suppress(OSError):
         sys.stderr.write(f"{text}\n")  # a single write, so that threads do not mix their lines
         sys.stderr.flush()
 
 
 def emit_json(value: Any) -> None:
-    """Print an answer as one indented JSON object. NaN and infinities become null."""
+    """Print an output object as indented JSON. NaN and infinities are printed as null."""
     json.dump(_plain(value), sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
 
 
 def show_list(answer: Answer, align: str = "", *, as_json: bool) -> int:
-    """Print a list: the answer as JSON, or the objects in its only field as a table."""
+    """Print a list: the output object as JSON, or the objects in its only field as a table."""
     if as_json:
         emit_json(answer)
     else:
@@ -88,24 +86,24 @@ def _plain(value: Any) -> Any:
 
 
 def latency_text(latency_ns: float | None) -> str:
-    """Format a latency with three significant digits, as "1.50 ms"; "-" if it is None."""
+    """Format a latency with three significant digits, such as "1.50 ms", or "-" for `None`."""
     return units.latency(latency_ns, digits=3)
 
 
 def factor_text(value: float | None) -> str:
-    """Format a factor such as write amplification, as "1.73"; "-" if it is None."""
+    """Format a factor such as write amplification, for example "1.73", or "-" for `None`."""
     return units.number(value, 2)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: str = "") -> str:
-    """Return an aligned table; `right` has an "r" for each right-aligned column, otherwise "l"."""
+    """Return an aligned table; `right` contains "r" for each right-aligned column, else "l"."""
     from writecliff.shown import Grid
 
     return Grid(header, [*rows], right.ljust(len(header), "l")).text()
 
 
 def pairs(items: Iterable[tuple[str, str]]) -> str:
-    """Return lines of "name  value" with aligned values."""
+    """Return lines in the form "name value", with aligned values."""
     lines = list(items)
     width = max((len(name) for name, _ in lines), default=0)
     return "\n".join(f"{name:{width}}  {value}".rstrip() for name, value in lines)

@@ -1,4 +1,4 @@
-"""Progress on stderr: lines at intervals, or on a terminal a block that is redrawn."""
+"""Progress on stderr: lines at intervals in a log, or a live block on a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from writecliff.cli.screen import Screen
 from writecliff.procedures.progress import FollowedRun
 from writecliff.progress import Pace, Silence, Work, WorkProgress
 
-_FIRST_S = 1.0  # shorter work shows no progress
+_FIRST_S = 1.0  # work that takes less time shows no progress
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def opening_lines(
     procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
 ) -> list[str]:
-    """Return the lines that describe a run before it accesses the drive."""
+    """Return lines that describe a run before the run accesses the drive."""
     lines = [
         f"{plan.title} on {identity.target}: {drive_text(identity)}",
         *([f"the drive is {identity.scale_text}"] if identity.scale_text else []),
@@ -40,15 +40,15 @@ def opening_lines(
 
 
 def drive_text(identity: DeviceIdentity) -> str:
-    """Return vendor, model, serial number and capacity."""
+    """Return the drive's vendor, model, serial number and capacity."""
     who = " ".join(filter(None, (identity.vendor, identity.model, identity.serial)))
     return f"{who or 'unknown drive'}, {units.size(identity.capacity_bytes)}"
 
 
 def written_text(plan: Plan, identity: DeviceIdentity) -> str:
-    """Return the bound on a run's writes, and its share of the drive's rated endurance.
+    """Return the bound on a run's writes, and the fraction of the rated endurance that it uses.
 
-    The bound is that of the drive's measured speed, if known, and that of its link.
+    The bound follows from the drive's measured speed, if known, and from its link speed.
     """
     if plan.write_bytes_max is None:
         return "no upper bound"
@@ -69,7 +69,7 @@ def _amount(size: int, identity: DeviceIdentity) -> str:
 
 
 def step_line(row: StepRow) -> str:
-    """Return a completed step as one line."""
+    """Format a completed step as one line."""
     parts = [
         f"round {row.round}" if row.round else row.phase,
         row.label,
@@ -90,7 +90,7 @@ def _latency_parts(row: StepRow) -> tuple[str, str, str]:
 
 
 def steady_lines(round_number: int, decision: Decision) -> list[str]:
-    """Return a steady-state decision, a line per variable with measured and allowed excursions."""
+    """Return a steady-state decision: a line per variable, with measured and allowed excursions."""
     from writecliff.report.steady import excursions_text
 
     return [
@@ -101,10 +101,10 @@ def steady_lines(round_number: int, decision: Decision) -> list[str]:
 
 
 class WorkView:
-    """A `WorkHook` that prints lines at intervals, or redraws one line on a terminal."""
+    """A `WorkHook` that prints lines at intervals, or refreshes one line on a terminal."""
 
     def __init__(self, screen: Screen) -> None:
-        """Show progress on `screen`."""
+        """Show the progress on `screen`."""
         self._screen = screen
         self._silence, self._pace = Silence(), Pace()
         self._work: Work | None = None
@@ -112,13 +112,13 @@ class WorkView:
 
     @contextmanager
     def showing(self, what: str = "") -> Iterator[WorkProgress]:
-        """Show the work that the body reports to the yielded progress."""
+        """Show the work that the block reports to the yielded progress."""
         self._drawn = self._screen.terminal
         with self._screen.showing(self.render):
             yield WorkProgress(self, what)
 
     def __call__(self, work: Work) -> None:
-        """Show `work` if it is time for a line."""
+        """Show `work` if a new line is due."""
         if self._work is None or work.what != self._work.what:
             self._pace = Pace()
         self._work = work
@@ -127,7 +127,7 @@ class WorkView:
 
     @property
     def text(self) -> str:
-        """Elapsed time, part, figures, share and remaining time, on one line."""
+        """Elapsed time, part, figures, fraction and remaining time, in one line."""
         work, taken_s = self._work, self._pace.taken_s
         if work is None:
             return ""
@@ -138,14 +138,14 @@ class WorkView:
         return f"{what}  {self._pace.how_far(work.share)}" if work.share else what
 
     def render(self) -> RenderableType:
-        """Return the line, once the work has taken a moment."""
+        """Return the line, once the work has run for a moment."""
         from rich.text import Text
 
         return Text(self.text) if self._pace.taken_s > _FIRST_S else ""
 
 
 def work_shown(screen: Screen) -> Callable[[int], Callable[[int], None]]:
-    """Return a `parallel.Watch` that shows how many tasks of a set are done."""
+    """Return a `parallel.Watch` that shows how many tasks in a set are complete."""
 
     def watch(count: int) -> Callable[[int], None]:
         progress = WorkProgress(WorkView(screen))
@@ -155,13 +155,13 @@ def work_shown(screen: Screen) -> Callable[[int], Callable[[int], None]]:
 
 
 class ProgressView(FollowedRun):
-    """The progress of a test on a screen. Events only store their data; `render` draws it.
+    """The progress of a test, shown on a screen. Events only store their data; `render` draws it.
 
-    With `samples_only`, a log has only the last step of each round, which is its sample.
+    With `samples_only`, a log contains only the last step of each round, which is its sample.
     """
 
     def __init__(self, screen: Screen, *, samples_only: bool = False) -> None:
-        """Show progress on `screen`."""
+        """Show the progress on `screen`."""
         super().__init__()
         self._screen = screen
         self._samples_only = samples_only
@@ -174,7 +174,7 @@ class ProgressView(FollowedRun):
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
     ) -> None:
-        """Print the plan and start the block on a terminal."""
+        """Print the plan, and start the live block on a terminal."""
         super().begin(procedure, identity, plan, run_directory)
         for line in opening_lines(procedure, identity, plan, run_directory):
             self._screen.log(line)
@@ -184,7 +184,7 @@ class ProgressView(FollowedRun):
         """Print the number of stored steps."""
         text = f"resuming after {rows_stored} stored steps"
         self._screen.log(
-            f"{text}; {rows_again} of them are repeated and compared" if rows_again else text
+            f"{text}; {rows_again} of these are repeated and compared" if rows_again else text
         )
 
     def phase(self, name: str, detail: str = "") -> None:
@@ -194,18 +194,18 @@ class ProgressView(FollowedRun):
             self._screen.log(f"{name}: {detail}")
 
     def stage_begin(self, stage: Stage) -> None:
-        """Forget the steady state of the previous stage."""
+        """Discard the steady-state result of the previous stage."""
         self._decision = None
         super().stage_begin(stage)
 
     def step_progress(self, progress: Progress) -> None:
-        """Print the position in the run at intervals, in a log."""
+        """In a log, print the position in the run at intervals."""
         super().step_progress(progress)
         if not self._screen.terminal and self._silence.too_long():
             self._screen.log(self.where)
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
-        """Print a completed step, in a log."""
+        """In a log, print a completed step."""
         super().step_end(row, history, again=again)
         self._row = row
         if not self._samples_only and not self._screen.terminal:
@@ -213,7 +213,7 @@ class ProgressView(FollowedRun):
             self._screen.log(step_line(row) + ("  (repeated, same result)" if again else ""))
 
     def round_end(self, round_number: int, decision: Decision | None) -> None:
-        """Print the sample or the steady-state decision of a round."""
+        """Print a round's sample or its steady-state decision."""
         self._decision = decision
         if self._samples_only and self._row is not None and not self._screen.terminal:
             self._screen.log(step_line(self._row))
@@ -226,13 +226,13 @@ class ProgressView(FollowedRun):
         self._screen.log(text, warning=True)
 
     def end(self, status: str, reason: str) -> None:
-        """Print the end of the run, with its wall time."""
+        """Print the outcome of the run, with its wall-clock time."""
         self._block.close()
         took = units.duration((time.monotonic() - self._began_s) * 1e9)
-        self._screen.log(f"{status} after {took} of wall time: {reason}")
+        self._screen.log(f"{status} after {took} of wall-clock time: {reason}")
 
     def render(self) -> RenderableType:
-        """Return the position in the run, figures of the drive, steady state and time remaining."""
+        """Return the position in the run, drive figures, steady-state result and time remaining."""
         from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table

@@ -1,7 +1,7 @@
-"""`docs/reference/cli.md`, generated from the help of the command line.
+"""Generator of `docs/reference/cli.md`, from the command line help.
 
-`python -m writecliff.cli.reference` prints it; a test compares the file with it. Options that all
-tests or all campaigns share are listed once before them.
+`python -m writecliff.cli.reference` prints the page, and a test compares it with the file. Options
+that all tests or all campaigns share are listed once, before the tests or campaigns.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def reference() -> str:
 
 
 def screens(app: App, words: tuple[str, ...]) -> Iterator[str]:
-    """Yield the section of a command, then the sections of the commands below it."""
+    """Yield a command's section, then the sections of its subcommands."""
     yield from _command(app, words)
     for name in names_below(app, words):
         yield from screens(app, (*words, name))
@@ -65,7 +65,7 @@ def _command(app: App, words: tuple[str, ...]) -> Iterator[str]:
 
 
 def _tests(app: App, what: str, *, campaigns: bool) -> Iterator[str]:
-    """Yield the options that all tests share, then the other options of each test."""
+    """Yield the options that all tests share, then each test's other options."""
     names = [name for name, entry in PROCEDURES.items() if bool(entry.campaign) == campaigns]
     screens = {name: _screen(app, ("test", name)) for name in names}
     options = {name: _options(screen) for name, screen in screens.items()}
@@ -95,7 +95,7 @@ def _screen(app: App, words: tuple[str, ...]) -> str:
 
 
 def block(text: str) -> str:
-    """Return a screen as a block of code."""
+    """Return a help screen as a code block."""
     lines = [line.rstrip() for line in text.strip("\n").splitlines()]
     return "\n".join(["```text", *lines, "```", ""])
 

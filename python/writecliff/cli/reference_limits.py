@@ -1,7 +1,7 @@
-"""Reference page of limits on sizes and counts, generated from the program's constants.
+"""Reference page of size and count limits, generated from the program's constants.
 
 `python -m writecliff.cli.reference_limits > docs/reference/limits.md` writes the page. A test
-compares them.
+compares the page with the constants.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ that names the file and the limit.
 [Features that are not modelled](../explanation/model.md#features-that-are-not-modelled) describes
 the limits of the model in detail.
 """
-# Keys of device files whose bounds limit the model: kind of drive, section, key, description.
+# Device file keys whose bounds limit the model: kind of drive, section, key and description.
 _MODEL = (
     ("SSDs", "", "user_capacity", "capacity of an SSD"),
     ("SSDs", "flash", "channels", "channels"),
@@ -40,7 +40,7 @@ _MODEL = (
     ("Hard disks", "", "user_capacity", "capacity of a hard disk"),
     ("Storage-class memory", "", "user_capacity", "capacity of a storage-class memory drive"),
 )
-# Features of real drives that the model does not have, or has only in a single form.
+# Features of real drives that the model does not have, or supports in only one form.
 _FEATURES = [
     ("namespaces of a drive", "1", "not modelled"),
     ("arbitration", "order of arrival", "round robin, weights and urgent classes have no effect"),
@@ -53,13 +53,13 @@ _FEATURES = [
     ),
     ("host stack", "none", "run programs on a [served drive](../guides/serve.md)"),
 ]
-# Physical page addresses of a simulated drive: 32 bits, each for a slot of 4 KiB.
+# Physical page addresses of a simulated drive have 32 bits, and each addresses a slot of 4 KiB.
 _FLASH_ADDRESSED = 4096 << 32
 REFUSED = "rejected"
 
 
 def limits() -> Mapping[str, list[tuple[str, str, str]]]:
-    """Return the limits by subject: description, limit, and consequence of exceeding it."""
+    """Return the limits by subject: description, limit, and consequence of exceeding the limit."""
     native = dict(_native.limits())
     return {
         "Simulated drives": [
@@ -142,7 +142,7 @@ def _lines() -> Iterator[str]:
 
 
 def _upper_bound(kind: str, section: str, key: str) -> str:
-    """Return the upper bound of a key of device files."""
+    """Return the upper bound of a device file key."""
     sections = {name: keys for name, _, keys in dict(_native.device_keys())[kind]}
     takes = next(key_takes for name, key_takes, *_ in sections[section] if name == key)
     return takes.rpartition(" to ")[2]

@@ -1,4 +1,4 @@
-"""Execution of `writecliff test NAME`: from parsed options to a finished run."""
+"""Execution of `writecliff test NAME`, from parsed options to a complete run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def run_test(
     name: str, given: Mapping[str, Any], target: TargetOptions, run: RunOptions, *, as_json: bool
 ) -> int:
-    """Run the test `name` with `given` options, or resume `run.resume`; return the exit code."""
+    """Run the test `name` with options `given`, or resume `run.resume`; return the exit code."""
     baseline = read_baseline(run.baseline)
     limits = check_limits(run.expect, run.junit)
     if run.resume is not None:
@@ -40,7 +40,7 @@ def run_test(
             option = next(iter(given)).replace("_", "-")
             raise ConfigError(
                 f"--{option} cannot be combined with --resume",
-                hint="a resumed run keeps its options: omit it",
+                hint="omit the option: a resumed run keeps its original options",
             )
         procedure, target, directory = run_to_resume(name, target, run)
         check_limits_of(procedure, limits)
@@ -64,38 +64,38 @@ def run_test(
 def run_to_resume(
     name: str, target: TargetOptions, run: RunOptions
 ) -> tuple[Procedure, TargetOptions, Path]:
-    """Return procedure, target and directory of the run to resume.
+    """Return the procedure, target and directory of the run to resume.
 
     Raises:
-        ConfigError: The run cannot be resumed with these options.
-        StoreError: The run is damaged.
+        ConfigError: If the run cannot be resumed with these options.
+        StoreError: If the run is damaged.
     """
     assert run.resume is not None
     if run.output is not None:
-        raise ConfigError("--output cannot be combined with --resume", hint="leave out --output")
+        raise ConfigError("--output cannot be combined with --resume", hint="omit --output")
     stored = stored_run(run.resume, name)
     if target.on is None:
         target = replace(target, on=stored.on)
         if stored.on != stored.then:
-            log(f"the drive {stored.then} is now {stored.on}")
+            log(f"note: the drive {stored.then} is now called {stored.on}")
     return stored.procedure, replace(target, **stored.opening), run.resume
 
 
 def refused(refusal: WritecliffError | None) -> int:
-    """Report that a planned run would be refused, and return the exit code of the plan."""
+    """Report that a planned run would be rejected, and return the plan's exit code."""
     if refusal is None:
         return 0
-    log(f"the run would be refused: {refusal}")
+    log(f"the run would be rejected: {refusal}")
     if refusal.hint:
         log(f"hint: {refusal.hint}")
     return refusal.exit_code
 
 
 def show_plan(procedure: Procedure, engine: Engine, as_json: bool, *, writes: bool = True) -> int:
-    """Show the plan and cost of a run without running it.
+    """Show a run's plan and cost without running it.
 
     Returns:
-        The exit code; that of the run if it would be refused.
+        The exit code of the plan, or the run's exit code if the run would be rejected.
     """
     planned = plan_run(procedure, engine, writes=writes, note=log)
     identity, plan = planned.identity, planned.plan
@@ -127,7 +127,7 @@ def _bounds(text: Callable[[Any], str], low: Any, high: Any) -> str:
 
 
 def estimate_lines(estimate: Estimate | None, identity: DeviceIdentity) -> list[tuple[str, str]]:
-    """Return the expected cost of a run, and the basis of the estimate."""
+    """Return a run's expected cost, and the basis of the estimate."""
     if estimate is None:
         why = "no pilot run was possible" if identity.simulated else "no pilot runs on real drives"
         return [("expected", f"within these bounds; {why}")]

@@ -1,4 +1,4 @@
-"""Tables and texts about stored runs, for a terminal."""
+"""Tables and texts about stored runs, for terminal output."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from writecliff.api.answers.runs import RunDetails
     from writecliff.runs.difference import RunDifference
 
-_WIDEST = 60  # characters in the last column of a list
+_WIDEST = 60  # maximum width of a list's last column, in characters
 
 
 def cell(value: Any) -> str:
-    """Format a value of a query for a terminal or CSV."""
+    """Format a query value for a terminal or CSV."""
     value = plain(value)
     if value is None:
         return ""
@@ -30,7 +30,7 @@ def cell(value: Any) -> str:
 
 
 def runs_table(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Return a line for each run, and their number."""
+    """Return a line for each run, followed by the number of runs."""
     rows = []
     for run in runs:
         start = run["created_utc"]
@@ -49,7 +49,7 @@ def runs_table(runs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def run_text(details: RunDetails) -> str:
-    """Describe a run: its columns, figures and limits."""
+    """Describe a run by its columns, figures and limits."""
     from writecliff.report.expectations import Judged
     from writecliff.report.headline import Interval, interval_text, value_text
 
@@ -81,7 +81,7 @@ def run_text(details: RunDetails) -> str:
 
 
 def difference_text(difference: RunDifference) -> str:
-    """Return the difference of two runs as text for the terminal."""
+    """Return the difference between two runs as text for the terminal."""
     from writecliff.report.comparison.page import differences_table, figure_names
     from writecliff.report.headline import interval_text, value_text
 

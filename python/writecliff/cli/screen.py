@@ -1,7 +1,7 @@
-"""Output of a running command on stderr.
+"""Output of a running command to stderr.
 
-It has permanent lines and, on a terminal, a block of figures below them that is redrawn. With
---quiet there is no output.
+The output consists of permanent lines and, on a terminal, a live block of figures below them. With
+--quiet, nothing is printed.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _REFRESH_HZ = 4
 
 
 class Screen:
-    """The stderr of a command. It is thread-safe."""
+    """A command's stderr. This class is thread-safe."""
 
     def __init__(self, *, quiet: bool = False, console: Console | None = None) -> None:
-        """Use `console`, or stderr as it is; with `quiet`, discard everything."""
+        """Use `console`, or plain stderr, or with `quiet`, discard everything."""
         self.terminal = console is not None or (not quiet and sys.stderr.isatty())
         self._quiet = quiet
         self._console = console
@@ -45,7 +45,7 @@ class Screen:
     def showing(
         self, render: Callable[[], RenderableType], *, keep: bool = False
     ) -> Iterator[None]:
-        """On a terminal, redraw the result of `render` while the body runs; `keep` the last one."""
+        """On a terminal, refresh `render`'s output while the block runs; `keep` the final state."""
         if not self.terminal:
             yield
             return

@@ -1,4 +1,4 @@
-"""The common part of the commands `suite`, `sweep` and `choose`: directory and progress."""
+"""Code shared by the commands `suite`, `sweep` and `choose`: directory and progress."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 def stored_folder(
     path: Path, kind: Kind, target: TargetOptions, others: Sequence[object]
 ) -> SuiteFolder:
-    """Open the directory of a set to resume it.
+    """Open the directory of a set that is to be resumed.
 
     Raises:
-        ConfigError: It has another kind of set, or is of another drive; or one of `others` is
-            given, options that a set keeps from its start.
+        ConfigError: If the directory contains another kind of set, or a set for another drive, or
+            if one of the options `others`, which cannot change on resume, is given.
     """
     if any(other is not None and other != () for other in others):
         raise ConfigError(
-            f"a {kind} cannot be resumed with other options",
-            hint="with --resume, give only options of the target",
+            f"a {kind} cannot be resumed with different options",
+            hint="with --resume, specify only target options",
         )
     return open_set(path, kind, target.on)
 
@@ -46,7 +46,7 @@ def stored_folder(
 def run_members(
     folder: SuiteFolder, target: TargetOptions, options: SetOptions, *, as_json: bool
 ) -> int:
-    """Run the remaining members, write the summary page, and print its path."""
+    """Run the remaining members, write the summary page, and print the page's path."""
     baseline = read_baseline(options.baseline)
     tests = {*folder.members} | {member.test for member in folder.members.values()}
     limits = check_limits(options.expect, options.junit, tests)
@@ -76,7 +76,7 @@ def run_members(
 
 
 def _show(page: SuitePage) -> None:
-    """Print the comparison of a sweep, or the verdict of each test of a suite."""
+    """Print the comparison of a sweep, or the verdict on each test of a suite."""
     from writecliff.cli.cmd_compare import show_comparison
     from writecliff.report.sweep_page import knee_text
 
@@ -90,14 +90,15 @@ def _show(page: SuitePage) -> None:
 
 
 class SetView:
-    """The progress of a set: a row per run, with its time, progress and current step.
+    """Progress of a set: a row per run, with its time, progress and current step.
 
-    A terminal also shows the number of completed runs and the time remaining. A log has the lines
-    of each run, and its progress after a long silence. It is thread-safe.
+    On a terminal, the number of completed runs and the time remaining are also shown. A log
+    contains the lines of each run, and the run's progress after a long silence. This class is
+    thread-safe.
     """
 
     def __init__(self, screen: Screen, names: Sequence[str]) -> None:
-        """Show the runs `names` on `screen`."""
+        """Show the progress of the runs `names` on `screen`."""
         self._screen = screen
         self._names = names
         self._start_s = time.monotonic()
@@ -108,11 +109,11 @@ class SetView:
         self._silence = Silence()
 
     def begin(self, names: Sequence[str]) -> None:
-        """Show these runs from now on."""
+        """Show the progress of these runs from now on."""
         self._names, self._start_s = list(names), time.monotonic()
 
     def log(self, event: ChildEvent) -> None:
-        """Show an event of a run."""
+        """Show a run's event."""
         now_s = time.monotonic()
         self._began_s.setdefault(event.name, now_s)
         if event.fraction == 1.0 and event.kind == "line":
@@ -131,7 +132,7 @@ class SetView:
         self._screen.log("; ".join(filter(None, (f"[{clock}] {event.name}: {event.text}", left))))
 
     def render(self) -> RenderableType:
-        """Return the rows of all runs, and their total progress."""
+        """Return the rows of all runs, and the total progress."""
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
@@ -152,7 +153,7 @@ class SetView:
     def _left(self) -> str | None:
         """Return the number of completed runs, the progress and the time remaining.
 
-        None for a single run.
+        Return `None` for a single run.
         """
         if len(self._names) < 2:
             return None

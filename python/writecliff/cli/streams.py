@@ -1,7 +1,7 @@
-r"""stdout and stderr of a command, which accept any text and never let it move the cursor.
+r"""A command's stdout and stderr, which accept any text and never let it move the cursor.
 
-Names of files, drives, jobs and runs come from others. They may contain escape sequences, or
-characters outside the encoding of the terminal; both are written as escapes such as \x1b.
+The names of files, drives, jobs and runs come from other sources. Such names may contain escape
+sequences or characters outside the terminal's encoding; both are written as escapes such as \x1b.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TYPE_CHECKING = False  # see errors.py
 if TYPE_CHECKING:
     from typing import Any, TextIO
 
-# Control characters except tabs and line ends, line separators, direction marks.
+# Control characters except tabs and line ends, line separators, and direction marks.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029"
     "\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -26,14 +26,14 @@ _UNSAFE = re.compile(
 
 
 class SafeStream:
-    """A text stream that escapes unsafe characters, and otherwise acts as the `raw` stream."""
+    """A text stream that escapes unsafe characters, and otherwise acts like the `raw` stream."""
 
     def __init__(self, raw: TextIO) -> None:
         """Write to `raw`."""
         self.raw = raw
 
     def write(self, text: str) -> int:
-        """Write the text, with escapes where necessary, and return its length."""
+        """Write the text, escaped where necessary, and return its length."""
         self.raw.write(_UNSAFE.sub(lambda match: printable(match[0]), text))
         return len(text)
 
@@ -54,7 +54,7 @@ def raw(stream: TextIO) -> TextIO:
 
 @contextmanager
 def safe_streams() -> Iterator[None]:
-    """Let stdout and stderr accept any text inside the block."""
+    """Make stdout and stderr accept any text inside the block."""
     before = sys.stdout, sys.stderr
     for stream in before:
         if isinstance(stream, io.TextIOWrapper) and stream.errors != "backslashreplace":

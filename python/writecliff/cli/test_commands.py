@@ -1,7 +1,7 @@
-"""`writecliff test NAME`: a command for every test, built from the options of the test.
+"""`writecliff test NAME`: a command for every test, generated from the test's options.
 
-Name, type, help and standard value of an option come from the dataclass of the procedure, so the
-command line always matches it. `test_commands.NAME` is the command of the test NAME.
+An option's name, type, help and standard value come from the procedure's dataclass, so the command
+line always matches the procedure. `test_commands.NAME` is the command of the test NAME.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from writecliff.procedures.registry import PROCEDURES, procedure_class
 
 Command = Callable[..., int]
 _SWITCH = Literal["on", "off"]
-_FLAGS = ("quick", "no_purge")  # options without a value; all other switches are on or off
+_FLAGS = ("quick", "no_purge")  # options that take no value; all other switches take on or off
 
 
 def __getattr__(name: str) -> Command:
-    """Return the command of a test, by the test's name with underscores."""
+    """Return a test's command, given the test's name with underscores."""
     test = name.replace("_", "-")
     if test not in PROCEDURES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
@@ -35,7 +35,7 @@ def __getattr__(name: str) -> Command:
 
 
 def command_for(name: str) -> Command:
-    """Return the function behind `writecliff test NAME`."""
+    """Return the function that implements `writecliff test NAME`."""
     kind = _options_type(name)
     nothing = kind()
 
@@ -67,7 +67,7 @@ def _help(name: str) -> str:
 
 
 def _options_type(name: str) -> type:
-    """Return a dataclass with the options of the procedure, whose defaults mean "not given"."""
+    """Return a dataclass of the procedure's options, with defaults that mean "not given"."""
     source = procedure_class(name).options_type
     hints = get_type_hints(source, vars(sys.modules[source.__module__]))
     members = [
@@ -76,12 +76,12 @@ def _options_type(name: str) -> type:
         if not item.metadata["measured"]
     ]
     kind = make_dataclass(f"{source.__name__}Given", members, frozen=True)
-    kind.__module__ = __name__  # otherwise cyclopts treats it as a built-in type
+    kind.__module__ = __name__  # otherwise cyclopts would treat it as a built-in type
     return Parameter(name="*")(kind)
 
 
 def _annotation(item: Field[Any], hint: Any) -> Any:
-    """Return the type of an option for cyclopts: whole numbers, on or off, lists as text."""
+    """Return an option's type for cyclopts: whole numbers, on or off, or lists as text."""
     text = Parameter(help=_option_help(item))
     plain = _without_none(hint)
     choices = item.metadata.get("choices", ())
@@ -122,7 +122,7 @@ def _option_help(item: Field[Any]) -> str:
 
 
 def _standard(rule: Rule) -> str:
-    """Return the value of the standard or campaign, by edition if they differ."""
+    """Return the standard's or campaign's value, by edition if the editions differ."""
     exceptions = [f"{key}: {value_text(value)}" for key, value in rule.values.items() if key != "*"]
     if "*" not in rule.values:
         return ", ".join(exceptions)
@@ -131,7 +131,7 @@ def _standard(rule: Rule) -> str:
 
 
 def _given(name: str, options: Any) -> Mapping[str, Any]:
-    """Return the given options, in the types of the procedure."""
+    """Return the given options, in the procedure's types."""
     source = procedure_class(name).options_type
     given = {}
     for item in fields(source):
@@ -147,7 +147,7 @@ def _given(name: str, options: Any) -> Mapping[str, Any]:
 
 
 def _sample(item: Field[Any]) -> tuple[Any, ...] | None:
-    """Return example values of a list option, the default or the standard's; otherwise None."""
+    """Return example values for a list option: its default or the standard's values, or `None`."""
     rule = rule_of(item)
     values = [item.default, *(rule.values.values() if rule is not None else ())]
     return next((value for value in values if isinstance(value, tuple)), None)
@@ -159,7 +159,7 @@ def _words(item: Field[Any], text: str) -> list[Any]:
     if not words:
         example = ", ".join(item.metadata["choices"]) or "values separated by commas"
         raise ConfigError(
-            f"--{item.name.replace('_', '-')} is empty", hint=f"give a list: {example}"
+            f"--{item.name.replace('_', '-')} is empty", hint=f"specify a list, such as {example}"
         )
     sample = _sample(item) or ()
     kind = type(next(iter(sample), ""))
@@ -168,15 +168,15 @@ def _words(item: Field[Any], text: str) -> list[Any]:
     except ValueError:
         raise ConfigError(
             f"--{item.name.replace('_', '-')}: '{text}' is not a list of numbers",
-            hint=f"for example {value_text(sample)}",
+            hint=f"use numbers, for example {value_text(sample)}",
         ) from None
 
 
 def option_from_text(test: str, name: str, text: str) -> Any:
-    """Return the value of an option given as text (`suite --set`).
+    """Return the value of an option that is given as text (`suite --set`).
 
     Raises:
-        ConfigError: The test does not have the option, or the value is invalid.
+        ConfigError: If the test does not have the option, or the value is invalid.
     """
     if test not in PROCEDURES:
         raise ConfigError.unknown("test", test, PROCEDURES)
@@ -204,11 +204,12 @@ def _plain_value(test: str, name: str, kind: type, text: str) -> Any:
 
 
 def setting(test: str, text: str) -> tuple[str, Any]:
-    """Parse `OPTION=VALUE`. Raises ConfigError as `option_from_text`."""
+    """Parse `OPTION=VALUE`. Raises ConfigError in the same cases as `option_from_text`."""
     option, equals, value = text.partition("=")
     if not equals:
         raise ConfigError(
-            f"--set '{text}' is not OPTION=VALUE", hint="for example --set drive_fills=2"
+            f"the setting '{text}' in --set is not OPTION=VALUE",
+            hint="write, for example, --set drive_fills=2",
         )
     option = option.strip().replace("-", "_")
     return option, option_from_text(test, option, value)

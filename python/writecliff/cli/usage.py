@@ -1,4 +1,4 @@
-"""Conversion of cyclopts' usage errors: one line, with the nearest option or command as hint."""
+"""Conversion of cyclopts' usage errors to one line, with the most similar word as a hint."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class UsageError(WritecliffError):
 
 
 def usage_error(error: CycloptsError, arguments: list[str]) -> UsageError:
-    """Return the error in `arguments` on one line, with the nearest valid word as hint."""
+    """Return the error in `arguments` as one line, with the most similar valid word as a hint."""
     chain = " ".join((PROGRAM, *(error.command_chain or ())))
     hint = f"see `{chain} --help`"
     unknown = _unknown_option(error)
@@ -52,13 +52,13 @@ def usage_error(error: CycloptsError, arguments: list[str]) -> UsageError:
 
 
 def _invalid_value(error: CoercionError, token: Token, hint: str) -> UsageError:
-    """Return the error of a value that is not a choice, a number, or not expected at all."""
+    """Return the error for a value that is not a choice, not a number, or not expected at all."""
     option = token.keyword or (error.argument.name if error.argument else "")
     what = f"invalid value '{token.value}' for {option}"
     choices = error.argument.get_choices() if error.argument else None
     if choices:
         return UsageError(what, hint=did_you_mean(token.value, choices))
-    kinds = {int: "not a whole number", float: "not a number", bool: "it takes no value"}
+    kinds = {int: "not a whole number", float: "not a number", bool: "it does not take a value"}
     reason = error.msg or (kinds.get(error.target_type) if error.target_type else None)
     return UsageError(f"{what}: {reason}" if reason else what, hint=hint)
 

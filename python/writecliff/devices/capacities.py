@@ -1,18 +1,19 @@
-"""Capacities that a family does not list, derived on request: `sim:pm9a3-1920`.
+"""Capacities that a family does not list, which are derived on request: `sim:pm9a3-1920`.
 
-The file of a family ends with the data sheets of its drives (`[sheets]`) and the rates that are
-usual for large drives of its class (`[usual]`). The rules below derive the data sheet of
-another capacity, from which `derive.py` makes the device file. So dies, channels, buffer,
-over-provisioning and the rates that they limit scale with the capacity:
+A family's file ends with the data sheets of its drives (`[sheets]`) and the rates that are typical
+of large drives of its class (`[usual]`). The rules below derive the data sheet for another
+capacity, and `derive.py` converts that data sheet to a device file. Therefore dies, channels,
+buffer and over-provisioning, and the rates that they limit, scale with the capacity:
 
-* Sequential rates are limited by the dies or by the controller, so they are proportional to the
+* Sequential rates are limited by the dies or the controller, so they are proportional to the
   capacity up to the rate of the next larger drive.
-* Random I/Os need the dies and then the controller, so the time per I/O is a constant plus a part
-  that is inversely proportional to the capacity. Two known capacities determine both.
-* Below the smallest known capacity, the controller is that of the smallest, and the dies are usual
-  for the year. Above the largest one, rates grow up to those that are usual for the class.
-* An SLC cache, the rates of a drive whose cache is full, and rated writes are proportional to the
-  capacity. Latencies are those of the nearest capacity.
+* Random I/Os use the dies and then the controller, so the time per I/O is a constant plus a term
+  that is inversely proportional to the capacity. Two known capacities determine both terms.
+* Below the smallest known capacity, the controller is that of the smallest drive, and the dies are
+  typical of the year. Above the largest known capacity, rates grow up to the typical rates of the
+  class.
+* The SLC cache size, the rates with a full cache, and the rated writes are proportional to the
+  capacity. Latencies equal those of the nearest capacity.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from writecliff.devices.sheet import ANSWERS, DataSheet, sheet_of
 from writecliff.errors import ConfigError
 
 _GIGABYTES = re.compile(r"[1-9]\d{0,6}")
-_REACH = 16  # largest ratio of a derived capacity to the nearest known capacity, or its inverse
+_REACH = 16  # largest ratio, or its inverse, to the nearest known capacity
 _IN_ORDER = ("sequential_read", "sequential_write")
 _RANDOM = ("random_read", "random_write")
 _LATENCIES = ("read_latency", "write_latency")
@@ -41,7 +42,7 @@ _PROPORTIONAL = ("slc_cache", "write_after_cache", "write_while_folding", "tbw")
 
 @dataclass(frozen=True)
 class FamilySheets:
-    """The data sheets of the capacities of a model, smallest first.
+    """Data sheets for a model's capacities, smallest first.
 
     Attributes:
         description: Description of the drives in lists.
@@ -66,9 +67,9 @@ class Scaled:
 
 
 def family_and_capacity(name: str) -> tuple[Path, float] | None:
-    """Return the family's file and the capacity in bytes of a drive that is derived on request.
+    """Return the family's file and the capacity in bytes of a drive to derive on request.
 
-    Returns None if the catalogue lists the drive, or has no family of this name with data sheets.
+    Return `None` if the catalogue lists the drive, or has no family with this name and data sheets.
     """
     model, _, gigabytes = name.rpartition("-")
     if not _GIGABYTES.fullmatch(gigabytes) or name in variants() or model not in _models():
@@ -77,10 +78,10 @@ def family_and_capacity(name: str) -> tuple[Path, float] | None:
 
 
 def derived_text(name: str) -> str | None:
-    """Return the device file of a drive such as "pm9a3-1920", or None if the family is unknown.
+    """Return the device file for a drive such as "pm9a3-1920", or `None` for an unknown family.
 
     Raises:
-        ConfigError: The capacity is too far from those of the family.
+        ConfigError: If the capacity is too far from the family's capacities.
     """
     named = family_and_capacity(name)
     if named is None:
@@ -99,7 +100,7 @@ def derived_text(name: str) -> str | None:
 
 
 def family_of(name: str) -> str | None:
-    """Return the family of a drive that the catalogue lists or derives on request, or None."""
+    """Return the family of a drive that the catalogue lists or can derive, or `None`."""
     if name in variants():
         return variants()[name].family.stem
     named = family_and_capacity(name)
@@ -107,13 +108,13 @@ def family_of(name: str) -> str | None:
 
 
 def model_of(name: str) -> str:
-    """Return the name of a drive without its capacity: "pm9a3" for "pm9a3-960"."""
+    """Return a drive's name without its capacity: "pm9a3" for "pm9a3-960"."""
     return name.rpartition("-")[0]
 
 
 @lru_cache(maxsize=1)
 def _models() -> Mapping[str, Path]:
-    """Return the family's file of each model that has data sheets."""
+    """Return the family file of each model that has data sheets."""
     listed: dict[Path, list[str]] = {}
     for variant in variants().values():
         listed.setdefault(variant.family, []).append(variant.name)
@@ -128,7 +129,7 @@ def _models() -> Mapping[str, Path]:
 
 @lru_cache(maxsize=64)
 def family_sheets(path: Path, model: str) -> FamilySheets:
-    """Return the data sheets of a model from the file of its family."""
+    """Return a model's data sheets from the file of its family."""
     tables = tables_of(path)
     listed = tables["sheets"]
     facts = {name: value for name, value in listed.items() if not isinstance(value, dict)}
@@ -152,7 +153,7 @@ def family_sheets(path: Path, model: str) -> FamilySheets:
 
 
 def all_sheets() -> list[FamilySheets]:
-    """Return the data sheets of all models that have data sheets."""
+    """Return the data sheets of all models that have any."""
     return [family_sheets(path, model) for model, path in sorted(_models().items())]
 
 
@@ -164,7 +165,7 @@ def _sheet(answers: Mapping[str, Any]) -> DataSheet:
 def scaled_sheet(
     name: str, capacity: float, sheets: FamilySheets
 ) -> tuple[DataSheet, Mapping[str, Scaled]]:
-    """Return the sheet of another capacity of a family, and the source of each field."""
+    """Return the sheet for another capacity of a family, and the source of each field."""
     near = min(sheets.published, key=lambda sheet: abs(log(sheet.capacity / capacity)))
     fields: dict[str, Scaled] = {}
     for field in (*_IN_ORDER, *_RANDOM, *_LATENCIES, *_PROPORTIONAL):
@@ -186,7 +187,7 @@ def scaled_sheet(
 
 @dataclass(frozen=True)
 class _Point:
-    """A value of a data sheet of a drive."""
+    """A value from a drive's data sheet."""
 
     drive: str
     capacity: float
@@ -202,7 +203,7 @@ def _published_points(field: str, sheets: Iterable[DataSheet]) -> list[_Point]:
 
 
 def _scaled(field: str, capacity: float, points: list[_Point], usual: float | None) -> Scaled:
-    """Return a field at `capacity`. `known` are its values, smallest capacity first."""
+    """Return a field at `capacity`. `known` has the field's values, smallest capacity first."""
     below = next((k for k in reversed(points) if k.capacity <= capacity), None)
     above = next((k for k in points if k.capacity > capacity), None)
     near = min(points, key=lambda k: abs(log(k.capacity / capacity)))
@@ -220,7 +221,7 @@ def _scaled(field: str, capacity: float, points: list[_Point], usual: float | No
         if before and before[-1].value * 1.05 >= below.value:
             most = below.value  # the controller already limits the largest drive
         above = _Point("usual rates of the class", float("inf"), most)
-    reason = f"from {below.drive} and {above.drive}"
+    reason = f"interpolated between {below.drive} and {above.drive}"
     if field in _IN_ORDER:
         value = min(above.value, below.value * capacity / below.capacity)
         return Scaled(max(value, min(below.value, above.value)), reason, True)
@@ -228,20 +229,20 @@ def _scaled(field: str, capacity: float, points: list[_Point], usual: float | No
 
 
 def _in_series(capacity: float, below: _Point, above: _Point) -> float:
-    """Return a rate whose time per I/O is a constant plus a part proportional to 1 / capacity."""
+    """Return a rate whose time per I/O is a constant plus a term proportional to 1 / capacity."""
     if below.value >= above.value:
         return above.value
     growth = 1 / below.value - 1 / above.value
     dies = growth / (1 / below.capacity - 1 / above.capacity)  # time x capacity
     controller = 1 / above.value - dies / above.capacity
-    if controller < 0:  # grows faster than the capacity
+    if controller < 0:  # grows faster than the capacity does
         share = log(capacity / below.capacity) / log(above.capacity / below.capacity)
         return float(below.value * (above.value / below.value) ** share)
     return 1 / (dies / capacity + controller)
 
 
 def text_of_capacity(name: str, capacity: float, sheets: FamilySheets) -> str:
-    """Return the device file of another capacity of a model."""
+    """Return the device file for another capacity of a model."""
     sheet, fields = scaled_sheet(name, capacity, sheets)
     limits = {field: scaled.reason for field, scaled in fields.items() if not scaled.is_flash}
     about = json.dumps(sheets.description, ensure_ascii=False)
@@ -265,7 +266,7 @@ def text_of_capacity(name: str, capacity: float, sheets: FamilySheets) -> str:
 
 
 def _quantity(field: str, value: float) -> str:
-    """Return a value of a sheet with its unit."""
+    """Return a sheet value with its unit."""
     unit = next(answer.metadata["unit"] for answer in ANSWERS if answer.name == field)
     match unit:
         case "rate":

@@ -1,9 +1,9 @@
-"""Derivation of a device file from a data sheet.
+"""Derive a device file from a data sheet.
 
-The device file matches the figures of the sheet; other values are typical for its year. Each value
-has its reason as a comment. Flash is that of the year's generation; if the sheet contradicts it,
-flash is adjusted within the bounds of actual parts. If flash is faster than the sheet, firmware
-times make up the difference.
+The device file matches the sheet's figures; other values are typical of the drive's year. Each
+value is followed by its reason, as a comment. Flash is of the generation of the year; if the sheet
+contradicts it, flash parameters are adjusted within the bounds of actual parts. If the flash is
+faster than the sheet states, firmware times make up the difference.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _WATERMARKS_WHY = {
 
 @dataclass(frozen=True)
 class Value:
-    """A line of the device file: dotted key (top level: no dot), TOML, and the reason."""
+    """A device file line: a dotted key (top level: no dot), TOML, and the reason."""
 
     key: str
     value: str
@@ -82,10 +82,10 @@ class Value:
 
 
 def device_text(sheet: DataSheet) -> str:
-    """Return the device file of a data sheet.
+    """Return a device file derived from a data sheet.
 
     Raises:
-        ConfigError: The interface or flash of the year cannot reach the rates of the sheet.
+        ConfigError: If the interface or flash of the year cannot reach the rates in the sheet.
     """
     head = (
         f"{sheet.name}: derived from its data sheet by `writecliff device new`. Every value has",
@@ -95,7 +95,7 @@ def device_text(sheet: DataSheet) -> str:
 
 
 def text_of(values: Sequence[Value], head: Sequence[str]) -> str:
-    """Return a device file with a leading comment and values, each with its reason."""
+    """Return a device file with a leading comment and values, each followed by its reason."""
     lines = [*(f"# {line}".rstrip() for line in head), ""]
     for section, rows in groupby(values, key=lambda value: value.key.rpartition(".")[0]):
         if section:
@@ -106,33 +106,33 @@ def text_of(values: Sequence[Value], head: Sequence[str]) -> str:
 
 
 def derived(sheet: DataSheet, usual: Mapping[str, str] | None = None) -> list[Value]:
-    """Return all values of the device file in file order.
+    """Return all values of a device file, in file order.
 
-    `usual` maps fields of the sheet that are not specified for this drive to their source. They
+    `usual` maps sheet fields that are not specified for this drive to their sources. Such fields
     limit the firmware, but the flash is not adjusted to them.
 
     Raises:
-        ConfigError: The interface or flash of the year cannot reach the rates of the sheet.
+        ConfigError: If the interface or flash of the year cannot reach the rates in the sheet.
     """
     return _Derivation(sheet, usual or {}).values()
 
 
 def drive_amplification(sheet: DataSheet) -> float:
-    """Return the write amplification of random writes to a full drive of this sheet."""
+    """Return the write amplification of random writes to a full drive with this sheet."""
     return _Derivation(sheet, {}).amplification
 
 
 def needed_cycles(sheet: DataSheet) -> float:
-    """Return the erase cycles that the rated writes of a sheet require, 0 without a rating.
+    """Return the erase cycles that a sheet's rated writes require, or 0 without a rating.
 
-    The rated writes of data-centre drives are random, those of client drives are not.
+    The rated writes of data-centre drives are random, but those of client drives are not.
     """
     moved = drive_amplification(sheet) if sheet.enterprise else CLIENT_AMPLIFICATION
     return moved * (sheet.tbw or 0.0) / raw_bytes_of(sheet.capacity)
 
 
 def flash_rate(sheet: DataSheet) -> float:
-    """Return the bytes per second that all typical dies of such a drive program together."""
+    """Return the bytes per second that all typical dies of such a drive can program together."""
     bits, generation = BITS[_cell(sheet)], _generation(sheet)
     dies = raw_bytes_of(sheet.capacity) * 8 / GIB / generation.die_gbit_of(bits)
     unit = generation.planes * generation.page_kib * KIB
@@ -148,13 +148,13 @@ def _generation(sheet: DataSheet) -> Generation:
 
 
 class _Derivation:
-    """Intermediate figures of the derivation; rates in bytes/s, times in ns."""
+    """Intermediate figures of the derivation, with rates in bytes/s and times in ns."""
 
     def __init__(self, sheet: DataSheet, usual: Mapping[str, str]) -> None:
         self.sheet, self.usual = sheet, usual
         self.link = LINKS[sheet.interface]
         self.cell, self.generation = _cell(sheet), _generation(sheet)
-        # `class_defaults` applies only to these drives.
+        # `class_defaults` applies only to drives for which this is set.
         self.is_current = sheet.year >= FIRST_YEAR and sheet.interface.startswith("pcie")
         is_large = sheet.enterprise and self.cell == "qlc" and sheet.capacity >= LARGE_BYTES
         self.unit_slots = UNIT_SLOTS if self.is_current and is_large else 1
@@ -178,7 +178,7 @@ class _Derivation:
         if rated > most * 1.02:
             raise ConfigError(
                 f"{rated / 1e6:,.0f} MB/s exceeds the bandwidth of {self.link.name}",
-                hint="check the interface",
+                hint="check the --interface option",
             )
         left_ns = BLOCK / rated * 1e9 - self.link.command_us * US
         whole = min(most, BLOCK / left_ns * 1e9)
@@ -186,16 +186,16 @@ class _Derivation:
         return whole, f"{source}: {rated / 1e6:,.0f} MB/s in 128 KiB with their commands"
 
     def _source(self, *fields: str) -> str:
-        """Return the source of the first of these fields that has a value."""
+        """Return the source of the first of the given fields that has a value."""
         of = next((name for name in fields if getattr(self.sheet, name) is not None), "")
         return self.usual.get(of, "the sheet")
 
     def _stated(self, field: str) -> float:
-        """Return a field that the sheet specifies for this drive; else 0."""
+        """Return a field if the sheet specifies it for this drive, else 0."""
         return 0.0 if field in self.usual else float(getattr(self.sheet, field) or 0)
 
     def _command_times(self) -> tuple[float, float, float]:
-        """Return the firmware times of all commands, of reads and of writes."""
+        """Return the firmware times of all commands, of reads, and of writes."""
         sheet = self.sheet
         usual = 10 * US if sheet.interface in ("sata", "sas") else 1.6 * US
         read = 1e9 / sheet.random_read if sheet.random_read else usual
@@ -207,7 +207,7 @@ class _Derivation:
         return min(read, write), read, write
 
     def _latency(self) -> tuple[float, str]:
-        """Return the firmware latency of a command; adjust the flash's read time if needed."""
+        """Return a command's firmware latency, adjusting the flash read time if necessary."""
         sheet = self.sheet
         link_ns = self.link.command_us * US + SLOT / self.bandwidth * 1e9
         own_ns = 0.3 * US + SLOT / (self.generation.bus_mb_s * 1e6) * 1e9 + link_ns
@@ -220,7 +220,7 @@ class _Derivation:
             left = max((sheet.read_latency or math.inf) - own_ns - self.read_ns, 1 * US)
             if (
                 "write_latency" in self.usual and left < latency
-            ):  # a write needs no more than a read
+            ):  # a write does not take longer than a read
                 latency, why = left, "no longer than what the sheet leaves of a read"
         elif sheet.read_latency is not None:
             latency = sheet.read_latency - own_ns - self.read_ns
@@ -242,12 +242,12 @@ class _Derivation:
 
     @property
     def _unit_bytes(self) -> int:
-        """Return the bytes of a program operation of a die."""
+        """Return the size of a die's program operation in bytes."""
         pages = BITS[self.cell] if self.generation.one_shot else 1
         return self.planes * self.generation.page_kib * KIB * pages
 
     def _dies(self) -> int:
-        """Set the dies and return the number of channels."""
+        """Set the number of dies, and return the number of channels."""
         sheet = self.sheet
         depth = min(self.link.queues * self.link.depth, 256)
         times = (self.read_ns, self.read_ns + self.fixed_ns + self.latency_ns, depth)
@@ -259,7 +259,7 @@ class _Derivation:
         channels = self.link.channels if sheet.dram is not False else 4
         channels = min(channels, self.dies)
         if self.dies > channels and self.raw_bytes == RAW_WHOLE_BYTES:
-            self.dies = round(self.dies / channels) * channels  # the count is not a power of two
+            self.dies = round(self.dies / channels) * channels  # not a power of two
         while self.dies % channels:
             channels -= 1
         while self.dies > channels * CHANNEL_DIES_MAX:
@@ -267,7 +267,7 @@ class _Derivation:
         return channels
 
     def _program(self) -> tuple[float, str]:
-        """Return tPROG: that of the generation, unless the sheet needs another value."""
+        """Return tPROG of the flash generation, unless the sheet requires another value."""
         sheet, generation = self.sheet, self.generation
         pages = BITS[self.cell] if generation.one_shot else 1
         usual = generation.program_us[self.cell] * US * pages * self.slower
@@ -275,7 +275,7 @@ class _Derivation:
         after = sheet.write_after_cache if sheet.has_cache else None
         rated = after if sheet.has_cache else self._stated("sequential_write")
         moved = self.dies * self._unit_bytes
-        # The buffer and the bus leave gaps; a cache that folds does not.
+        # The buffer and the bus leave idle gaps, but a cache that folds data does not.
         need = (rated or 0) * (1.0 if sheet.has_cache else 1.08)
         name = "sequential writes"
         if (folding := self._stated("write_while_folding")) and sheet.has_cache:
@@ -294,7 +294,7 @@ class _Derivation:
         return max(program_ns, low), f"as fast as the rated {name} need, within what was made"
 
     def _steady_flash(self) -> float:
-        """Return the bytes per second that flash programs for random writes in steady state."""
+        """Return the bytes per second programmed in flash by steady-state random writes."""
         guessed = not self.sheet.sustained_write and "random_write" in self.usual
         rate = (self.sheet.steady_write or 0) * self.unit_slots
         return 0.0 if guessed else rate * SLOT * self.amplification
@@ -303,11 +303,11 @@ class _Derivation:
     def amplification(self) -> float:
         """Write amplification of random writes to a full drive."""
         units = self._blocks()
-        idle = (int(_WATERMARKS["gc_high_watermark"]) + 1) / units  # units that hold no data
+        idle = (int(_WATERMARKS["gc_high_watermark"]) + 1) / units  # units that contain no data
         return uniform_amplification(self.raw_bytes * (1 - idle) / self.sheet.capacity)
 
     def _blocks(self) -> int:
-        """Return the blocks of a plane, which is the number of reclaim units."""
+        """Return the number of blocks per plane, which is the number of reclaim units."""
         return self._blocks_of(self.word_lines)
 
     def _blocks_of(self, word_lines: int) -> int:
@@ -317,16 +317,18 @@ class _Derivation:
         return int(blocks) if self.raw_bytes == RAW_WHOLE_BYTES else math.ceil(blocks)
 
     def _word_lines(self) -> tuple[int, str]:
-        """Return the word lines of a block, and the reason.
+        """Return the number of word lines per block, and the reason.
 
-        Small dies have fewer, so that the spare flash has enough units for garbage collection.
+        Small dies have fewer word lines, so that the spare flash has enough units for garbage
+        collection.
         """
         lines, spare = self.generation.word_lines, 1 - self.sheet.capacity / self.raw_bytes
         needed = int(_WATERMARKS["gc_idle_watermark"]) / spare
         why = ""
         while lines > 1 and self._blocks_of(lines) < needed:
             lines //= 2
-            why = f": {self.generation.word_lines} are usual, but leave too few blocks per die"
+            why = f": {self.generation.word_lines} are typical, but would leave too few blocks "
+            "per die"
         return lines, why
 
     # -- the file ---------------------------------------------------------------------------
@@ -369,7 +371,7 @@ class _Derivation:
         cycles, cycles_why = self._cycles()
         programs = f'"{time_text(self.program_ns)}"'
         if not g.one_shot:
-            shares = [2 * (n + 1) / (bits + 1) for n in range(bits)]  # low pages are faster
+            shares = [2 * (n + 1) / (bits + 1) for n in range(bits)]  # lower pages are faster
             programs = ", ".join(f'"{time_text(self.program_ns * share)}"' for share in shares)
         rows = [
             ("channels", self.channels, self._channels_why()),
@@ -426,7 +428,7 @@ class _Derivation:
     def _cycles(self) -> tuple[int, str]:
         table = PLP_CYCLES if self.sheet.enterprise else CYCLES
         usual, class_ = table[self.cell], "data-centre" if self.sheet.enterprise else "client"
-        why = f"usual for {self.cell.upper()} of {class_} drives"
+        why = f"typical of {self.cell.upper()} in {class_} drives"
         if self.is_current and self.sheet.enterprise and self.cell in RATED_CYCLES:
             usual, why = RATED_CYCLES[self.cell], CLASS_DEFAULT
         need = math.ceil(needed_cycles(self.sheet))
@@ -448,9 +450,9 @@ class _Derivation:
         return [Value(f"ftl.{key}", value, why) for key, value, why in rows]
 
     def _indirection(self) -> list[tuple[str, str, str]]:
-        """Return the keys of a coarse map.
+        """Return the keys of a coarse mapping table.
 
-        The rated random writes of such a drive are assumed to be no larger than a unit.
+        The rated random writes of such a drive are assumed to be no larger than a mapping unit.
         """
         if self.unit_slots == 1:
             return []
@@ -499,7 +501,7 @@ class _Derivation:
         return [Value(f"controller.{key}", value, why) for key, value, why in rows]
 
     def _shared_core(self) -> list[tuple[str, str, str]]:
-        """Return the times that lookups and suspensions take on the core that also maps writes."""
+        """Return the times for lookups and suspensions on the core that also maps writes."""
         if not self.is_current:
             return []
         lookup = quoted_time(self.read_command_ns)
@@ -542,7 +544,7 @@ class _Derivation:
         return [Value(f"link.{key}", value, why) for key, value, why in rows]
 
     def _class_defaults(self) -> list[Value]:
-        """Return read-ahead, delays of commands and read retries, which no data sheet states."""
+        """Return read-ahead, command delays and read retries, which no data sheet states."""
         if not self.is_current:
             return []
         delay = self.sheet.write_latency or self.latency_ns
@@ -594,9 +596,10 @@ class _Derivation:
         return values
 
     def _fold_time(self, rate: float) -> tuple[str, str]:
-        """Return the time to fold a slot, and the reason.
+        """Return the time to fold a slot, and the reason for the value.
 
-        At one bit per cell, a host slot needs the cells that folding 1 / (bits - 1) slots frees.
+        With one bit per cell, a host slot uses the cells that are freed by folding 1 / (bits - 1)
+        slots.
         """
         more = BITS[self.cell] - 1
         time = more * (SLOT / rate * 1e9 - self._mapping()[0])
@@ -607,10 +610,10 @@ class _Derivation:
 
 
 def uniform_amplification(spare: float) -> float:
-    """Return the write amplification of uniform random writes at raw / user = `spare`.
+    """Return the write amplification of uniform random writes if raw / user = `spare`.
 
     For a log that is collected in order (Desnoyers, "Analytic modeling of SSD write performance",
-    SYSTOR 2012), the valid share p of a victim solves 1 / spare = (p - 1) / ln p.
+    SYSTOR 2012), the valid fraction p of a victim solves 1 / spare = (p - 1) / ln p.
     """
     low, high = 1e-9, 1 - 1e-9
     for _ in range(200):
@@ -623,7 +626,7 @@ def uniform_amplification(spare: float) -> float:
 
 
 def time_text(time_ns: float) -> str:
-    """Return a time in the form of device files: about three digits, whole nanoseconds."""
+    """Format a time for a device file, with about three digits and whole nanoseconds."""
     whole = round(time_ns)
     if whole >= MS:
         return f"{round(whole / MS, 3):g} ms"
@@ -631,45 +634,46 @@ def time_text(time_ns: float) -> str:
 
 
 def quoted_time(time_ns: float) -> str:
-    """Return a time in the form of device files, in quotes."""
+    """Format a time for a device file, in quotes."""
     return f'"{time_text(time_ns)}"'
 
 
 # -- number of dies of a drive, and use of independent plane reads ---------------------------------
 
-# Planes of newer flash read independently of each other. A drive uses this if its read rates
-# require it. Programs and erases occupy the whole die, so reads collide with them on as many dies
-# as the drive really has. If independent reads do not suffice, dies are smaller than usual. The
-# small dies that replace a die together program as slowly as that die.
+# The planes of newer flash can be read independently of each other. A drive uses independent plane
+# reads if its read rates require them. Programs and erases occupy the whole die, so reads collide
+# with them on as many dies as the drive actually has. If independent reads do not suffice, the dies
+# are smaller than usual. The small dies that replace a large die program as slowly together as the
+# large die.
 
-_RANDOM, _IN_ORDER = 1.6, 2.0  # required dies per busy die, because reads collide
+_RANDOM, _IN_ORDER = 1.6, 2.0  # required dies per busy die, to allow for read collisions
 _PLANES = 4.0  # planes read independently below this number of dies per busy die
 _COLLISIONS = 1.1  # margin on the waiting time of reads
 _LEAST_WAIT = 0.1  # share of tR below which more dies hardly shorten reads
-_WINDOW = 32 * BLOCK  # bytes in flight while a sheet's sequential reads are measured
+_WINDOW = 32 * BLOCK  # bytes in flight while the sheet's sequential reads are measured
 
 
 @dataclass(frozen=True)
 class Reads:
     """Read rates that the flash must sustain."""
 
-    random: float  # random reads per second, with `depth` outstanding
-    in_order: float  # bytes per second of sequential reads
+    random: float  # random reads per second, with `depth` reads outstanding
+    in_order: float  # sequential read rate in bytes per second
     read_ns: float  # tR
-    alone_ns: float  # latency of a read at queue depth 1
+    alone_ns: float  # read latency at queue depth 1
     depth: int
 
 
 @dataclass(frozen=True)
 class Dies:
-    """`count` dies of `planes` planes each.
+    """`count` dies with `planes` planes each.
 
-    `slower` dies replace a die of the typical size and together program as slowly as that die.
+    `slower` dies replace one die of typical size, and together program as slowly as that die.
     """
 
     count: int
     planes: int
-    independent: bool  # `True` if planes read independently
+    independent: bool  # `True` if the planes can be read independently
     slower: float
     why: str
 
@@ -677,16 +681,16 @@ class Dies:
 def dies_of(
     raw_bytes: float, generation: Generation, bits: int, usual: Reads, stated: Reads
 ) -> Dies:
-    """Return the dies for an amount of flash.
+    """Return the dies for a given flash capacity.
 
-    For the reads of similar drives (`usual`), planes may read independently. For the stated reads
-    of this drive (`stated`), dies may also be smaller.
+    To reach the reads of similar drives (`usual`), planes may be read independently. To reach this
+    drive's stated reads (`stated`), dies may also be smaller.
     """
     gbit = generation.die_gbit_of(bits)
     count, planes, slower = raw_bytes * 8 / GIB / gbit, generation.planes, 1.0
     independent = False
     why = f"{gbit} Gbit dies are usual for {generation.name}"
-    while count > DIES_MAX:  # larger dies than the year had
+    while count > DIES_MAX:  # dies would be larger than was typical in that year
         gbit, count = 2 * gbit, count / 2
         why = f"dies of {gbit} Gbit: more than {DIES_MAX} would not fit a controller"
     if generation.independent and count < _PLANES * _busy(generation, usual):
@@ -698,7 +702,7 @@ def dies_of(
 
     while gbit > 64 and 2 * count <= DIES_MAX and (lacking := missing(stated)):
         gbit, count, slower = gbit // 2, 2 * count, 2 * slower
-        why = f"as many as {lacking} need"
+        why = f"enough for {lacking}"
     return Dies(max(2, round(count)), planes, independent, slower, why)
 
 
@@ -708,20 +712,20 @@ def _busy(generation: Generation, reads: Reads) -> float:
 
 
 def _missing(count: float, planes: int, generation: Generation, bits: int, reads: Reads) -> str:
-    """Return the reads that `count` dies, or independent planes, do not sustain, or `""`."""
+    """Return the reads that `count` dies, or independent planes, cannot sustain, or `""`."""
     busy = _busy(generation, reads) / count
     if busy > 1 / _RANDOM:
         return f"{reads.random:,.0f} reads a second"
     if reads.random:
-        # Reads wait for each other as in a queue with constant service times (M/D/1).
+        # Reads queue for each other, as in a queue with constant service times (M/D/1).
         spare_ns = 1e9 * reads.depth / reads.random - reads.alone_ns
         service_ns = 1e9 * _busy(generation, reads) / reads.random
         wait_ns = _COLLISIONS * service_ns * busy / (1 - busy) / 2
         if wait_ns > max(spare_ns, _LEAST_WAIT * reads.read_ns):
             return f"{reads.random:,.0f} reads a second at queue depth {reads.depth}"
     page, bus = planes * generation.page_kib * KIB, generation.bus_mb_s * 1e6
-    unit = page * bits if generation.one_shot else page  # in order on one die
-    if count >= _WINDOW / unit:  # more dies would have nothing to read
+    unit = page * bits if generation.one_shot else page  # sequential reads on one die
+    if count >= _WINDOW / unit:  # further dies would have nothing to read
         return ""
     if count * page / (reads.read_ns / 1e9 + page / bus) >= _IN_ORDER * reads.in_order:
         return ""

@@ -1,4 +1,4 @@
-"""Reading and replacing of values in the text of a device file."""
+"""Read and replace values in the text of a device file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def value_of(text: str, key: str) -> Any:
     """Return the value of the dotted `key`.
 
     Raises:
-        ConfigError: The file has no such key.
+        ConfigError: If the file has no such key.
     """
     value: Any = tomllib.loads(text)
     for part in key.split("."):
@@ -28,13 +28,13 @@ def value_of(text: str, key: str) -> Any:
 
 
 def with_values(text: str, changes: Mapping[str, tuple[str, str | None]]) -> str:
-    """Return the text with changed values; all other text and comments are unchanged.
+    """Return the text with changed values, leaving all other text and comments unchanged.
 
-    `changes` maps dotted keys to (TOML value, source); a source of None keeps the current comment.
-    A missing key is added to its table.
+    `changes` maps dotted keys to (TOML value, source); a source of `None` preserves the current
+    comment. A missing key is added to its table.
 
     Raises:
-        ConfigError: The table of a key does not exist.
+        ConfigError: If the key's table does not exist.
     """
     with as_user_errors():
         rows = [(key, value, source) for key, (value, source) in changes.items()]
@@ -44,13 +44,14 @@ def with_values(text: str, changes: Mapping[str, tuple[str, str | None]]) -> str
 def toml_word(text: str, key: str, value: Any) -> str:
     """Return `value` in TOML notation for the dotted `key`.
 
-    A string is quoted if the file has a string there, or if it is not a number, a flag or a list.
+    A string is quoted if the file has a string for the key, or if the value is not a number, a flag
+    or a list.
     """
     if not isinstance(value, str):
         return json.dumps(value)
     try:
         is_text = isinstance(value_of(text, key), str)
-    except ConfigError:  # the file does not have the key yet
+    except ConfigError:  # the file does not contain the key yet
         is_text = False
     with suppress(tomllib.TOMLDecodeError):
         if not is_text and not isinstance(tomllib.loads(f"x = {value}")["x"], str):

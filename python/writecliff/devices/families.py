@@ -1,16 +1,16 @@
-"""Families of drives: a device file, and the differences of other capacities and variants.
+"""Families of drives: a device file, plus the differences of other capacities and variants.
 
-A drive is sold in several capacities that differ mainly in the number of dies. A family is the
-complete device file of one of them, followed by `[variants]` and a table per drive:
+Drives are sold in several capacities that differ mainly in the number of dies. A family file is the
+complete device file of one capacity, followed by `[variants]` and a table per drive:
 
     [variants]
     [variants.pm863-480]
     user_capacity = "480 GB"
     dies = 32  # source
 
-`user_capacity` and `dies` determine capacity, geometry, the rated writes (an equal number of drive
-writes) and the DRAM. Other keys are dotted keys of the device file, exceptions that need a reason:
-`"controller.write_cache" = false`.
+`user_capacity` and `dies` determine the capacity, the geometry, the rated writes (an equal number
+of drive writes) and the DRAM. Other entries are dotted keys of the device file: exceptions, each of
+which must have a reason: `"controller.write_cache" = false`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from writecliff.native_errors import as_user_errors
 FOLDER = Path(__file__).parent / "families"
 _MARK = re.compile(r"^\[variants\]", re.MULTILINE)
 _NAME = re.compile(r"^\[variants\.([\w-]+)\]", re.MULTILINE)
-Value = tuple[str, str]  # as TOML, and its source
+Value = tuple[str, str]  # value in TOML notation, and its source
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A drive of a family; `changes` maps dotted keys to (TOML value, source)."""
+    """A drive in a family; `changes` maps dotted keys to (TOML value, source)."""
 
     name: str
     family: Path
@@ -46,10 +46,10 @@ class Variant:
 
 @lru_cache(maxsize=1)
 def variants() -> Mapping[str, Variant]:
-    """Return all drives of all families, by name.
+    """Return the drives of all families, by name.
 
     Raises:
-        ConfigError: The file of a family is invalid.
+        ConfigError: If a family file is invalid.
     """
     return {
         variant.name: variant for path in sorted(FOLDER.glob("*.toml")) for variant in _read(path)
@@ -57,7 +57,7 @@ def variants() -> Mapping[str, Variant]:
 
 
 def variant_text(variant: Variant) -> str:
-    """Return the device file of a variant: that of the family with the changed lines."""
+    """Return the device file of a variant: the family's device file with the changed lines."""
     try:
         return with_values(_split(variant.family)[0], variant.changes)
     except ConfigError as error:
@@ -65,7 +65,7 @@ def variant_text(variant: Variant) -> str:
 
 
 def tables_of(path: Path) -> Mapping[str, Any]:
-    """Return the tables below the complete device file of a family, from `[variants]` on."""
+    """Return the tables that follow the complete device file of a family, from `[variants]` on."""
     return tomllib.loads(_split(path)[1])
 
 
@@ -117,7 +117,7 @@ def _changes(
         changes["flash.channels"] = (str(channels), f"{channels} of the controller's in use")
         changes["flash.dies_per_channel"] = (str(dies // channels), source or f"{dies} dies")
     if "user_capacity" in changes and "rated_writes" in base:
-        # Drive writes, not bytes, are what a family shares.
+        # The drives of a family have the same rated drive writes, not the same rated bytes.
         rated = round(_bytes(base["rated_writes"][0]) * _bytes(capacity) / _bytes(whole) / 1e12)
         changes["rated_writes"] = (f'"{rated} TB"', "as many drive writes as the family")
     return changes | exceptions

@@ -1,4 +1,4 @@
-"""Free parameters of a fit for a drive that was derived from its data sheet."""
+"""Free parameters for fitting a drive that was derived from its data sheet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FREE = {
 
 
 def fit_specification(text: str, device: str, scale: float) -> str:
-    """Return a specification for `writecliff lab fit`: free parameters with bounds around them.
+    """Return a specification for `writecliff lab fit`, with free parameters and bounds around them.
 
     Args:
         text: derived device file.

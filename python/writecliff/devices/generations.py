@@ -1,7 +1,8 @@
-"""Typical figures of flash generations and interfaces, and bounds of actual parts.
+"""Typical figures of flash generations and interfaces, and the range of actual parts.
 
-Rounded figures near those of the catalogue's device files, which name their sources. A data sheet
-determines values within the bounds; without one, values are estimates with the reason "usual".
+The figures are rounded, and close to those in the catalogue's device files, which name their
+sources. A data sheet determines values within the bounds; without a sheet, values are estimates
+marked "usual".
 """
 
 from __future__ import annotations
@@ -17,41 +18,41 @@ US, MS = 1e3, 1e6
 BITS = {"slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
 CYCLES = {"slc": 50_000, "mlc": 3000, "tlc": 2000, "qlc": 1000}
 PLP_CYCLES = {"slc": 100_000, "mlc": 10_000, "tlc": 5000, "qlc": 1500}
-PROGRAM_BOUNDS = (0.4, 2.5)  # fastest and slowest parts, relative to the generation's time
+PROGRAM_BOUNDS = (0.4, 2.5)  # fastest and slowest parts, relative to the generation's typical time
 READ_BOUNDS = (0.6, 1.6)
 DIES_MAX = 256
-CHANNEL_DIES_MAX = 64  # of a device file
+CHANNEL_DIES_MAX = 64  # maximum number of dies in a device file
 RAW_WHOLE_BYTES = 15_872 * GIB  # largest drive that can be simulated at full capacity
 RAW_MAX_BYTES = 1 << 50
-_SPARE = 1.05  # raw flash over user capacity, at least
+_SPARE = 1.05  # minimum ratio of raw flash to user capacity
 
 
 @dataclass(frozen=True)
 class Generation:
-    """A generation of flash; `read_us` and `program_us` are page times by cell type.
+    """A flash generation; `read_us` and `program_us` are page times by cell type.
 
-    Source of `erase_ms` of 3D flash from 64 layers on: B. Kim, M. Kim, "REO", Electronics 14(4),
-    738, 2025 (3.5 ms for one pulse).
+    Source of `erase_ms` for 3D flash with 64 layers or more: B. Kim, M. Kim, "REO", Electronics
+    14(4), 738, 2025 (3.5 ms for one pulse).
     """
 
     last_year: int
     name: str
     die_gbit: int
     planes: int
-    word_lines: int  # of a block, all strings
+    word_lines: int  # word lines per block, counting all strings
     page_kib: int
     one_shot: bool
     read_us: dict[str, float]
     program_us: dict[str, float]
     erase_ms: float
     bus_mb_s: int
-    independent: bool = False  # planes read independently of each other
+    independent: bool = False  # planes can be read independently of each other
 
     def die_gbit_of(self, bits: int) -> int:
-        """Return the size of a die in Gbit.
+        """Return the die size in Gbit.
 
-        QLC dies have had 1 Tbit since the first generation, with 64 layers in 2018 (ComputerBase,
-        "QLC-3D-NAND: Micron bringt noch dieses Jahr ersten Terabit-Flash", 2018).
+        QLC dies have had a capacity of 1 Tbit since the first generation, with 64 layers in 2018
+        (ComputerBase, "QLC-3D-NAND: Micron bringt noch dieses Jahr ersten Terabit-Flash", 2018).
         """
         return max(self.die_gbit, 1024) if bits == 4 and self.last_year >= 2019 else self.die_gbit
 
@@ -101,7 +102,7 @@ LINKS = {
 
 
 def check_capacity(capacity: float) -> None:
-    """Raise ConfigError if no drive of this capacity can be derived."""
+    """Raise ConfigError if no drive with this capacity can be derived."""
     most = RAW_MAX_BYTES / _SPARE
     if not GIB <= capacity <= most:
         hint = f"models have {GIB / 1e9:.2f} GB to {most / 1e12:.1f} TB"
@@ -109,9 +110,10 @@ def check_capacity(capacity: float) -> None:
 
 
 def raw_bytes_of(capacity: float) -> int:
-    """Return the smallest typical amount of flash with at least 5 % spare.
+    """Return the smallest typical flash capacity that leaves at least 5 % spare.
 
-    Amounts are 2^n or 3 x 2^n GiB, and the largest amount that can be simulated at full capacity.
+    Typical capacities are 2^n or 3 x 2^n GiB, and the largest capacity that can be simulated in
+    full.
     """
     check_capacity(capacity)
     sizes = {scale * 2**n * GIB for n in range(21) for scale in (1, 3)} | {RAW_WHOLE_BYTES}

@@ -1,4 +1,4 @@
-"""Conversion of sizes, times and rates in device files to numbers."""
+"""Convert sizes, times and rates in device files to numbers."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from writecliff.errors import ConfigError
 from writecliff.input_files import shortened
 from writecliff.native_errors import as_user_errors
 
-NUMBER_MAX = 1e18  # in ns, bytes, bytes/s: 30 years, an exabyte
+NUMBER_MAX = 1e18  # maximum values in ns, bytes and bytes/s: 30 years, an exabyte
 
 
 def size_bytes(text: str) -> int:
     """Return a size such as "960 GB" or "4 MiB" in bytes.
 
     Raises:
-        ConfigError: The text is not a size.
+        ConfigError: If the text is not a size.
     """
     with as_user_errors():
         return _native.parse_size(text)
 
 
 def number(value: object) -> float:
-    """Return a value of a device file as a number.
+    """Return a device file value as a number.
 
-    Times are in ns, rates in bytes/s, sizes in bytes; lists are represented by their mean.
+    Times are in ns, rates in bytes/s and sizes in bytes; a list is represented by its mean.
 
     Raises:
-        ConfigError: The value is not a quantity, or too large.
+        ConfigError: If the value is not a quantity, or is too large.
     """
     if isinstance(value, list) and value:
         return sum(map(number, value)) / len(value)

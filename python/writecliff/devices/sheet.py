@@ -1,4 +1,4 @@
-"""Fields of data sheets, their units, and files with their values.
+"""Data sheet fields, their units, and files with their values.
 
 `derive.py` derives a device file from a data sheet.
 """
@@ -25,9 +25,9 @@ def _field(unit: str, help: str, choices: tuple[str, ...] = ()) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class DataSheet:
-    """A data sheet: sizes in bytes, rates in bytes/s, times in ns; None: not specified."""
+    """A data sheet: sizes in bytes, rates in bytes/s, times in ns; `None` if not specified."""
 
-    name: str = "my-drive"  # name of the drive
+    name: str = "my-drive"  # drive name
     interface: str = _field("", "interface", INTERFACES)
     capacity: float = _field("size", "user capacity, such as 960GB")
     year: int = _field("year", "year in which it was introduced")
@@ -53,7 +53,7 @@ class DataSheet:
 
     @property
     def enterprise(self) -> bool:
-        """True if its random writes are rated in steady state, as for drives with capacitors."""
+        """`True` if random writes are rated in steady state, as for drives with capacitors."""
         return bool(self.power_loss_protection)
 
     @property
@@ -63,7 +63,7 @@ class DataSheet:
 
     @property
     def has_cache(self) -> bool:
-        """True if it has an SLC cache, as client drives with three or more bits per cell."""
+        """`True` if the drive has an SLC cache, like client drives with 3 or more bits per cell."""
         if self.slc_cache is not None:
             return self.slc_cache > 0
         return not self.enterprise and self.cell in ("tlc", "qlc", None) and self.year >= 2013
@@ -76,7 +76,7 @@ def answer(name: str, text: object) -> Any:
     """Parse the text of a field.
 
     Raises:
-        ConfigError: The text is not a valid value.
+        ConfigError: If the text is not a valid value.
     """
     (item,) = (field for field in ANSWERS if field.name == name)
     unit, choices = item.metadata.get("unit", ""), item.metadata.get("choices", ())
@@ -84,7 +84,7 @@ def answer(name: str, text: object) -> Any:
     if unit == "flag":
         flags = {"yes": True, "no": False, "true": True, "false": False}
         if str(text).lower() not in flags:
-            raise ConfigError(f"{where} is '{text}'", hint="yes or no")
+            raise ConfigError(f"{where} is '{text}'", hint="use yes or no")
         return flags[str(text).lower()]
     if choices and str(text) not in choices:
         raise ConfigError.unknown(where, str(text), choices)
@@ -102,15 +102,15 @@ def answer(name: str, text: object) -> Any:
 
 
 def _spaced(text: str) -> str:
-    """Return a quantity in the form of device files; 0 without a unit is a size."""
+    """Return a quantity in device file notation; 0 without a unit is a size."""
     return "0 B" if text.strip() == "0" else text
 
 
 def sheet_of(answers: Mapping[str, object]) -> DataSheet:
-    """Return the data sheet of texts by field.
+    """Return the data sheet defined by texts, keyed by field.
 
     Raises:
-        ConfigError: A field is unknown, invalid or missing.
+        ConfigError: If a field is unknown, invalid or missing.
     """
     names = [field.name for field in ANSWERS]
     for name in answers:
@@ -130,9 +130,9 @@ _EXAMPLES = {"interface": "pcie4", "capacity": "1TB", "year": "2022"}
 
 
 def read_answers(path: Path) -> dict[str, object]:
-    """Read a TOML file with values by field.
+    """Read a TOML file that contains values by field.
 
     Raises:
-        ConfigError: The file cannot be read or is not valid TOML.
+        ConfigError: If the file cannot be read or is not valid TOML.
     """
     return dict(read_toml(path))

@@ -1,10 +1,10 @@
-"""The active range of a test: the addresses it may access, and the segments that it does access.
+"""The active range of a test: the addresses that it may access, and its accessed segments.
 
 Revision 1.x of the client edition limits accesses: the active range is 100 % or 75 % of the
 addresses, of which 8 GiB or 16 GiB are accessed, in 2048 segments. Every combination starts with a
-purge (`COMBINATIONS`; a suite has a run for each). Sources differ: the SNIA primer (2013) shows
-the client tests once at an active range of 100 % without segments, which is the default of a single
-test, and once with 1024 segments.
+purge (`COMBINATIONS`), and a suite has a run for each combination. Sources differ: the SNIA primer
+(2013) shows the client tests at an active range of 100 % without segments, which is the default of
+a single test, and also with 1024 segments.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from writecliff.procedures.options import Deviation, Within, option
 from writecliff.procedures.sources import Choice
 
 CLAUSE = "PTS active range"
-CLIENT = ("pts-c", "1.x")  # edition and revision that have the combinations
+CLIENT = ("pts-c", "1.x")  # edition and revision that define the combinations
 CLIENT_2 = ("pts-c", "2.0")
 GIB = 1 << 30
 SEGMENTS = 2048
@@ -29,21 +29,21 @@ START_ALIGN_BYTES = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class SegmentOptions:
-    """Options of tests that can limit their loads to segments of the active range."""
+    """Options of tests that can restrict their loads to segments of the active range."""
 
     ar_amount_gib: float | None = option(
         None,
-        "amount of data in the active range that the test accesses, in GiB, spread over segments",
+        "volume of data that the test accesses in the active range, in GiB, spread over segments",
         within=Within(0, 1e9, open_low=True),
         unset="all of it",
     )
     ar_segments: int = option(
-        SEGMENTS, "number of active range segments, with --ar-amount-gib", within=Within(1, 1 << 20)
+        SEGMENTS, "number of active-range segments, with --ar-amount-gib", within=Within(1, 1 << 20)
     )
 
 
 def range_start(identity: DeviceIdentity, range_bytes: int, *, segmented: bool) -> int:
-    """Return the first byte of an active range.
+    """Return the offset of the first byte in the active range.
 
     A range with segments ends at the end of the drive, because fio accesses segments up to the end
     of a device.
@@ -56,10 +56,10 @@ def range_start(identity: DeviceIdentity, range_bytes: int, *, segmented: bool) 
 def check_amount(
     options: SegmentOptions, identity: DeviceIdentity, active_range_pct: float
 ) -> None:
-    """Check that the segments fit into the active range of the drive.
+    """Check that the segments fit in the drive's active range.
 
     Raises:
-        ConfigError: The active range is not larger than the segments in it.
+        ConfigError: If the active range is not larger than the segments in it.
     """
     amount_bytes = (options.ar_amount_gib or 0) * GIB
     range_bytes = identity.capacity_bytes * active_range_pct / 100
@@ -67,12 +67,13 @@ def check_amount(
         raise ConfigError(
             f"{options.ar_amount_gib:g} GiB of segments do not fit into the active range: "
             f"{active_range_pct:g} % of the drive is {units.size(range_bytes)}",
-            hint="test a larger drive, lower --ar-amount-gib, or omit it to access the whole range",
+            hint="test a larger drive, reduce --ar-amount-gib, or omit it to access the whole "
+            "range",
         )
 
 
 def segment_deviations(options: SegmentOptions, edition: tuple[str, str]) -> list[Deviation]:
-    """Return the deviations of the segments from `edition`, a pair of edition and revision."""
+    """Return how the segments deviate from `edition`, a pair of edition and revision."""
     amount, count = options.ar_amount_gib, options.ar_segments
     if amount is None:
         return []
@@ -88,7 +89,7 @@ def segment_deviations(options: SegmentOptions, edition: tuple[str, str]) -> lis
 
 
 def range_choice(options: SegmentOptions, active_range_pct: float) -> Choice:
-    """Return the sources on the active range of the client edition, and the choice in `options`."""
+    """Return the sources on the client edition's active range, and the choice made in `options`."""
     segments = (
         f"{options.ar_amount_gib:g} GiB of it in {options.ar_segments} segments"
         if options.ar_amount_gib is not None
@@ -105,7 +106,7 @@ def range_choice(options: SegmentOptions, active_range_pct: float) -> Choice:
 
 
 def share_choice(active_range_pct: float) -> Choice:
-    """Return the sources on the active range of revision 2.0 of the client edition."""
+    """Return the sources on the active range in revision 2.0 of the client edition."""
     return Choice(
         "active range",
         "75 % (published programs of 2.0); 80 % or 100 % (primer, of 1.x)",
@@ -115,7 +116,7 @@ def share_choice(active_range_pct: float) -> Choice:
 
 
 def segments_setup(options: SegmentOptions, active_range_pct: float) -> Mapping[str, str]:
-    """Return the header entries of a report that describe the segments."""
+    """Return the report header entries that describe the segments."""
     return {
         "ar_segments": f"{options.ar_segments}",
         "ar_amount": f"{active_range_pct:g}%, {options.ar_amount_gib:g} GiB",

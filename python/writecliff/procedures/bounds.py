@@ -1,9 +1,10 @@
-"""Bounds on the cost of a run before it starts: steps, device time and bytes written.
+"""Bounds on a run's cost before it starts: steps, device time and bytes written.
 
-They are bounds, not predictions (see `estimate.py` for those). A step with a duration takes that
-long; a step with a volume takes at least as long as the host link needs. Within a duration, a step
-writes at most as much as the drive, the link and the rates of its jobs allow. A stage that may end
-early counts its minimum number of rounds in the lower bound and its maximum in the upper.
+The figures are bounds, not predictions (`estimate.py` makes predictions). A timed step takes
+exactly its duration, and a step with a given volume takes at least as long as the host link needs
+to transfer the volume. Within its duration, a step writes at most as much as the drive, the link
+and the rates of its jobs allow. A stage that may stop early counts its minimum number of rounds in
+the lower bound, and its maximum in the upper bound.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from writecliff.procedures.model import Bounds, History, Plan, Procedure, Stage,
 from writecliff.procedures.steady import WINDOW_ROUNDS
 from writecliff.workload.model import SECOND_NS, Job, Workload
 
-# Assumed for a link of unknown speed: the fastest of its kind.
+# Assumed for a link of unknown speed: the fastest link of its type.
 SATA_BYTES_PER_S = 600e6  # 6 Gb/s with 8b/10b coding
 SAS_BYTES_PER_S = 2400e6  # 22.5 Gb/s with 128b/150b coding, one lane
 NVME_BYTES_PER_S = 16e9  # four PCIe 5.0 lanes
-# Writes are a share of all I/Os on average; a short step may have slightly more.
+# The fraction of writes is an average over all I/Os; a short step may have slightly more writes.
 MIX_SLACK = 1.05
 
 _SERIAL = re.compile(r"(\d+(?:\.\d+)?)\s*Gb/s")
@@ -31,7 +32,7 @@ _PCIE_GT_PER_S = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
 
 
 def interface_bytes_per_s(interface: str | None) -> float:
-    """Return the maximum throughput of the host link; an unknown link counts as the fastest."""
+    """Return the maximum throughput of the host link; unknown links count as the fastest."""
     text = interface or ""
     if match := _PCIE.search(text):
         transfers = float(match[1]) if match[1] else _PCIE_GT_PER_S.get(int(match[3]), 64.0)
@@ -40,30 +41,30 @@ def interface_bytes_per_s(interface: str | None) -> float:
         return transfers * 1e9 * lanes * coding / 8
     if "sata" in text.lower() or "sas" in text.lower():
         if match := _SERIAL.search(text):
-            return float(match[1]) * 1e9 / 10  # 8b/10b coding; 22.5 Gb/s lanes report 12 or 24
+            return float(match[1]) * 1e9 / 10  # 8b/10b encoding; 22.5 Gb/s lanes report 12 or 24
         return SATA_BYTES_PER_S if "sata" in text.lower() else SAS_BYTES_PER_S
     return NVME_BYTES_PER_S
 
 
 class Speeds:
-    """Maximum throughput of loads on a drive. `limit` is the engine's estimate in bytes/s."""
+    """Maximum throughput of loads on a drive. `limit` returns the engine's estimate in bytes/s."""
 
     def __init__(
         self, interface: str | None, limit: Callable[[Workload], float | None] | None = None
     ) -> None:
-        """Set the limits: the link `interface`, and `limit`, which returns None if unknown."""
+        """Set the limits: the link `interface`, and `limit`, which returns `None` if unknown."""
         self.link = interface_bytes_per_s(interface)
         self._limit = limit
         self.measured = False
 
     def of(self, workload: Workload) -> float:
-        """Return the maximum throughput of all jobs together, ignoring their rates."""
+        """Return the maximum combined throughput of all jobs, ignoring their rates."""
         limit = None if self._limit is None else self._limit(workload)
         self.measured = self.measured or limit is not None
         return self.link if limit is None else min(limit, self.link)
 
     def writes(self, workload: Workload) -> float:
-        """Return the maximum write throughput; for jobs that pause, that of their bursts."""
+        """Return the maximum write throughput; for jobs with pauses, the maximum during bursts."""
         shares = [(job, _write_share(job)) for job in workload.jobs]
         if not any(share for _, share in shares):
             return 0.0
@@ -78,7 +79,7 @@ def _write_share(job: Job) -> float:
 
 
 def _rate_bytes_per_s(job: Job) -> float:
-    """Return the throughput that a job's rate allows. A Poisson process may exceed it briefly."""
+    """Return the throughput allowed by a job's rate. A Poisson process may briefly exceed it."""
     rate = math.inf
     if job.rate_bytes_per_s is not None:
         rate = job.rate_bytes_per_s
@@ -93,7 +94,7 @@ def plan_of(
     identity: DeviceIdentity,
     limit: Callable[[Workload], float | None] | None = None,
 ) -> Plan:
-    """Return the bounds of a run of `procedure` on the drive; for `limit` see `Speeds`."""
+    """Return bounds for a run of `procedure` on the drive; `limit` is as in `Speeds`."""
     low, high = _of_procedure(procedure, identity, Speeds(identity.interface))
     written, likely = high.write_bytes, None
     if limit is not None:
@@ -118,7 +119,7 @@ def plan_of(
 def _of_procedure(
     procedure: Procedure, identity: DeviceIdentity, speeds: Speeds
 ) -> tuple[Bounds, Bounds]:
-    """Return the lower and upper bound of all stages."""
+    """Return the lower and upper bounds of all stages."""
     low = high = Bounds()
     for stage in procedure.stages(identity):
         prepare = stage.preparation(simulated=identity.simulated)
@@ -126,12 +127,12 @@ def _of_procedure(
         before = _of(prepare, speeds)
         low, high = low + before + least, high + before + most
         if any(job.duration_ns is None for step in prepare for job in step.workload.jobs):
-            high += Bounds(seconds=None)  # only the drive knows how long a volume takes
+            high += Bounds(seconds=None)  # only the drive determines how long a volume takes
     return low, high
 
 
 def _of_stage(stage: Stage, speeds: Speeds) -> tuple[Bounds, Bounds]:
-    """Return the lower and upper bound of the rounds, or of the single pass, of a stage."""
+    """Return the lower and upper bounds of a stage's rounds, or of its single pass."""
     if stage.bounds is not None:
         return stage.bounds(speeds)
     steps = stage.steps(History(), 1 if stage.ends else 0)
@@ -144,12 +145,12 @@ def _of_stage(stage: Stage, speeds: Speeds) -> tuple[Bounds, Bounds]:
 
 
 def _open_ended(job: Job) -> bool:
-    """Return True if the drive determines a job's duration; that of a single I/O is negligible."""
+    """Return `True` if the drive determines a job's duration; single I/Os are negligible."""
     return job.duration_ns is None and job.ios != 1
 
 
 def _of(steps: Sequence[Step], speeds: Speeds) -> Bounds:
-    """Return the duration of steps, and the most bytes that they can write."""
+    """Return the duration of the steps, and the maximum bytes that they can write."""
     seconds_in_all = written = 0.0
     for step in steps:
         seconds, volume = _of_volumes(step.workload, speeds)
@@ -164,13 +165,13 @@ def _of(steps: Sequence[Step], speeds: Speeds) -> Bounds:
 
 
 def _most_written(jobs: Sequence[Job]) -> float:
-    """Return the most bytes that jobs write before they reach their volumes."""
+    """Return the maximum bytes that jobs write before reaching their volumes."""
     volumes = [math.inf if job.volume_bytes is None else float(job.volume_bytes) for job in jobs]
     return sum(volumes)
 
 
 def _of_volumes(workload: Workload, speeds: Speeds) -> tuple[float, float]:
-    """Return (seconds, bytes written) of the jobs that end after a volume."""
+    """Return (seconds, bytes written) for the jobs that stop after a volume."""
     seconds = written = 0.0
     for job in workload.jobs:
         if job.duration_ns is None:
@@ -181,7 +182,7 @@ def _of_volumes(workload: Workload, speeds: Speeds) -> tuple[float, float]:
 
 
 def _volume(job: Job) -> int:
-    """Return the most bytes that a job without a duration transfers."""
+    """Return the maximum bytes transferred by a job without a duration."""
     if job.log is not None:
         return sum(job.log.lengths)
     if job.model is not None:

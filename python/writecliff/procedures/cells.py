@@ -1,7 +1,7 @@
-"""Cells, and the tests that repeat a loop of cells (IOPS and latency).
+"""Cells, and the tests that repeat a loop over cells (IOPS and latency).
 
 A cell is a block size at a read/write mix. A loop combines every mix (outer loop) with every block
-size (inner loop). The figures of some of its cells determine steady state.
+size (inner loop). The figures of certain cells determine steady state.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from writecliff.procedures.pts import (
 )
 from writecliff.workload.model import KIB, Pattern
 
-SECTOR_BYTES = 512  # block sizes are multiples of it, as are the sectors of every drive
+SECTOR_BYTES = 512  # block sizes are multiples of this size, as are the sectors of every drive
 LETTERS = {"random": "RND", "sequential": "SEQ"}
 
-Cell = tuple[int, float]  # block size in bytes, percentage of reads
+Cell = tuple[int, float]  # block size in bytes, and percentage of reads
 
 
 def mixes_option(clause: str, read_pcts: tuple[float, ...]) -> Any:
-    """Return the option for the outer loop of a test."""
+    """Return the option for a test's outer loop."""
     help = "read/write mixes of the outer loop, in order, as percentages of reads"
     return required_option(clause, read_pcts, help, within=PERCENT)
 
 
 def block_sizes_option(clause: str, sizes_kib: tuple[float, ...]) -> Any:
-    """Return the option for the inner loop of a test."""
+    """Return the option for a test's inner loop."""
     help = "block sizes of the inner loop, in order, in KiB"
     return required_option(clause, sizes_kib, help, within=BLOCK_KIB)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoopOptions(RoundOptions, SegmentOptions):
-    """Options of tests that repeat a loop of cells."""
+    """Options of tests that repeat a loop over cells."""
 
     read_pcts: tuple[float, ...] = mixes_option("PTS", ())
     block_sizes_kib: tuple[float, ...] = block_sizes_option("PTS", ())
@@ -62,9 +62,9 @@ C = TypeVar("C", bound=LoopOptions)
 
 
 class CellLoop(RoundProcedure[C]):
-    """A test that repeats a loop of random cells until those of `tracked` are steady."""
+    """A test that repeats a loop over random cells until the `tracked` cells are steady."""
 
-    loop_name: ClassVar[str]  # as in the header block: "IOPS Loop"
+    loop_name: ClassVar[str]  # name in the header block, such as "IOPS Loop"
     variable: ClassVar[Callable[[Cell], TrackingVariable]]  # the tracking variable of a cell
 
     @property
@@ -101,7 +101,7 @@ class CellLoop(RoundProcedure[C]):
         }
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return the rounds; ConfigError if the drive cannot run a cell of steady state."""
+        """Return the rounds; ConfigError is raised if the drive cannot run a steady-state cell."""
         need_supported(self.tracked, identity)
         return (
             rounds_until_steady(
@@ -140,18 +140,18 @@ class CellLoop(RoundProcedure[C]):
         )
 
     def warnings(self, history: History) -> tuple[str, ...]:
-        """Add a warning for block sizes that the drive does not support."""
+        """Add a warning about block sizes that the drive does not support."""
         rounds = history.stages.get("rounds")
         return (*super().warnings(history), *_left_out(self.sizes, rounds))
 
 
 def cell_text(cell: Cell, pattern: Pattern = "random") -> str:
-    """Return the standard's notation of a cell: "RND 4KiB 0/100"."""
+    """Return a cell in the standard's notation, such as "RND 4KiB 0/100"."""
     return f"{LETTERS[pattern]} {block_text(cell[0])} {mix_text(cell[1])}"
 
 
 def row_of_cell(rows: Iterable[StepRow], cell: Cell) -> StepRow:
-    """Return the step of `cell` in the rows of a round. Raises KeyError if there is none."""
+    """Return the step for `cell` among the rows of a round. Raises KeyError if there is none."""
     for row in rows:
         if (row.block_bytes, row.read_pct) == cell:
             return row
@@ -159,7 +159,7 @@ def row_of_cell(rows: Iterable[StepRow], cell: Cell) -> StepRow:
 
 
 def tracked_iops(cell: Cell) -> TrackingVariable:
-    """Return the tracking variable for the IOPS of a cell."""
+    """Return the tracking variable for a cell's IOPS."""
     return TrackingVariable(
         f"{cell_text(cell)} IOPS", "IOPS", lambda rows: row_of_cell(rows, cell).iops
     )
@@ -175,14 +175,14 @@ def tracked_throughput(cell: Cell) -> TrackingVariable:
 
 
 def tracked_latency(cell: Cell) -> TrackingVariable:
-    """Return the tracking variable for the average service time of a cell, in µs."""
+    """Return the tracking variable for a cell's average service time, in µs."""
 
     def value(rows: Sequence[StepRow]) -> float:
         mean_ns = row_of_cell(rows, cell).latency_mean_ns
         if mean_ns is None:
             raise EngineError(
                 f"a step completed no I/O of {cell_text(cell)}, so it has no latency",
-                hint="the steps are too short for this drive: raise --step-seconds",
+                hint="the steps are too short for this drive, so increase --step-seconds",
             )
         return mean_ns / 1e3
 
@@ -193,7 +193,7 @@ def sizes_bytes(sizes_kib: Iterable[float]) -> tuple[int, ...]:
     """Convert block sizes from KiB to bytes.
 
     Raises:
-        ConfigError: A size is not a multiple of `SECTOR_BYTES`.
+        ConfigError: If a size is not a multiple of `SECTOR_BYTES`.
     """
     sizes = []
     for size_kib in sizes_kib:
@@ -209,7 +209,7 @@ def sizes_bytes(sizes_kib: Iterable[float]) -> tuple[int, ...]:
 
 
 def supported(sizes: Iterable[int], identity: DeviceIdentity) -> tuple[int, ...]:
-    """Return the sizes that the drive supports: multiples of its sectors."""
+    """Return the sizes that the drive supports, which are multiples of its sector size."""
     return tuple(size for size in sizes if size % identity.sector_bytes == 0)
 
 
@@ -219,7 +219,7 @@ def need_supported(
     """Check that the drive supports the cells that determine steady state.
 
     Raises:
-        ConfigError: A block size is not a multiple of the drive's sectors.
+        ConfigError: If a block size is not a multiple of the drive's sector size.
     """
     for cell in cells:
         if cell[0] % identity.sector_bytes:

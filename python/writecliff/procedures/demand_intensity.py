@@ -1,6 +1,6 @@
-"""The common part of ECW/CBW and DIRTH: preconditioning, demand variation, histograms.
+"""Code shared by ECW/CBW and DIRTH: preconditioning, demand variation and histograms.
 
-PTS-E 1.1 (ECW, DIRTH) and PTS 2.0 (CBW). The order of steps:
+PTS-E 1.1 (ECW, DIRTH) and PTS 2.0 (CBW). The steps run in this order:
 
     precondition   rounds of 30 minutes of writes at TC 32/QD 32 until steady; the first minute of
                    a round is its sample
@@ -85,7 +85,8 @@ class DemandOptions(PtsOptions):
     precondition_minutes: float = required_option(
         CLAUSE,
         30.0,
-        "duration of a preconditioning round, in minutes; its first step is the sample",
+        "duration of each preconditioning round, in minutes; the first step of a round is its "
+        "sample",
         within=MINUTES,
         quick=0.1,
     )
@@ -99,14 +100,13 @@ class DemandOptions(PtsOptions):
     max_rounds: int = max_rounds_option()
     operating_points: str = option(
         "window",
-        "rounds from which the operating points are taken: the average of the measurement"
-        " window, or the last round",
+        "data for choosing the operating points: the measurement-window average, or the last round",
         choices=("window", "last"),
     )
     art_limit_ms: float = required_option(
         CLAUSE,
         ART_LIMIT_MS,
-        "upper limit of the average response time at an operating point, in ms",
+        "maximum average response time at an operating point, in ms",
         within=Within(0, 1e6, open_low=True),
     )
     histogram_prewrite_minutes: float = required_option(
@@ -129,28 +129,28 @@ D = TypeVar("D", bound=DemandOptions)
 
 
 class DemandProcedure(PtsProcedure[D]):
-    """A test of preconditioning, demand variation, operating points and histograms."""
+    """A test with preconditioning, demand variation, operating points and histograms."""
 
     @property
     @abstractmethod
     def load(self) -> str:
-        """Name of the accesses: "RND 8KiB"."""
+        """Name of the accesses, such as "RND 8KiB"."""
 
     @property
     @abstractmethod
     def block_bytes(self) -> int | None:
-        """Block size of the accesses; None for the composite load."""
+        """Block size of the accesses, or `None` for the composite load."""
 
     @property
     @abstractmethod
     def read_pct(self) -> float:
-        """Percentage of reads in the cells; preconditioning and pre-writes only write."""
+        """Percentage of reads in the cells; preconditioning and pre-writes contain only writes."""
 
     def check(self) -> None:
-        """Raise ConfigError if the loop is empty or a period is not a whole number of steps."""
+        """Raise ConfigError if the loop is empty, or a period is not a whole number of steps."""
         o = self.options
         if not (o.threads and o.queue_depths):
-            raise ConfigError("the loop has no cells", hint="give --threads and --queue-depths")
+            raise ConfigError("the loop has no cells", hint="set --threads and --queue-depths")
         for period, minutes in (
             ("a preconditioning round", o.precondition_minutes),
             ("a pre-write", o.prewrite_minutes),
@@ -164,13 +164,13 @@ class DemandProcedure(PtsProcedure[D]):
     def tracked(self) -> LoadPoint:
         """The cell that determines steady state, which is also the preconditioning load.
 
-        It is the standard's 32/32, the cell with the most outstanding I/Os of the loop.
+        It is the standard's 32/32 cell, which has the most outstanding I/Os in the loop.
         """
         return max(self.options.threads), max(self.options.queue_depths)
 
     @property
     def load_point(self) -> LoadPoint:
-        """Threads and queue depth of the preconditioning."""
+        """Thread count and queue depth of the preconditioning."""
         return self.tracked
 
     @property
@@ -181,7 +181,7 @@ class DemandProcedure(PtsProcedure[D]):
 
     @property
     def mix(self) -> str:
-        """The accesses with their read/write mix: "RND 8KiB 65/35"."""
+        """The accesses and their read/write mix, such as "RND 8KiB 65/35"."""
         return f"{self.load} {mix_text(self.read_pct)}"
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
@@ -213,7 +213,7 @@ class DemandProcedure(PtsProcedure[D]):
         }
 
     def choices(self) -> tuple[Choice, ...]:
-        """Add the choices about operating points, on which sources disagree."""
+        """Add the choices about operating points on which sources disagree."""
         points = Choice(
             "loads from which the operating points are selected",
             "averages of the measurement window; the last round",
@@ -238,7 +238,7 @@ class DemandProcedure(PtsProcedure[D]):
     # -- stages -----------------------------------------------------------------------------
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return preconditioning, rounds, and a histogram for each operating point."""
+        """Return the preconditioning, the rounds, and a histogram for each operating point."""
         limit = self.options.max_rounds
         precondition = rounds_until_steady(
             lambda number: self._precondition(identity, number),
@@ -277,7 +277,7 @@ class DemandProcedure(PtsProcedure[D]):
         minutes: float | None = None,
         sample: bool = False,
     ) -> Step:
-        """Return a step of accesses at `load`; its length defaults to `step_seconds`."""
+        """Return a step of accesses at `load`; its duration defaults to `step_seconds`."""
         seconds = self.options.step_seconds if minutes is None else minutes * 60
         return self.cell(
             identity,
@@ -334,9 +334,9 @@ class DemandProcedure(PtsProcedure[D]):
         )
 
     def _histogram(self, identity: DeviceIdentity, history: History, name: Name) -> Sequence[Step]:
-        """Return the steps of a histogram: none without an operating point.
+        """Return the steps of a histogram, or none if there is no operating point.
 
-        Before the rounds have run, the load of the preconditioning represents the point.
+        Before the rounds have run, the preconditioning load stands in for the operating point.
         """
         o, load = self.options, self.tracked
         if ROUNDS_PHASE in history.stages:
@@ -368,7 +368,7 @@ class DemandProcedure(PtsProcedure[D]):
         return [row for row in rows if is_cell(row)]
 
     def operating_points(self, history: History) -> Mapping[Name, Cell]:
-        """Return the operating points, by name; none if every response time exceeds the limit."""
+        """Return the operating points by name, or none if every response time exceeds the limit."""
         return operating_points(self.cells(history), limit_ms=self.options.art_limit_ms)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
@@ -387,7 +387,7 @@ class DemandProcedure(PtsProcedure[D]):
         )
 
     def warnings(self, history: History) -> tuple[str, ...]:
-        """Add a warning if no load is below the limit of the response time."""
+        """Add a warning if no load stays below the response-time limit."""
         lacks_points = ROUNDS_PHASE in history.stages and not self.operating_points(history)
         text = (
             f"no operating point: no load has an average response time below "
@@ -397,5 +397,5 @@ class DemandProcedure(PtsProcedure[D]):
 
 
 def is_cell(row: StepRow) -> bool:
-    """Return True if a row belongs to the cells of a round, not to its pre-writes."""
+    """Return `True` if a row belongs to the cells of a round, and `False` for its pre-writes."""
     return row.phase == ROUNDS_PHASE and row.role != PREWRITE

@@ -1,8 +1,8 @@
 """DIRTH, demand intensity and response-time histogram (PTS-E 1.1).
 
-The load has one block size and one read/write mix, by default the standard's OLTP load of random
-8 KiB at 65 % reads. It runs over threads x queue depth; response times are then measured at the
-operating points. See `demand_intensity.py` for the order of steps.
+The load has a single block size and read/write mix, by default the standard's OLTP load of random 8
+KiB I/Os at 65 % reads. The load runs at each thread count and queue depth, and response times are
+then measured at the operating points. The order of steps is described in `demand_intensity.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from writecliff.procedures.model import Stage
 from writecliff.procedures.options import BLOCK_KIB, PERCENT, option
 from writecliff.procedures.pts import block_text, mix_text
 
-OLTP = (8.0, 65.0)  # KiB, percentage of reads
+OLTP = (8.0, 65.0)  # block size in KiB, and percentage of reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,20 +29,20 @@ class DirthOptions(DemandOptions):
 
 
 class Dirth(DemandProcedure[DirthOptions]):
-    """The demand intensity test. Raises ConfigError for invalid options."""
+    """The demand intensity test. Raises ConfigError if an option is invalid."""
 
     name = "dirth"
     subtitle = "DIRTH - OLTP - RND 8KiB RW = 65:35"
     options_type = DirthOptions
 
     def check(self) -> None:
-        """Raise ConfigError also for a block size that is not a multiple of a sector."""
+        """Raise ConfigError also if the block size is not a multiple of the sector size."""
         super().check()
         cells.sizes_bytes([self.options.block_kib])
 
     @property
     def load(self) -> str:
-        """Name of the accesses: "RND 8KiB"."""
+        """Name of the accesses, such as "RND 8KiB"."""
         return f"RND {block_text(self.block_bytes)}"
 
     @property
@@ -56,7 +56,7 @@ class Dirth(DemandProcedure[DirthOptions]):
         return self.options.read_pct
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Add the subtitle and block size to the disclosed parameters."""
+        """Add the subtitle and the block size to the disclosed parameters."""
         o = self.options
         oltp = "OLTP - " if (o.block_kib, o.read_pct) == OLTP else ""
         mix = mix_text(o.read_pct).replace("/", ":")
@@ -67,6 +67,6 @@ class Dirth(DemandProcedure[DirthOptions]):
         }
 
     def stages(self, identity: DeviceIdentity) -> tuple[Stage, ...]:
-        """Return the stages; ConfigError if the drive does not support the block size."""
+        """Return the stages; ConfigError is raised if the drive does not support the block size."""
         cells.need_supported([(self.block_bytes, self.read_pct)], identity)
         return tuple(super().stages(identity))

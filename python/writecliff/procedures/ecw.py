@@ -1,8 +1,8 @@
-"""ECW, the enterprise composite workload (PTS-E 1.1); CBW, composite block workload (PTS 2.0).
+"""ECW, the enterprise composite workload (PTS-E 1.1); CBW, the composite block workload.
 
-The composite is that of JESD219 (`ecw_load.py`), at 40 % reads and 60 % writes over threads x
-queue depth; see `demand_intensity.py` for the order of steps. Sources disagree about the later
-edition:
+The composite load is that of JESD219 (`ecw_load.py`), with 40 % reads and 60 % writes, at each
+thread count and queue depth; `demand_intensity.py` describes the order of steps. Sources disagree
+about the later edition:
 
     7x7   seven thread counts and depths, pre-writes of 5 minutes (PTS-E 1.1; the default)
     6x6   the same without 6, pre-writes of 10 minutes (an implementation of PTS 2.0)
@@ -26,12 +26,12 @@ READINGS = ("7x7", "6x6")
 
 @dataclass(frozen=True, kw_only=True)
 class EcwOptions(DemandOptions):
-    """Options of ECW/CBW. Omitted options have the edition's values."""
+    """Options of ECW and CBW. Omitted options have the edition's values."""
 
     reading: str = option(
         "7x7",
-        "number of thread counts and queue depths, on which descriptions of the standard"
-        " disagree: 7x7 with 5 minutes of pre-writes, or 6x6 with 10 minutes",
+        "grid of thread counts and queue depths, on which descriptions of the standard disagree: "
+        "7x7 with 5 minutes of pre-writes, or 6x6 with 10 minutes",
         choices=READINGS,
     )
     read_pct: float = required_option(
@@ -40,7 +40,7 @@ class EcwOptions(DemandOptions):
 
 
 class Ecw(DemandProcedure[EcwOptions]):
-    """The composite workload test. Raises ConfigError for invalid options."""
+    """The composite workload test. Raises ConfigError if an option is invalid."""
 
     name = "ecw"
     subtitle = "ECW - Composite Workload"
@@ -50,14 +50,14 @@ class Ecw(DemandProcedure[EcwOptions]):
 
     @property
     def title(self) -> str:
-        """Name of the test in the edition."""
+        """Test name used by the edition."""
         if self.options.revision == "2.0":
             return "Composite Block Workload Test"
         return super().title
 
     @property
     def letters(self) -> str:
-        """Abbreviation of the test in the edition: ECW or CBW."""
+        """Test abbreviation used by the edition: ECW or CBW."""
         return "CBW" if self.options.revision == "2.0" else "ECW"
 
     @property
@@ -77,7 +77,7 @@ class Ecw(DemandProcedure[EcwOptions]):
         return (loads, *super().choices())
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Add subtitle, block sizes, alignment and reading to the disclosed parameters."""
+        """Add the subtitle, block sizes, alignment and reading to the disclosed parameters."""
         mix = mix_text(self.read_pct).replace("/", ":")
         return {
             **super().setup(identity),

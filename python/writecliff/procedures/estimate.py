@@ -1,16 +1,16 @@
-"""Estimates of the cost of a run on a simulated drive, from scaled-down pilot runs.
+"""Estimates of a run's cost on a simulated drive, from scaled-down pilot runs.
 
-A pilot runs the procedure unchanged on the drive at 1/k of its size for 1/k of its time
-(`engines/scaled.py`) and stores nothing. It therefore determines the rounds until steady state,
-ends by volume and the loops of every stage without knowledge of the procedure.
+A pilot run executes the unmodified procedure on the drive at 1/k of its size for 1/k of the time
+(`engines/scaled.py`), and stores nothing. A pilot run therefore determines the rounds until steady
+state, stops by volume and the loops of every stage without any knowledge of the procedure.
 
-The first pilot is the smallest. It may exceed the budget of all pilots, because a test of many
-hours on a drive of tens of TB has no smaller pilot. Each further pilot is twice as large, until two
-agree or the next would exceed the budget. The error of a scaled-down drive grows with k, because
-its buffer and the I/Os outstanding at the end of a step are large in relation to the step. The last
-two pilots are therefore extrapolated to the scale of the run, which is k = 1 except for quick tests
-(`scaling.py`), and their difference is part of the estimate. Real drives have no pilots, only the
-bounds of `bounds.py`.
+The first pilot run is the smallest. It may exceed the budget of all pilot runs, because a test of
+many hours on a drive of tens of TB has no smaller pilot run. Each further pilot run is twice as
+large, until two agree or the next would exceed the budget. The error of a scaled-down drive grows
+with k, because its buffer and the I/Os outstanding at the end of a step are large relative to the
+step. Therefore the last two pilot runs are extrapolated to the scale of the run, which is k = 1
+except for quick tests (`scaling.py`), and their difference is part of the estimate. Real drives
+have no pilot runs, only the bounds of `bounds.py`.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from writecliff.procedures.scaling import largest_io_bytes, possible_scales
 if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity, Engine, Progress
 
-BUDGET_S = 8.0  # processor time of all pilots; independent of the load of the machine
-FIRST = 5.0  # limit of the first pilot in budgets: without this pilot there is no estimate
-PATIENCE_S = 3.0  # minimum time of all pilots, because small pilots may agree on wrong rounds
-AGREEMENT = 0.005  # relative difference up to which two pilots agree
-ROUNDS_APART = 0.1  # relative difference of rounds up to which two pilots are extrapolated
-SHORTEST_STEP_NS = 10_000_000  # of a pilot; in shorter steps single I/Os and the buffer dominate
-GROWTH = 2.2  # time of a pilot over that of a pilot of half its size, with some margin
-SILENCE_S = 2.0  # time between two messages about a pilot
-STEP_WALL_S = 0.02  # wall time per step besides simulation, for storing it
+BUDGET_S = 8.0  # CPU time of all pilot runs; independent of other load on the machine
+FIRST = 5.0  # limit of the first pilot run, in budgets
+PATIENCE_S = 3.0  # minimum time of all pilot runs, because small ones may agree on wrong rounds
+AGREEMENT = 0.005  # relative difference up to which two pilot runs agree
+ROUNDS_APART = 0.1  # relative difference in rounds up to which two pilot runs are extrapolated
+SHORTEST_STEP_NS = 10_000_000  # in shorter steps, single I/Os and the buffer dominate
+GROWTH = 2.2  # time ratio between a pilot run and one of half its size, with some margin
+SILENCE_S = 2.0  # time between two progress messages of a pilot run
+STEP_WALL_S = 0.02  # wall-clock time to store a step, in addition to its simulation
 
 
 class _TooLongError(Exception):
-    """The pilot has exceeded its time limit."""
+    """The pilot run has exceeded its time limit."""
 
 
 def _discard(text: str) -> None:
@@ -50,7 +50,7 @@ def _discard(text: str) -> None:
 
 
 class _Deadline(RunProgress):
-    """Stops a pilot when `clock` reaches `at_s`, and reports the remaining time at intervals."""
+    """Stops a pilot run when `clock` reaches `at_s`, and reports the time left at intervals."""
 
     def __init__(
         self, at_s: float, clock: Callable[[], float], log: Callable[[str], None] = _discard
@@ -92,14 +92,14 @@ class _Pilot:
         return {phase: stage.rounds_done for phase, stage in stages.items() if stage.rounds_done}
 
     def alike(self, other: _Pilot) -> bool:
-        """Return True if each stage took about as many rounds in both pilots."""
+        """Return `True` if each stage took a similar number of rounds in both pilot runs."""
         mine, theirs = self.rounds(), other.rounds()
         return mine.keys() == theirs.keys() and all(
             abs(count - theirs[phase]) <= ROUNDS_APART * count for phase, count in mine.items()
         )
 
     def difference(self, other: _Pilot) -> float:
-        """Return the largest relative difference of time and volumes."""
+        """Return the largest relative difference in time and volumes."""
         pairs = zip(self.totals()[:3], other.totals()[:3], strict=True)
         return max((abs(a - b) / max(a, b) if a != b else 0.0) for a, b in pairs)
 
@@ -113,9 +113,9 @@ def with_estimate(
     clock: Callable[[], float] = time.thread_time,
     log: Callable[[str], None] = _discard,
 ) -> Plan:
-    """Return `plan` with an estimate if the drive is simulated.
+    """Return `plan` with a cost estimate if the drive is simulated.
 
-    `log` is called with messages about long pilots.
+    `log` receives messages about long pilot runs.
     """
     if not isinstance(engine, ScalableEngine):
         return plan
@@ -132,19 +132,19 @@ def estimate(
     clock: Callable[[], float] = time.thread_time,
     log: Callable[[str], None] = _discard,
 ) -> Estimate | None:
-    """Estimate time and volume of a run of `procedure` on the drive of `engine`.
+    """Estimate the time and volume of a run of `procedure` on the drive of `engine`.
 
-    The state of the drive does not change. Errors of the run, such as a workload that the drive
-    cannot run, are raised here too.
+    The drive's state does not change. Errors of the run, such as a workload that the drive cannot
+    run, are raised here as well.
 
     Returns:
-        The estimate; None if the smallest pilot did not end within `FIRST * budget_s` seconds of
-        `clock`.
+        The estimate, or `None` if the smallest pilot run did not finish within `FIRST * budget_s`
+        seconds of `clock`.
     """
     began_s = clock()
     largest, identity = largest_io_bytes(procedure, engine), engine.identify()
     done: list[_Pilot] = []
-    # A drive that cannot be scaled is simulated at its size.
+    # A drive that cannot be scaled is simulated at full size.
     possible = possible_scales(procedure, engine, SHORTEST_STEP_NS, SHORTEST_STEP_NS)
     for scale in possible or [identity.scale]:
         left_s = (budget_s if done else FIRST * budget_s) - (clock() - began_s)
@@ -191,9 +191,10 @@ def _estimate(done: list[_Pilot], drive: DeviceIdentity, took_s: float) -> Estim
 
 
 def _totals_at(scale: float, done: list[_Pilot]) -> tuple[int, ...]:
-    """Return the totals of the last two pilots, extrapolated linearly to `scale`.
+    """Return the totals of the last two pilot runs, extrapolated linearly to `scale`.
 
-    If the two agree, or took different numbers of rounds, the totals are those of the last pilot.
+    If the two agree, or took different numbers of rounds, the totals are those of the last pilot
+    run.
     """
     last = done[-1]
     if len(done) == 1 or _agree(done[-2], last) or not last.alike(done[-2]):
@@ -205,9 +206,9 @@ def _totals_at(scale: float, done: list[_Pilot]) -> tuple[int, ...]:
 
 
 def _wall_s(scale: float, done: list[_Pilot]) -> float:
-    """Return the wall time of the simulation at `scale`.
+    """Return the wall-clock time of the simulation at `scale`.
 
-    The part that two pilots show to be independent of the scale is not extrapolated.
+    The component that two pilot runs show to be independent of the scale is not extrapolated.
     """
     last = done[-1]
     simple = last.took_s * last.scale / scale

@@ -1,13 +1,13 @@
-"""The driver of every test: purge, write cache, preconditioning, rounds, final steps.
+"""The driver of every test: purge, write cache, preconditioning, rounds and final steps.
 
-It has only the control flow: a `Procedure` defines the steps, an `Engine` runs them, and a
-`Journal` stores them in the run directory as they are measured. New and resumed runs take the same
-path: the driver walks through all steps of the procedure, and reads a stored step from the store
-instead of running it.
+The driver contains only the control flow: a `Procedure` defines the steps, an `Engine` runs them,
+and a `Journal` stores them in the run directory as they are measured. New and resumed runs take the
+same path: the driver iterates over all steps of the procedure, and reads a stored step from the
+store instead of running it.
 
-To resume a run, a simulated drive is restored from its newest checkpoint (or purged) and the steps
-after it run again; they must reproduce the stored rows exactly. A real drive keeps its own state:
-the run resumes at the next step, and the manifest discloses the interruption.
+To resume a run, a simulated drive is restored from its newest checkpoint (or purged), and the steps
+after the checkpoint run again; they must reproduce the stored rows exactly. A real drive preserves
+its own state: the run resumes at the next step, and the manifest discloses the interruption.
 """
 
 from __future__ import annotations
@@ -52,17 +52,18 @@ from writecliff.workload.model import access_of
 
 # Checkpoints of a simulated drive in its run directory, from which the run can be resumed.
 #
-# The file's name has the number of steps before the checkpoint, so that state and steps cannot
-# disagree: `checkpoint-000042.wcs` is the drive after 42 steps. `Engine.save` writes atomically. A
-# newer file replaces the older one, and the last is removed when the run is complete (`finish`).
+# The file name contains the number of steps before the checkpoint, so that state and steps cannot
+# disagree: `checkpoint-000042.wcs` is the drive state after 42 steps. `Engine.save` writes
+# atomically. A newer file replaces the older file, and the last file is removed when the run is
+# complete (`finish`).
 
-MIN_INTERVAL_S = 60.0  # time between checkpoints: the work that a kill may lose
-COST_LIMIT = 0.1  # approximate limit of the time for saving, as a share of the wall time
+MIN_INTERVAL_S = 60.0  # time between checkpoints, which is the work that a kill may lose
+COST_LIMIT = 0.1  # approximate limit of the time spent saving, as a fraction of the wall-clock time
 _NAME = re.compile(r"checkpoint-(\d+)\.wcs")
 
 
 class Checkpoints:
-    """Checkpoints of a drive at intervals. `clock` returns monotonic seconds of wall time."""
+    """Saves checkpoints of a drive at intervals. `clock` returns monotonic wall-clock seconds."""
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class Checkpoints:
         interval_s: float = MIN_INTERVAL_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Use `directory` for the files; the first checkpoint is due after `interval_s`."""
+        """Store the files in `directory`; the first checkpoint is due after `interval_s`."""
         self._directory = directory
         self._engine = engine
         self._clock = clock
@@ -86,10 +87,10 @@ class Checkpoints:
         return {int(match[1]): path for path in paths if (match := _NAME.fullmatch(path.name))}
 
     def restore(self, steps_stored: int) -> int | None:
-        """Restore the newest state that is not past `steps_stored`.
+        """Restore the newest state that is not later than `steps_stored`.
 
         Returns:
-            The number of steps before the state; None if there is no such state.
+            The number of steps before the restored state, or `None` if there is no such state.
         """
         files = self._files()
         position = max((n for n in files if n <= steps_stored), default=None)
@@ -99,12 +100,12 @@ class Checkpoints:
         return position
 
     def due(self) -> bool:
-        """Return True if it is time for the next checkpoint."""
+        """Return `True` if the next checkpoint is due."""
         wait_s = max(self._interval_s, self._cost_s / COST_LIMIT)
         return self._clock() - self._last_s >= wait_s
 
     def save(self, position: int) -> None:
-        """Save a simulated drive in its state after `position` steps."""
+        """Save the state of a simulated drive after `position` steps."""
         if self._engine.kind != "sim" or position == self._position:
             return
         begin_s = self._clock()
@@ -123,14 +124,14 @@ class Checkpoints:
 
 
 class RunInterrupted(WritecliffError):
-    """Ctrl-C or SIGTERM stopped the run; the complete steps are stored."""
+    """Ctrl-C or SIGTERM stopped the run, whose complete steps are stored."""
 
     exit_code = 130
 
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """The result of a run. `ended_by` is the name of the end that was reached."""
+    """Result of a run. `ended_by` is the name of the end condition that was reached."""
 
     run_directory: Path
     ended_by: str
@@ -149,17 +150,17 @@ def run_procedure(
     checkpoint_interval_s: float = MIN_INTERVAL_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> RunOutcome:
-    """Run `procedure` on the drive of `engine` and store everything in `run_directory`.
+    """Run `procedure` on the drive of `engine`, and store everything in `run_directory`.
 
     A quick test of a simulated drive runs on a scaled-down drive (`scaling.py`). With `resume`, the
-    directory must have an unfinished run of the same procedure on the same drive.
+    directory must contain an unfinished run of the same procedure on the same drive.
 
     Raises:
-        EngineError: The drive failed; the run remains, with the status "failed".
-        RunInterrupted: The user stopped the run, which can be resumed.
-        StoreError: The run directory cannot be written, or its contents do not match.
-        TargetError: The drive is not that of the run.
-        ConfigError: There is nothing to resume.
+        EngineError: If the drive fails; the run is preserved, with the status "failed".
+        RunInterrupted: If the user stops the run, which can then be resumed.
+        StoreError: If the run directory cannot be written, or its contents do not match.
+        TargetError: If the drive is not the drive of the run.
+        ConfigError: If there is nothing to resume.
     """
     engine = quick_engine(procedure, engine)
     checkpoints = Checkpoints(run_directory, engine, interval_s=checkpoint_interval_s, clock=clock)
@@ -173,9 +174,9 @@ def run_procedure(
 
 
 def simulate(procedure: Procedure, engine: Engine, progress: RunProgress | None = None) -> History:
-    """Run all steps of `procedure` on the drive of `engine` without storing anything.
+    """Run all steps of `procedure` on the drive of `engine`, without storing anything.
 
-    Raises what the engine or `progress` raises.
+    Raises the exceptions of the engine and of `progress`.
     """
     here = Path()
     checkpoints = Checkpoints(here, engine, interval_s=math.inf)
@@ -207,15 +208,15 @@ class _Driver:
         self.checkpoints = checkpoints
         self.identity = identity
         self.history = History()
-        self.stored: list[StepRow] = []  # rows of earlier sessions, in order
-        self.engine_at = 0  # number of steps that the drive has run
+        self.stored: list[StepRow] = []  # rows of earlier sessions, in execution order
+        self.engine_at = 0  # number of steps that the drive has executed
         self.device_zero_ns: int | None = None  # device clock at time 0 of the rows
-        self.new_clock = False  # True if the drive was restored to a state with a separate clock
+        self.new_clock = False  # `True` if the drive was restored to a state with a separate clock
         self.running: tuple[StepPosition, Step] | None = None
-        self.complete = False  # True once everything is stored
-        self.at_rest = False  # True if the drive is in the state after its last complete step
+        self.complete = False  # `True` once everything is stored
+        self.at_rest = False  # `True` if the drive is in the state after its last complete step
         self.warnings: list[str] = []
-        self.power: PowerStates | None = None  # of an NVMe drive, in this session
+        self.power: PowerStates | None = None  # power state of an NVMe drive in this session
 
     # -- session ----------------------------------------------------------------------------
 
@@ -226,7 +227,7 @@ class _Driver:
             try:
                 return self._session(resume)
             except KeyboardInterrupt:
-                if self.complete:  # the run has ended; there is nothing to stop
+                if self.complete:  # the run is over, so there is nothing to stop
                     raise
                 raise self._interrupted() from None
             except Exception as error:
@@ -254,15 +255,15 @@ class _Driver:
         return RunOutcome(self.directory, name, reason, self.history, tuple(self.warnings))
 
     def walk(self) -> list[End]:
-        """Run all stages in order; return the ends that they reached."""
+        """Run all stages in order, and return the end conditions that they reached."""
         try:
             ends = [self._stage(stage) for stage in self.procedure.stages(self.identity)]
-        finally:  # no load may run after the session
+        finally:  # no load may continue after the session
             self.engine.stop_load()
         return [end for end in ends if end is not None]
 
     def _settle_power(self) -> None:
-        """Set the requested power state of the drive, and record the state in effect."""
+        """Set the drive's requested power state, and record the state in effect."""
         self.power = self.engine.power_states(settle=True)
         before = self.journal.power(self.power)
         if self.power is None:
@@ -281,14 +282,15 @@ class _Driver:
         if self.power is not None and now is not None and now.state != self.power.state:
             self._warn(
                 f"the drive was in power state {self.power.state} at the start and in {now.state} "
-                "at the end of the run: a controller reset or the firmware changed it"
+                f"at the end of the run, because of a controller reset or its firmware"
             )
 
     def _resume(self) -> None:
-        """Continue after the last step that the drive ran in an earlier session."""
+        """Resume after the last step that the drive executed in an earlier session."""
         self.stored = self.journal.rows()
         simulated = self.engine.kind == "sim"
-        # A simulated drive without a checkpoint starts over; its steps must match the stored rows.
+        # A simulated drive without a checkpoint starts over, and its steps must match the stored
+        # rows.
         position = self.checkpoints.restore(len(self.stored)) if simulated else len(self.stored)
         self.engine_at = position or 0
         if self.stored:
@@ -298,13 +300,13 @@ class _Driver:
             return
         self.warnings = self.journal.warnings()
         if not simulated and self.journal.prepares:
-            # A power cycle between the sessions may have reset the cache.
+            # A power cycle between sessions may have reset the cache.
             self.engine.set_write_cache(self.procedure.write_cache)
 
     def _interrupted(self) -> RunInterrupted:
         with interrupt_deferred():
             if self.at_rest and self.history.rows:
-                # Only at rest does the drive's state belong to a number of steps.
+                # Only between steps does the drive state correspond to a number of steps.
                 self.journal.store()
                 self.checkpoints.save(self.engine_at)
             self.journal.close("interrupted", "stopped by the user")
@@ -312,20 +314,20 @@ class _Driver:
         return RunInterrupted(
             f"stopped; {units.plural(len(self.history.rows), 'complete step')} stored in "
             f"{self.directory}",
-            hint=f"resume with `{self._resume_command()}`",
+            hint=f"resume the run with `{self._resume_command()}`",
         )
 
     def _resume_command(self) -> str:
         words = [*self.procedure.command, "--resume", str(self.directory)]
         if self.identity.target.startswith("/dev/"):
-            # The user confirms a drive without a serial number by its path.
+            # The user confirms a drive that has no serial number by its path.
             words += ["--destroy", self.identity.serial or self.identity.target]
         if self.power is not None and self.power.before is not None:
             words += ["--power-state", str(self.power.state)]
         return shlex.join(words)
 
     def _failed(self, error: Exception) -> None:
-        """Store the failure; a full disk or missing directory must not hide the first error."""
+        """Store the failure; a full disk or missing directory must not mask the original error."""
         partial = error.partial if isinstance(error, EngineError) else None
         try:
             with interrupt_deferred():
@@ -335,8 +337,8 @@ class _Driver:
         self.progress.end("failed", str(error))
         if isinstance(error, EngineError | StoreError) and error.hint is None:
             error.hint = (
-                f"{units.plural(self.journal.steps, 'complete step')} stored; "
-                f"once the cause is removed, resume with `{self._resume_command()}`"
+                f"{units.plural(self.journal.steps, 'complete step')} stored; after removing the "
+                f"cause, resume with `{self._resume_command()}`"
             )
 
     def _partial_row(self, partial: StepResult | None) -> StepRow | None:
@@ -349,15 +351,15 @@ class _Driver:
         self.journal.phase(name)
 
     def _warn(self, text: str) -> None:
-        if text not in self.warnings:  # a test with several purges repeats a warning
+        if text not in self.warnings:  # a test with several purges would repeat a warning
             self.warnings.append(text)
             self.progress.note(text)
 
     # -- stages -----------------------------------------------------------------------------
 
     def _stage(self, stage: Stage) -> End | None:
-        """Run a stage; return the end that its rounds reached, None for a single pass."""
-        # If the drive has run a step of the stage, its purge is done.
+        """Run a stage, and return the end that its rounds reached (`None` for a single pass)."""
+        # If the drive has executed a step of the stage, the stage's purge is done.
         ahead = self.engine_at <= len(self.history.rows)
         if stage.purge and ahead:
             self._purge()
@@ -401,15 +403,18 @@ class _Driver:
         state = _CACHE_STATES[cache.enabled]
         self.progress.phase("write cache", "; ".join(filter(None, (state, cache.note))))
         if cache.enabled is not wanted:
-            self._warn(f"the write cache is {state}; the test requires it {_CACHE_STATES[wanted]}")
+            self._warn(
+                f"the write cache is {state}, but the test requires it to be "
+                f"{_CACHE_STATES[wanted]}"
+            )
         self.journal.prepared(purge, cache, self.warnings)
-        if self.power is not None:  # a purge may reset the controller
+        if self.power is not None:  # because a purge may reset the controller
             self.engine.power_states(settle=True)
 
     def _bring_to_state(self, stage: Stage, ahead: bool) -> None:
         """Bring a simulated drive into the initial state of the stage, without device time.
 
-        The writes of the state count as those of any preconditioning.
+        The writes that create the state count like those of any preconditioning.
         """
         if ahead:
             cache = StateCache.of_user()
@@ -438,14 +443,16 @@ class _Driver:
                 for end in stage.ends:
                     if (last or not end.per_round) and end.reached(here):
                         return end
-        raise AssertionError("unreachable: rounds end only by an end of the stage")
+        raise AssertionError(
+            "unreachable: rounds stop only when the stage reaches an end condition"
+        )
 
     # -- steps ------------------------------------------------------------------------------
 
     def _take(
         self, position: StepPosition, steps: int, step: Step, *, keep_running: bool = False
     ) -> None:
-        """Add the step's row to the history, from the store or by running the step.
+        """Add the step's row to the history, either from the store or by running the step.
 
         With `keep_running`, the load continues into the next step.
         """
@@ -478,7 +485,7 @@ class _Driver:
         self.history.add(replace(row, role=step.role))
         self.progress.step_end(row, self.history, again=stored is not None)
         if self.checkpoints.due():
-            self.journal.store()  # a checkpoint past the stored steps would be useless
+            self.journal.store()  # a checkpoint later than the stored steps would be useless
             self.checkpoints.save(self.engine_at)
 
     def _record(
@@ -500,9 +507,9 @@ class _Driver:
         )
 
     def _device_zero(self, result: StepResult, row: StepRow | None) -> int:
-        """Return the device clock at time 0 of the rows, from a session's or state's first result.
+        """Return the device clock at time 0 of the rows, from the first result of a session.
 
-        `row` is the stored row of a step that ran again.
+        `row` is the stored row of a step that was run again.
         """
         simulated = self.engine.kind == "sim"
         stored = self.journal.device_zero_ns
@@ -513,7 +520,8 @@ class _Driver:
         elif simulated and stored is not None and not self.new_clock:
             return stored
         else:
-            # A real drive's clock restarts with every session: continue where the last row ended.
+            # A real drive's clock restarts with every session, so continue where the last row
+            # ended.
             zero = result.started_ns - self.history.rows[-1].ended_ns
         self.journal.device_zero_ns, self.new_clock = zero, False
         return zero
@@ -521,9 +529,9 @@ class _Driver:
     def _check_position(self, row: StepRow, position: StepPosition) -> None:
         if (row.phase, row.round, row.step) != position:
             raise StoreError(
-                f"{self.directory} has step {row.step} of round {row.round} where step "
+                f"{self.directory} contains step {row.step} of round {row.round}, but step "
                 f"{position.step} of round {position.round} is expected",
-                hint="the run has other options or is damaged; start a new run",
+                hint="the run has other options or is damaged, so start a new run",
             )
 
 
@@ -531,25 +539,26 @@ def _differs(stored: StepRow, again: StepRow) -> StoreError:
     """Return the error for a simulated step whose repetition differs from the stored row."""
     names = [name for name, old in vars(stored).items() if getattr(again, name) != old]
     return StoreError(
-        f"round {stored.round} step {stored.step} ({stored.label}) ran again with a different "
-        f"result: {names[0]} is {getattr(again, names[0])}, stored is {getattr(stored, names[0])}",
-        hint="the run is from another version of the simulator; start a new run",
+        f"round {stored.round} step {stored.step} ({stored.label}) was repeated with a different "
+        f"result: {names[0]} is {getattr(again, names[0])}, but {getattr(stored, names[0])} is "
+        f"stored",
+        hint="the run is from another version of the simulator, so start a new run",
     )
 
 
 # -- sequential streams that continue from step to step --------------------------------------------
 
-# A stream that started at the first address in each step would access the same part of the drive
-# again and again. On a real drive a stage is one load without a gap (`Stage.continuous`), or its
-# steps start where the previous steps ended (`tp.next_start`, as far as fio allows). On a simulated
-# drive, the streams of a step start where earlier steps of the same kind left them.
+# A stream that started at the first address in every step would access the same part of the drive
+# repeatedly. On a real drive, a stage is one load without a gap (`Stage.continuous`), or its steps
+# start where the previous steps ended (`tp.next_start`, as far as fio allows). On a simulated
+# drive, a step's streams start where earlier steps of the same kind ended.
 
 
 def continued(step: Step, rows: Iterable[StepRow], range_bytes: int) -> Step:
-    """Return `step` with streams that continue those of `rows`, the earlier steps of its stage.
+    """Return `step` with streams that continue those of `rows`, the stage's earlier steps.
 
-    Only steps of the same access count; reads and writes have separate streams. `range_bytes` is
-    the default range of a job.
+    Only steps with the same access count; reads and writes have separate streams. `range_bytes` is
+    a job's default range.
     """
     access = access_of(step.workload)
     if access.pattern != "sequential" or access.block_bytes is None:
@@ -560,7 +569,7 @@ def continued(step: Step, rows: Iterable[StepRow], range_bytes: int) -> Step:
     (job,) = step.workload.jobs
     block = access.block_bytes
     passed = job.range_bytes or range_bytes
-    if job.segments is not None:  # the stream passes through them in order
+    if job.segments is not None:  # the stream passes through the ranges in order
         passed = job.segments.count * job.segments.length(block)
     blocks = max(1, passed // block)
 
@@ -580,13 +589,13 @@ def _same(row: StepRow, access: object) -> bool:
 
 # -- interrupts ------------------------------------------------------------------------------------
 
-# Ctrl-C and SIGTERM are deferred while a record is written.
+# Ctrl-C and SIGTERM are deferred while a record is being written.
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def terminate_as_interrupt() -> AbstractContextManager[None]:
-    """Let SIGTERM raise KeyboardInterrupt as Ctrl-C does, so that a stopped run can be resumed."""
+    """Make SIGTERM raise KeyboardInterrupt, like Ctrl-C, so that a stopped run can be resumed."""
     return handling((signal.SIGTERM,), signal.default_int_handler)
 
 
@@ -594,7 +603,7 @@ def terminate_as_interrupt() -> AbstractContextManager[None]:
 def interrupt_deferred() -> Iterator[None]:
     """Defer Ctrl-C and SIGTERM to the end of the block, then deliver every deferred signal.
 
-    A signal that is ignored stays ignored.
+    An ignored signal remains ignored.
     """
     held: list[int] = []
     numbers = [n for n in _SIGNALS if signal.getsignal(n) != signal.SIG_IGN]

@@ -1,15 +1,15 @@
-"""HIR, host idle recovery: recovery of a saturated drive during pauses of the host (PTS-E 1.1).
+"""HIR, host idle recovery: how a saturated drive recovers during host pauses (PTS-E 1.1).
 
-Purge, then rounds of 30 minutes of random 4 KiB writes until steady. Then for each of five waits:
-30 minutes of writes in bursts of 5 s, each followed by the wait, and 30 minutes of writes without
-pauses, in which the drive returns to its baseline. (A published implementation has the pauses in
-the baseline too, by mistake.)
+The drive is purged, then written at random in 4 KiB blocks, in rounds of 30 minutes, until steady.
+Each of five waits follows: 30 minutes of writes in bursts of 5 s, each followed by the wait, then
+30 minutes of writes without pauses, during which the drive returns to its baseline. (A published
+implementation mistakenly pauses during the baseline as well.)
 
-The engine generates bursts and pauses (`Job.burst_ns`), many per step. Sources disagree about the
-preconditioning:
+The engine generates bursts and pauses (`Job.burst_ns`), many of them per step. Sources disagree
+about the preconditioning:
 
-    steady   rounds until steady; an option selects the minute of a round that is the sample
-    36-min   36 minutes of writes, without a tracking variable
+    steady: rounds until steady; an option selects the minute of a round that is the sample 36-min:
+        36 minutes of writes, without a tracking variable
 """
 
 from __future__ import annotations
@@ -44,21 +44,23 @@ WAITS_S = (5.0, 10.0, 15.0, 25.0, 50.0)
 
 @dataclass(frozen=True, kw_only=True)
 class HirOptions(LoadOptions):
-    """Options of HIR. Omitted options have the edition's values."""
+    """Options of the HIR test. Omitted options have the edition's values."""
 
     threads: int = threads_option(CLAUSE, TC_BY_EDITION)
     queue_depth: int = queue_depth_option(CLAUSE, QD_BY_EDITION)
     reading: str = option(
         "steady",
-        "length of the preconditioning, on which descriptions of the standard disagree:"
-        " until steady state, or 36 minutes",
+        "preconditioning length, on which descriptions of the standard disagree: until steady "
+        "state, or 36 minutes",
         choices=("steady", "36-min"),
     )
-    step_seconds: float = step_option(CLAUSE, "duration of a step of continuous writes, in seconds")
+    step_seconds: float = step_option(
+        CLAUSE, "duration of each step of continuous writes, in seconds"
+    )
     precondition_minutes: float = required_option(
         CLAUSE,
         {"36-min": 36.0, "*": 30.0},
-        "duration of a preconditioning round, in minutes",
+        "duration of each preconditioning round, in minutes",
         within=MINUTES,
         quick=0.1,
     )
@@ -77,25 +79,25 @@ class HirOptions(LoadOptions):
         within=Within(0.001, 2000.0),
     )
     burst_seconds: float = required_option(
-        CLAUSE, 5.0, "duration of a burst of writes, in seconds", within=Within(0.001, 2000.0)
+        CLAUSE, 5.0, "duration of each write burst, in seconds", within=Within(0.001, 2000.0)
     )
     write_minutes: float = required_option(
         CLAUSE,
         30.0,
-        "total duration of the writes in each wait state, and in the baseline after it, in minutes",
+        "total write time in each wait state, and in the baseline that follows it, in minutes",
         within=MINUTES,
         quick=0.5,
     )
     bursts_per_step: int = option(
         36,
-        "number of bursts per step; a run can be interrupted and resumed only between steps",
+        "number of bursts per step; an interrupted run resumes at the last complete step",
         within=Within(1, 1e6),
     )
 
 
 @dataclass(frozen=True)
 class BurstStep:
-    """Bursts `first` to `last` (from 1) of a wait state, run in one step."""
+    """Bursts `first` to `last` (counted from 1) of a wait state, which run in one step."""
 
     first: int
     last: int
@@ -107,18 +109,18 @@ class BurstStep:
 
 
 class Hir(LoadProcedure[HirOptions]):
-    """The host idle recovery test. Raises ConfigError for invalid options."""
+    """The host idle recovery test. Raises ConfigError if an option is invalid."""
 
     name = "hir"
     subtitle = "HIR - RND 4KiB 5s Ws / Variable Wait States"
     options_type = HirOptions
 
     def check(self) -> None:
-        """Raise ConfigError if there is no wait, or a period is not a whole number of steps."""
+        """Raise ConfigError if there is no wait, or if a period is not a whole number of steps."""
         o = self.options
         if not o.waits_seconds:
             raise ConfigError(
-                "--waits-seconds has no wait state", hint="give --waits-seconds 5,10,15,25,50"
+                "--waits-seconds contains no wait state", hint="give --waits-seconds 5,10,15,25,50"
             )
         whole_steps("a preconditioning round", o.precondition_minutes * 60, o.step_seconds)
         whole_steps("the baseline", o.write_minutes * 60, o.step_seconds)
@@ -132,7 +134,7 @@ class Hir(LoadProcedure[HirOptions]):
 
     @property
     def burst_steps(self) -> Sequence[BurstStep]:
-        """The steps of a wait state, in order."""
+        """Steps of a wait state, in execution order."""
         size = self.options.bursts_per_step
         return [
             BurstStep(first, min(first + size - 1, self.bursts))
@@ -140,7 +142,7 @@ class Hir(LoadProcedure[HirOptions]):
         ]
 
     def wait_state(self, wait_s: float) -> float:
-        """Return the standard's number of a wait state: the ratio of wait to burst."""
+        """Return the standard's number for a wait state: the ratio of wait time to burst time."""
         return wait_s / self.options.burst_seconds
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
@@ -169,7 +171,7 @@ class Hir(LoadProcedure[HirOptions]):
         }
 
     def choices(self) -> tuple[Choice, ...]:
-        """Add the choices about preconditioning, on which sources disagree."""
+        """Add the choices about preconditioning on which sources disagree."""
         o = self.options
         minutes = units.minutes(o.precondition_minutes)
         steady = o.reading == "steady"
@@ -188,7 +190,7 @@ class Hir(LoadProcedure[HirOptions]):
     # -- stages -----------------------------------------------------------------------------
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return preconditioning, then bursts and baseline for each wait."""
+        """Return the preconditioning, then the bursts and baseline for each wait."""
         parts = [self._precondition_stage(identity)]
         for wait_s in self.options.waits_seconds:
             parts += [self._wait_stage(identity, wait_s), self._baseline_stage(identity, wait_s)]
@@ -271,10 +273,10 @@ class Hir(LoadProcedure[HirOptions]):
 
 
 def wait_phase(wait_s: float) -> str:
-    """Return the stored name of the bursts of a wait state: "wait-5"."""
+    """Return the stored name of a wait state's bursts, such as "wait-5"."""
     return f"wait-{wait_s:g}"
 
 
 def baseline_phase(wait_s: float) -> str:
-    """Return the stored name of the writes after a wait state: "baseline-5"."""
+    """Return the stored name of the writes after a wait state, such as "baseline-5"."""
     return f"baseline-{wait_s:g}"

@@ -1,9 +1,10 @@
-"""IOPS: random I/O in eight block sizes and seven read/write mixes until steady state.
+"""IOPS: random I/O at eight block sizes and seven read/write mixes until steady state.
 
 PTS-C and PTS-E, revisions 1.x and 2.0. Purge, workload-independent preconditioning, then rounds of
 56 one-minute steps: the mixes are the outer loop and the block sizes the inner loop, in the order
 that the standard prescribes. Revision 1.x tracks random 4 KiB writes; revision 2.0 requires three
-cells to be steady in the same window. Results are means over the rounds of the window.
+cells to be steady in the same window. Results are averaged over the rounds of the measurement
+window.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ T = TypeVar("T", bound=IopsOptions)
 
 
 class IopsLoop(cells.CellLoop[T]):
-    """The rounds of the IOPS test, which other tests share."""
+    """The rounds of the IOPS test, which other tests use as well."""
 
     loop_name = "IOPS Loop"
     variable = cells.tracked_iops
@@ -56,7 +57,7 @@ class IopsLoop(cells.CellLoop[T]):
 
 
 class Iops(IopsLoop[IopsOptions]):
-    """The IOPS test. Raises ConfigError for invalid options."""
+    """The IOPS test. Raises ConfigError if an option is invalid."""
 
     name = "iops"
     subtitle = "IOPS - Block Size x RW Mix Matrix"

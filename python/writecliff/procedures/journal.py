@@ -1,4 +1,4 @@
-"""The record of a run in its directory: changes of the manifest, and rows of earlier sessions.
+"""The record of a run in its directory: manifest changes, and rows of earlier sessions.
 
 A run can be resumed only by the same test, with the same options, on the same drive. The store
 writes the files.
@@ -21,14 +21,14 @@ from writecliff.store.manifest import Manifest, Status, now
 from writecliff.store.record import RoundRecord
 from writecliff.store.rundir import RunDirectory
 
-# A simulated drive repeats the steps since its last checkpoint, so steps are stored in groups:
-# three files for each step would take longer than some steps.
+# A simulated drive repeats the steps since its last checkpoint, so steps are stored in groups,
+# because writing three files for each step would take longer than some steps.
 GROUPED_S = 2.0
 _SAME_DRIVE = ("model", "serial", "backing", "capacity_bytes", "device_hash", "scale")
 
 
 def stored_rows(run: RunDirectory) -> list[StepRow]:
-    """Return the complete steps of a run, in order. Raises StoreError if they are damaged."""
+    """Return the complete steps of a run, in order. Raises StoreError if the steps are damaged."""
     table = run.rounds()
     for column in EXTRA_COLUMNS:
         if table.num_rows and column not in table.column_names:
@@ -40,7 +40,7 @@ def stored_rows(run: RunDirectory) -> list[StepRow]:
 
 
 class Journal:
-    """The writer of one session of a run, inside `with journal.opened(...)`."""
+    """The writer for a session of a run, used inside `with journal.opened(...)`."""
 
     def __init__(
         self,
@@ -49,12 +49,12 @@ class Journal:
         identity: DeviceIdentity,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Prepare a session. `clock` returns monotonic seconds of wall time."""
+        """Prepare a session. `clock` returns monotonic wall-clock seconds."""
         self._directory = directory
         self._procedure = procedure
         self._identity = identity
         self._clock = clock
-        self._waiting: list[RoundRecord] = []  # steps still to be stored
+        self._waiting: list[RoundRecord] = []  # steps that are not stored yet
         self._stored_s = clock()
         self._run: RunDirectory
 
@@ -63,9 +63,9 @@ class Journal:
         """Create the directory, or open it to resume its run.
 
         Raises:
-            ConfigError: The run is complete, or the directory is in use.
-            TargetError: The drive is not that of the run.
-            StoreError: The directory cannot be written, or is damaged.
+            ConfigError: If the run is complete, or the directory is in use.
+            TargetError: If the drive is not the drive of the run.
+            StoreError: If the directory cannot be written, or is damaged.
         """
         self._run = self._reopen() if resume else self._create()
         with self._run:
@@ -91,7 +91,7 @@ class Journal:
         stored = RunDirectory.open(self._directory)
         if stored.status == "complete":
             raise ConfigError(
-                f"the run in {self._directory} is complete; there is nothing to resume",
+                f"the run in {self._directory} is complete, so there is nothing to resume",
                 hint=f"writecliff report {self._directory}",
             )
         self._check_same_drive(stored.manifest.device)
@@ -108,7 +108,7 @@ class Journal:
         for name in _SAME_DRIVE:
             old, new = getattr(then, name), getattr(self._identity, name)
             if name == "backing" and then.serial and old is None:
-                continue  # older runs have no backing beside a serial number
+                continue  # older runs store no backing device in addition to the serial number
             if old != new:
                 raise TargetError(
                     f"{self._identity.target} is not the drive of the run: "
@@ -127,7 +127,7 @@ class Journal:
 
     @property
     def prepares(self) -> bool:
-        """True if the run has set the write cache, which it does when it purges the drive."""
+        """`True` if the run has set the write cache, which happens when it purges the drive."""
         return self._run.manifest.write_cache is not None
 
     @property
@@ -157,45 +157,45 @@ class Journal:
         self._run.update(purge=purge, write_cache=cache, warnings=tuple(warnings))
 
     def power(self, states: PowerStates | None) -> PowerStates | None:
-        """Record the power state of a session; return that of the previous session."""
+        """Record a session's power state, and return that of the previous session."""
         before = self._run.manifest.power
         if states is not None:
             self._run.update(power=states)
         return before
 
     def append(self, record: RoundRecord) -> None:
-        """Add a step, which will survive a kill once it is stored.
+        """Add a step, which survives a kill once it is stored.
 
-        Steps of a real drive are stored immediately, those of a simulated drive at most `GROUPED_S`
-        of wall time and one step later.
+        Steps of a real drive are stored immediately, and those of a simulated drive at most
+        `GROUPED_S` of wall-clock time and one step later.
         """
         self._waiting.append(record)
         if not self._identity.simulated or self._clock() - self._stored_s >= GROUPED_S:
             self.store()
 
     def store(self) -> None:
-        """Store the waiting steps. Raises StoreError if none of them could be stored."""
+        """Store the pending steps. Raises StoreError if none of the steps could be stored."""
         records, self._waiting = self._waiting, []
         if records:
             self._run.append_rounds(records)
         self._stored_s = self._clock()
 
     def resumed(self, steps: int, *, exact: bool) -> None:
-        """Record an interruption; `exact` if the drive resumes from its exact state."""
+        """Record an interruption; `exact` means that the drive resumes from its exact state."""
         entry = {"after_steps": steps, "resumed": now(), "exact": exact}
         self._run.update(interruptions=(*self._run.manifest.interruptions, entry))
 
     def health(self, when: str, values: Mapping[str, object] | None) -> None:
-        """Store the drive's health `when` ("before", "after"); a "before" is never replaced."""
+        """Store the drive's health `when` ("before" or "after"); a "before" is never replaced."""
         health = self._run.manifest.health
         if values is not None and (when == "after" or when not in health):
             self._run.update(health={**health, when: dict(values)})
 
     def close(self, status: Status, reason: str, partial: StepRow | None = None) -> None:
-        """End the session, leaving a run that can be resumed."""
+        """Close the session, leaving a run that can be resumed."""
         try:
             self.store()
-        finally:  # a full disk may still have room for the reason
+        finally:  # a full disk may still have room for the failure reason
             if partial is not None:
                 self._extra(partial=asdict(partial))
             self._run.finish(status, reason=reason)
@@ -210,15 +210,15 @@ class Journal:
 
 
 class NoJournal(Journal):
-    """A journal that stores nothing, to simulate a procedure without a run directory."""
+    """A journal that stores nothing, for simulating a procedure without a run directory."""
 
     def __init__(self) -> None:
-        """Start without steps."""
+        """Create a journal without steps."""
         self._zero_ns: int | None = None
 
     @property
     def device_zero_ns(self) -> int | None:
-        """Device clock at the first step, kept in memory."""
+        """Device clock at the first step, held in memory."""
         return self._zero_ns
 
     @device_zero_ns.setter
@@ -229,10 +229,10 @@ class NoJournal(Journal):
         """Discard a phase."""
 
     def prepared(self, purge: PurgeReport, cache: CacheReport, warnings: Sequence[str]) -> None:
-        """Discard the purge."""
+        """Discard the purge record."""
 
     def power(self, states: PowerStates | None) -> None:
-        """Discard the power state."""
+        """Discard the power state record."""
 
     def append(self, record: RoundRecord) -> None:
         """Discard a step."""

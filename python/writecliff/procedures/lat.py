@@ -2,8 +2,8 @@
 
 PTS-C and PTS-E, revisions 1.x and 2.0. Purge, workload-independent preconditioning, then rounds of
 nine one-minute steps: three read/write mixes (outer loop) and three block sizes. The test tracks
-the average latency of random 4 KiB writes. Revision 2.0 adds a response-time histogram of 20
-minutes of random 4 KiB writes at the end; a histogram of reads is optional.
+the average latency of random 4 KiB writes. Revision 2.0 adds a 20-minute response-time histogram of
+random 4 KiB writes at the end; a histogram of reads is optional.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class LatOptions(cells.LoopOptions):
     block_sizes_kib: tuple[float, ...] = cells.block_sizes_option(CLAUSE, BLOCK_SIZES_KIB)
     max_latency: str = option(
         "window",
-        "maximum latency in the tables: the maximum of the measurement window, or the"
-        " mean of the maxima of its rounds",
+        "maximum latency shown in the tables: the maximum over the measurement window, or the "
+        "mean of its rounds' maxima",
         choices=MAXIMA,
     )
     histogram: bool | None = required_option(
         CLAUSE,
         {"2.0": True},
-        "finish with a response-time histogram of 20 minutes of random 4 KiB writes",
+        "finish with a 20-minute response-time histogram of random 4 KiB writes",
     )
     histogram_reads: bool = option(False, "add a response-time histogram of random 4 KiB reads")
     histogram_seconds: float = required_option(
@@ -52,7 +52,7 @@ class LatOptions(cells.LoopOptions):
 
 
 class Lat(cells.CellLoop[LatOptions]):
-    """The latency test. Raises ConfigError for invalid options."""
+    """The latency test. Raises ConfigError if an option is invalid."""
 
     name = "lat"
     subtitle = "LATENCY - Response Time OIO=1"
@@ -63,7 +63,7 @@ class Lat(cells.CellLoop[LatOptions]):
 
     @property
     def histogram_read_pcts(self) -> tuple[float, ...]:
-        """The histograms after the rounds, each by its percentage of reads."""
+        """The histograms after the rounds, each given by its percentage of reads."""
         o = self.options
         return (0.0,) * bool(o.histogram) + (100.0,) * o.histogram_reads
 
@@ -82,7 +82,7 @@ class Lat(cells.CellLoop[LatOptions]):
         return entries
 
     def choices(self) -> tuple[Choice, ...]:
-        """Add the choices about tracking, maxima and histograms, on which sources disagree."""
+        """Add the choices about tracking, maxima and histograms on which sources disagree."""
         longest = Choice(
             "maximum latency of a cell",
             "the longest of all I/Os of the window; the mean of its rounds' maxima",
@@ -105,7 +105,7 @@ class Lat(cells.CellLoop[LatOptions]):
         return (*super().choices(), tracked, longest, *([histograms] if mixes else []))
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return the rounds, and the histograms if there are any."""
+        """Return the rounds and any histograms."""
         rounds = super().stages(identity)
         if not self.histogram_read_pcts:
             return rounds

@@ -1,7 +1,7 @@
-"""Conversion of measurements into the records of the store and the rows of a history.
+"""Convert measurements to the store's records and to the rows of a history.
 
-Quantiles come from the merged histograms of all jobs and operations of the step: each describes
-all I/Os, and none is an average of quantiles.
+Quantiles are computed from the merged histograms of all jobs and operations in the step: each
+quantile describes all I/Os, and none is an average of quantiles.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from writecliff.workload.model import access_of
 if TYPE_CHECKING:
     from writecliff.engines.base import StepResult
 
-# Columns of the table `rounds` that procedures add to those of the store.
+# Columns that procedures add to the store's `rounds` table.
 _QUANTILES = {"latency_p999_ns": 0.999, "latency_p9999_ns": 0.9999, "latency_p99999_ns": 0.99999}
 EXTRA_COLUMNS = (*_QUANTILES, "drive_fills")
-FIGURE_PREFIX = "figure_"  # of columns for a procedure's additional figures
+FIGURE_PREFIX = "figure_"  # prefix of columns for a procedure's additional figures
 _COLUMNS = tuple(item.name for item in fields(StepRow) if item.name not in ("figures", "role"))
 
 
@@ -69,7 +69,7 @@ def record_of(
 
 
 def row_of(columns: Mapping[str, Any]) -> StepRow:
-    """Convert a row of the table `rounds`, stored or still to be stored, for a history."""
+    """Convert a row of the table `rounds`, whether stored or still to be stored, for a history."""
     figures = {
         name.removeprefix(FIGURE_PREFIX): value
         for name, value in columns.items()

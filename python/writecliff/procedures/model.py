@@ -1,8 +1,8 @@
-"""Building blocks of test procedures: stages, steps, tracking variables, ends, histories, plans.
+"""Building blocks of test procedures: stages, steps, tracking variables, histories, plans.
 
 A procedure (see `Procedure`) declares its stages in order, and for each stage its preparation, the
-steps of a round, the tracking variables and the ends. The driver in `framework.py` has the control
-flow, `store/` the stored data. Nothing here does I/O.
+steps of a round, the tracking variables and the end conditions. The driver in `framework.py`
+contains the control flow, and `store/` the stored data. This module performs no I/O.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """A workload of a procedure. Tables and progress lines show `name`.
+    """A workload that a procedure runs as a step. Tables and progress lines show `name`.
 
     `figures` extracts figures that only this procedure needs from the measurement; they are stored
-    with the row. An `untimed` step affects the state of the drive, and its speed is not reported: a
-    simulated drive may run it without simulating time. The sequential streams of a step with
-    `continues` start where earlier steps of the stage left them (`framework.py`).
+    with the row. An `untimed` step affects the drive's state, and its speed is not reported: a
+    simulated drive may run the step without simulating time. The sequential streams of a step with
+    `continues` start where earlier steps of the stage ended (`framework.py`).
     """
 
     name: str
     workload: Workload
-    sample: bool = False  # a steady-state sample, used by tracking variables
+    sample: bool = False  # a steady-state sample, which tracking variables use
     figures: Callable[[StepResult], Mapping[str, float]] | None = None
     untimed: bool = False
-    role: str = ""  # purpose of the step within its stage: "pre-write"
+    role: str = ""  # purpose of the step within its stage, such as "pre-write"
     batches: bool = False  # `True` to store its batches, from which reports estimate intervals
     continues: bool = False
 
@@ -48,22 +48,22 @@ class StepPosition(NamedTuple):
 
     phase: str  # of its stage; the preparation of a stage has a separate phase
     round: int  # from 1; 0 outside the rounds
-    step: int  # from 1 within its round or phase
+    step: int  # number from 1 within the step's round or phase
 
 
 @dataclass(frozen=True)
 class StepRow:
-    """A step as a row of the results; its histograms are stored separately.
+    """A step as a row of the results, whose histograms are stored separately.
 
-    Latencies are service times in nanoseconds over all operations of the step; None if the sample
-    is too small for the figure. Totals count from the purge and include this step.
+    Latencies are service times in nanoseconds over all operations of the step, or `None` if the
+    sample is too small for the figure. Totals are counted from the purge, and include this step.
     """
 
-    phase: str  # this and the next two: see `StepPosition`
+    phase: str  # this field and the next two are described in `StepPosition`
     round: int
     step: int
     label: str
-    pattern: str | None  # this and the next four: see `workload.model.Access`
+    pattern: str | None  # this field and the next four are described in `workload.model.Access`
     block_bytes: int | None
     read_pct: float | None
     threads: int | None
@@ -79,17 +79,17 @@ class StepRow:
     latency_p9999_ns: int | None
     latency_p99999_ns: int | None
     latency_max_ns: int | None
-    host_write_bytes: int  # in this step
-    host_write_bytes_total: int  # since the purge (the standard's TGBW, in bytes)
+    host_write_bytes: int  # bytes in this step
+    host_write_bytes_total: int  # bytes since the purge (the standard's TGBW)
     drive_fills: float
-    cpu_busy_pct: float | None  # of the host; None for simulated drives
+    cpu_busy_pct: float | None  # CPU use of the host; `None` for simulated drives
     waf: float | None
     figures: Mapping[str, float] = field(default_factory=dict)  # of its `Step`
-    role: str = ""  # role of its `Step`; not stored
+    role: str = ""  # role of the row's `Step`; not stored
 
     @property
     def ended_ns(self) -> int:
-        """Device time at the end of the step, on the clock of `started_ns`."""
+        """Device time at the end of the step, on the same clock as `started_ns`."""
         return self.started_ns + self.elapsed_ns
 
     @property
@@ -109,7 +109,7 @@ class TrackingVariable:
 
 @dataclass
 class StageHistory:
-    """The results of a stage so far, as its end conditions see them."""
+    """Results of a stage so far, in the form that end conditions use."""
 
     phase: str
     tracking: Sequence[TrackingVariable] = ()
@@ -130,7 +130,7 @@ class StageHistory:
         self._elapsed_ns += row.elapsed_ns
 
     def round_complete(self, round_number: int) -> Decision | None:
-        """Judge a complete round; None before the fifth round or without tracking variables."""
+        """Judge a complete round; `None` before the fifth round or without tracking variables."""
         self.rounds_done = round_number
         if self.tracker is None:
             return None
@@ -141,20 +141,20 @@ class StageHistory:
 
     @property
     def steady_at_round(self) -> int | None:
-        """The round at which the stage first became steady; None if it is not steady yet."""
+        """Round at which the stage first became steady, or `None` if it is not steady yet."""
         first = self.tracker.first_steady if self.tracker is not None else None
         return None if first is None else first.round
 
     @property
     def decision(self) -> Decision | None:
-        """The window to report: the last steady window, else the last; None if there is none."""
+        """The window to report: the last steady window, or else the last window, or `None`."""
         if self.tracker is None:
             return None
         return self.tracker.last_steady or self.tracker.current
 
     @property
     def elapsed_ns(self) -> int:
-        """Device time of the steps of the stage."""
+        """Device time of the stage's steps."""
         return self._elapsed_ns
 
     @property
@@ -163,11 +163,11 @@ class StageHistory:
         return self.rows[-1].host_write_bytes_total if self.rows else 0
 
     def round_rows(self, round_number: int) -> list[StepRow]:
-        """Return the rows of a round, in order."""
+        """Return the rows of a round, in execution order."""
         return [row for row in self.rows if row.round == round_number]
 
     def window_rows(self) -> list[StepRow]:
-        """Return the rows of the reported window; without a window, those of the last round."""
+        """Return the rows of the reported window, or without a window, those of the last round."""
         decision = self.decision
         rounds = decision.rounds if decision is not None else (self.rounds_done,)
         return [row for row in self.rows if row.round in rounds]
@@ -175,14 +175,14 @@ class StageHistory:
 
 @dataclass
 class History:
-    """The results of a run so far."""
+    """Results of a run so far."""
 
     rows: list[StepRow] = field(default_factory=list)
-    stages: dict[str, StageHistory] = field(default_factory=dict)  # by phase, in order
+    stages: dict[str, StageHistory] = field(default_factory=dict)  # by phase, in execution order
     host_write_bytes_total: int = 0  # since the last purge
 
     def begin(self, stage: Stage) -> StageHistory:
-        """Add a stage, which receives the rows of its phase from now on."""
+        """Add a stage, which then receives the rows of its phase."""
         self.stages[stage.phase] = StageHistory(
             stage.phase,
             stage.tracking,
@@ -192,7 +192,7 @@ class History:
         return self.stages[stage.phase]
 
     def add(self, row: StepRow) -> None:
-        """Add the row of the next step, to the run and to its stage."""
+        """Add the row of the next step, both to the run and to its stage."""
         self.rows.append(row)
         self.host_write_bytes_total = row.host_write_bytes_total
         if row.phase in self.stages:
@@ -205,7 +205,7 @@ class History:
 
     @property
     def current(self) -> StageHistory:
-        """The stage that started last."""
+        """The stage that was started last."""
         return next(reversed(self.stages.values()))
 
     @property
@@ -216,9 +216,9 @@ class History:
 
 @dataclass(frozen=True)
 class End:
-    """A condition that ends the rounds of a stage.
+    """An end condition for the rounds of a stage.
 
-    `reached` is called after every step; with `per_round`, after every complete round.
+    `reached` is called after every step, or with `per_round`, after every complete round.
     """
 
     name: str  # in the option `--end` and the manifest
@@ -230,19 +230,19 @@ class End:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds on the cost of steps; None: unbounded."""
+    """Bounds on the cost of steps; `None` means unbounded."""
 
     steps: int | None = 0
     seconds: float | None = 0.0
     write_bytes: float | None = 0.0
 
     def __add__(self, other: Bounds) -> Bounds:
-        """Return the bounds of both sets of steps in sequence."""
+        """Return the bounds of two sets of steps that run in sequence."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return Bounds(*(None if None in pair else sum(pair) for pair in pairs))
 
     def __mul__(self, times: int | None) -> Bounds:
-        """Return the bounds of `times` repetitions; None: unbounded."""
+        """Return the bounds of `times` repetitions; `None` means unbounded."""
         if times is None:
             return Bounds(None, None, None)
         return Bounds(*(None if limit is None else limit * times for limit in vars(self).values()))
@@ -252,12 +252,12 @@ class Bounds:
 class Stage:
     """A part of a procedure: rounds that repeat until one of `ends`, or a single pass of steps.
 
-    With `purge` the stage starts with a purge, the setting of the write cache and the steps of
-    `prepare` (workload-independent preconditioning), which are stored under a separate phase.
+    With `purge`, the stage starts with a purge, the write cache setting, and the steps of `prepare`
+    (workload-independent preconditioning), which are stored as a separate phase.
 
-    `state` (with `purge`) has the workloads that produce the initial state of the stage. A
-    simulated drive runs them once, without simulating time, and all runs that need the state share
-    it (`engines.preconditioned`). A real drive runs them as steps before `prepare`.
+    `state` (with `purge`) contains the workloads that create the stage's initial state. A simulated
+    drive runs these workloads once, without simulating time, and all runs that need the state share
+    it (`engines.preconditioned`). A real drive runs these workloads as steps before `prepare`.
     """
 
     phase: str  # phase of its rows in the store; unique within the procedure
@@ -265,13 +265,13 @@ class Stage:
     steps: Callable[[History, int], Sequence[Step]]  # of a round, from 1; of a single pass, 0
     tracking: Sequence[TrackingVariable] = ()
     ends: Sequence[End] = ()
-    rounds_max: int | None = None  # rounds after which steady state is "not achieved"
+    rounds_max: int | None = None  # number of rounds after which steady state is "not achieved"
     fresh_fills: float = 0.0  # user capacities written until a drive is no longer fresh
     continuous: bool = False  # successive steps of a load follow without a gap
     purge: bool = False
     state: Sequence[Workload] = ()
     prepare: Sequence[Step] = ()
-    # Lower and upper bound of all rounds at given speeds; None: computed from `rounds_max`.
+    # Lower and upper bound of all rounds at given speeds; `None`: computed from `rounds_max`.
     bounds: Callable[[Speeds], tuple[Bounds, Bounds]] | None = None
 
     @classmethod
@@ -280,13 +280,13 @@ class Stage:
         return cls(phase=phase, title=title, steps=lambda history, number: steps, **more)
 
     def preparation(self, *, simulated: bool) -> Sequence[Step]:
-        """Return the steps that precede those of the stage, as a run stores them."""
+        """Return the steps that precede the stage's own steps, in the form that a run stores."""
         state = () if simulated else self.state
         return [*(Step(load.name, load) for load in state), *self.prepare]
 
     @property
     def prepare_phase(self) -> str:
-        """The phase of `preparation`: "preconditioning-128k" for "rounds-128k".
+        """The phase of `preparation`, such as "preconditioning-128k" for "rounds-128k".
 
         Stages with different initial states have different names.
         """
@@ -298,27 +298,27 @@ class Stage:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated cost of a run, from pilots at down to 1/`scale` of size and time."""
+    """A run's estimated cost, from pilot runs at down to 1/`scale` of its size and time."""
 
-    device_time_ns: int  # of all steps
+    device_time_ns: int  # device time of all steps
     write_bytes: int
     read_bytes: int
-    drive_fills: float  # written, over the whole run
+    drive_fills: float  # bytes written over the whole run
     steps: int
     rounds: Mapping[str, int]  # by phase, for stages that have rounds
-    wall_time_s: float  # of the run on this machine, approximately
+    wall_time_s: float  # approximate time of the run on this machine
     scale: float
     pilots: int
-    took_s: float  # processor time of the pilots
-    apart_pct: float | None  # difference of the last two pilots in time or volume; None: one pilot
+    took_s: float  # CPU time of the pilot runs
+    apart_pct: float | None  # difference of the last two pilot runs; `None` for one
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The phases of a run, and the bounds on its cost. None: unbounded."""
+    """The phases of a run, and bounds on its cost. None: unbounded."""
 
     title: str
-    phases: tuple[str, ...]  # a sentence each, in order
+    phases: tuple[str, ...]  # one sentence each, in execution order
     steps_min: int
     steps_max: int | None
     device_time_min_ns: int
@@ -328,13 +328,13 @@ class Plan:
     drive_fills_max: float | None
     deviations: tuple[Deviation, ...] = ()
     estimate: Estimate | None = None
-    write_bytes_likely: int | None = None  # bound on writes at the measured speed of the drive
+    write_bytes_likely: int | None = None  # bound on writes at the drive's measured speed
 
 
 class Procedure(ABC):
-    """A test with its options. It is stateless; the driver holds the state of the run."""
+    """A test with its options. The class is stateless; the driver holds the state of the run."""
 
-    name: ClassVar[str]  # name of its entry in the registry
+    name: ClassVar[str]  # name of the procedure's entry in the registry
 
     @classmethod
     @abstractmethod
@@ -349,53 +349,54 @@ class Procedure(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """The title in reports: "Write Saturation Test"."""
+        """The title in reports, such as "Write Saturation Test"."""
 
     @property
     @abstractmethod
     def edition(self) -> str:
-        """The edition in reports: "PTS-E 1.1"."""
+        """The edition in reports, such as "PTS-E 1.1"."""
 
     @abstractmethod
     def options_mapping(self) -> dict[str, Any]:
-        """Return all options as JSON values, from which `from_mapping` rebuilds the procedure."""
+        """Return all options as JSON values, from which `from_mapping` recreates the procedure."""
 
     @abstractmethod
     def deviations(self) -> tuple[Deviation, ...]:
-        """Return the options that differ from the values of the standard or campaign."""
+        """Return the options that deviate from the values of the standard or campaign."""
 
     @abstractmethod
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the parameters for the header of the report: data pattern, active range, ..."""
+        """Return the parameters for the report header: data pattern, active range and so on."""
 
     @property
     @abstractmethod
     def write_cache(self) -> bool:
-        """True if the volatile write cache is on during the test."""
+        """`True` if the volatile write cache is enabled during the test."""
 
     @property
     def active_range_pct(self) -> float | None:
-        """The active range of all steps, in percent of the addresses; None if they differ."""
+        """The active range of all steps in percent of the addresses, or `None` if it varies."""
         return None
 
     def load_of(self, phase: str) -> Workload | None:
-        """Return the load of all steps of a phase; None if it differs from step to step."""
+        """Return the load of all steps in a phase, or `None` if it differs from step to step."""
         return None
 
     @property
     def purges(self) -> bool:
-        """True if the drive is purged when a stage requires it."""
+        """`True` if the drive is purged when a stage requires a purge."""
         return True
 
     def check_purge(self, *, simulated: bool) -> None:
         """Check that a simulated drive is purged.
 
         Raises:
-            ConfigError: The test has --no-purge, but the drive is simulated.
+            ConfigError: If the test has --no-purge, but the drive is simulated.
         """
         if simulated and not self.purges:
             raise ConfigError(
-                "--no-purge is for real drives: a simulated drive is new at the start of a test",
+                "--no-purge applies only to real drives, because a simulated drive is new at the "
+                "start of a test",
                 hint="omit --no-purge",
             )
 
@@ -406,32 +407,32 @@ class Procedure(ABC):
 
     @property
     def quick(self) -> bool:
-        """True if the test may be shortened: a smaller simulated drive, or shorter steps."""
+        """`True` if the test may be shortened, by a smaller simulated drive or by shorter steps."""
         return False
 
     @property
     def scale(self) -> float | None:
-        """Factor by which a simulated drive is scaled down; None: as far as `quick` allows."""
+        """Factor by which a simulated drive is scaled down; `None`: as far as `quick` allows."""
         return None
 
     @property
     def is_short(self) -> bool:
-        """True if steps are too short for meaningful results."""
+        """`True` if the steps are too short for meaningful results."""
         return False
 
     @abstractmethod
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return the stages of the test in order; the first stage purges."""
+        """Return the stages of the test in order; the first stage purges the drive."""
 
     def plan(
         self,
         identity: DeviceIdentity,
         speed_limit: Callable[[Workload], float | None] | None = None,
     ) -> Plan:
-        """Return the bounds of a run; `speed_limit` is that of the engine.
+        """Return the bounds of a run; `speed_limit` comes from the engine.
 
         Raises:
-            ConfigError: The drive does not suit the test.
+            ConfigError: If the drive does not suit the test.
         """
         from writecliff.procedures.bounds import plan_of
 
@@ -439,19 +440,19 @@ class Procedure(ABC):
         return plan_of(self, identity, speed_limit)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
-        """Describe the run, a sentence per phase."""
+        """Describe the run, with a sentence per phase."""
         return [stage.title for stage in self.stages(identity)]
 
     def warnings(self, history: History) -> Sequence[str]:
-        """Return warnings for readers of the results, after the end of the run."""
+        """Return warnings for readers of the results, after the run."""
         return ()
 
 
 def step_seed(seed: int, *seed_path: object) -> int:
-    """Return a 63-bit seed for a step of a run with `seed`, the same in all versions.
+    """Return a 63-bit seed for a step of a run with `seed`, which is equal in all versions.
 
-    `seed_path` distinguishes the step from all others of the run: with a single seed, every minute
-    would write the same addresses again.
+    `seed_path` distinguishes the step from all other steps of the run: with a single seed, every
+    minute would write the same addresses again.
     """
     text = "/".join([str(seed), *map(str, seed_path)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 1

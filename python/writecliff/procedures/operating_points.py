@@ -1,13 +1,13 @@
 """Operating points of a demand variation: the loads at which response times are examined.
 
-Rule (PTS-E 1.1, ECW and DIRTH), for the cells of threads x queue depth whose average response time
-is below 5 ms:
+The rule (PTS-E 1.1, ECW and DIRTH) applies to the cells of threads x queue depth whose average
+response time is below 5 ms:
 
     MaxIOPS   the cell with the most IOPS
     MinIOPS   the cell with the least load: TC 1/QD 1
     MidIOPS   the cell whose IOPS are closest to half-way between the two
 
-Among equal cells, the one with the shorter response time is selected, then the one with fewer
+Among equal cells, the cell with the shorter response time is selected, then the cell with fewer
 outstanding I/Os. If no cell is below the limit, there is no operating point.
 """
 
@@ -28,22 +28,22 @@ NAMES: tuple[Name, ...] = ("max", "mid", "min")  # in the standard's order
 
 @dataclass(frozen=True)
 class Cell:
-    """A load of a demand variation, with the means of its rounds."""
+    """A load of a demand variation, averaged over its rounds."""
 
     threads: int
     queue_depth: int
     iops: float
-    art_ns: float  # average response time; NaN if no I/O was completed
+    art_ns: float  # average response time, or NaN if no I/O was completed
     cpu_pct: float | None = None
 
     @property
     def outstanding(self) -> int:
-        """Outstanding I/Os of all threads."""
+        """Outstanding I/Os of all threads together."""
         return self.threads * self.queue_depth
 
 
 def cells_of(rows: Iterable[StepRow]) -> tuple[Cell, ...]:
-    """Return the cells of `rows` with the means of their rounds, in the order of the loop.
+    """Return the cells of `rows`, averaged over the rounds, in loop order.
 
     All rows must belong to the loop.
     """
@@ -68,7 +68,7 @@ def _cell(load: tuple[int, int], rows: Sequence[StepRow]) -> Cell:
 def operating_points(
     cells: Sequence[Cell], *, limit_ms: float = ART_LIMIT_MS
 ) -> Mapping[Name, Cell]:
-    """Return the operating points among `cells`; none if no cell is below the limit."""
+    """Return the operating points among `cells`, or none if no cell is below the limit."""
     allowed = [cell for cell in cells if cell.art_ns < limit_ms * 1e6]  # excludes NaN
     if not allowed:
         return {}
@@ -82,7 +82,8 @@ def operating_points(
 def knee(cells: Sequence[Cell]) -> Cell | None:
     """Return the smallest load that reaches `KNEE_SHARE` of the highest IOPS.
 
-    Beyond it, more load mainly increases the response time. None without cells.
+    Beyond this load, more load mainly increases the response time. The result is `None` if there
+    are no cells.
     """
     enough = KNEE_SHARE * max((cell.iops for cell in cells), default=0.0)
     able = [cell for cell in cells if cell.iops >= enough]
@@ -90,7 +91,7 @@ def knee(cells: Sequence[Cell]) -> Cell | None:
 
 
 def rows_considered(stage: StageHistory, source: str) -> list[StepRow]:
-    """Return the rows that determine operating points: those of the window or "last" round."""
+    """Return the rows that determine operating points, of the window or the "last" round."""
     if source == "last":
         return stage.round_rows(stage.rounds_done)
     return stage.window_rows()

@@ -1,4 +1,4 @@
-"""The base class of tests with options: settling, storing and reading options; seeds of steps."""
+"""Base class of tests with options: resolving, storing and reading options, and step seeds."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from writecliff.workload.model import KIB, SECOND_NS, BlockSize, Job, Pattern, W
 
 
 class OptionedProcedure(Procedure, Generic[O]):
-    """A test with options of type `O`. Raises ConfigError for invalid options.
+    """A test with options of type `O`. Raises ConfigError if an option is invalid.
 
-    The option `quick` shortens a test. A test that `scales` keeps its length on a `simulated`
-    drive: the drive is scaled down instead (`scaling.py`).
+    The option `quick` shortens a test. If a test `scales` and the drive is `simulated`, the test
+    keeps its length and the drive is scaled down instead (`scaling.py`).
     """
 
     options_type: type[O]
     scales: ClassVar[bool] = True
 
     def __init__(self, options: O | None = None, *, simulated: bool = False) -> None:
-        """Settle and check the options; None stands for the defaults."""
+        """Resolve and check the options; `None` selects the defaults."""
         given = self.options_type() if options is None else options
         shorten = given.quick and not (simulated and self.scales)
         self.options = self.settle(given, shorten=shorten)
@@ -47,21 +47,21 @@ class OptionedProcedure(Procedure, Generic[O]):
         return cls(options_from_mapping(cls.options_type, data), simulated=simulated)
 
     def check(self) -> None:
-        """Raise ConfigError for options that contradict each other."""
+        """Raise ConfigError if options contradict each other."""
 
     @property
     def title(self) -> str:
-        """The title in the registry; an edition may have another name for the test."""
+        """The title in the registry; an edition may use a different name for the test."""
         return PROCEDURES[self.name].title
 
     @property
     def write_cache(self) -> bool:
-        """True if the volatile write cache is on during the test."""
+        """`True` if the volatile write cache is enabled during the test."""
         return self.options.write_cache
 
     @property
     def purges(self) -> bool:
-        """False with --no-purge."""
+        """`False` with --no-purge."""
         return not self.options.no_purge
 
     @property
@@ -71,17 +71,17 @@ class OptionedProcedure(Procedure, Generic[O]):
 
     @property
     def quick(self) -> bool:
-        """True with --quick."""
+        """`True` with --quick."""
         return self.options.quick
 
     @property
     def duplicate_pct(self) -> float:
-        """Percentage of written 4 KiB pages that repeat another page."""
+        """Percentage of written 4 KiB pages that are duplicates of another page."""
         return 0.0
 
     @property
     def is_short(self) -> bool:
-        """True if --quick has shortened the steps."""
+        """`True` if --quick has shortened the steps."""
         return is_short(self.options)
 
     def options_mapping(self) -> dict[str, Any]:
@@ -89,18 +89,18 @@ class OptionedProcedure(Procedure, Generic[O]):
         return options_to_mapping(self.options)
 
     def deviations(self) -> tuple[Deviation, ...]:
-        """Return the options that differ from their rules."""
+        """Return the options that deviate from their rules."""
         return deviations(self.options)
 
     @property
     def beginning(self) -> tuple[str, str]:
-        """The first phases of every test, a sentence each."""
+        """The first phases of every test, one sentence each."""
         cache = "on (WCE)" if self.write_cache else "off (WCD)"
         start = "purge the drive" if self.purges else "no purge: the drive starts in its state"
         return start, f"write cache {cache}"
 
     def step(self, name: str, load: Workload, *seed_path: object, sample: bool = False) -> Step:
-        """Return a step of the workload `load`, named `name`.
+        """Return a step named `name` that runs the workload `load`.
 
         Steps with different values in `seed_path` have different seeds.
         """

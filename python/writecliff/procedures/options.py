@@ -1,8 +1,8 @@
-"""Options of a test, declared with the standard's values so that deviations can be disclosed.
+"""Test options, declared together with the standard's values so that deviations can be disclosed.
 
-`option` declares an option as a dataclass field. A `Rule` is the requirement of the standard, or of
-a published campaign, for it. `settled` fills in open values and checks them; `deviations` lists the
-differences from the rules, for the manifest and the report.
+`option` declares an option as a dataclass field. A `Rule` is a requirement of the standard, or of a
+published campaign, for an option. `settled` fills in open values and checks them; `deviations`
+lists the deviations from the rules, for the manifest and the report.
 """
 
 from __future__ import annotations
@@ -17,31 +17,30 @@ from writecliff.input_files import as_type
 
 Level = Literal["required", "recommended"]
 QUICK_HELP = (
-    "run a short form of the test that cannot reach steady state; PTS tests on"
-    " simulated drives keep their full length and use a drive of reduced capacity"
-    " instead; the report is stamped"
+    "run a short form of the test, which cannot reach steady state (PTS tests on simulated drives "
+    "run at full length on a drive of reduced capacity instead); the report is stamped"
 )
-CAMPAIGN = "the campaign"  # clause of rules from a published campaign instead of the standard
+CAMPAIGN = "the campaign"  # clause of a published campaign's rules
 
 
 class CommonOptions(Protocol):
-    """Options that every test has. The classes are dataclasses."""
+    """Options common to all tests. The classes are dataclasses."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
     def quick(self) -> bool:
-        """True to shorten the test."""
+        """`True` to shorten the test."""
         ...
 
     @property
     def no_purge(self) -> bool:
-        """True to start without a purge."""
+        """`True` to skip the purge."""
         ...
 
     @property
     def write_cache(self) -> bool:
-        """True to enable the volatile write cache."""
+        """`True` to enable the volatile write cache."""
         ...
 
     @property
@@ -56,7 +55,7 @@ class CommonOptions(Protocol):
 
     @property
     def rule_keys(self) -> tuple[str, ...]:
-        """The keys of a `Rule` that apply, the most specific key first."""
+        """The applicable keys of a `Rule`, most specific first."""
 
 
 O = TypeVar("O", bound=CommonOptions)  # noqa: E741 - options of a test
@@ -64,21 +63,21 @@ O = TypeVar("O", bound=CommonOptions)  # noqa: E741 - options of a test
 
 @dataclass(frozen=True)
 class Rule:
-    """The requirement of the standard for an option: a value per edition, and its level."""
+    """The standard's requirement for an option: a value per edition, and a level."""
 
-    # By edition, revision, both ("pts-c 1.x") or reading; "*" applies to all others.
+    # Keyed by edition, revision, both ("pts-c 1.x") or reading; "*" covers all others.
     values: Mapping[str, Any]
     level: Level
     clause: str
 
     def value(self, keys: tuple[str, ...]) -> Any:
-        """Return the value of the first key in `keys`; None if the standard has no value."""
+        """Return the value of the first matching key in `keys`; `None` without a standard value."""
         return next((self.values[key] for key in (*keys, "*") if key in self.values), None)
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """An option that differs from the standard's value."""
+    """An option that deviates from the standard's value."""
 
     option: str
     standard: Any
@@ -87,7 +86,7 @@ class Deviation:
     clause: str
 
     def __str__(self) -> str:
-        """Describe the deviation as the report prints it."""
+        """Describe the deviation, in the wording of the report."""
         if self.option == "no_purge":
             return f"not purged by writecliff (--no-purge); a purge is required by {self.clause}"
         return (
@@ -97,7 +96,7 @@ class Deviation:
 
 
 def value_text(value: Any) -> str:
-    """Return the value of an option in the notation of the command line."""
+    """Return an option's value in command-line notation."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple | list):
@@ -107,17 +106,17 @@ def value_text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Within:
-    """The range of a numeric option: supported by engines, and finished in reasonable time."""
+    """The range of a numeric option: supported by engines, and finished in a reasonable time."""
 
     low: float
     high: float
-    open_low: bool = False  # True if the low end itself is not allowed
+    open_low: bool = False  # `True` if the lower bound itself is excluded
 
     def check(self, name: str, value: float) -> None:
-        """Check a value; NaN is always outside.
+        """Check that a value is in range; NaN is always out of range.
 
         Raises:
-            ConfigError: The value is outside the range.
+            ConfigError: If the value is out of range.
         """
         if not value > self.low and (self.open_low or value != self.low):
             than = "more than" if self.open_low else "at least"
@@ -150,7 +149,7 @@ def option(
     unset: str = "",
     measured: bool = False,
 ) -> Any:
-    """Declare a dataclass field as an option of a test.
+    """Declare a dataclass field as a test option.
 
     Args:
         default: The default. None stands for `quick` in the short form, otherwise for the rule's
@@ -185,7 +184,7 @@ def required_option(
     choices: tuple[str, ...] = (),
     quick: Any = None,
 ) -> Any:
-    """Declare an option whose default is the value that `clause` requires.
+    """Declare an option that defaults to the value required by `clause`.
 
     `values` is a single value, or a mapping by edition, revision or reading (see `Rule`).
     """
@@ -194,26 +193,26 @@ def required_option(
 
 
 def no_purge_option(clause: str) -> Any:
-    """Declare the option that omits the purge, which `clause` requires."""
+    """Declare the option that skips the purge, which `clause` requires."""
     help = (
-        "start without a purge, for a real drive that was purged by other means (behind USB, RAID"
+        "skip the purge, for a real drive that was purged by other means (behind USB, RAID"
         " or virtio, or with the vendor's tool); the report is stamped"
     )
     return option(False, help, rule=Rule({"*": False}, "required", clause))
 
 
 def campaign_option(value: Any, help: str, **limits: Any) -> Any:
-    """Declare an option whose default is the value of the published campaign."""
+    """Declare an option that defaults to the value of the published campaign."""
     return required_option(CAMPAIGN, value, help, **limits)
 
 
 def settled(options: O, *, shorten: bool) -> O:
-    """Return `options` with open values filled in and checked.
+    """Return `options`, checked and with open values filled in.
 
-    The values are those of the rules; with `shorten`, those of the short form.
+    The values come from the rules, or with `shorten`, from the short form.
 
     Raises:
-        ConfigError: A word or number is not allowed.
+        ConfigError: If a word or number is not allowed.
     """
     filled: dict[str, Any] = {}
     for item in fields(options):
@@ -241,7 +240,7 @@ def _check(item: Field[Any], value: object) -> None:
 
 
 def is_short(options: CommonOptions) -> bool:
-    """Return True if `quick` has shortened the test: an option has its value of the short form."""
+    """Return `True` if `quick` has shortened the test: an option has its short-form value."""
     return options.quick and any(
         getattr(options, item.name) == item.metadata["quick"]
         for item in fields(options)
@@ -250,13 +249,13 @@ def is_short(options: CommonOptions) -> bool:
 
 
 def rule_of(item: Field[Any]) -> Rule | None:
-    """Return the requirement of the standard or campaign; None if there is none."""
+    """Return the requirement of the standard or campaign, or `None` if there is none."""
     rule: Rule | None = item.metadata["rule"]
     return rule
 
 
 def deviations(options: CommonOptions) -> tuple[Deviation, ...]:
-    """Return every option that differs from its rule."""
+    """Return every option that deviates from its rule."""
     differing = []
     for item in fields(options):
         rule, used = rule_of(item), getattr(options, item.name)
@@ -267,7 +266,7 @@ def deviations(options: CommonOptions) -> tuple[Deviation, ...]:
 
 
 def options_to_mapping(options: CommonOptions) -> dict[str, object]:
-    """Return the options as JSON values for the manifest; `options_from_mapping` reads them."""
+    """Return the options as JSON values for the manifest, readable by `options_from_mapping`."""
     return {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in asdict(options).items()
@@ -275,20 +274,20 @@ def options_to_mapping(options: CommonOptions) -> dict[str, object]:
 
 
 def options_from_mapping(kind: type[O], data: Mapping[str, object]) -> O:
-    """Build options from JSON values.
+    """Create options from JSON values.
 
     Raises:
-        ConfigError: An option does not exist, or its value has the wrong type.
+        ConfigError: If an option does not exist, or its value has the wrong type.
     """
     defaults = {item.name: item.default for item in fields(kind)}
     hints = get_type_hints(kind)
     lists = {name for name, hint in hints.items() if get_origin(hint) is tuple}
-    # A list with a single value may be given as the value alone, as on the command line.
+    # A list with a single value may be given as that value, as on the command line.
     data = {n: [v] if n in lists and isinstance(v, str) else v for n, v in data.items()}
     for name, value in data.items():
         if name not in defaults:
             raise ConfigError.unknown("option", name, defaults)
-        if value is not None or defaults[name] is not None:  # None: still open
+        if value is not None or defaults[name] is not None:  # `None`: still open
             as_type(value, hints[name], f"option {name}")
     return kind(
         **{key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}

@@ -1,4 +1,4 @@
-"""Periods of a test as whole numbers of steps."""
+"""Convert test periods to whole numbers of steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def whole_steps(what: str, seconds: float, step_seconds: float) -> int:
     """Return the number of steps in `seconds`, at least one.
 
     Raises:
-        ConfigError: The number is not whole; the message names the period `what`.
+        ConfigError: If the number is not whole; the message names the period `what`.
     """
     steps = seconds / step_seconds
     whole = max(1, round(steps))
@@ -27,7 +27,7 @@ def whole_steps(what: str, seconds: float, step_seconds: float) -> int:
 
 
 def unit_name(step_seconds: float) -> str:
-    """Return the name of steps of this length: "minute", or "sample" for other lengths."""
+    """Return the name for steps of this length: "minute", or "sample" for other lengths."""
     return "minute" if step_seconds == 60 else "sample"
 
 
@@ -38,10 +38,10 @@ def round_steps(
     sample: str,
     step: Callable[[str, int], Step],
 ) -> Sequence[Step]:
-    """Return the steps of a round of `minutes`, of which the "first" or "last" is the `sample`.
+    """Return the steps of a round of `minutes`, whose "first" or "last" step is the `sample`.
 
-    `step` creates a step from its name, which counts through all rounds ("minute 32"), and its
-    number in the round, from 1.
+    `step` creates a step from its name, which is counted through all rounds ("minute 32"), and its
+    number in the round, counted from 1.
     """
     count = whole_steps("a round", minutes * 60, step_seconds)
     unit, before = unit_name(step_seconds), (round_number - 1) * count

@@ -1,4 +1,4 @@
-"""The events of a running procedure, which the command line shows and tests record."""
+"""The events of a running procedure, which the command line displays and tests record."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ PRECONDITIONING = "preconditioning"
 
 
 class RunProgress:
-    """Receiver of the events of a run. Override the methods of interest; the others do nothing."""
+    """Receiver of a run's events. Override the methods of interest; the others do nothing."""
 
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
     ) -> None:
-        """Handle the start of the run, before any access to the drive."""
+        """Handle the start of the run, which precedes any access to the drive."""
 
     def resumed(self, rows_stored: int, rows_again: int) -> None:
         """Handle a resumed run: `rows_stored` steps are stored, the last `rows_again` run again."""
 
     def phase(self, name: str, detail: str = "") -> None:
-        """Handle the start of a phase, or its end with the result `detail`.
+        """Handle the start of a phase, or its completion with the result `detail`.
 
         Phases are "purge", "write cache", "preconditioning" and the titles of the stages.
         """
 
     def purge_progress(self, share: float) -> None:
-        """Handle progress of the purge, `share` from 0 to 1, if the drive reports it."""
+        """Handle purge progress (`share`, from 0 to 1), if the drive reports progress."""
 
     def stage_begin(self, stage: Stage) -> None:
-        """Handle the start of a stage; its steps follow."""
+        """Handle the start of a stage, whose steps follow."""
 
     def step_begin(self, phase: str, round_number: int, step: int, steps: int, name: str) -> None:
         """Handle the start of a step, number `step` of `steps` in its round or phase."""
@@ -47,32 +47,32 @@ class RunProgress:
         """Handle progress of the running step."""
 
     def step_result(self, result: StepResult, *, sample: bool) -> None:
-        """Handle the whole measurement of a step. `sample` as in its `Step`."""
+        """Handle the complete measurement of a step. `sample` is as in the measured `Step`."""
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
-        """Handle a measured, stored step; `again` if it ran again and matches its stored row."""
+        """Handle a measured and stored step; `again` if it was repeated with the same row."""
 
     def round_end(self, round_number: int, decision: Decision | None) -> None:
-        """Handle a complete round; `decision` is None before the fifth round."""
+        """Handle a complete round; `decision` is `None` before the fifth round."""
 
     def note(self, text: str) -> None:
         """Handle a warning for the user."""
 
     def end(self, status: str, reason: str) -> None:
-        """Handle the end of the run, the last event."""
+        """Handle the end of the run, which is the last event."""
 
 
 class FollowedRun(RunProgress):
-    """Tracks the position of a run, its progress and the estimated time remaining."""
+    """Tracks a run's position and progress, and estimates the time remaining."""
 
     def __init__(self) -> None:
-        """Start before the first phase."""
+        """Start at a position before the first phase."""
         self._phase, self._step = "starting", ""
         self._progress: Progress | None = None
         self._history: History | None = None
         self._ends: Sequence[End] = ()
         self._total_ns: int | None = None  # device time of the run, if the plan is exact
-        self._place = (1, 1)  # number of the step in its round or phase, and their count
+        self._place = (1, 1)  # number of the step in its round or phase, and the total
         self._row_s = self._paced_from_s = time.monotonic()
         self._fraction_at_start: float | None = None
 
@@ -90,11 +90,11 @@ class FollowedRun(RunProgress):
             self._pace_from(0.0)
 
     def purge_progress(self, share: float) -> None:
-        """Show the progress of the purge as the current step."""
+        """Show purge progress as the current step."""
         self._step = f"{share:.0%} done"
 
     def stage_begin(self, stage: Stage) -> None:
-        """Measure progress towards the ends of the stage."""
+        """Measure progress towards the stage's end conditions."""
         self._ends, self._fraction_at_start = stage.ends, None
         if self._live:
             self._pace_from(self.fraction)
@@ -119,25 +119,26 @@ class FollowedRun(RunProgress):
 
     @property
     def preconditions(self) -> bool:
-        """True during the preparation of a stage's initial state."""
+        """`True` while the initial state of a stage is being prepared."""
         return self._phase == PRECONDITIONING
 
     @property
     def where(self) -> str:
-        """Current phase and step, with the progress."""
+        """The current phase and step, with progress."""
         return f"{': '.join(filter(None, (self._phase, self._step)))}  {self.how_far}"
 
     @property
     def how_far(self) -> str:
-        """Percentage completed, and the estimated time remaining."""
+        """Percentage complete, and the estimated time remaining."""
         return "  ".join(filter(None, (f"{100 * self.fraction:.0f} %", self.time_left)))
 
     @property
     def fraction(self) -> float:
         """Progress of the run, from 0 to 1.
 
-        It is measured in device time if the total is known, else towards the nearest foreseeable
-        end of the stage, else in steps. During preconditioning it is that of the current step.
+        Progress is measured in device time if the total is known, else towards the nearest
+        foreseeable end condition of the stage, else in steps. During preconditioning, the progress
+        of the current step is used.
         """
         now = self._progress
         if self.preconditions:
@@ -156,11 +157,11 @@ class FollowedRun(RunProgress):
 
     @property
     def time_left(self) -> str:
-        """Estimated time remaining at the current pace; empty if it is not known yet."""
+        """Estimated time remaining at the current pace; empty if not known yet."""
         start, fraction = self._fraction_at_start, self.fraction
         if start is None or fraction <= start:
             return ""
-        # The fraction belongs to the last complete step or to this moment: count down from there.
+        # The fraction refers to the last complete step or to this moment: count down from there.
         now_s = time.monotonic()
         known_s = now_s if self._live else self._row_s
         per_fraction_s = (known_s - self._paced_from_s) / (fraction - start)
@@ -170,7 +171,7 @@ class FollowedRun(RunProgress):
 
     @property
     def _live(self) -> bool:
-        """True if the fraction grows within steps, not only from step to step."""
+        """`True` if the fraction grows within steps, not just from step to step."""
         foreseen = any(end.fraction for end in self._ends)
         return self.preconditions or self._total_ns is not None or not foreseen
 

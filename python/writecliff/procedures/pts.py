@@ -1,7 +1,8 @@
-"""The common part of the PTS tests: editions, options, preconditioning, rounds, accesses.
+"""Code shared by the PTS tests: editions, options, preconditioning, rounds and accesses.
 
-SNIA Solid State Storage Performance Test Specification (PTS), client and enterprise editions of
-revision 1.x (PTS-C 1.2, PTS-E 1.1) and of 2.0 (PTS 2.0.2, which has both in one document).
+The tests implement the SNIA Solid State Storage Performance Test Specification (PTS): client and
+enterprise editions of revision 1.x (PTS-C 1.2, PTS-E 1.1) and of 2.0 (PTS 2.0.2, which contains
+both in one document).
 """
 
 from __future__ import annotations
@@ -68,37 +69,37 @@ REVISIONS = ("1.x", "2.0")
 TC_BY_EDITION = {"pts-e": 4, "pts-c": 2}
 QD_BY_EDITION = {"pts-e": 32, "pts-c": 16}
 ROUNDS = Within(WINDOW_ROUNDS, 100_000)
-RANDOM_DATA = "random"  # stands for no data file
+RANDOM_DATA = "random"  # represents the absence of a data file
 _CLIENT_RANGES = {pct for pct, _ in COMBINATIONS}
 
 
 def threads_option(clause: str, values: Any, level: Level = "recommended") -> Any:
-    """Declare the thread count (TC), with the `values` of the clause."""
+    """Declare the thread count (TC), with the values that the clause requires."""
     help = "number of threads issuing I/O (TC)"
     return required_option(clause, values, help, level=level, within=THREADS)
 
 
 def queue_depth_option(clause: str, values: Any, level: Level = "recommended") -> Any:
-    """Declare the queue depth (QD) of each thread, with the `values` of the clause."""
+    """Declare the queue depth (QD) per thread, with the values that the clause requires."""
     help = "outstanding I/Os per thread (QD)"
     return required_option(clause, values, help, level=level, within=QUEUE_DEPTH)
 
 
-def step_option(clause: str, help: str = "duration of a step, in seconds") -> Any:
-    """Declare the length of a step, a minute in the standard."""
+def step_option(clause: str, help: str = "duration of each step, in seconds") -> Any:
+    """Declare the duration of a step, which is a minute in the standard."""
     return required_option(clause, 60.0, help, within=Within(0.01, 86400.0), quick=1.0)
 
 
 def max_rounds_option(
-    help: str = "maximum number of rounds to reach steady state",
+    help: str = "maximum number of rounds in which to reach steady state",
 ) -> Any:
-    """Declare the maximum number of rounds, 25 in the standard."""
+    """Declare the maximum number of rounds, which is 25 in the standard."""
     return required_option("PTS steady state", MAX_ROUNDS, help, within=ROUNDS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PtsOptions:
-    """Options of every test of the standard. Omitted options have the edition's values."""
+    """Options of every test in the standard. Omitted options have the edition's values."""
 
     edition: str = option("pts-e", "edition: enterprise or client", choices=EDITIONS)
     revision: str = option("1.x", "revision of the standard", choices=REVISIONS)
@@ -116,19 +117,19 @@ class PtsOptions:
     compressible_pct: float = required_option(
         "PTS data pattern",
         0.0,
-        "compressibility of the data in percent (0: random data)",
+        "compressibility of the data in percent (0 for random data)",
         within=PERCENT,
     )
     duplicate_pct: float = required_option(
         "PTS data pattern",
         0.0,
-        "percentage of written 4 KiB pages that duplicate another page",
+        "percentage of written 4 KiB pages that are duplicates of another page",
         within=PERCENT,
     )
     data_file: str = option(
         RANDOM_DATA,
-        "file with the data pattern; its compressibility and percentage of duplicates are"
-        " measured, and used unless set by the options above",
+        "file with the data pattern, whose measured compressibility and percentage of duplicates "
+        "apply unless set by their options",
     )
     seed: int = option(1, "seed of all random choices", within=SEED)
 
@@ -148,7 +149,7 @@ class LoadOptions(PtsOptions):
     queue_depth: int = queue_depth_option("PTS", QD_BY_EDITION)
 
 
-LoadPoint = tuple[int, int]  # threads, and queue depth per thread
+LoadPoint = tuple[int, int]  # thread count, and queue depth per thread
 P = TypeVar("P", bound=PtsOptions)
 L = TypeVar("L", bound=LoadOptions)
 
@@ -159,7 +160,7 @@ class PtsProcedure(OptionedProcedure[P]):
     subtitle: ClassVar[str]
 
     def settle(self, options: P, *, shorten: bool) -> P:
-        """Measure the shares of a data file, because a stored run has the shares, not the file."""
+        """Measure the data file's properties, because a stored run contains them, not the file."""
         if options.data_file == RANDOM_DATA or None not in (
             options.compressible_pct,
             options.duplicate_pct,
@@ -175,12 +176,12 @@ class PtsProcedure(OptionedProcedure[P]):
 
     @property
     def duplicate_pct(self) -> float:
-        """Percentage of written 4 KiB pages that repeat another page."""
+        """Percentage of written 4 KiB pages that are duplicates of another page."""
         return self.options.duplicate_pct
 
     @property
     def data_pattern(self) -> str:
-        """The data in the header block: "RND", "40% compr., 5% dup. (as db.bin)"."""
+        """The data pattern in the header block: "RND", "40% compr., 5% dup. (as db.bin)"."""
         o = self.options
         shares = ((o.compressible_pct, "compr."), (o.duplicate_pct, "dup."))
         text = ", ".join(f"{share:g}% {word}" for share, word in shares if share) or "RND"
@@ -189,19 +190,19 @@ class PtsProcedure(OptionedProcedure[P]):
     @property
     @abstractmethod
     def load_point(self) -> LoadPoint:
-        """Threads and queue depth of steps, unless a step has others."""
+        """Thread count and queue depth of steps that do not set their own."""
 
     @property
     def toio(self) -> str:
-        """The load point in the standard's notation: "TC 4/QD 32"."""
+        """The load point in the standard's notation, such as "TC 4/QD 32"."""
         return toio_text(*self.load_point)
 
     @property
     def edition(self) -> str:
-        """The edition of the test.
+        """The test's edition.
 
-        A test that only the enterprise edition has is not presented as part of the client edition
-        when it runs with client settings.
+        A test that exists only in the enterprise edition is not presented as part of the client
+        edition when it runs with client settings.
         """
         edition, revision = self.options.edition, self.options.revision
         if edition in PROCEDURES[self.name].editions or PROCEDURES[self.name].campaign:
@@ -215,7 +216,7 @@ class PtsProcedure(OptionedProcedure[P]):
         return self.options.active_range_pct
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the parameters that every test discloses; tests add others."""
+        """Return the parameters that every test discloses; tests add their own."""
         o, limited = self.options, self.segmented
         return {
             "subtitle": self.subtitle,
@@ -227,12 +228,12 @@ class PtsProcedure(OptionedProcedure[P]):
         }
 
     def range_start(self, identity: DeviceIdentity, block_bytes: int) -> int:
-        """Return the first byte of the active range."""
+        """Return the offset of the first byte in the active range."""
         length = self.range_bytes(identity, block_bytes)
         return range_start(identity, length, segmented=self.segmented is not None)
 
     def range_bytes(self, identity: DeviceIdentity, block_bytes: int) -> int:
-        """Return the size of the active range in whole blocks, at least one block."""
+        """Return the active range size in whole blocks, at least one block."""
         exact = round(identity.capacity_bytes * self.options.active_range_pct / 100)
         return max(block_bytes, exact // block_bytes * block_bytes)
 
@@ -248,9 +249,9 @@ class PtsProcedure(OptionedProcedure[P]):
         read_pct: float = 0.0,
         sample: bool = False,
     ) -> Step:
-        """Return a step of one access to the active range for `seconds`.
+        """Return a step with a single access to the active range for `seconds`.
 
-        `at` defaults to `load_point`. A `block_bytes` of None stands for the composite of
+        `at` defaults to `load_point`. A `block_bytes` of `None` selects the composite load of
         `ecw_load`. For `seed_path` see `step`.
         """
         threads, queue_depth = at or self.load_point
@@ -282,9 +283,10 @@ class PtsProcedure(OptionedProcedure[P]):
     ) -> tuple[Step, ...]:
         """Return the workload-independent preconditioning.
 
-        It writes the whole active range sequentially, in the standard twice the user capacity (PTS
-        1.x and 2.0, every test with a steady-state loop). Several threads start at separate parts
-        of the range, so that each user capacity written covers the range once, as with one thread.
+        The preconditioning writes the whole active range sequentially, in the standard twice the
+        user capacity (PTS 1.x and 2.0, every test with a steady-state loop). Several threads start
+        at separate positions in the range, so that each written user capacity covers the range
+        once, as with a single thread.
         """
         threads, queue_depth = at
         volume = round(capacities * identity.capacity_bytes / block_bytes) * block_bytes
@@ -310,19 +312,19 @@ class PtsProcedure(OptionedProcedure[P]):
 
     @property
     def segmented(self) -> SegmentOptions | None:
-        """The options if only segments of the active range are accessed, else None."""
+        """The options if only segments of the active range are accessed, else `None`."""
         o = self.options
         limited = isinstance(o, SegmentOptions) and o.ar_amount_gib is not None
         return cast("SegmentOptions", o) if limited else None
 
     def segments(self, identity: DeviceIdentity) -> Segments | None:
-        """Return the segments of the active range to access, the same for all steps of a run.
+        """Return the segments of the active range to access, equal for all steps of a run.
 
         Returns:
-            The segments; None for the whole range.
+            The segments, or `None` for the whole range.
 
         Raises:
-            ConfigError: The range is not larger than the segments.
+            ConfigError: If the range is not larger than the segments.
         """
         limited = self.segmented
         if limited is None:
@@ -332,7 +334,7 @@ class PtsProcedure(OptionedProcedure[P]):
         return Segments(limited.ar_segments, round((limited.ar_amount_gib or 0) * GIB), seed=seed)
 
     def deviations(self) -> tuple[Deviation, ...]:
-        """Return the options that differ from their rules, including those of segments."""
+        """Return the options that deviate from their rules, including those of segments."""
         o, limited = self.options, self.segmented
         deviations = super().deviations()
         if limited is None:
@@ -342,7 +344,7 @@ class PtsProcedure(OptionedProcedure[P]):
         return (*deviations, *segment_deviations(limited, (o.edition, o.revision)))
 
     def choices(self) -> tuple[Choice, ...]:
-        """Return the choices of this test on which sources of the standard disagree."""
+        """Return this test's choices on which sources of the standard disagree."""
         o = self.options
         if isinstance(o, SegmentOptions) and (o.edition, o.revision) == CLIENT:
             return (range_choice(o, o.active_range_pct),)
@@ -351,7 +353,7 @@ class PtsProcedure(OptionedProcedure[P]):
     def warnings(self, history: History) -> tuple[str, ...]:
         """Report stages that did not reach steady state."""
         return tuple(
-            f"steady state was not reached in {stage.rounds_done} rounds ({stage.phase})"
+            f"steady state was not reached within {stage.rounds_done} rounds ({stage.phase})"
             for stage in history.stages.values()
             if not_achieved(stage)
         )
@@ -362,31 +364,31 @@ class LoadProcedure(PtsProcedure[L]):
 
     @property
     def load_point(self) -> LoadPoint:
-        """Threads and queue depth of the options."""
+        """Thread count and queue depth set by the options."""
         return self.options.threads, self.options.queue_depth
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoundOptions(LoadOptions):
-    """Options of tests that precondition the drive and repeat rounds until steady."""
+    """Options of tests that precondition the drive and repeat rounds until steady state."""
 
     step_seconds: float = step_option("PTS test loop")
     max_rounds: int = max_rounds_option()
     wipc_capacities: float = required_option(
         "PTS workload-independent preconditioning",
         2.0,
-        "sequential writes before the test, in multiples of the user capacity",
+        "volume of sequential writes before the test, in multiples of the user capacity",
         within=Within(0, 1000),
         quick=1.0,
     )
     wipc_threads: int | None = option(
-        None, "number of preconditioning threads", within=THREADS, unset="as in the test"
+        None, "number of preconditioning threads", within=THREADS, unset="the test's"
     )
     wipc_queue_depth: int | None = option(
         None,
         "outstanding I/Os per preconditioning thread",
         within=QUEUE_DEPTH,
-        unset="as in the test",
+        unset="the test's",
     )
 
 
@@ -394,16 +396,16 @@ R = TypeVar("R", bound=RoundOptions)
 
 
 class RoundProcedure(LoadProcedure[R]):
-    """A test that preconditions the drive and repeats rounds until steady."""
+    """A test that preconditions the drive and repeats rounds until steady state."""
 
     @property
     def wipc_point(self) -> LoadPoint:
-        """Threads and queue depth of the preconditioning, by default those of the test."""
+        """Thread count and queue depth of the preconditioning, by default those of the test."""
         o = self.options
         return o.wipc_threads or o.threads, o.wipc_queue_depth or o.queue_depth
 
     def wipc(self, identity: DeviceIdentity, block_bytes: int = 128 * KIB) -> tuple[Step, ...]:
-        """Return the workload-independent preconditioning; see `sequential_fill`."""
+        """Return the workload-independent preconditioning (see `sequential_fill`)."""
         capacities = self.options.wipc_capacities
         return self.sequential_fill(identity, capacities, self.wipc_point, block_bytes)
 
@@ -432,7 +434,7 @@ class RoundProcedure(LoadProcedure[R]):
         return entries
 
     def loop_phases(self, *loop: str) -> tuple[str, ...]:
-        """Describe the run, a sentence per phase; `loop` describes a round."""
+        """Describe the run, with a sentence per phase; `loop` describes a round."""
         o = self.options
         filled = f"{o.wipc_capacities:g} x user capacity of sequential writes"
         return (
@@ -452,10 +454,10 @@ def rounds_until_steady(
     what: str = "steady state",
     **more: Any,
 ) -> Stage:
-    """Return a stage that ends when `tracking` is steady over five rounds, or after `limit` rounds.
+    """Return a stage that stops if `tracking` is steady over five rounds, or after `limit` rounds.
 
     `steps` returns the steps of a round, counted from 1. `what` names the goal in the text of the
-    end. `more` are further fields of the stage.
+    end condition. `more` contains further fields of the stage.
     """
     ends = (
         End(
@@ -485,7 +487,7 @@ def rounds_until_steady(
 
 
 def not_achieved(stage: StageHistory) -> bool:
-    """Return True if the rounds tracked steady state and did not reach it."""
+    """Return `True` if the rounds tracked steady state but did not reach it."""
     return stage.tracker is not None and stage.tracker.first_steady is None
 
 
@@ -495,10 +497,10 @@ def block_text(size_bytes: int) -> str:
 
 
 def mix_text(read_pct: float) -> str:
-    """Return a read/write mix in the standard's notation: 65/35."""
+    """Return a read/write mix in the standard's notation, such as 65/35."""
     return f"{read_pct:g}/{100 - read_pct:g}"
 
 
 def toio_text(threads: int, queue_depth: int) -> str:
-    """Return total outstanding I/Os in the standard's notation: TC 4/QD 32."""
+    """Return the total outstanding I/Os in the standard's notation: TC 4/QD 32."""
     return f"TC {threads}/QD {queue_depth}"

@@ -1,7 +1,7 @@
-"""The registry of tests: an entry per test, readable without importing any test.
+"""The registry of tests, with an entry per test, which can be read without importing any test.
 
-`writecliff test --list`, `--resume`, suites and reports list, find and order tests by it. To add a
-test, write its procedure and its report, and add an entry.
+`writecliff test --list`, `--resume`, suites and reports use the registry to list, find and order
+tests. To add a test, write its procedure and its report, then add an entry.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ ENTERPRISE = ("pts-e",)  # tests that no source describes for the client edition
 
 @dataclass(frozen=True)
 class Entry:
-    """A test: its title and summary, and the code that runs and reports it."""
+    """A test: its title and summary, and the code that runs it and writes its report."""
 
     title: str
     summary: str  # completes "TITLE: ..."
-    question: str  # that the test answers
-    procedure: str  # "iops:Iops" is `procedures.iops.Iops`, reported by `report.iops.IopsReport`
+    question: str  # question that the test answers
+    procedure: str  # "iops:Iops": `procedures.iops.Iops`, reported by `report.iops.IopsReport`
     editions: tuple[str, ...] = PTS
-    required: bool = True  # by the standard; otherwise optional
-    campaign: str = ""  # the published campaign that it reproduces; "" for tests of the standard
-    called: str = ""  # its name, if a module cannot have that name
+    required: bool = True  # editions that require the test; it is optional in all others
+    campaign: str = ""  # the published campaign that the test reproduces, or ""
+    called: str = ""  # the test's name, if a module cannot have that name
 
     @property
     def is_user_load(self) -> bool:
-        """True for loads of the user: neither a standard nor a campaign defines them."""
+        """`True` for user-defined loads, which neither a standard nor a campaign defines."""
         return not (self.editions or self.campaign)
 
     @property
     def name(self) -> str:
-        """The name of the test, by default that of its module."""
+        """The test's name, by default its module name."""
         return self.called or self.procedure.partition(":")[0].rpartition(".")[2]
 
     @property
     def help(self) -> str:
-        """Title and summary as one sentence."""
+        """Title and summary, as a single sentence."""
         return f"{self.title}: {self.summary}."
 
     def load_procedure(self) -> type[Procedure]:
@@ -83,13 +83,13 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Latency Test",
-            "response times of single random I/Os of 8, 4 and 0.5 KiB until steady state",
+            "response times of random 8, 4 and 0.5 KiB I/Os, one at a time, until steady state",
             "How long does a single random I/O take in steady state?",
             "lat:Lat",
         ),
         Entry(
             "Write Saturation Test",
-            "random 4 KiB writes to a purged drive until it is saturated",
+            "random 4 KiB writes to a purged drive until its performance levels off",
             "How fast are sustained writes once the drive is no longer new?",
             "wsat:Wsat",
         ),
@@ -103,7 +103,7 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Cross Stimulus Recovery Test",
-            "22 hours of writes: first sequential, then random, then sequential again",
+            "22 hours of writes, sequential, then random, then sequential again",
             "How does the drive recover when the load switches between sequential and random?",
             "xsr:Xsr",
             ENTERPRISE,
@@ -119,7 +119,7 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Demand Intensity / Response Time Histogram Test",
-            "response times and IOPS of one load at each thread count and queue depth",
+            "response times and IOPS of a load at each thread count and queue depth",
             "How do IOPS and response times grow with the intensity of the load?",
             "dirth:Dirth",
             ENTERPRISE,
@@ -127,8 +127,8 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Data-centre White Paper Tests",
-            "basic performance, read/write mixes, consistency, messenger and server loads, in"
-            " sustained state",
+            "basic performance, read/write mixes, consistency, messenger and server loads, in a "
+            "sustained state",
             "How does the drive perform under data-centre loads in sustained state?",
             "campaigns.datacentre:Datacentre",
             (),
@@ -136,7 +136,7 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Performance Consistency Test",
-            "random 4 KiB writes to the whole drive and to part of it, measured every second",
+            "random 4 KiB writes to the whole drive, then to part of it, sampled every second",
             "How consistent are sustained random writes from second to second?",
             "campaigns.consistency:Consistency",
             (),
@@ -144,7 +144,8 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Aerospike Certification Test",
-            "fixed-rate reads during large-block reads and writes; pass or fail for each hour",
+            "fixed-rate reads during large-block reads and writes, with a pass or fail for each "
+            "hour",
             "Are small reads fast enough beside large-block reads and writes?",
             "campaigns.act:Act",
             (),
@@ -168,7 +169,7 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Skew and Open-Loop Test",
-            "Zipfian, static and zoned writes compared with uniform writes; tail latency of"
+            "Zipfian, static and zoned writes compared with uniform writes, and tail latency in"
             " open loops",
             "How do skewed and static data, and open-loop loads, change rates and tails?",
             "campaigns.ssd_iq:SsdIq",
@@ -178,7 +179,7 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Replay-Native Test",
-            "replay of the time steps of an I/O capture, each with its own streams and queue depth",
+            "replay of an I/O capture by time step, each with its own streams and queue depth",
             "How does the drive perform under the captured load, step by step?",
             "rwsw.replay_native:ReplayNative",
             (),
@@ -187,7 +188,7 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Multi-WSAT Test",
-            "all streams of an I/O capture's applied workload together, starting on a purged drive",
+            "all streams of an I/O capture's applied workload together, on a purged drive",
             "How fast is the captured load once the drive is no longer new?",
             "rwsw.multi_wsat:MultiWsat",
             (),
@@ -196,7 +197,7 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Individual Streams-WSAT Test",
-            "each stream of the applied workload alone, starting on a preconditioned drive",
+            "each stream of the applied workload alone, on a preconditioned drive",
             "How fast is each stream of the captured load alone?",
             "rwsw.is_wsat:IsWsat",
             (),
@@ -214,7 +215,7 @@ PROCEDURES: Mapping[str, Entry] = {
     )
 }
 
-# Runs of other commands: a file or trace defines them, so they have no options of a test.
+# Runs of other commands, which are defined by a file or trace and have no test options.
 USER_LOADS: Mapping[str, Entry] = {
     entry.name: entry
     for entry in (
@@ -251,7 +252,7 @@ USER_LOADS: Mapping[str, Entry] = {
 
 
 def entry_of(name: str) -> Entry:
-    """Return the entry of a stored run. Raises StoreError if this version lacks the test."""
+    """Return the entry for a stored run. Raises StoreError if this version lacks the test."""
     entry = PROCEDURES.get(name) or USER_LOADS.get(name)
     if entry is None:
         raise StoreError(
@@ -267,18 +268,18 @@ def suite_tests(edition: str) -> tuple[str, ...]:
 
 
 def standard_tests() -> tuple[str, ...]:
-    """Return the tests of all editions of the standard; each runs with the settings of any."""
+    """Return the tests in any edition of the standard; each can run with any edition's settings."""
     return tuple(name for name, e in PROCEDURES.items() if e.editions and not e.campaign)
 
 
 def procedure_from_mapping(
     name: str, options: Mapping[str, Any], *, simulated: bool = False
 ) -> Procedure:
-    """Return the procedure of a stored run, or of a new test of a drive that is `simulated`.
+    """Return the procedure of a stored run, or of a new test on a drive that is `simulated`.
 
     Raises:
-        StoreError: This version does not have the test.
-        ConfigError: An option is invalid.
+        StoreError: If this version does not have the test.
+        ConfigError: If an option is invalid.
     """
     if simulated and name in PROCEDURES:
         return procedure_class(name).from_mapping(options, simulated=True)

@@ -1,7 +1,7 @@
-"""Repeated judgement of a stored run by its procedure.
+"""Repeat the judgement of a stored run by its procedure.
 
-Reports take steady-state windows and operating points from here, so the stages of the procedure
-alone determine them, from the stored rows.
+Reports get steady-state windows and operating points from this module, so that only the procedure's
+stages determine them, from the stored rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from writecliff.store.rundir import RunDirectory
 
 @dataclass(frozen=True)
 class Rejudged:
-    """A run, complete or not, as its procedure judges it."""
+    """A run, complete or not, as judged by its procedure."""
 
     procedure: Procedure
     stages: Sequence[Stage]
@@ -25,10 +25,10 @@ class Rejudged:
 
 
 def rejudge(run: RunDirectory) -> Rejudged:
-    """Rebuild the history of a stored run; complete rounds are judged as during the run.
+    """Recreate the history of a stored run; complete rounds are judged as during the run.
 
     Raises:
-        StoreError: The run is damaged, or this version lacks its test.
+        StoreError: If the run is damaged, or this version does not have its test.
     """
     procedure = procedure_from_mapping(run.manifest.procedure, run.manifest.options)
     stages = procedure.stages(run.manifest.device)

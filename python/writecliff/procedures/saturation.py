@@ -1,20 +1,21 @@
-"""The common part of saturation tests: a load without a gap, sampled each round, with three ends.
+"""Code shared by saturation tests: a load without a gap, sampled in rounds, with three ends.
 
-The write saturation test (`wsat.py`) and tests of captured workloads (`rwsw/`) use it. A round of
-the framework is a group of one-minute steps, of which the last is the steady-state sample, so that
-samples are 30 minutes apart. A run ends at the first of the enabled ends:
+The write saturation test (`wsat.py`) and the tests with captured workloads (`rwsw/`) use this
+module. A round of the framework is a group of one-minute steps whose last step is the steady-state
+sample, so that samples are 30 minutes apart. A run stops at the first enabled end condition that it
+reaches:
 
     steady     five consecutive samples meet the steady-state rule (PTS 2.0.2 section 2.1.24)
     capacity   four times the user capacity has been written
     time       24 h of device time (revision 1.x), 6 h (revision 2.0)
 
-The standard lets the operator choose and requires the choice to be reported; each end is
-legitimate. `capacity` is off by default: a small or fast drive is written four times before it has
-five samples, and is not saturated by then. Five samples take 2.1 h, in which a drive of 2 TB at
-200 MB/s is not written once; it would meet the steady-state rule on the plateau before its cliff.
-Therefore only windows count that start after `fresh_fills` user capacities (default 2), because
-until then a drive is fresh out of the box (SNIA primer). The steady-state figures are computed at
-every sample even when `steady` is off.
+The standard lets the operator choose, and requires the choice to be reported; each end condition is
+legitimate. `capacity` is off by default, because a small or fast drive is written four times before
+it has five samples, and is not saturated by then. Five samples take 2.1 h, in which a 2 TB drive at
+200 MB/s is not completely written once, so it would meet the steady-state rule on the plateau
+before its cliff. Therefore only windows that start after `fresh_fills` user capacities (default 2)
+count, because until then a drive is fresh out of the box (SNIA primer). The steady-state figures
+are computed at every sample, even if `steady` is off.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 
 END_NAMES = ("steady", "capacity", "time")
 CLAUSE = "PTS WSAT"
-FOB_DRIVE_FILLS = 2.0  # writes until a drive leaves its fresh-out-of-box state (SNIA primer, 2013)
+FOB_DRIVE_FILLS = 2.0  # drive fills until a drive is no longer fresh (SNIA primer, 2013)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +68,7 @@ class SaturationOptions(LoadOptions):
 
     end: tuple[str, ...] = option(
         ("steady", "time"),
-        "stop conditions; the test stops at the first one that it reaches",
+        "stop conditions; the first to be met stops the test",
         choices=END_NAMES,
     )
     threads: int = threads_option(CLAUSE, TC_BY_EDITION)
@@ -79,20 +80,20 @@ class SaturationOptions(LoadOptions):
     time_hours: float = required_option(
         CLAUSE,
         {"1.x": 24.0, "2.0": 6.0},
-        "with --end time: stop after this many hours of device time",
+        "with `--end time`, stop after this many hours of device time",
         within=HOURS,
         quick=0.5,
     )
     drive_fills: float = required_option(
         CLAUSE,
         4.0,
-        "with --end capacity: stop after writing this many user capacities",
-        within=Within(0, 1e5, open_low=True),  # wears out any drive
+        "with `--end capacity`, stop after writing this many user capacities",
+        within=Within(0, 1e5, open_low=True),  # enough to wear out any drive
     )
     fresh_fills: float = option(
         FOB_DRIVE_FILLS,
-        "user capacities to write before the first steady-state window; before that, the"
-        " constant speed of a fresh drive would pass for steady state",
+        "user capacities to write before the first steady-state window, because the constant "
+        "speed of a fresh drive would pass for steady state",
         within=Within(0, 1e5),
     )
     max_rounds: int = max_rounds_option(
@@ -107,15 +108,15 @@ class SaturationOptions(LoadOptions):
 
 
 class Load(Protocol):
-    """Description of the load of a saturation test."""
+    """Description of a saturation test's load."""
 
     @property
     def text(self) -> str:
-        """The load in the standard's notation: "RND 4KiB W"."""
+        """The load in the standard's notation, such as "RND 4KiB W"."""
 
     @property
     def words(self) -> str:
-        """The load in a sentence: "random 4 KiB writes"."""
+        """The load in words, such as "random 4 KiB writes"."""
 
     @property
     def read_pct(self) -> float:
@@ -129,45 +130,45 @@ class Load(Protocol):
 
     @property
     def disclosure(self) -> str:
-        """A note that readers of the figures need; "" if the name is sufficient."""
+        """A note for readers of the figures, or "" if the name is sufficient."""
 
 
 S = TypeVar("S", bound=SaturationOptions)
 
 
 class Saturation(LoadProcedure[S]):
-    """A saturation test. Raises ConfigError for invalid options."""
+    """A saturation test. Raises ConfigError if an option is invalid."""
 
     def check(self) -> None:
-        """Raise ConfigError if there is no end, or a round is not a whole number of steps."""
+        """Raise ConfigError if there is no end, or if a round is not a whole number of steps."""
         if not self.options.end:
-            raise ConfigError("--end is empty", hint="give --end steady, capacity or time")
+            raise ConfigError("--end is empty", hint="set --end to steady, capacity or time")
         _ = self.steps_per_round
 
     @property
     @abstractmethod
     def stimulus(self) -> Load:
-        """The load of the test."""
+        """The test's load."""
 
     @abstractmethod
     def load_step(
         self, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object
     ) -> Step:
-        """Return a step of the load."""
+        """Return a step with the test's load."""
 
     @property
     def steps_per_round(self) -> int:
-        """Steps from one sample to the next."""
+        """Number of steps from one sample to the next."""
         o = self.options
         return whole_steps("a round", o.round_minutes * 60, o.sample_seconds)
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: load, demand, rounds and ends."""
+        """Return the disclosed parameters: load, demand, rounds and end conditions."""
         o, stimulus = self.options, self.stimulus
         entries = {
             **super().setup(identity),
             "subtitle": stimulus.subtitle,
-            # The saturating load is the workload-dependent preconditioning (WDPC) of the drive.
+            # The saturating load is the drive's workload-dependent preconditioning (WDPC).
             "precondition": f"WDPC, {stimulus.text}",
             "precondition_toio": self.toio,
             "precondition_duration": " or ".join(self.end_texts),
@@ -182,7 +183,7 @@ class Saturation(LoadProcedure[S]):
 
     @property
     def end_texts(self) -> Sequence[str]:
-        """The enabled ends, abbreviated for the header block."""
+        """The enabled end conditions, abbreviated for the header block."""
         o = self.options
         texts = {
             "steady": "steady",
@@ -209,9 +210,9 @@ class Saturation(LoadProcedure[S]):
         step: Callable[..., Step],
         **more: Any,
     ) -> Stage:
-        """Return the rounds of a load named `text`.
+        """Return the rounds of a load that is named `text`.
 
-        `step` creates steps as `load_step` does; `more` are further fields of the stage.
+        `step` creates steps like `load_step`; `more` contains further fields of the stage.
         """
         o = self.options
         load = step(identity, "", o.sample_seconds).workload
@@ -240,9 +241,10 @@ class Saturation(LoadProcedure[S]):
         return round_steps(number, self.options.round_minutes, seconds, "last", step)
 
     def ends(self, identity: DeviceIdentity) -> Sequence[End]:
-        """Return the enabled ends, and a limit on rounds if only steady state ends the run."""
+        """Return the enabled ends, and a limit on rounds if only steady state stops the run."""
         o = self.options
-        # Half a sample of slack, because steps on a real drive are a few ms too long or short.
+        # A tolerance of half a sample, because steps on a real drive are a few ms too long or too
+        # short.
         whole_s = whole_steps_s(o.time_hours * 3600, o.sample_seconds)
         limit_ns = round((whole_s - o.sample_seconds / 2) * SECOND_NS)
         limit_bytes = o.drive_fills * identity.capacity_bytes
@@ -269,7 +271,7 @@ class Saturation(LoadProcedure[S]):
         }
         chosen = [possible[name] for name in END_NAMES if name in o.end]
         if o.end == ("steady",):
-            # Without another end, the standard's 25 rounds bound the run.
+            # If there is no other end condition, the standard's 25 rounds bound the run.
             chosen.append(
                 End(
                     "rounds",
@@ -282,7 +284,7 @@ class Saturation(LoadProcedure[S]):
         return chosen
 
     def warnings(self, history: History) -> tuple[str, ...]:
-        """Report a run that is not steady, or whose window is too early."""
+        """Report a run that is not steady, or whose window starts too early."""
         rounds = history.stages["rounds"]
         decision = rounds.decision
         if rounds.steady_at_round is None and not (decision is not None and decision.met):
@@ -313,13 +315,13 @@ class Saturation(LoadProcedure[S]):
 
 # -- plan ------------------------------------------------------------------------------------------
 
-# Bounds on the duration and writes of a saturation test, by its enabled ends.
+# Bounds on the duration and writes of a saturation test, by its enabled end conditions.
 
 
 def bounds(
     test: Saturation[Any], identity: DeviceIdentity, load: Workload, speeds: Speeds
 ) -> tuple[Bounds, Bounds]:
-    """Return the lower and upper bound of all rounds, whose steps are `load`."""
+    """Return the lower and upper bounds of all rounds, whose steps are `load`."""
     o, rate = test.options, speeds.writes(load)
     round_s = test.steps_per_round * o.sample_seconds
     ends_min_s, ends_max_s, ends_max_bytes = [], [], []
@@ -330,7 +332,7 @@ def bounds(
     if "capacity" in o.end and rate:
         volume = o.drive_fills * identity.capacity_bytes
         ends_min_s.append(whole_steps_s(volume / rate, o.sample_seconds))
-        # The step that reaches the volume runs to its end.
+        # The step that reaches the volume still runs to its end.
         ends_max_bytes.append(volume + rate * o.sample_seconds)
     if "time" in o.end:
         limit = whole_steps_s(o.time_hours * 3600, o.sample_seconds)
@@ -345,5 +347,5 @@ def bounds(
 
 
 def whole_steps_s(seconds: float, sample_seconds: float) -> float:
-    """Return `seconds` rounded up to whole samples, at least one."""
+    """Return `seconds` rounded up to whole samples, at least one sample."""
     return max(1, math.ceil(seconds / sample_seconds - 1e-9)) * sample_seconds

@@ -1,14 +1,14 @@
-"""Quick tests on simulated drives: the whole test on a drive that is scaled down.
+"""Quick tests on simulated drives: the complete test on a scaled-down drive.
 
-A test that writes the drive four times shows the write cliff at any size of the drive. `--quick`
-therefore keeps the length of a test in drive fills, and scales the drive and all times down
-(`engines/scaled.py`). Quantities that do not shrink with the drive limit the scale: the write
-buffer, which must keep all dies busy, and the I/Os outstanding at the end of a step. `writecliff
-lab validate quick` measures the difference between quick and full-length suites
+A test that writes the drive four times shows the write cliff at any drive size. `--quick` therefore
+preserves the length of a test in drive fills, and scales the drive and all times down
+(`engines/scaled.py`). The scale is limited by quantities that do not shrink with the drive: the
+write buffer, which must keep all dies busy, and the I/Os outstanding at the end of a step.
+`writecliff lab validate quick` measures the differences between quick and full-length suites
 (docs/performance.md).
 
-A drive whose flash exceeds the range of page numbers cannot be simulated at its size. It is always
-scaled down in the same way, and every result discloses it.
+A drive whose flash exceeds the range of page numbers cannot be simulated at full size. Such a drive
+is always scaled down in the same way, and every result discloses the scaling.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from writecliff.errors import ConfigError
 from writecliff.procedures.model import History, Procedure
 from writecliff.workload.model import SECOND_NS, Job
 
-LARGEST_SCALE = 32.0  # beyond it, blocks of typical drives have hardly a word line left
-SHORTEST_STEP_NS = SECOND_NS  # on the scaled drive
-SHORTEST_BURST_NS = SECOND_NS // 2  # after a pause, the empty buffer absorbs a twentieth of it
+LARGEST_SCALE = 32.0  # at larger factors, blocks of typical drives have hardly any word lines left
+SHORTEST_STEP_NS = SECOND_NS  # minimum on the scaled drive
+SHORTEST_BURST_NS = SECOND_NS // 2  # after a pause, the empty buffer absorbs a twentieth of a burst
 
 
 def quick_engine(procedure: Procedure, engine: Engine) -> Engine:
-    """Return the engine on whose drive `procedure` runs.
+    """Return the engine whose drive `procedure` runs on.
 
-    The drive is scaled down for a quick test if possible, as far as the procedure requires, or
-    because it cannot be simulated at its size.
+    The drive is scaled down for a quick test if possible, or as far as the procedure requires, or
+    because it cannot be simulated at full size.
 
     Raises:
-        ConfigError: The drive cannot be scaled down as required.
+        ConfigError: If the drive cannot be scaled down as required.
     """
     if not isinstance(engine, ScalableEngine):
         return engine
@@ -46,16 +46,16 @@ def _least_scale(procedure: Procedure, engine: ScalableEngine) -> float:
     if least > 1.0 and any(job.model or job.log for job in _jobs(procedure, engine)):
         raise ConfigError(
             f"{engine.identify().target} is too large to be simulated at full capacity, and the "
-            "addresses of a trace cannot be scaled down",
+            f"addresses in a trace cannot be scaled down",
             hint="choose a drive with less than 16 TiB of flash",
         )
     return least
 
 
 def quick_scale(procedure: Procedure, engine: Engine) -> float:
-    """Return the factor by which a quick run of `procedure` scales the drive of `engine` down.
+    """Return the factor by which a quick run of `procedure` scales down the drive of `engine`.
 
-    The factor is 1 for a drive that cannot be scaled or is scaled already.
+    The factor is 1 for a drive that cannot be scaled or is already scaled.
     """
     if not isinstance(engine, ScalableEngine) or engine.identify().scale != 1.0:
         return 1.0
@@ -66,7 +66,7 @@ def quick_scale(procedure: Procedure, engine: Engine) -> float:
 def possible_scales(
     procedure: Procedure, engine: ScalableEngine, step_ns: int, burst_ns: int
 ) -> list[float]:
-    """Return the scales that keep steps of `step_ns` and bursts of `burst_ns`, largest first."""
+    """Return the scales that preserve `step_ns` and `burst_ns` of steps, largest first."""
     jobs = _jobs(procedure, engine)
     limits = [job.burst_ns / burst_ns for job in jobs if job.burst_ns]
     limits += [job.duration_ns / step_ns for job in jobs if job.duration_ns and not job.burst_ns]
@@ -74,12 +74,12 @@ def possible_scales(
 
 
 def largest_io_bytes(procedure: Procedure, engine: Engine) -> int:
-    """Return the size of the largest command of a test, which must fit into a scaled buffer."""
+    """Return the largest command size of a test, which must fit in a scaled buffer."""
     return max(size.bytes for job in _jobs(procedure, engine) for size in job.block_sizes)
 
 
 def _jobs(procedure: Procedure, engine: Engine) -> list[Job]:
-    """Return the jobs of all steps that are determined before the run."""
+    """Return the jobs of all steps that are known before the run."""
     stages = procedure.stages(engine.identify())
     loads = [
         load

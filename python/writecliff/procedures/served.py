@@ -1,8 +1,8 @@
 """A session of a served drive as a run, from the run directory of `writecliff serve --output`.
 
-Other programs access the drive, so the run has no plan and cannot be resumed. Its steps are parts
-of the session, each stored at its end, so a killed server loses the last part. The options have the
-figures of the whole session up to the end of the last part.
+Other programs access the drive, so the run has no plan and cannot be resumed. Its steps are
+segments of the session, each stored at its end, so a killed server loses only the last segment. The
+options contain the figures of the whole session up to the end of the last segment.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STEP = Step("part of the session", Workload("clients", ()), sample=True)
 class Served(UserLoadProcedure):
     """A session of a served drive.
 
-    `session` has the output of `writecliff serve --json`, and the histograms of flushes and
+    `session` contains the output of `writecliff serve --json`, and the histograms of flushes and
     lateness.
     """
 
@@ -46,7 +46,7 @@ class Served(UserLoadProcedure):
 
     @property
     def is_timed(self) -> bool:
-        """True if requests took as long as on the drive."""
+        """`True` if requests took as long as on the drive."""
         return self.session["slow_down"] is not None
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
@@ -66,5 +66,5 @@ class Served(UserLoadProcedure):
         }
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return a single stage, whose steps are parts of the session."""
+        """Return a single stage, whose steps are segments of the session."""
         return [Stage.once(PHASE, "session", [STEP])]

@@ -1,8 +1,8 @@
-"""Disagreements between sources of the standard, and the choice of each test.
+"""Disagreements between sources about the standard, and the choice that each test makes.
 
-The full text of the standard is not public. This implementation follows the SNIA primer (2013),
-quotations, and published programs. A test names each point on which these disagree as a `Choice`,
-and its report lists them.
+The full text of the standard is not publicly available. This implementation follows the SNIA primer
+(2013), quotations from the standard, and published programs. A test declares each point on which
+these sources disagree as a `Choice`, and its report lists them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,6 @@ class Choice:
     """A point on which sources disagree."""
 
     what: str
-    sources: str  # their statements, the default first
-    here: str  # the choice of the run
-    option: str = ""  # the option that changes it; empty if there is none
+    sources: str  # statements of the sources, the default first
+    here: str  # the choice made in the run
+    option: str = ""  # the option that changes the choice, or "" if there is none

@@ -1,14 +1,15 @@
-"""The PTS steady-state rule (PTS 2.0.2 section 2.1.24; the same in 1.x).
+"""The PTS steady-state rule (PTS 2.0.2 section 2.1.24; unchanged from 1.x).
 
-Over a measurement window of five consecutive rounds, with average `avg` of the tracking variable:
+The rule applies to a measurement window of five consecutive rounds, where `avg` is the average of
+the tracking variable:
 
     data excursion    max - min                                     <= 20 % of avg
     slope excursion   max - min of the least-squares line           <= 10 % of avg
 
-The line is a function of the round number; over five rounds its excursion is |slope| * 4. Both
-limits are inclusive. Five values of zero are not steady, because no working drive produces them.
-The verdict is computed in exact rational arithmetic, so neither the numbering of the rounds nor
-rounding at the limit affects it.
+The line is a function of the round number, so its excursion over five rounds is |slope| * 4. Both
+limits are inclusive. Five zero values are not steady, because no working drive produces them. The
+verdict is computed in exact rational arithmetic, so that neither the numbering of the rounds nor
+rounding near the limit affects it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Verdict = Literal["undecided", "steady", "not steady", "not achieved"]
 
 @dataclass(frozen=True)
 class SteadyState:
-    """The determination table of a window, in the unit of the tracking variable."""
+    """The determination table of a window, in the tracking variable's unit."""
 
     rounds: tuple[int, ...]
     values: tuple[float, ...]
@@ -40,30 +41,30 @@ class SteadyState:
     slope_excursion: float
     slope_excursion_allowed: float
     slope: float  # per round
-    intercept: float  # of the line at round 0
-    r: float | None  # correlation of value and round number; None when all values are equal
+    intercept: float  # value of the line at round 0
+    r: float | None  # correlation between value and round number; `None` if all values are equal
     data_ok: bool
     slope_ok: bool
 
     @property
     def steady(self) -> bool:
-        """True if both excursions are within their limits."""
+        """`True` if both excursions are within their limits."""
         return self.data_ok and self.slope_ok
 
     @property
     def formula(self) -> str:
-        """The least-squares line in the standard's notation, with R as the round number."""
+        """The least-squares line in the standard's notation, where R is the round number."""
         sign = "-" if self.intercept < 0 else "+"
         return f"{_number(self.slope)} * R {sign} {_number(abs(self.intercept))}"
 
     @property
     def data_excursion_pct(self) -> float | None:
-        """Data excursion in percent of the average; None for an average of 0."""
+        """Data excursion in percent of the average, or `None` if the average is 0."""
         return 100 * self.data_excursion / self.average if self.average else None
 
     @property
     def slope_excursion_pct(self) -> float | None:
-        """Slope excursion in percent of the average; None for an average of 0."""
+        """Slope excursion in percent of the average, or `None` if the average is 0."""
         return 100 * self.slope_excursion / self.average if self.average else None
 
     def fitted(self, round_number: float) -> float:
@@ -72,7 +73,7 @@ class SteadyState:
 
 
 def _number(value: float) -> str:
-    """Format a number with at least six significant digits and no trailing zeros or exponent."""
+    """Format a number with at least six significant digits, but no trailing zeros or exponent."""
     if value == 0:
         return "0"
     digits = max(0, 6 - math.floor(math.log10(abs(value))) - 1)
@@ -87,20 +88,20 @@ def judge(
     data_excursion_pct: float = DATA_EXCURSION_PCT,
     slope_excursion_pct: float = SLOPE_EXCURSION_PCT,
 ) -> SteadyState:
-    """Judge a window, in which `values[i]` is the tracking variable in round `rounds[i]`.
+    """Judge a window, where `values[i]` is the tracking variable in round `rounds[i]`.
 
     Raises:
-        ValueError: There are fewer than two values, a value is not finite, or the rounds are not
+        ValueError: If there are fewer than two values, a value is not finite, or the rounds are not
             consecutive.
     """
     if len(values) != len(rounds):
-        raise ValueError(f"{len(values)} values for {len(rounds)} rounds")
+        raise ValueError(f"there are {len(values)} values for {len(rounds)} rounds")
     if len(values) < 2:
-        raise ValueError("a window needs at least two rounds")
+        raise ValueError("a window must have at least two rounds")
     if any(after - before != 1 for before, after in pairwise(rounds)):
-        raise ValueError(f"rounds of a window must be consecutive, not {list(rounds)}")
+        raise ValueError(f"the rounds of a window must be consecutive, not {list(rounds)}")
     if not all(math.isfinite(value) for value in values):
-        raise ValueError(f"values of a window must be finite, not {list(values)}")
+        raise ValueError(f"the values of a window must be finite, not {list(values)}")
     y = [Fraction(value) for value in values]
     n = len(y)
     average = sum(y, Fraction()) / n
@@ -113,7 +114,8 @@ def judge(
     slope = sxy / sxx
     data_excursion = max(y) - min(y)
     slope_excursion = abs(slope) * (rounds[-1] - rounds[0])
-    # Through str: 20.1 must mean this decimal number, not its binary approximation.
+    # Converted through str, because 20.1 must mean this decimal number instead of its binary
+    # approximation.
     data_allowed = average * Fraction(str(data_excursion_pct)) / 100
     slope_allowed = average * Fraction(str(slope_excursion_pct)) / 100
     return SteadyState(
@@ -141,10 +143,10 @@ def _correlation(sxy: Fraction, sxx: Fraction, syy: Fraction) -> float | None:
 
 @dataclass(frozen=True)
 class Decision:
-    """The judgement after a complete round: a `SteadyState` per tracking variable.
+    """The verdict after a complete round: a `SteadyState` per tracking variable.
 
-    `fresh` is True if the window starts while the drive is fresh out of the box. Its speed may be
-    level then, although the drive has not reached its final state.
+    `fresh` is `True` if the window starts while the drive is fresh out of the box. The speed of a
+    fresh drive may be level, although the drive has not reached its final state.
     """
 
     round: int
@@ -153,12 +155,12 @@ class Decision:
 
     @property
     def met(self) -> bool:
-        """True if all variables meet the rule in this window."""
+        """`True` if all variables meet the rule in this window."""
         return all(state.steady for state in self.states.values())
 
     @property
     def steady(self) -> bool:
-        """True if the rule is met and the drive is no longer fresh."""
+        """`True` if the rule is met and the drive is no longer fresh."""
         return self.met and not self.fresh
 
     @property
@@ -168,10 +170,10 @@ class Decision:
 
 
 class SteadyStateTracker:
-    """Judges a run round by round.
+    """Judges the steadiness of a run, round by round.
 
-    It judges and stores every complete window, also after the first steady one, so that allowed and
-    measured excursions can be shown at any time.
+    The tracker judges and stores every complete window, even after the first steady window, so that
+    allowed and measured excursions can be shown at any time.
     """
 
     def __init__(
@@ -183,18 +185,18 @@ class SteadyStateTracker:
         slope_excursion_pct: float = SLOPE_EXCURSION_PCT,
         max_rounds: int | None = MAX_ROUNDS,
     ) -> None:
-        """Create a tracker; after `max_rounds` an unsteady run is "not achieved" (None: never).
+        """Create a tracker; after `max_rounds`, an unsteady run is "not achieved" (`None`: never).
 
         Raises:
-            ValueError: There is no variable, the window has less than two rounds, or `max_rounds`
-                is less than the window.
+            ValueError: If there is no variable, the window has fewer than two rounds, or
+                `max_rounds` is less than the window.
         """
         if not variables:
-            raise ValueError("at least one tracking variable is needed")
+            raise ValueError("at least one tracking variable is required")
         if window_rounds < 2:
             raise ValueError(f"window_rounds must be at least 2, not {window_rounds}")
         if max_rounds is not None and max_rounds < window_rounds:
-            raise ValueError(f"max_rounds ({max_rounds}) is below the window ({window_rounds})")
+            raise ValueError(f"max_rounds ({max_rounds}) is less than the window ({window_rounds})")
         self.variables = tuple(variables)
         self.window_rounds = window_rounds
         self.data_excursion_pct = data_excursion_pct
@@ -212,7 +214,7 @@ class SteadyStateTracker:
         *,
         fresh: bool = False,
     ) -> Verdict:
-        """Add the next round and return the verdict.
+        """Add the next round, and return the verdict.
 
         Args:
             value: A value per variable, or a number if there is only one variable.
@@ -220,17 +222,17 @@ class SteadyStateTracker:
             fresh: True if the drive is fresh, so that no steady window can start at this round.
 
         Raises:
-            ValueError: A variable is missing or unknown, or there is a gap between rounds.
+            ValueError: If a variable is missing or unknown, or there is a gap between rounds.
         """
         given = value if isinstance(value, Mapping) else {self.variables[0]: value}
         if set(given) != set(self.variables):
-            raise ValueError(f"need a value for each of {self.variables}, got {sorted(given)}")
+            raise ValueError(f"expected a value for each of {self.variables}, got {sorted(given)}")
         expected = self.rounds[-1] + 1 if self.rounds else round_number or 1
         if round_number is not None and round_number != expected:
             raise ValueError(f"expected round {expected}, not {round_number}")
         for name, number in given.items():
             if not math.isfinite(number):
-                raise ValueError(f"{name} of round {expected} is not finite: {number}")
+                raise ValueError(f"{name} in round {expected} is not finite: {number}")
         self.rounds.append(expected)
         self.fresh.append(fresh)
         for name, number in given.items():
@@ -254,22 +256,22 @@ class SteadyStateTracker:
 
     @property
     def current(self) -> Decision | None:
-        """The decision on the last window; None before a window is complete."""
+        """The decision on the last window, or `None` before a window is complete."""
         return self.decisions[-1] if self.decisions else None
 
     @property
     def first_steady(self) -> Decision | None:
-        """The first steady window, at which the standard stops; None if there is none yet."""
+        """The first steady window, at which the standard stops, or `None` if there is none yet."""
         return next((decision for decision in self.decisions if decision.steady), None)
 
     @property
     def last_steady(self) -> Decision | None:
-        """The last steady window; None if there is none."""
+        """The last steady window, or `None` if there is none."""
         return next((decision for decision in reversed(self.decisions) if decision.steady), None)
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the last window; "not achieved" after `max_rounds` without steadiness."""
+        """The verdict on the last window, or "not achieved" if unsteady after `max_rounds`."""
         if self.current is None:
             return "undecided"
         if self.current.steady:

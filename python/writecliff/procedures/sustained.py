@@ -1,13 +1,13 @@
-"""Detection of loads whose rate the drive does not sustain.
+"""Detection of loads whose rate the drive cannot sustain.
 
-The criterion is the backlog of an open load, not its rate alone: a burst that drains is sustained.
-The engine measures the growth of the time from intended arrival to completion over the schedule
-(`engines.base.Adherence`). Beyond the drive's capacity it grows by `asked / served - 1` seconds per
-second, and the last I/Os of a step still wait. Latencies from the arrival then depend on the
-length of the step, so they describe the test and not the drive.
+The criterion is the backlog of an open-loop load, not just its rate: a burst that drains is
+sustained. The engine measures how the time from intended arrival to completion grows over the
+schedule (`engines.base.Adherence`). Beyond the drive's capacity, this time grows by `asked / served
+- 1` seconds per second, and a step's last I/Os are still waiting. Latencies counted from arrival
+  then depend on the length of the step, so they describe the test instead of the drive.
 
-fio does not report arrivals. Its loads are judged by the number of I/Os: a job that ends with fewer
-I/Os than its rate requires has not caught up.
+fio does not report arrivals. Its loads are judged by the number of I/Os: a job that finishes with
+fewer I/Os than its rate requires has not caught up.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 SLOPE_LEAST = 0.01  # growth of ages in seconds per second: 1 % of the load is not served
 ERRORS_LEAST = 8.0  # in standard errors of the slope, because ages of adjacent I/Os correlate
-DRAINED = 0.5  # share of the line's final age below which the backlog counts as drained
+DRAINED = 0.5  # fraction of the line's final age below which the backlog counts as drained
 
 
 @dataclass(frozen=True)
 class Shortfall:
-    """A job that the drive served more slowly than its rate."""
+    """A job that the drive served at less than the job's rate."""
 
     job: str
-    share: float  # served I/Os or bytes over those requested
+    share: float  # served I/Os or bytes, divided by the requested number
     asked: str  # "10,000 IOPS"
 
     @property
     def text(self) -> str:
-        """The share and rate in words: "82 % of 10,000 IOPS"."""
+        """The fraction and rate in words, such as "82 % of 10,000 IOPS"."""
         pct = 100 * self.share
         shown = f"{floor(pct)}" if pct < 99 else f"{floor(10 * pct) / 10:g}"
         return f"{shown} % of {self.asked}"
@@ -63,7 +63,7 @@ def shortfalls(load: Workload, rows: Sequence[Sequence[Mapping[str, object]]]) -
 
 
 def shortfall_text(shortfalls: Sequence[Shortfall], jobs: int) -> str:
-    """Return "load not sustained: 82 % of 10,000 IOPS", with names if the load has several jobs."""
+    """Return "load not sustained: 82 % of 10,000 IOPS", with names if there are several jobs."""
     if not shortfalls:
         return ""
     names = (f"{item.job} {item.text}" if jobs > 1 else item.text for item in shortfalls)
@@ -82,7 +82,7 @@ def _is_behind(job: Job, row: Mapping[str, object]) -> bool:
 
 
 def adherence_of(row: Mapping[str, object]) -> Adherence | None:
-    """Return the adherence of a job in a row of the table `rounds`; None if it was not measured."""
+    """Return a job's adherence in a row of the table `rounds`, or `None` if it was not measured."""
     names = Adherence.__dataclass_fields__
     values: dict[str, Any] = {name: row.get(f"schedule_{name}") for name in names}
     return None if None in values.values() else Adherence(**values)
@@ -93,7 +93,7 @@ def _total(row: Mapping[str, Any], what: str) -> int:
 
 
 def _asked_ios(job: Job, row: Mapping[str, Any]) -> float | None:
-    """Return the I/Os that the rate requires in the time of the job; None without a rate."""
+    """Return the I/Os that the rate requires in the job's time, or `None` without a rate."""
     seconds = float(row["elapsed_ns"]) / 1e9
     if job.rate_iops is not None:
         return job.rate_iops * seconds
@@ -112,7 +112,7 @@ def _shortfall(job: Job, rows: Sequence[Mapping[str, Any]]) -> Shortfall | None:
         share = served / job.rate_bytes_per_s
         return Shortfall(job.name, share, units.throughput(job.rate_bytes_per_s))
     iops = sum(_total(row, "ios") for row in rows) / seconds
-    if (asked := job.rate_iops) is None:  # a log or a model, with recorded arrivals
+    if (asked := job.rate_iops) is None:  # a log or a model, which has recorded arrivals
         measured = [entry for row in rows if (entry := adherence_of(row)) is not None]
         span_s = sum(entry.span_ns for entry in measured) / 1e9
         asked = sum(entry.ios for entry in measured) / span_s

@@ -1,10 +1,10 @@
-"""TP: sequential reads and writes until steady state, a separate test for each block size.
+"""TP: sequential reads and writes until steady state, with a separate test for each block size.
 
-PTS-C and PTS-E, revisions 1.x and 2.0. For every block size: purge, preconditioning at that block
-size, then rounds of a minute of reads and a minute of writes from one thread. The test tracks the
-writes. Results are means over the rounds of the window, in decimal MB/s. The streams continue from
-round to round: exactly on a simulated drive (`framework.py`), as far as fio allows on a real drive
-(`next_start`).
+PTS-C and PTS-E, revisions 1.x and 2.0. For every block size, the drive is purged and preconditioned
+at that block size, then rounds of a minute of reads and a minute of writes run from a single
+thread. Steady state is determined from the writes. Results are averaged over the rounds of the
+window, in decimal MB/s. The streams continue from round to round: exactly on a simulated drive
+(`framework.py`), and as far as fio allows on a real drive (`next_start`).
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class TpOptions(RoundOptions, SegmentOptions):
 def next_start(range_bytes: int, block_bytes: int, done: Sequence[int]) -> int:
     """Return the start of a stream whose earlier steps transferred `done` bytes each.
 
-    The stream starts where the last step ended, if the volume of that step plus a quarter fits
-    before the end of the range; otherwise at the last position where it fits; then at 0 again. If a
-    step covers the whole range, it starts at 0.
+    The stream starts where the last step ended, if that step's volume plus a quarter fits before
+    the end of the range; otherwise at the last position where it fits, and then at 0 again. A step
+    that covers the whole range starts at 0.
     """
     start = at = need = 0
     for size in (*done, 0):
@@ -70,12 +70,12 @@ def next_start(range_bytes: int, block_bytes: int, done: Sequence[int]) -> int:
 
 
 def phase_of(block_bytes: int) -> str:
-    """Return the stored name of the rounds of a block size: "rounds-128k"."""
+    """Return the stored name of the rounds for a block size, such as "rounds-128k"."""
     return f"{PHASE}{block_bytes / KIB:g}k"
 
 
 class Tp(RoundProcedure[TpOptions]):
-    """The throughput test. Raises ConfigError for invalid options."""
+    """The throughput test. Raises ConfigError if an option is invalid."""
 
     name = "tp"
     subtitle = "TP - SEQ R/W"
@@ -130,7 +130,7 @@ class Tp(RoundProcedure[TpOptions]):
         return replace(stage, steps=steps)
 
     def _continued(self, step: Step, rows: Sequence[StepRow]) -> Step:
-        """Return the step with a stream that continues that of the last step of its kind."""
+        """Return the step with a stream that continues the stream of the last step of its kind."""
         (job,) = step.workload.jobs
         done = [row.bytes // job.threads for row in rows if row.read_pct == job.read_pct]
         block = job.block_sizes[0].bytes

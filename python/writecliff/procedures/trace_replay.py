@@ -1,8 +1,8 @@
-"""The replay of a trace as a run, from the run directory of `writecliff replay`.
+"""A trace replay as a run, from the run directory of `writecliff replay`.
 
-The native module replays the whole trace (`writecliff.replay`), so the run cannot be resumed. It
-has a single step, whose latencies are those of the timed part. The options have the answer of the
-command, with the assumptions and the contents of each stream.
+The native module replays the whole trace (`writecliff.replay`), so the run cannot be resumed. The
+run has a single step, whose latencies are those of the timed replay. The options contain the
+command's output, including the assumptions and the contents of each stream.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STEP = Step("replay", Workload("replay", ()), sample=True)
 
 @dataclass(frozen=True, kw_only=True)
 class TraceReplay(UserLoadProcedure):
-    """A completed replay. `answer` is the output of `writecliff replay --json`."""
+    """A completed replay. `answer` contains the output of `writecliff replay --json`."""
 
     name = "trace_replay"
     answer: Mapping[str, Any]
@@ -43,7 +43,7 @@ class TraceReplay(UserLoadProcedure):
 
     @property
     def trace_name(self) -> str:
-        """The name of the trace file."""
+        """Name of the trace file."""
         return Path(self.answer["trace"]["path"]).name
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
@@ -68,5 +68,5 @@ class TraceReplay(UserLoadProcedure):
         }
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return a single stage with a single step."""
+        """Return a single stage that consists of a single step."""
         return [Stage.once(PHASE, "replay", [STEP])]

@@ -1,11 +1,12 @@
-"""The measurements for a twin of a drive.
+"""The measurements from which a drive's twin is created.
 
-Purge, bursts on the new drive, a sequential fill, reads, random overwrites (the write cliff), mixes
-and writes, and a burst after a rest. `gentle` only reads the drive in its current state; a
-simulated drive is filled first, because reads of unwritten addresses would not access its flash.
+They are a purge, bursts on the new drive, a sequential fill, reads, random overwrites (the write
+cliff), mixes and writes, and a burst after an idle period. With `gentle`, the drive is only read in
+its current state; a simulated drive is filled first, because reads of unwritten addresses would not
+access its flash.
 
-The volume of overwrites is bounded by time. It is measured, and the fit brings the simulated drive
-to the same volume.
+The overwrite volume is limited by time. The volume is measured, and the fit brings the simulated
+drive to the same volume.
 """
 
 from __future__ import annotations
@@ -36,21 +37,21 @@ from writecliff.workload.model import SECOND_NS, BlockSize, Job, Pattern, Worklo
 
 FRESH_PHASE, FILL_PHASE, READS_PHASE = "fresh", "fill", "reads"
 OVERWRITE_PHASE, WRITES_PHASE, REST_PHASE = "overwrite", "writes", "rest"
-PARTS = 16  # steps of the overwrites
+PARTS = 16  # number of overwrite steps
 OVERWRITTEN_SHARE = 2.0  # maximum volume, in capacities
-LEAST_FILL_BYTES_PER_S = 200e6  # sequential speed from which a drive fills in the planned time
+LEAST_FILL_BYTES_PER_S = 200e6  # sequential speed at which a drive fills in the planned time
 BURST_S = 1.0
 SETTLING_S = 5.0
-_POINTS = 400  # intervals of a series, at the speed of the link
-_SHORTEST_NS, _REAL_NS = 10_000_000, SECOND_NS  # intervals; fio reports once per second
+_POINTS = 400  # number of intervals in a series, at the speed of the link
+_SHORTEST_NS, _REAL_NS = 10_000_000, SECOND_NS  # number of intervals; fio reports once per second
 
 
 @dataclass(frozen=True, kw_only=True)
 class Twin(UserLoadProcedure):
     """The measurements of `writecliff twin`.
 
-    `seconds` is the length of a load, `overwrite_minutes` the time limit of the overwrites,
-    `rest_s` the rest before the last burst.
+    `seconds` is the duration of each load, `overwrite_minutes` the time limit of the overwrites,
+    and `rest_s` the idle time before the last burst.
     """
 
     name = "twin"
@@ -62,7 +63,7 @@ class Twin(UserLoadProcedure):
     seed: int = 1
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for a length outside its range."""
+        """Raise ConfigError if a duration is out of range."""
         for name, low, high in (
             ("seconds", 0.05, 600.0), ("overwrite_minutes", 0.01, 1440.0), ("rest_s", 0.0, 3600.0)
         ):  # fmt: skip
@@ -84,16 +85,16 @@ class Twin(UserLoadProcedure):
 
     @property
     def purges(self) -> bool:
-        """False with --no-purge."""
+        """`False` with --no-purge."""
         return not self.no_purge
 
     @property
     def active_range_pct(self) -> float | None:
-        """The whole drive."""
+        """The whole drive, as a percentage."""
         return 100.0
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: number and length of the loads, held-out loads."""
+        """Return the disclosed parameters: number and duration of the loads, and held-out loads."""
         loads = self.loads(identity)
         return {
             "subtitle": "Measurements for a Twin",
@@ -109,12 +110,12 @@ class Twin(UserLoadProcedure):
         }
 
     def loads(self, identity: DeviceIdentity) -> Sequence[MeasuredLoad]:
-        """Return all loads that are measured, in order."""
+        """Return all measured loads, in order."""
         reads = read_loads(identity)
         return reads if self.gentle else [*FRESH, *reads, *write_loads()]
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return the measurements in order; only reads with `gentle`."""
+        """Return the measurements in order; with `gentle`, only reads."""
         reads = [self._step(load, READS_PHASE) for load in read_loads(identity)]
         if self.gentle:
             more: dict[str, Any] = {}
@@ -140,7 +141,7 @@ class Twin(UserLoadProcedure):
         return Step(load.label, Workload(load.label, (job,), seed=seed), sample=True)
 
     def _settling(self) -> Step:
-        """Return reads during which the drive completes work that the fill left over."""
+        """Return reads during which the drive completes work left over from the fill."""
         load = Job(name="twin", read_pct=100.0).with_duration_s(min(SETTLING_S, 2 * self.seconds))
         seed = step_seed(self.seed, self.name, READS_PHASE, "settling")
         return Step("settling", Workload("settling", (load,), seed=seed))
@@ -160,7 +161,7 @@ class Twin(UserLoadProcedure):
         ]
 
     def _rest(self, identity: DeviceIdentity) -> Step:
-        """Return sequential writes after a rest, in which a drive may fold its cache."""
+        """Return sequential writes after an idle period, in which a drive may fold its cache."""
         job = _written("sequential", FILL_BYTES, FILL_DEPTH, 0).with_duration_s(self.seconds)
         job = replace(job, start_delay_ns=round(self.rest_s * SECOND_NS))
         return self._series(identity, f"burst after {self.rest_s:g} s", job, REST_PHASE)
@@ -168,12 +169,12 @@ class Twin(UserLoadProcedure):
     def _series(
         self, identity: DeviceIdentity, name: str, job: Job, phase: str, number: int = 1
     ) -> Step:
-        """Return a step with a series of intervals short enough to show the end of a cache."""
+        """Return a step with a series of intervals short enough to show the end of an SLC cache."""
         interval_ns = _REAL_NS
         if identity.simulated:
             shortest_s = identity.capacity_bytes / interface_bytes_per_s(identity.interface)
             interval_ns = round(shortest_s / _POINTS * SECOND_NS)
-            # A multiple of the shortest interval, as series require.
+            # A multiple of the shortest interval, which series require.
             interval_ns = max(_SHORTEST_NS, interval_ns // _SHORTEST_NS * _SHORTEST_NS)
         seed = step_seed(self.seed, self.name, phase, number)
         load = Workload(name, (job,), seed=seed, interval_ns=min(interval_ns, _REAL_NS))

@@ -1,10 +1,10 @@
-"""The loads by which a twin is measured, in their order, and the held-out loads among them.
+"""The loads that measure a twin, in order, and the held-out loads among them.
 
 A load starts with the drive in one of three states: "fresh" (purged, before the first writes),
-"fill" (the whole capacity written once, 128 KiB sequentially) or "overwritten" (then 4 KiB at
-random, for a time). The rule for held-out loads was fixed before any measurement: every third load
-of each kind, in the order of the tables below. They are used neither by the fit nor for its start
-values; they determine its error.
+"fill" (whole capacity written once, 128 KiB sequentially) or "overwritten" (then overwritten with
+random 4 KiB writes for a time). The rule for held-out loads was fixed before any measurement: every
+third load of each kind, in the order of the tables below. Held-out loads are used neither by the
+fit nor for its starting values; they determine the twin's error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FILL_BYTES, OVERWRITE_BYTES = 128 * KIB, 4 * KIB
 
 @dataclass(frozen=True)
 class MeasuredLoad:
-    """A load of one job. `held_out` loads determine the error of the twin."""
+    """A load that consists of a single job. `held_out` loads determine the twin's error."""
 
     begins: Begins
     pattern: Pattern
@@ -39,7 +39,7 @@ class MeasuredLoad:
 
     @property
     def label(self) -> str:
-        """The load in words: "random 4 KiB, 70 % reads, QD 32"."""
+        """The load in words, such as "random 4 KiB, 70 % reads, QD 32"."""
         mix = {0.0: "writes", 100.0: "reads"}.get(self.read_pct, f"{self.read_pct:g} % reads")
         return f"{self.pattern} {self.block_bytes // KIB} KiB, {mix}, QD {self.outstanding}"
 
@@ -54,14 +54,14 @@ class MeasuredLoad:
         ).with_duration_s(seconds)
 
 
-# Random reads of a filled drive: KiB and queue depth; 0 stands for the largest depth.
+# Random reads of a filled drive: block size in KiB and queue depth, where 0 means the highest depth
 _READS = (
     (4, 1), (4, 2), (4, 4), (4, 8), (4, 0), (4, 16), (128, 1), (64, 1), (16, 1), (64, 8),
     (128, 8), (16, 8),
 )  # fmt: skip
 _DEEP_READS = ((4, 64), (16, 0), (4, 32))  # for drives with many queues
 _IN_ORDER = ((128, 32), (128, 1), (128, 4))  # sequential reads
-# KiB, percentage of reads, queue depth.
+# Block size in KiB, percentage of reads, and queue depth.
 _MIXES = (
     (4, 70.0, 32), (4, 70.0, 1), (4, 50.0, 32), (4, 30.0, 32), (4, 90.0, 32), (4, 70.0, 8),
     (64, 70.0, 8), (16, 50.0, 16), (8, 70.0, 16),
@@ -75,13 +75,13 @@ FRESH = (
 
 
 def deepest(identity: DeviceIdentity) -> int:
-    """Return the largest queue depth of the loads, by the interface: that of its data sheets."""
+    """Return the highest queue depth of the loads, by interface, as in data sheets."""
     text = (identity.interface or "").lower()
     return 32 if "sata" in text or "sas" in text else 256
 
 
 def read_loads(identity: DeviceIdentity) -> Sequence[MeasuredLoad]:
-    """Return the loads of reads, for a filled drive."""
+    """Return the read loads, for a filled drive."""
     deep = deepest(identity)
     random = [*_READS, *(_DEEP_READS if deep > 32 else ())]
     return [
@@ -95,7 +95,7 @@ def read_loads(identity: DeviceIdentity) -> Sequence[MeasuredLoad]:
 
 
 def write_loads() -> Sequence[MeasuredLoad]:
-    """Return the loads of mixes and writes, for an overwritten drive."""
+    """Return the mixed and write loads, for an overwritten drive."""
     return [
         *_with_held_out(
             MeasuredLoad("overwritten", "random", kib * KIB, read, depth)
@@ -108,6 +108,6 @@ def write_loads() -> Sequence[MeasuredLoad]:
 
 
 def _with_held_out(loads: Iterator[MeasuredLoad]) -> Iterator[MeasuredLoad]:
-    """Yield the loads of a kind, marking the held-out loads by the rule."""
+    """Yield the loads of a kind, marking the held-out loads according to the rule."""
     for number, load in enumerate(loads, 1):
         yield replace(load, held_out=number % EVERY == 0)

@@ -1,4 +1,4 @@
-"""The base class of procedures without a standard or campaign."""
+"""Base class of procedures that belong to no standard or campaign."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from writecliff.procedures.options import Deviation
 
 
 class UserLoadProcedure(Procedure):
-    """A procedure whose dataclass fields are its options. The write cache is on, the default."""
+    """A procedure whose dataclass fields are its options. The write cache is on by default."""
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Self:
@@ -18,19 +18,19 @@ class UserLoadProcedure(Procedure):
         return cls(**data)
 
     def options_mapping(self) -> dict[str, Any]:
-        """Return all fields."""
+        """Return all fields as options."""
         return dict(vars(self))
 
     @property
     def edition(self) -> str:
-        """Empty: there is no standard."""
+        """Empty, because there is no standard."""
         return ""
 
     def deviations(self) -> tuple[Deviation, ...]:
-        """Return nothing: there is no standard from which options could differ."""
+        """Return an empty result, because there is no standard from which options could deviate."""
         return ()
 
     @property
     def write_cache(self) -> bool:
-        """True: the state after power-up."""
+        """`True`, which is the state after power-up."""
         return True

@@ -1,13 +1,13 @@
-"""A load of the user: the steps of a workload file or fio job file on a drive, as a run.
+"""A user-defined load: the steps of a workload file or fio job file on a drive, as a run.
 
-Each step of the file is a stage. A load runs once, or in rounds until steady state by the rule of
-the PTS. A rest is a step without I/O. An unmeasured step only prepares the state of the drive, and
-a simulated drive need not simulate time for it.
+Each step in the file is a stage. A load runs once, or in rounds until steady state by the PTS rule.
+A rest is a step that performs no I/O. An unmeasured step only prepares the drive state, and a
+simulated drive need not simulate time for it.
 
-The user's option determines the initial state, else the file, else the loads themselves: a
-simulated SSD answers reads of unwritten addresses without accessing its flash, so it is filled
-first if there are such reads. Without preconditioning the drive keeps its state: it is not purged,
-and its write cache is not set.
+The initial state is determined by the user's option, or else by the file, or else by the loads
+themselves: a simulated SSD serves reads of unwritten addresses without accessing its flash, so it
+is filled first if there are such reads. Without preconditioning, the drive keeps its state: it is
+not purged, and its write cache is not set.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ASKED, BY_FILE, FOR_READS, NOT_NEEDED = (
 
 
 class _Stored(TypedDict):
-    """The stored form of a load in manifests."""
+    """The form in which a load is stored in manifests."""
 
     file: str
     steps: list[Any]
@@ -59,15 +59,15 @@ class _Stored(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadRun(UserLoadProcedure):
-    """The run of a file. `why` is the reason for the preconditioning."""
+    """The run of a workload file. `why` is the reason for the preconditioning."""
 
     name = "workload"
     file: str
     steps: tuple[LoadStep, ...]
     precondition: str = NONE
     why: str = NOT_NEEDED
-    expect: tuple[str, ...] = ()  # limits on figures, from the file
-    seed: int = 1  # of the drive's random choices; workloads have separate seeds
+    expect: tuple[str, ...] = ()  # limits on figures, read from the file
+    seed: int = 1  # seed of the drive's random choices; workloads have seeds of their own
     scale: float | None = None  # factor by which a simulated drive is scaled down
 
     @classmethod
@@ -81,10 +81,10 @@ class WorkloadRun(UserLoadProcedure):
     ) -> Self:
         """Return the run of `file` on a drive.
 
-        `precondition`, the name of a recipe, takes precedence over that of the file.
+        `precondition` is the name of a recipe, which takes precedence over the file's recipe.
 
         Raises:
-            ConfigError: The recipe does not exist.
+            ConfigError: If the recipe does not exist.
         """
         chosen, why = NONE, NOT_NEEDED
         if precondition is not None:
@@ -106,19 +106,20 @@ class WorkloadRun(UserLoadProcedure):
         return cls(**{**data, "steps": steps, "expect": tuple(data.get("expect", ()))})
 
     def options_mapping(self) -> dict[str, Any]:
-        """Return all fields as JSON values, without empty optional fields."""
+        """Return all fields as JSON values, omitting empty optional fields."""
         unset = {name for name in ("expect", "scale") if not getattr(self, name)}
         values = {name: value for name, value in vars(self).items() if name not in unset}
         values |= {"expect": list(self.expect)} if self.expect else {}
         return {**values, "steps": list(map(asdict, self.steps))}
 
     def changed(self, key: str, text: str) -> Self:
-        """Return the run with a changed value in its jobs.
+        """Return the run with a value changed in its jobs.
 
-        `key` is a field of all jobs, "queue_depth", or of one job, "log.queue_depth".
+        `key` is a field of all jobs, such as "queue_depth", or of one job, such as
+        "log.queue_depth".
 
         Raises:
-            ConfigError: The job or field does not exist, or the value is invalid.
+            ConfigError: If the job or field does not exist, or the value is invalid.
         """
         job, _, name = key.rpartition(".")
         names = {job.name for step in self.steps for job in step.workload.jobs}
@@ -130,7 +131,7 @@ class WorkloadRun(UserLoadProcedure):
         )
 
     def with_jobs(self, change: Callable[[Job], Job]) -> Self:
-        """Return the run with every job of its steps changed."""
+        """Return the run with a change to every job of its steps."""
 
         def made(load: Workload) -> Workload:
             return replace(load, jobs=tuple(map(change, load.jobs)))
@@ -140,23 +141,23 @@ class WorkloadRun(UserLoadProcedure):
 
     @property
     def title(self) -> str:
-        """The title in reports: the name of the file."""
+        """The title in reports, which is the name of the file."""
         return f"Workload {Path(self.file).stem}"
 
     @property
     def command(self) -> Sequence[str]:
-        """The command that runs a file."""
+        """The command that runs a workload file."""
         return ("writecliff", "run")
 
     @property
     def definition(self) -> str:
-        """A short digest of the loads, seeds included; equal runs have equal digests."""
+        """A short digest of the loads, including seeds; equal runs have equal digests."""
         text = json.dumps(list(map(asdict, self.steps)), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     @property
     def writes(self) -> bool:
-        """True if any step changes the data of the drive."""
+        """`True` if any step changes the drive's data."""
         jobs = (job for step in self.steps for job in step.workload.jobs)
         return self.precondition != NONE or any(
             job.read_pct < 100 or job.log or job.model for job in jobs
@@ -182,7 +183,7 @@ class WorkloadRun(UserLoadProcedure):
         }  # fmt: skip
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return a stage for each step of the file."""
+        """Return a stage for each step in the file."""
         return [self._stage(number, step, identity) for number, step in enumerate(self.steps, 1)]
 
     def _stage(self, number: int, step: LoadStep, identity: DeviceIdentity) -> Stage:
@@ -209,13 +210,13 @@ class WorkloadRun(UserLoadProcedure):
         return loads.get(phase)
 
     def warnings(self, history: History) -> Sequence[str]:
-        """Report steps that did not become steady."""
+        """Report the steps that did not become steady."""
         texts = []
         for number, step in enumerate(self.steps, 1):
             stage = history.stages.get(phase_of(number))
             if step.until_steady and stage is not None and not_achieved(stage):
                 name = step.workload.name
-                texts.append(f"'{name}' was not steady in {stage.rounds_done} rounds")
+                texts.append(f"'{name}' was not steady after {stage.rounds_done} rounds")
         return texts
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
@@ -230,14 +231,15 @@ class WorkloadRun(UserLoadProcedure):
 
 
 def phase_of(number: int) -> str:
-    """Return the phase of the rows of step `number` of a file, from 1."""
+    """Return the phase of the rows of step `number` in a file, counted from 1."""
     return f"step-{number}"
 
 
 def _needs_fill(file: WorkloadFile, identity: DeviceIdentity) -> bool:
-    """Return True if loads would read unwritten addresses of a simulated SSD.
+    """Return `True` if loads would read unwritten addresses of a simulated SSD.
 
-    A drive without flash reads them like others, and a real drive may have been written before.
+    A drive without flash reads unwritten addresses like any others, and a real drive may have been
+    written before.
     """
     if identity.without_flash or not identity.simulated:
         return False
@@ -247,10 +249,10 @@ def _needs_fill(file: WorkloadFile, identity: DeviceIdentity) -> bool:
 def _round(step: LoadStep, number: int) -> Sequence[Step]:
     """Return the steps of a round, or of the single pass (1).
 
-    Later rounds have other seeds, so that they do not write the same addresses again.
+    Later rounds have different seeds, so that they do not write the same addresses again.
     """
     load = step.workload
-    if step.rest_ns:  # its read returns data of the preconditioning
+    if step.rest_ns:  # the job reads data written by the preconditioning
         load = replace(load, jobs=tuple(replace(job, range_bytes=4 * KIB) for job in load.jobs))
     if number > 1:
         load = replace(load, seed=step_seed(load.seed, load.name, number))
@@ -266,13 +268,13 @@ def _by_duration(load: Workload) -> bool:
 
 
 def _by_volume(load: Workload) -> bool:
-    """Return True if the load needs no clock."""
+    """Return `True` if the load does not depend on the clock."""
     return all(job.duration_ns is None and job.rate_iops is None and job.rate_bytes_per_s is None
                for job in load.jobs)  # fmt: skip
 
 
 def _tracking(load: Workload) -> Sequence[TrackingVariable]:
-    """Return the tracking variables: IOPS, and for loads with rates also the latency."""
+    """Return the tracking variables: IOPS, and also the latency for loads that have rates."""
     iops = TrackingVariable("IOPS", "IOPS", lambda rows: rows[-1].iops)
     if all(job.rate_iops is None and job.rate_bytes_per_s is None for job in load.jobs):
         return (iops,)

@@ -1,9 +1,9 @@
-"""WSAT, the write saturation test: random 4 KiB writes from purge until the drive is saturated.
+"""WSAT, the write saturation test: random 4 KiB writes on a purged drive until it is saturated.
 
-Editions PTS-C (client) and PTS-E (enterprise) of the SNIA Solid State Storage Performance Test
-Specification. There is no preconditioning, because saturation is the result. Rounds, samples and
-ends are those of `saturation.py`. Revision 2.0 has optional stimuli instead of the random 4 KiB
-writes; see `STIMULI`.
+The test covers the PTS-C (client) and PTS-E (enterprise) editions of the SNIA Solid State Storage
+Performance Test Specification. There is no preconditioning, because saturation is what the test
+measures. Rounds, samples and end conditions are those of `saturation.py`. Revision 2.0 has optional
+stimuli in place of the random 4 KiB writes (see `STIMULI`).
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ DEFAULT = "rnd-4k-w"
 
 @dataclass(frozen=True)
 class Stimulus:
-    """A kind of access at a read/write mix."""
+    """A type of access at a read/write mix."""
 
-    use: str  # the application that it represents; "" for the standard's own load
+    use: str  # application that the stimulus represents, or "" for the standard's own load
     pattern: Pattern
-    block_bytes: int | None  # None: the composite of `ecw_load`
+    block_bytes: int | None  # `None`: the composite load of `ecw_load`
     read_pct: float
 
     @property
     def load(self) -> str:
-        """The access in the standard's notation: "RND 4KiB"."""
+        """The access in the standard's notation, such as "RND 4KiB"."""
         if self.block_bytes is None:
             return ecw_load.NAME
         return f"{LETTERS[self.pattern]} {block_text(self.block_bytes)}"
 
     @property
     def text(self) -> str:
-        """The access with its mix: "RND 4KiB W", "RND 8KiB 65/35"."""
+        """The access with its mix, such as "RND 4KiB W" or "RND 8KiB 65/35"."""
         return f"{self.load} {mix_text(self.read_pct) if self.read_pct else 'W'}"
 
     @property
@@ -60,7 +60,7 @@ class Stimulus:
 
     @property
     def words(self) -> str:
-        """The access in a sentence: "random 4 KiB writes"."""
+        """The access in words, such as "random 4 KiB writes"."""
         if self.block_bytes is None:
             return f"the composite workload ({mix_text(self.read_pct)} reads/writes)"
         size = f"{self.block_bytes / KIB:g} KiB"
@@ -70,7 +70,7 @@ class Stimulus:
 
     @property
     def disclosure(self) -> str:
-        """A note that readers of the figures need; "" if the name is sufficient."""
+        """A note for readers of the figures, or "" if the name is sufficient."""
         if self.block_bytes is None:
             return ecw_load.DISCLOSURE
         if self.pattern == "sequential":
@@ -92,18 +92,18 @@ STIMULI: Mapping[str, Stimulus] = {
 
 @dataclass(frozen=True, kw_only=True)
 class WsatOptions(SaturationOptions, SegmentOptions):
-    """Options of WSAT. Omitted options have the edition's values."""
+    """Options of the WSAT test. Omitted options have the edition's values."""
 
     stimulus: str = option(
         DEFAULT,
-        "workload; all but the first are optional workloads of revision 2.0",
+        "workload to run; all but the first are optional in revision 2.0",
         rule=Rule({"1.x": DEFAULT}, "required", CLAUSE),
         choices=tuple(STIMULI),
     )
 
 
 class Wsat(Saturation[WsatOptions]):
-    """The write saturation test. Raises ConfigError for invalid options."""
+    """The write saturation test. Raises ConfigError if an option is invalid."""
 
     name = "wsat"
     subtitle = STIMULI[DEFAULT].subtitle
@@ -111,11 +111,11 @@ class Wsat(Saturation[WsatOptions]):
 
     @property
     def stimulus(self) -> Stimulus:
-        """The load of the test."""
+        """The test's load."""
         return STIMULI[self.options.stimulus]
 
     def choices(self) -> tuple[Choice, ...]:
-        """Add the choices about ends and fresh drives, on which sources disagree."""
+        """Add the choices about end conditions and fresh drives on which sources disagree."""
         o = self.options
         ends = Choice(
             "end of the run",
@@ -149,7 +149,7 @@ class Wsat(Saturation[WsatOptions]):
         )
         if stimulus.pattern == "random" or threads == 1 or stimulus.block_bytes is None:
             return step
-        # A stream per thread: with a common start, each thread would write every block.
+        # A stream per thread, because threads with a common start would all write every block.
         (job,) = step.workload.jobs
         block = stimulus.block_bytes
         passed = job.range_bytes or 0

@@ -1,17 +1,17 @@
 """XSR, cross stimulus recovery: from sequential to random writes and back (PTS-E 1.1).
 
-Purge, no preconditioning, then three groups of writes with one thread and 32 outstanding I/Os:
-sequential 1024 KiB, random 8 KiB, sequential 1024 KiB. The durations are fixed and there is no
-tracking variable; one-minute samples show how the drive adapts. Sources disagree about the
-durations:
+The drive is purged but not preconditioned; then three groups of writes run with one thread and 32
+outstanding I/Os: sequential 1024 KiB, random 8 KiB, sequential 1024 KiB. The durations are fixed
+and there is no tracking variable; one-minute samples show how the drive adapts. Sources disagree
+about the durations:
 
     8-6-8   hours of the three groups (the default)
     6-8-6
 
-Sequential writes must wrap around the drive without a gap. On a real drive a group is one load, cut
-into steps of two hours (an interruption loses the current step); on a simulated drive each step
-continues the stream of the previous step (`framework.py`). Samples come from the series inside the
-steps.
+Sequential writes must wrap around the drive without a gap. On a real drive, a group is one load,
+cut into steps of two hours (an interruption loses the current step); on a simulated drive, each
+step continues the stream of the previous step (`framework.py`). Samples come from the time series
+recorded in the steps.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ READINGS = ("8-6-8", "6-8-6")
 class Group:
     """An access group of the test."""
 
-    name: str  # "AG1"; in lower case its phase
+    name: str  # "AG1"; in lower case, its phase
     pattern: Pattern
     block_bytes: int
     hours: float
 
     @property
     def phase(self) -> str:
-        """Phase of its rows in the store."""
+        """Phase of the group's rows in the store."""
         return self.name.lower()
 
     @property
     def text(self) -> str:
-        """The access in the standard's notation: "SEQ 1024KiB"."""
+        """The access in the standard's notation, such as "SEQ 1024KiB"."""
         return f"{cells.LETTERS[self.pattern]} {block_text(self.block_bytes)}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class XsrOptions(LoadOptions):
-    """Options of XSR. Omitted options have the edition's values."""
+    """Options of the XSR test. Omitted options have the edition's values."""
 
     reading: str = option(
         "8-6-8",
-        "hours of sequential, random and sequential writes, on which descriptions of the"
-        " standard disagree",
+        "hours of sequential, random and then sequential writes, on which descriptions of the "
+        "standard disagree",
         choices=READINGS,
     )
     threads: int = threads_option(CLAUSE, 1, "required")
@@ -72,7 +72,7 @@ class XsrOptions(LoadOptions):
     sequential_hours: float = required_option(
         CLAUSE,
         {"6-8-6": 6.0, "*": 8.0},
-        "duration of the sequential writes before and after the random writes, in hours",
+        "duration of each sequential write phase, before and after the random writes, in hours",
         within=HOURS,
         quick=0.02,
     )
@@ -84,17 +84,17 @@ class XsrOptions(LoadOptions):
         quick=0.02,
     )
     sample_seconds: float = required_option(
-        CLAUSE, 60.0, "duration of a sample, in seconds", within=Within(1, 86400.0), quick=1.0
+        CLAUSE, 60.0, "sampling interval, in seconds", within=Within(1, 86400.0), quick=1.0
     )
     step_hours: float = option(
         2.0,
-        "duration of a step, in hours; a run can be interrupted and resumed only between steps",
+        "duration of each step, in hours; an interrupted run resumes at the last complete step",
         within=HOURS,
     )
 
 
 class Xsr(LoadProcedure[XsrOptions]):
-    """The cross stimulus recovery test. Raises ConfigError for invalid options."""
+    """The cross stimulus recovery test. Raises ConfigError if an option is invalid."""
 
     name = "xsr"
     subtitle = "XSR - SEQ 1024KiB - RND 8KiB - SEQ 1024KiB"
@@ -102,7 +102,7 @@ class Xsr(LoadProcedure[XsrOptions]):
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The access groups in order."""
+        """The access groups, in order."""
         o = self.options
         return (
             Group("AG1", "sequential", 1024 * KIB, o.sequential_hours),
@@ -169,7 +169,7 @@ class Xsr(LoadProcedure[XsrOptions]):
         return steps
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
-        """Describe the groups in order."""
+        """Describe the access groups in order."""
         groups = (
             f"{group.name}: {group.text} writes, {self.toio}, {group.hours:g} h"
             for group in self.groups
@@ -180,12 +180,12 @@ class Xsr(LoadProcedure[XsrOptions]):
 def recovery_sample(
     before: Sequence[float], after: Sequence[float], share: float = 1.0
 ) -> int | None:
-    """Return the number of the first sample of AG3, from 1, at which the drive has recovered.
+    """Return the number of the first AG3 sample, counted from 1, at which the drive has recovered.
 
     The drive has recovered if its throughput is at least `share` of the mean of AG1.
 
     Returns:
-        The number; None if the drive has not recovered.
+        The number, or `None` if the drive has not recovered.
     """
     if not before:
         return None

@@ -1,8 +1,8 @@
 """Ready-made workloads of servers and applications.
 
-A profile is a workload file in this folder, named after the application. Its leading comment has a
-title and the source of its figures. This module reads profiles and adapts them to a drive, a queue
-depth and a duration.
+A profile is a workload file in this folder, named after the application. Its leading comment
+contains a title and the source of its figures. This module reads profiles, and adapts them to a
+drive, a queue depth and a duration.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from writecliff.workload.load import load_workload_toml
 from writecliff.workload.model import SECOND_NS, Job, Workload
 
 FOLDER = Path(__file__).parent
-# Capacity for checks of a file, sufficient for all profiles.
+# Capacity for checking a file, large enough for all profiles.
 _ANY_CAPACITY_BYTES = 1 << 40
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A ready-made workload; `source` is that of its sizes, mix and addresses."""
+    """A ready-made workload; `source` documents its sizes, mix and addresses."""
 
     name: str
     title: str
@@ -31,17 +31,17 @@ class Profile:
 
     @property
     def sizes_bytes(self) -> tuple[int, ...]:
-        """All block sizes, ascending."""
+        """All block sizes, in ascending order."""
         return tuple(sorted({size.bytes for job in self.jobs for size in job.block_sizes}))
 
     @property
     def threads(self) -> int:
-        """Number of threads of all jobs."""
+        """Number of threads of all jobs together."""
         return sum(job.threads for job in self.jobs)
 
 
 def profile_names() -> list[str]:
-    """Return the names of all profiles, sorted."""
+    """Return the sorted names of all profiles."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
@@ -49,7 +49,7 @@ def profile_path(name: str) -> Path:
     """Return the path of a profile.
 
     Raises:
-        ConfigError: The profile is unknown.
+        ConfigError: If the profile is unknown.
     """
     names = profile_names()
     if name not in names:
@@ -58,10 +58,10 @@ def profile_path(name: str) -> Path:
 
 
 def find_workload(path: Path) -> Path:
-    """Return a path, or the path of the profile with this name.
+    """Return a path unchanged, or the path of the profile with this name.
 
     Raises:
-        ConfigError: The path is neither a file nor the name of a profile.
+        ConfigError: If the path is neither a file nor the name of a profile.
     """
     if path.suffix or len(path.parts) != 1 or path.exists():
         return path
@@ -72,7 +72,7 @@ def profile(name: str) -> Profile:
     """Read a profile.
 
     Raises:
-        ConfigError: The profile is unknown.
+        ConfigError: If the profile is unknown.
     """
     path = profile_path(name)
     title, source = _header(path.read_text(encoding="utf-8"))
@@ -81,7 +81,7 @@ def profile(name: str) -> Profile:
 
 
 def _header(text: str) -> tuple[str, str]:
-    """Return title and source from the leading comment."""
+    """Return the title and source from the leading comment."""
     lines = []
     for line in text.splitlines():
         if not line.startswith("#"):
@@ -101,13 +101,13 @@ def profile_workload(
     sector_bytes: int = 512,
     seed: int | None = None,
 ) -> Workload:
-    """Return the workload of a profile for a drive; None keeps the value of the file.
+    """Return a profile's workload for a drive; `None` keeps the value in the file.
 
     `queue_depth` and `threads` apply to jobs without a rate. Block sizes are rounded up to
     multiples of `sector_bytes`, as the block layer does for a file system.
 
     Raises:
-        ConfigError: The profile is unknown, or does not fit the drive.
+        ConfigError: If the profile is unknown, or does not fit the drive.
     """
     workload = load_workload_toml(profile_path(name), capacity_bytes)
 
@@ -126,10 +126,10 @@ def profile_workload(
 def volume_workload(
     name: str, capacity_bytes: int, volume_bytes: int, *, sector_bytes: int = 512, seed: int = 1
 ) -> Workload:
-    """Return the workload of a profile with an end by volume, for preconditioning and endurance.
+    """Return a profile's workload limited by volume, for preconditioning and endurance.
 
     Raises:
-        ConfigError: The profile is unknown, or has several jobs, which cannot share a volume.
+        ConfigError: If the profile is unknown, or has several jobs, which cannot share a volume.
     """
     workload = profile_workload(name, capacity_bytes, sector_bytes=sector_bytes, seed=seed)
     if len(workload.jobs) != 1:

@@ -1,12 +1,12 @@
-"""Advice on the streams of a trace's writes, by comparison of assignments.
+"""Recommend streams for a trace's writes, by comparing assignments.
 
 The comparison covers no streams, rules, three published automatic schemes, and an oracle that knows
-when data are overwritten, with several numbers of streams. Only assignments that a user can switch
-on are recommended: no streams, or rules, which a program or a helper applies as write hints or
-placement handles. The automatic schemes infer streams in a drive's firmware or a driver, which no
-product does, and overwrite times are not known in advance, so these are bounds. Among the rules
-within half a percent of the least write amplification, the fewest streams are best. They are
-replayed again with tagging errors.
+when data are overwritten, at several stream counts. Only assignments that a user can enable are
+recommended: no streams, or rules, which a program or a helper applies as write hints or placement
+handles. The automatic schemes infer streams in a drive's firmware or a driver, which no product
+does, and overwrite times are not known in advance, so these schemes only provide bounds. Among the
+rules within half a percent of the lowest write amplification, those with the fewest streams are
+best. The best rules are replayed again with tagging errors.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MISTAG_PCTS = (1.0, 2.0, 5.0, 10.0)
 AS_GOOD = 1.005
 GAIN_MIN = 1.05  # lowest ratio of write amplifications at which streams are recommended
 AUTOMATIC = ("sfr", "multi-queue", "sepbit")
-BOUNDS = (*AUTOMATIC, "oracle")  # shown as bounds, because a user cannot switch them on
+BOUNDS = (*AUTOMATIC, "oracle")  # shown as bounds, because users cannot enable them
 NAMES = {
     "none": "no streams",
     "rules": "rules",
@@ -50,12 +50,12 @@ NAMES = {
 
 @dataclass(frozen=True)
 class StreamAdvice:
-    """The compared assignments, and the best of them."""
+    """The compared assignments, and the best assignment."""
 
-    trace: Path  # path of the trace
+    trace: Path  # trace path
     setup: ReplaySetup  # the drive and the assumptions
-    cells: tuple[Replayed, ...]  # all assignments, without streams first
-    best: Replayed  # best that a user can switch on; no streams if they gain nothing
+    cells: tuple[Replayed, ...]  # all assignments, beginning with no streams
+    best: Replayed  # best assignment that a user can enable; no streams if streams gain nothing
     mistagged: tuple[Replayed, ...] = ()  # best rules with tagging errors
     mistagged_of: Replayed | None = None  # best rules
 
@@ -66,12 +66,12 @@ class StreamAdvice:
 
     @property
     def oracle(self) -> Replayed | None:
-        """Replay with the oracle that has the least write amplification."""
+        """Replay with the oracle variant that has the lowest write amplification."""
         return self._least("oracle")
 
     @property
     def automatic(self) -> Replayed | None:
-        """Replay with the least write amplification of schemes inside a drive or driver."""
+        """Replay with the lowest write amplification of all schemes in a drive or driver."""
         return self._least(*AUTOMATIC)
 
     def _least(self, *schemes: str) -> Replayed | None:
@@ -80,10 +80,10 @@ class StreamAdvice:
 
 
 def stream_counts(text: str | None) -> tuple[int, ...]:
-    """Return the numbers of streams in --counts, ascending, without 1.
+    """Return the stream counts in --counts in ascending order, excluding 1.
 
     Raises:
-        ConfigError: the text is not a list of numbers, or a number is out of range.
+        ConfigError: If the text is not a list of numbers, or a number is out of range.
     """
     if text is None:
         return STREAM_COUNTS
@@ -94,13 +94,13 @@ def stream_counts(text: str | None) -> tuple[int, ...]:
     if not counts or counts[0] < 1 or counts[-1] > STREAMS_MAX or counts[-1] < 2:
         raise ConfigError(
             f"--counts is '{text}', not a list of stream counts",
-            hint=f"give numbers from 2 to {STREAMS_MAX}, such as 2,4,8",
+            hint=f"use numbers from 2 to {STREAMS_MAX}, such as 2,4,8",
         )
     return tuple(count for count in counts if count > 1)
 
 
 def plan(io: FileIO, counts: Sequence[int]) -> list[tuple[str, int]]:
-    """Return the scheme and number of streams of each cell, without streams first."""
+    """Return the scheme and stream count of each cell, beginning with no streams."""
     cells = [("none", 1)]
     with_rules = ("rules",) if io.streams else ()
     for scheme in (*with_rules, *AUTOMATIC, "oracle"):
@@ -122,7 +122,7 @@ def compare(
     seed: int = 1,
     on_cell: Callable[[Replayed], None] | None = None,
 ) -> StreamAdvice:
-    """Replay all assignments in parallel, choose the best, and replay it with tagging errors."""
+    """Replay all assignments in parallel, select the best, and replay it with tagging errors."""
 
     def task(scheme: str, streams: int, mistag_pct: float = 0.0) -> Task[Replayed]:
         def run() -> Replayed:
@@ -140,7 +140,7 @@ def compare(
                 on_cell(done)
             return done
 
-        # The oracle keeps a second drive for its trials.
+        # The oracle needs a second drive for its trials.
         memory_bytes = setup.memory_bytes * (2 if scheme == "oracle" else 1)
         return Task(f"{NAMES[scheme]} with {streams} streams", memory_bytes, run)
 
@@ -163,14 +163,14 @@ def compare(
 
 
 def best_of(cells: Sequence[Replayed]) -> Replayed:
-    """Return the fewest streams within half a percent of the least write amplification."""
+    """Return the cell with the fewest streams within 0.5 % of the lowest write amplification."""
     least = min(cell.waf for cell in cells)
     good = [cell for cell in cells if cell.waf <= least * AS_GOOD]
     return min(good, key=lambda cell: (cell.streams, cell.waf))
 
 
 def verdict(advice: StreamAdvice) -> tuple[str, ...]:
-    """Return the outcome in sentences."""
+    """Return the result in sentences."""
     setup, none, best = advice.setup, advice.none, advice.best
     sentences = [_recommended(advice)]
     years = setup.years(none.waf), setup.years(best.waf)
@@ -235,7 +235,7 @@ def _recommended(advice: StreamAdvice) -> str:
 
 
 def advice_mapping(advice: StreamAdvice) -> dict[str, object]:
-    """Return the comparison as `writecliff advise-streams --json` prints it."""
+    """Return the comparison in the format of `writecliff advise-streams --json`."""
     setup, right = advice.setup, advice.mistagged_of
     return {
         "schema": SCHEMA,

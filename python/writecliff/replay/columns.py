@@ -1,8 +1,8 @@
-"""Transfer of a trace to the native module as columns of numbers, without copying if possible.
+"""Transfer a trace to the native module as columns of numbers, without copying if possible.
 
-Nothing here loops over rows. Streams and labels are determined once for each class of rows that
-agree in all labels. Each write also gets an origin, by thread and kind of file; only the origins
-that write most are distinguished.
+This module contains no loops over rows. Streams and labels are determined once for each class of
+rows whose labels are all equal. Each write also gets an origin, by thread and file type; only the
+origins that write most are distinguished.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ORIGINS_MAX = 12
 OTHERS = "others"
-# Numbers of the native module; operations that do not change data on a drive are omitted.
+# Operation numbers of the native module; operations that do not change data on a drive are omitted.
 _NUMBERS = {"write": 0, "truncate": 1, "unlink": 2, "punch": 3, "fsync": 4, "create": 5}
 _LEFT_OUT = 255
 _REGION_BYTES = 64 << 20
@@ -37,25 +37,23 @@ class FileIO:
     """A trace in the native module, with its totals."""
 
     native: _native.FileTrace  # the operations
-    rows: int  # rows of the trace
-    duration_ns: int  # time from the first row to the last
-    origins: tuple[str, ...]  # threads and kinds of files, the largest writer first
-    rules: str | None  # name of the rules
-    streams: dict[int, str]  # of the rules, by number; empty without rules
-    left_out: int  # rows without effect on a drive: reads, renames, hints
-    is_block: bool = False  # `True` if recorded at a drive, below page cache and file system
+    rows: int  # rows in the trace
+    duration_ns: int  # time from the first row to the last row
+    origins: tuple[str, ...]  # threads and file types, starting with the largest writer
+    rules: str | None  # name of the rule set
+    streams: dict[int, str]  # streams of the rules, by number; empty without rules
+    left_out: int  # rows that have no effect on a drive: reads, renames and hints
+    is_block: bool = False  # `True` if recorded at the drive, below the page cache and file system
 
 
 def file_io(table: pa.Table, rules: Rules | None = None, *, is_block: bool = False) -> FileIO:
     """Pass a trace to the native module.
 
-    Args:
-        table: the trace.
-        rules: rules that assign writes to streams, if any.
-        is_block: `True` if the trace was recorded at a drive.
+    Args: table: The trace. rules: Rules that assign writes to streams, if any. is_block: `True` if
+        the trace was recorded at a drive.
 
     Raises:
-        ConfigError: the trace has no writes, or is too large.
+        ConfigError: If the trace has no writes, or is too large.
     """
     rows = table.num_rows
     if is_block:
@@ -97,9 +95,9 @@ def file_io(table: pa.Table, rules: Rules | None = None, *, is_block: bool = Fal
 
 
 def _by_region(table: pa.Table) -> pa.Table:
-    """Return the trace of a drive with each region of its addresses as a separate file.
+    """Return a trace recorded at a drive, with each region of its addresses as a separate file.
 
-    The blocks of a file are kept in order, which is slow for a file of millions of extents.
+    File blocks are tracked in order, which is slow for a file with millions of extents.
     """
     offset, length = _column(table, "offset_bytes"), _column(table, "length_bytes")
     first = offset // _REGION_BYTES
@@ -107,7 +105,7 @@ def _by_region(table: pa.Table) -> pa.Table:
     row = np.repeat(np.arange(len(offset)), pieces)
     piece = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     region = first[row] + piece
-    # Volumes of a trace use the same addresses for different data.
+    # The volumes of a trace use the same addresses for different data.
     of_volume = _column(table, "file")[row].astype(np.int64) << 40 | region
     _, numbers = np.unique(of_volume, return_inverse=True)
     begin = np.maximum(offset[row], region * _REGION_BYTES)
@@ -123,7 +121,7 @@ def _by_region(table: pa.Table) -> pa.Table:
 
 
 def _column(table: pa.Table, name: str) -> NDArray[Any]:
-    """Return a column of numbers; copied only if it has several chunks."""
+    """Return a column of numbers, copied only if it consists of several chunks."""
     column = table.column(name)
     whole = column.chunk(0) if column.num_chunks == 1 else column
     values: NDArray[Any] = whole.to_numpy()
@@ -131,7 +129,7 @@ def _column(table: pa.Table, name: str) -> NDArray[Any]:
 
 
 def _folders(paths: NDArray[np.int32], words: list[str]) -> NDArray[np.uint16]:
-    """Return the number of the folder of each class, in the order of first use."""
+    """Return each class's folder number, in order of first use."""
     numbers, _ = _merged([words[n].rpartition("/")[0] for n in paths])
     return (numbers % (1 << 16)).astype(np.uint16)
 
@@ -156,7 +154,7 @@ def _origins(
     if len(shown) < len(writers):
         names.append(OTHERS)
     else:
-        origin[origin == len(shown)] = 0  # rows that do not write
+        origin[origin == len(shown)] = 0  # rows that are not writes
     return origin, tuple(names)
 
 
@@ -168,12 +166,12 @@ def _merged(words: list[str]) -> tuple[NDArray[np.int64], list[str]]:
 
 
 def _thread_kind(name: str) -> str:
-    """Return the name of a thread without the number of a thread in a pool."""
+    """Return a thread's name without its number in a thread pool."""
     return re.sub(r"[-_:#.]?\d+$", "", name) or name
 
 
 def _path_kind(path: str) -> str:
-    """Return the kind of a file: a suffix that starts with a letter, otherwise the folder."""
+    """Return a file's type: a suffix that starts with a letter, or otherwise its folder."""
     folder, _, name = path.rpartition("/")
     stem, dot, suffix = name.rpartition(".")
     if stem and suffix.isascii() and suffix.isalnum() and suffix[0].isalpha() and len(suffix) <= 10:

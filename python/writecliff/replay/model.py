@@ -26,16 +26,16 @@ YEAR_S = 365.25 * 86_400
 NS_PER_S = 1e9
 READ_QUANTILE = 0.9999
 FILLS_MIN = 6.0
-WRITTEN_MIN_BYTES = 8e9  # small drives are filled more often, for more reads at p99.99
-TIMED_FILLS = 0.5  # drive fills of the timed part: some garbage collection of every stream
+WRITTEN_MIN_BYTES = 8e9  # small drives are filled more often, to get more reads at p99.99
+TIMED_FILLS = 0.5  # drive fills of the timed replay, for some garbage collection
 TIMED_MIN_BYTES = 4e9
-BYTES_PER_BLOCK_IN_REPLAY = 24  # ledger, last writes, overwrite times
+BYTES_PER_BLOCK_IN_REPLAY = 24  # ledger, last writes, and overwrite times
 STREAMS_MAX = 128
-UNDRAWN_MAX = 0.5  # share of the writes above which further rounds determine write amplification
-PURPOSE = "a replay"  # in the message for hard disks
+UNDRAWN_MAX = 0.5  # fraction of the writes above which further rounds determine write amplification
+PURPOSE = "a replay"  # used in the message for hard disks
 COPIES_MAX = 64
 PAGE_CACHE, IMMEDIATE = "page-cache", "immediate"
-BY_TRACE = "by-trace"  # page cache for traces of programs, immediate for traces of drives
+BY_TRACE = "by-trace"  # page cache for program traces, immediate for drive traces
 DAY_S = 86_400
 _AS_MEASURED = (
     "waf", "host_bytes", "nand_bytes", "oracle", "reads", "writes", "timed_ns",
@@ -45,64 +45,64 @@ _AS_MEASURED = (
 
 @dataclass(frozen=True)
 class Sizing:
-    """Size of the drive, length of the replay, and file system."""
+    """Drive size, replay length, and file system of a replay."""
 
     fill_pct: float | None = (
-        85.0  # share of the drive that files fill at their peak; None: the drive as it is
+        85.0  # percentage of the drive that files fill at peak; `None`: the drive unchanged
     )
-    units: int | None = None  # reclaim units of a drive that is cut down
-    unit_bytes: float | None = None  # approximate size of a reclaim unit, instead of `units`
+    units: int | None = None  # number of reclaim units of a drive that is cut down
+    unit_bytes: float | None = None  # approximate reclaim unit size, as an alternative to `units`
     fills: float | None = None  # drive fills to write, in whole rounds (see FILLS_MIN)
     repeats: int | None = None  # rounds; takes precedence over `fills`
-    # Time at which writes reach the drive: see `_native.writebacks`, or `BY_TRACE`.
+    # Time at which writes reach the drive (see `_native.writebacks`), or `BY_TRACE`.
     writeback: str = BY_TRACE
-    allocator: str = "next-fit"  # of the file system; see `_native.allocators`
-    trim: bool = True  # `False`: the drive keeps deleted data until they are overwritten
-    copies: int = 1  # copies of the traced program in parallel, with offsets in time
+    allocator: str = "next-fit"  # allocator of the file system (see `_native.allocators`)
+    trim: bool = True  # `False`: the drive retains deleted data until they are overwritten
+    copies: int = 1  # number of copies of the traced program that run in parallel, offset in time
 
 
 @dataclass(frozen=True)
 class ReplaySetup:
-    """A trace prepared for a drive."""
+    """A trace that was prepared for a drive."""
 
     io: FileIO  # the trace
-    blocks: _native.BlockTrace  # its writes and TRIMs on the drive
-    device: DeviceDescription  # the drive of --on
+    blocks: _native.BlockTrace  # writes and TRIMs of the trace, mapped to the drive
+    device: DeviceDescription  # the drive given by --on
     drive: _native.Device  # the drive that is simulated
     simulated: DeviceDescription  # description of `drive`
-    peak_bytes: int  # size of all files at their peak
-    written_bytes: int  # bytes that reach the drive in a round of all copies
+    peak_bytes: int  # total file size at peak
+    written_bytes: int  # bytes that reach the drive in one round of all copies
     sizing: Sizing  # assumptions
-    writes_per_day_bytes: float | None = None  # replaces the rate of the trace
+    writes_per_day_bytes: float | None = None  # overrides the trace's write rate
 
     @property
     def memory_bytes(self) -> int:
-        """Memory that one replay takes."""
+        """Memory that a single replay needs."""
         drive = drive_memory_bytes(self.simulated.capacity_bytes, self.simulated.mapped_bytes)
         return drive + self.simulated.capacity_bytes // SLOT_BYTES * BYTES_PER_BLOCK_IN_REPLAY
 
     @property
     def mean_fill_pct(self) -> float:
-        """Mean share of the drive that files take during the replay."""
+        """Mean fraction of the drive that files occupy during the replay."""
         return 100 * self.blocks.mean_bytes / self.simulated.capacity_bytes
 
     @property
     def unit_bytes(self) -> float:
-        """Size of a reclaim unit of the simulated drive."""
+        """Reclaim unit size of the simulated drive."""
         return self.simulated.flash_bytes(PURPOSE) / (self.simulated.reclaim_units or 1)
 
     @property
     def drive_fills(self) -> float:
-        """Capacities of the simulated drive that the replay writes."""
+        """Write volume of the replay, in capacities of the simulated drive."""
         return self.blocks.written_bytes / self.simulated.capacity_bytes
 
     @property
     def not_quoted(self) -> str | None:
-        """Reason why write amplification and lifetime are not quoted; None if they are.
+        """Reason why write amplification and lifetime are not reported, or `None` if they are.
 
         Scattered data that outlive a round are overwritten in the next round. If their order is
-        neither drawn again nor visible in the trace, all data of a reclaim unit are overwritten
-        together, and write amplification is near 1 for any program.
+        neither randomised again nor recorded in the trace, all data in a reclaim unit are
+        overwritten together, and the write amplification is near 1 for any program.
         """
         share = self.blocks.undrawn_bytes * self.sizing.copies / max(1, self.written_bytes)
         if self.blocks.rounds < 2 or share <= UNDRAWN_MAX:
@@ -115,9 +115,9 @@ class ReplaySetup:
 
     @property
     def write_rate_bytes_per_s(self) -> float | None:
-        """Rate at which lifetimes are calculated: as given, or that of the traced program.
+        """Write rate for lifetime calculations: as given, or the rate of the traced program.
 
-        None: the trace has no duration.
+        The rate is `None` if the trace has no duration.
         """
         if self.writes_per_day_bytes is not None:
             return self.writes_per_day_bytes / DAY_S
@@ -129,7 +129,7 @@ class ReplaySetup:
         return (self.device.rated_cycles or 0) * self.device.flash_bytes(PURPOSE) / waf
 
     def years(self, waf: float) -> float | None:
-        """Return the lifetime of the full-size drive at the write rate, in years."""
+        """Return the full-size drive's lifetime at the write rate, in years."""
         rate = self.write_rate_bytes_per_s
         return self.endurance_bytes(waf) / rate / YEAR_S if rate else None
 
@@ -141,20 +141,20 @@ class Replayed:
     `blocks` counts 4 KiB blocks by origin, stream and lifetime bucket (see `BlockTrace.replay`).
     """
 
-    scheme: str  # scheme of the stream assignment
-    streams: int  # number of usable streams
-    mistag_pct: float  # share of the writes in a wrong stream
-    waf: float  # write amplification in the second half
+    scheme: str  # stream assignment scheme
+    streams: int  # number of available streams
+    mistag_pct: float  # fraction of writes in a wrong stream
+    waf: float  # write amplification over the second half
     host_bytes: NDArray[np.uint64]  # cumulative bytes written by the host
     nand_bytes: NDArray[np.uint64]  # cumulative bytes programmed to flash
     blocks: NDArray[np.uint64]
-    oracle: str | None  # its grouping of overwrite times; None for other schemes
-    reads: _native.Histogram  # latencies of the timed part
-    writes: _native.Histogram  # latencies of the timed part
-    timed_ns: int  # length of the timed part
-    timed_written_bytes: int  # in the timed part
-    counters: Mapping[str, Any]  # at the end
-    statistics: FdpStatistics  # of the measured half
+    oracle: str | None  # the oracle's grouping of overwrite times; `None` for other schemes
+    reads: _native.Histogram  # latencies of the timed replay
+    writes: _native.Histogram  # latencies of the timed replay
+    timed_ns: int  # duration of the timed replay
+    timed_written_bytes: int  # during the timed replay
+    counters: Mapping[str, Any]  # at the end of the replay
+    statistics: FdpStatistics  # over the measured half
     data_placement: DataPlacementStatus | None  # state of the interface at the end
     overflow: Mapping[int, int]  # bytes of streams that could not be used, by stream number
 
@@ -165,21 +165,22 @@ class Replayed:
 
     @property
     def waf_drift(self) -> float | None:
-        """Relative rise of write amplification from the third quarter to the fourth.
+        """Relative increase in write amplification from the third to the fourth quarter.
 
-        Near 0: the drive has settled. None: too little was written.
+        A value near 0 means that the drive has settled. The value is `None` if too little was
+        written.
         """
         first, last = _waf_between(self, 0.5, 0.75), _waf_between(self, 0.75, 1.0)
         return last / first - 1 if first > 0 else None
 
     @property
     def read_p9999_ns(self) -> int | None:
-        """The 99.99 % read latency; None without a timed part or with too few reads in it."""
+        """The 99.99th percentile read latency; `None` if there were too few timed reads."""
         return self.reads.quantile(READ_QUANTILE).value_ns if self.reads.count else None
 
 
 def _waf_between(done: Replayed, begin: float, end: float) -> float:
-    """Return the write amplification between two shares of the host writes."""
+    """Return the write amplification between two fractions of the host writes."""
     host, nand = done.host_bytes.astype(float), done.nand_bytes.astype(float)
     at = [begin * host[-1], end * host[-1]]
     (h0, h1), (n0, n1) = (np.interp(at, host, y) for y in (host, nand))
@@ -187,26 +188,28 @@ def _waf_between(done: Replayed, begin: float, end: float) -> float:
 
 
 def simulated_name(target: str) -> str:
-    """Return the name or file of the simulated drive in --on.
+    """Return the name or file of the simulated drive given by --on.
 
     Raises:
-        ConfigError: the target is not simulated.
+        ConfigError: If the target is not simulated.
     """
     kind, _, name = target.partition(":")
     if kind != "sim" or not name:
         meant = f"sim:{target}" if target in preset_names() else None
         raise ConfigError(
-            f"{target} is not simulated; traces are replayed only on simulated drives",
-            hint=f"did you mean '{meant}'?" if meant else "for example --on sim:sata-tlc-120",
+            f"{target} is not simulated, but traces are replayed only on simulated drives",
+            hint=f"did you mean '{meant}'?"
+            if meant
+            else "use a simulated drive, for example --on sim:sata-tlc-120",
         )
     return name
 
 
 def checked_scheme(name: str | None, with_rules: bool) -> str:
-    """Return the scheme of --assign, or its default.
+    """Return the scheme given by --assign, or the default scheme.
 
     Raises:
-        ConfigError: the scheme is unknown, or does not match the presence of rules.
+        ConfigError: If the scheme is unknown, or inconsistent with whether rules are given.
     """
     if name is None:
         return "rules" if with_rules else "none"
@@ -215,10 +218,12 @@ def checked_scheme(name: str | None, with_rules: bool) -> str:
         raise ConfigError.unknown("stream assignment", name, schemes)
     if name == "rules" and not with_rules:
         raise ConfigError(
-            "--assign rules requires a rules file", hint="give them with --streams FILE"
+            "--assign rules requires a rules file", hint="add the rules with --streams FILE"
         )
     if with_rules and name != "rules":
-        raise ConfigError(f"--streams has no effect with --assign {name}", hint="omit one of them")
+        raise ConfigError(
+            f"--streams has no effect with --assign {name}", hint="omit either option"
+        )
     return name
 
 
@@ -231,7 +236,7 @@ def lay_out(
     writes_per_day_bytes: float | None = None,
     progress: WorkProgress = UNSEEN,
 ) -> ReplaySetup:
-    """Prepare a trace for the drive `target`, or for a smaller drive of its kind that it fills.
+    """Prepare a trace for the drive `target`, or for a smaller version of the drive that it fills.
 
     Args:
         io: the trace.
@@ -242,17 +247,20 @@ def lay_out(
         progress: receives the progress.
 
     Raises:
-        ConfigError: an option is invalid, or the trace does not fit; names the size that it needs.
+        ConfigError: If an option is invalid, or the trace does not fit; the message states the
+            required size.
     """
     if sizing.writeback == BY_TRACE:
         sizing = replace(sizing, writeback=IMMEDIATE if io.is_block else PAGE_CACHE)
     _check(sizing)
     if writes_per_day_bytes is not None and writes_per_day_bytes <= 0:
-        raise ConfigError("--writes-per-day must be above 0", hint="for example 500GB")
+        raise ConfigError(
+            "--writes-per-day must be greater than 0", hint="use a volume, for example 500GB"
+        )
     opened = open_device(*read_device_file(simulated_name(target)))
     device = describe(opened)
     device.flash_bytes(PURPOSE)
-    progress.part("measuring the writes")
+    progress.part("measuring the write volume")
     with as_user_errors():
         needs = io.native.footprint(sizing.writeback, sizing.copies, progress.done)
     capacity_bytes = units = None
@@ -326,7 +334,7 @@ def replay(
     seed: int = 1,
     progress: WorkProgress = UNSEEN,
 ) -> Replayed:
-    """Replay a trace with its writes in `streams` streams.
+    """Replay a trace, with its writes in `streams` streams.
 
     Args:
         setup: the trace and the drive.
@@ -336,13 +344,13 @@ def replay(
         timed: repeat the end with timing and random reads of live data, for latencies.
         queue_depth: outstanding writes of the timed part.
         readers: outstanding reads of the timed part.
-        reads_per_block: reads for each 4 KiB written; None: as many as `readers` can issue.
-        timed_bytes: bytes written in the timed part.
+        reads_per_block: reads per 4 KiB written; None: as many as `readers` can issue.
+        timed_bytes: bytes written during the timed replay.
         seed: seed of random choices.
         progress: receives the progress.
 
     Raises:
-        ConfigError: an option is out of range.
+        ConfigError: If an option is out of range.
     """
     if not 1 <= streams <= setup.simulated.streams:
         raise ConfigError(
@@ -380,7 +388,7 @@ def replay(
 
 
 def _hook(progress: WorkProgress) -> Callable[..., None]:
-    """Return a hook that reports the progress of the two parts of a replay."""
+    """Return a hook that reports the progress of both parts of a replay."""
     is_timed = False
     progress.part("replaying the trace")
 
@@ -388,7 +396,7 @@ def _hook(progress: WorkProgress) -> Callable[..., None]:
         nonlocal is_timed
         if elapsed_ns > 0 and not is_timed:
             is_timed = True
-            progress.part("replaying its end with timing")
+            progress.part("replaying the end of the trace with timing")
         progress.done(share)
 
     return look

@@ -1,4 +1,4 @@
-"""Storage of a replay in a run directory, from which its report is made."""
+"""Store a replay in a run directory, from which its report is generated."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def store(
     target: str,
     seed: int,
 ) -> None:
-    """Write the run directory of a replay on the drive `target`; `answer` is its JSON.
+    """Write the run directory of a replay on the drive `target`; `answer` is the JSON output.
 
     Raises:
-        ConfigError: the directory is in use.
-        StoreError: the directory cannot be written.
+        ConfigError: If the directory is in use.
+        StoreError: If the directory cannot be written.
     """
     procedure = TraceReplay(answer=answer, seed=seed)
     identity = identity_of(setup.device, target)
@@ -59,11 +59,11 @@ def store(
     )
     with RunDirectory.create(directory, manifest) as run:
         run.append_round(replace(record, waf=done.waf))
-        run.finish("complete", reason="all of the trace replayed", ended_by="done")
+        run.finish("complete", reason="the whole trace was replayed", ended_by="done")
 
 
 def _result(done: Replayed) -> StepResult:
-    """Return the result of the timed part; without it there are no latencies and no time."""
+    """Return the result of the timed replay, which latencies and duration come from."""
     operations = {
         "read": OperationResult(done.reads.count, done.reads.count * SLOT_BYTES, done.reads),
         "write": OperationResult(done.writes.count, done.timed_written_bytes, done.writes),

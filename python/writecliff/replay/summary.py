@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from writecliff.replay.model import Replayed, ReplaySetup
 
 REPLAY_SCHEMA = "writecliff/replay/1"
-_NAMED_SHARE = 0.1  # least share of a stream's bytes of an origin that is named
+_NAMED_SHARE = 0.1  # minimum fraction of a stream's bytes for an origin to be named
 
 
 def trace_mapping(trace: Path, setup: ReplaySetup) -> dict[str, object]:
-    """Return the trace as in `writecliff replay --json`."""
+    """Return the trace in the format of `writecliff replay --json`."""
     return {
         "path": str(trace),
         "rows": setup.io.rows,
@@ -43,7 +43,7 @@ def trace_mapping(trace: Path, setup: ReplaySetup) -> dict[str, object]:
 
 
 def device_mapping(setup: ReplaySetup) -> dict[str, object]:
-    """Return the drive and the simulated drive as in `writecliff replay --json`."""
+    """Return the drive and the simulated drive in the format of `writecliff replay --json`."""
     return {
         "name": setup.device.name,
         "capacity_bytes": setup.device.capacity_bytes,
@@ -58,10 +58,10 @@ def device_mapping(setup: ReplaySetup) -> dict[str, object]:
 
 
 def result_mapping(setup: ReplaySetup, done: Replayed) -> dict[str, object]:
-    """Return the figures of a replay as in `writecliff replay --json`.
+    """Return the figures of a replay in the format of `writecliff replay --json`.
 
-    Latencies are null without a timed part. Figures that depend on write amplification are null if
-    it is not quoted.
+    Latencies are null without a timed replay. Figures that depend on write amplification are null
+    if write amplification is not reported.
     """
     reason = setup.not_quoted
     waf = done.waf if reason is None else None
@@ -89,7 +89,7 @@ def result_mapping(setup: ReplaySetup, done: Replayed) -> dict[str, object]:
 
 
 def replay_mapping(trace: Path, setup: ReplaySetup, done: Replayed) -> dict[str, object]:
-    """Return a replay as `writecliff replay --json` prints it."""
+    """Return a replay in the format of `writecliff replay --json`."""
     return {
         "schema": REPLAY_SCHEMA,
         "trace": trace_mapping(trace, setup),
@@ -125,14 +125,14 @@ def redrawn_text(setup: ReplaySetup) -> str:
 
 
 def rate_text(setup: ReplaySetup) -> str:
-    """Return the rate at which lifetimes are calculated, as text."""
+    """Return the write rate used for lifetimes, as text."""
     if setup.writes_per_day_bytes is not None:
         return f"{units.size(setup.writes_per_day_bytes)} written a day"
     return f"the rate of the trace, {units.throughput(setup.write_rate_bytes_per_s or 0)}"
 
 
 def verdict_text(setup: ReplaySetup, done: Replayed) -> str:
-    """Return the outcome in a line, the last line of the command."""
+    """Return a one-line result, which is the last line that the command prints."""
     if setup.not_quoted is not None:
         return f"Write amplification and lifetime are {setup.not_quoted}"
     years = setup.years(done.waf)
@@ -146,7 +146,7 @@ def verdict_text(setup: ReplaySetup, done: Replayed) -> str:
 
 
 def overflow_text(done: Replayed) -> str | None:
-    """Return a note on writes to streams that the drive could not open; None if there are none."""
+    """Return a note on writes to streams that the drive could not open, or `None`."""
     total = sum(done.overflow.values())
     if not total:
         return None
@@ -158,7 +158,7 @@ def overflow_text(done: Replayed) -> str | None:
 
 
 def stream_rows(setup: ReplaySetup, done: Replayed) -> list[dict[str, Any]]:
-    """Return the bytes, origins and lifetimes of each used stream."""
+    """Return the bytes, origins and lifetimes of each stream that was used."""
     rows = []
     for stream in range(done.streams):
         blocks = done.blocks[:, stream, :]
@@ -187,7 +187,7 @@ def stream_rows(setup: ReplaySetup, done: Replayed) -> list[dict[str, Any]]:
 def median_lifetime_bytes(blocks: NDArray[np.uint64]) -> float | None:
     """Return the median lifetime in bytes written by the host, interpolated within its bucket.
 
-    None: half of the data outlived the trace. `BlockTrace.replay` describes the buckets.
+    Return `None` if half of the data outlived the trace. `BlockTrace.replay` describes the buckets.
     """
     total = int(blocks.sum())
     upto = np.cumsum(blocks.astype(np.int64))

@@ -1,7 +1,7 @@
-"""Trace of a small log-structured merge store, for tests and for trials of streams.
+"""Trace of a small log-structured merge store, for tests and for experiments with streams.
 
 The native module generates the file operations (sizes only, no keys). This module adds names,
-threads, and the times of a program that writes at a steady rate.
+threads, and the timing of a program that writes at a steady rate.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ def synthetic_table(
     logged_bytes: int = 256 << 20,
     seed: int = 1,
 ) -> pa.Table:
-    """Return the trace of a store with tables of `table_bytes`, written in chunks.
+    """Return the trace of a store that writes tables of `table_bytes` in chunks.
 
     Raises:
-        ConfigError: a size is out of range.
+        ConfigError: If a size is out of range.
     """
     import pyarrow as pa
 
     with as_user_errors():
         raw = _native.synthetic_trace(table_bytes, chunk_bytes, logged_bytes, seed)
     op, file, length = raw["op"], raw["file"], raw["length_bytes"].astype(np.int64)
-    # All writes of a file have one origin; creation and unlinking have none.
+    # All writes to a file have the same origin; creation and unlinking have none.
     origin_of = np.zeros(int(file.max()) + 1, np.int64)
     written = op == _OPS.index("write")
     origin_of[file[written]] = raw["origin"][written]

@@ -1,9 +1,9 @@
-"""A block trace that is issued to a real target with its own times.
+"""A block trace that is issued to a real target at its recorded times.
 
-The trace is read twice: first to check that it fits, so that a trace that does not fit is rejected
-before anything is written, and then to issue it. Each I/O is recorded with three times: due, issue
-and completion. They form a trace in the format of `capture --device`, which can be compared with
-the original (`characterise --against`).
+The trace is read twice: first to check that it fits, so that an unsuitable trace is rejected before
+anything is written, and then to issue it. Each I/O is recorded with three times: due, issue and
+completion time. The recorded I/Os form a trace in the format of `capture --device`, which can be
+compared with the original (`characterise --against`).
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ INTERVAL_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class TracePlan:
-    """A trace that was checked and fitted to a target."""
+    """A trace that was checked for, and fitted to, a target."""
 
     fit: _native.TraceFit
     totals: Mapping[str, Any]  # result of `_native.TraceFit.totals`
 
     @property
     def writes(self) -> bool:
-        """`True` if the trace changes the data of the target."""
+        """`True` if the trace changes data on the target."""
         return bool(self.totals["ios"]["write"] or self.totals["ios"]["trim"])
 
     @property
@@ -63,7 +63,7 @@ class TracePlan:
         return int(self.totals["due_ns"])
 
     def texts(self) -> list[str]:
-        """Return the changes that were made to fit the trace, in sentences."""
+        """Return the changes that were made to fit the trace, as sentences."""
         of, texts = self.totals, []
         for key, text in (
             ("other_volumes", "{} I/Os of other volumes were omitted"),
@@ -78,27 +78,27 @@ class TracePlan:
 
 @dataclass(frozen=True)
 class TimedTrace:
-    """A trace and the way in which it is issued. `open_source` opens it, and is called twice."""
+    """A trace and the way to issue it. `open_source` opens the trace, and is called twice."""
 
     open_source: Callable[[], Source]
-    output: Path | None = None  # trace of the issued I/Os, if any
+    output: Path | None = None  # trace to write of the issued I/Os, if any
     speed: float = 1.0  # factor of the recorded speed
     wrap: bool = False  # wrap addresses beyond the end; otherwise the trace is rejected
-    volume: str | None = None  # the only volume that is issued; None: all
-    seed: int = 1  # seed of the written data
+    volume: str | None = None  # the only volume to issue; `None`: all volumes
+    seed: int = 1  # seed for the written data
 
     def plan(self, target: Target) -> TracePlan:
-        """Read the whole trace and check that it fits.
+        """Read the whole trace and check that it fits the target.
 
         Raises:
-            TargetError: the trace does not fit on the target.
-            ConfigError: the trace has no I/Os, or several volumes.
+            TargetError: If the trace does not fit the target.
+            ConfigError: If the trace has no I/Os, or has several volumes.
         """
         source = self.open_source()
         fit = self._fit(target, None)
         number: int | None = None
         if self.volume is not None:
-            # The volumes are known after they have been read.
+            # The volumes are known only after the trace has been read.
             for _ in source.feed(fit):
                 pass
             if self.volume not in source.volumes:
@@ -109,19 +109,19 @@ class TimedTrace:
             pass
         totals = fit.totals()
         if not sum(totals["ios"].values()) and not totals["outside"]:
-            raise ConfigError("the trace has no I/Os")
+            raise ConfigError("the trace contains no I/Os")
         if totals["outside"] and not self.wrap:
             offset, length = totals["first_outside"]
             raise TargetError(
                 f"{target.filename}: {totals['outside']:,} I/Os exceed its capacity of "
                 f"{units.size(target.capacity_bytes)}, the first at byte {offset:,} ("
                 f"{units.size(length)}); the trace extends to {units.size(totals['end_bytes'])}",
-                hint="give --wrap to continue at the start of the drive",
+                hint="add --wrap to continue at the start of the drive",
             )
         if len(source.volumes) > 1 and self.volume is None:
             raise ConfigError(
                 f"the trace has {len(source.volumes)} volumes with overlapping addresses",
-                hint=f"choose one with --volume: {', '.join(source.volumes[:5])}",
+                hint=f"choose a volume with --volume: {', '.join(source.volumes[:5])}",
             )
         return TracePlan(self._fit(target, number), totals)
 
@@ -137,7 +137,7 @@ class TimedTrace:
         plan: TracePlan,
         on_tick: Callable[[Mapping[str, int]], None],
     ) -> TraceIssued:
-        """Issue the trace. `on_tick` receives the counters of the issuer."""
+        """Issue the trace's I/Os. `on_tick` receives the issuer's counters."""
         record = IssuedTrace(self.output, target.filename) if self.output is not None else None
         try:
             with opened(target, writes=plan.writes) as fd:
@@ -207,7 +207,7 @@ class TimedTrace:
 
 
 class _Taker:
-    """An issuer as the target of a source, which stops when no more I/Os are accepted."""
+    """An issuer that consumes a source, and stops when no more I/Os are accepted."""
 
     def __init__(self, issuer: _native.Issuer) -> None:
         self._issuer = issuer
@@ -228,20 +228,22 @@ def replay_timed(
     allow_signatures: bool = False,
     size_bytes: int | None = None,
 ) -> TraceIssued:
-    """Issue a trace to the real drive or file `on`, with the protection rules of tests.
+    """Issue a trace to the real drive or file `on`, under the same protection rules as tests.
 
     Raises:
-        TargetError: the target is protected, or too small for the trace.
-        ConfigError: the target is simulated, or the trace is invalid.
-        EngineError: an I/O fails.
-        StoreError: the output cannot be written.
+        TargetError: If the target is protected, or too small for the trace.
+        ConfigError: If the target is simulated, or the trace is invalid.
+        EngineError: If an I/O fails.
+        StoreError: If the output cannot be written.
     """
     from writecliff.engines.fio import FioEngine
     from writecliff.engines.target import is_simulated, open_target
 
     if is_simulated(on):
-        raise ConfigError(f"{on} is a simulated drive", hint="use replay_trace")
-    trace.open_source()  # before a drive is opened
+        raise ConfigError(
+            f"{on} is a simulated drive", hint="use replay_trace for simulated drives"
+        )
+    trace.open_source()  # check before opening a drive
     engine = open_target(
         on, destroy_serial=destroy_serial, allow_signatures=allow_signatures, size_bytes=size_bytes
     )
@@ -256,33 +258,33 @@ def replay_timed(
 
 # Trace of the issued I/Os, in the format of a captured block device.
 
-_OPS = ("read", "write", "punch", "fsync")  # in the order of the numbers of `_native.Issuer.done`
+_OPS = ("read", "write", "punch", "fsync")  # by operation number, as in `_native.Issuer.done`
 _PROCESS = "writecliff"
-HORIZON_NS = 600 * 1_000_000_000  # longest wait for an I/O; the replay has failed by then
+HORIZON_NS = 600 * 1_000_000_000  # maximum wait for an I/O, after which the replay has failed
 _ROWS_WAITING = 1 << 20
 
 
 class IssuedTrace:
-    """Writer of a trace that sorts rows by time."""
+    """A trace writer that sorts rows by time."""
 
     def __init__(self, path: Path, device: str) -> None:
-        """Create the file.
+        """Create the output file.
 
         Raises:
-            StoreError: the file cannot be created.
+            StoreError: If the file cannot be created.
         """
         self._schema = fields(BLOCK_COLUMNS)
         self._file = TraceFile(path, self._schema)
         self._device = device
-        self._waiting: list[dict[str, Any]] = []  # completed I/Os; an earlier I/O may still be open
-        self._rows = 0  # number of waiting rows
+        self._waiting: list[dict[str, Any]] = []  # completed I/Os; an earlier I/O may be open
+        self._rows = 0  # number of buffered rows
         self._latest_ns = 0
 
     def add(self, done: Mapping[str, Any]) -> None:
-        """Add I/Os in the order of their completion.
+        """Add I/Os in completion order.
 
         Raises:
-            StoreError: the file cannot be written.
+            StoreError: If the file cannot be written.
         """
         rows = len(done["intended_ns"])
         if rows:
@@ -293,16 +295,16 @@ class IssuedTrace:
             self._write(self._latest_ns - HORIZON_NS)
 
     def finish(self, metadata: Mapping[str, Any]) -> None:
-        """Write the remaining rows and complete the file.
+        """Write the buffered rows and complete the file.
 
         Raises:
-            StoreError: the file cannot be written.
+            StoreError: If the file cannot be written.
         """
         self._write(self._latest_ns)
         self._file.finish({"level": BLOCK, "device": self._device, **metadata})
 
     def _write(self, upto_ns: int) -> None:
-        """Write the rows up to a time in order, and keep the others."""
+        """Write the rows up to a given time in order, and retain the others."""
         if not self._waiting:
             return
         names = self._waiting[0].keys()

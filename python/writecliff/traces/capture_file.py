@@ -1,4 +1,4 @@
-"""Reader of I/O captures: traces of any format, or tables of streams.
+"""A reader for I/O captures: traces in any format, or tables of streams.
 
 A table is a TOML file:
 
@@ -34,8 +34,8 @@ from writecliff.traces.io_capture import (
 from writecliff.traces.source import open_trace
 from writecliff.units import parse_size, parse_time
 
-ROWS_MAX = 10_000  # most streams, and most steps
-ALONE_S = 60.0  # length of the single step of a table without steps
+ROWS_MAX = 10_000  # maximum number of streams, and of steps
+ALONE_S = 60.0  # duration of the single step in a table without steps
 _TOP = ("name", "source", "streams", "step")
 _STREAM = ("access", "operation", "size", "share")
 _STEP = ("duration", "iops", "queue_depth", "shares")
@@ -44,14 +44,14 @@ _OPERATION = ("read", "write")
 
 
 def load_capture(path: Path, *, step_s: float | None = None) -> IoCapture:
-    """Read a capture: a table if the suffix is .toml, otherwise a trace of any format.
+    """Read a capture: a table if the suffix is .toml, otherwise a trace in any format.
 
     Args:
         path: the file.
         step_s: length of a time step of a trace in seconds; None: according to its duration.
 
     Raises:
-        ConfigError: the file is malformed, or the step is not allowed.
+        ConfigError: If the file is malformed, or the step is not allowed.
     """
     path = trace_path(path)
     if path.suffix == ".toml":
@@ -68,7 +68,7 @@ def read_table(path: Path) -> IoCapture:
     """Read a table of streams.
 
     Raises:
-        ConfigError: the table is malformed; names the file.
+        ConfigError: If the table is malformed; the message names the file.
     """
     data = read_toml(path)
     try:
@@ -97,20 +97,20 @@ class _Table:
         return table
 
     def number(self, value: Any, where: str) -> float:
-        """Return a positive number."""
+        """Check that a value is a positive number, and return it."""
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
-            self.fail(f"{where} is not a number above 0")
+            self.fail(f"{where} is not a number greater than 0")
         return float(value)
 
     def share(self, value: Any, where: str) -> float:
-        """Return a share: "30 %", or a number in a unit that all shares have in common."""
+        """Return a fraction: "30 %", or a number in a unit that all fractions share."""
         if isinstance(value, str):
             try:
                 value = float(value.strip().removesuffix("%"))
             except ValueError:
                 self.fail(f"{where}: '{value}' is not a percentage", 'write it as "30 %"')
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
-            self.fail(f"{where} is not a number of 0 or more")
+            self.fail(f"{where} is not a non-negative number")
         return float(value)
 
     def capture(self) -> IoCapture:
@@ -145,7 +145,7 @@ class _Table:
         row = self.checked(row, _STREAM, where)
         for name in _STREAM:
             if name not in row:
-                self.fail(f"{where} lacks the key {name}")
+                self.fail(f"the key {name} is missing in {where}")
         for name, words in (("access", _ACCESS), ("operation", _OPERATION)):
             if row[name] not in words:
                 raise ConfigError.unknown(name, str(row[name]), words, where=self.path)
@@ -166,10 +166,10 @@ class _Table:
         row = self.checked(row, _STEP, where)
         length_s = parse_time(str(row.get("duration", f"{ALONE_S:g} s"))) / 1e9
         if length_s <= 0:
-            self.fail(f"{where}: the duration must be above 0")
+            self.fail(f"{where}: the duration must be greater than 0")
         if "shares" in row:
             if not isinstance(row["shares"], list) or len(row["shares"]) != len(streams):
-                self.fail(f"{where} requires {len(streams)} shares, one for each stream")
+                self.fail(f"{where} must have {len(streams)} shares, one for each stream")
             shares = [self.share(share, where) for share in row["shares"]]
         total = sum(shares)
         if total <= 0:

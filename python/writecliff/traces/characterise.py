@@ -1,4 +1,4 @@
-"""Measures of the workload of a trace, computed by the native module in one pass."""
+"""Metrics of a trace's workload, which the native module computes in one pass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAY_S = 86_400.0
 
 @dataclass(frozen=True)
 class Characterised:
-    """The measures of a trace."""
+    """The metrics of a trace."""
 
     trace: Path
     formats: tuple[str, ...]
@@ -32,7 +32,7 @@ class Characterised:
 
     @property
     def format(self) -> str:
-        """Format of the trace, or the formats of the members of an archive."""
+        """Format of the trace, or formats of the members of an archive."""
         return ", ".join(self.formats)
 
     @property
@@ -52,7 +52,7 @@ class Characterised:
         }
 
     def mapping(self) -> dict[str, Any]:
-        """Return the measures as `writecliff characterise --json` prints them."""
+        """Return the metrics in the format of `writecliff characterise --json`."""
         return {
             "trace": self.trace,
             "format": self.format,
@@ -64,17 +64,17 @@ class Characterised:
 
 
 def characterise(source: Source, trace: Path, *, progress: WorkProgress = UNSEEN) -> Characterised:
-    """Measure a whole trace.
+    """Read a whole trace, and compute its metrics.
 
     Raises:
-        ConfigError: the trace has no I/Os, is truncated, or is mostly not in its format.
+        ConfigError: If the trace has no I/Os, is truncated, or is mostly not in its format.
     """
     measures = _native.TraceMeasures()
     for _ in source.feed(measures):
         progress.done(source.share, ios=measures.ios)
     if not measures.ios:
         reasons = ", ".join(skipped.reason for skipped in source.skipped())
-        raise ConfigError(f"{trace} has no I/Os" + (f" ({reasons})" if reasons else ""))
+        raise ConfigError(f"{trace} contains no I/Os" + (f" ({reasons})" if reasons else ""))
     result = json.loads(measures.result())
     notes = source.notes()
     if late := result["out_of_order"]:

@@ -26,44 +26,44 @@ OPS = (
     "write",
     "fsync",
     "punch",
-)  # in the order of the numbers of `_native.TraceReader.next`
+)  # by operation number, as in `_native.TraceReader.next`
 _SUFFIXES = {".parquet": PARQUET, ".csv": "msr", ".log": "fio-iolog", ".txt": "blkparse"}
 
 
 @dataclass(frozen=True)
 class Converted:
-    """Outcome of a conversion."""
+    """Result of a conversion."""
 
     output: Path
-    formats: tuple[str, ...]  # of the trace
+    formats: tuple[str, ...]  # format of the trace
     written_as: str
     ios: int
-    left_out: int  # I/Os that the new format cannot express
+    left_out: int  # I/Os that the output format cannot express
     moved: int  # I/Os whose times were raised to that of a previous I/O
     skipped: tuple[Skipped, ...]
     notes: tuple[str, ...]
 
 
 def written_formats() -> list[str]:
-    """Return the names of all formats that can be written."""
+    """Return the names of all output formats."""
     return [PARQUET, *_native.trace_formats_written()]
 
 
 def written_format(output: Path, to: str | None) -> str:
-    """Return the format to write: `to`, or else the format of the suffix.
+    """Return the output format: `to`, or else the format of the suffix.
 
     Raises:
-        ConfigError: the format is unknown, or no format has this suffix.
+        ConfigError: If the format is unknown, or no format has this suffix.
     """
     if to is not None:
         if to not in written_formats():
-            raise ConfigError.unknown("format to write", to, written_formats())
+            raise ConfigError.unknown("output format", to, written_formats())
         return to
     format = _SUFFIXES.get(output.suffix)
     if format is None:
         raise ConfigError(
             f"{output}: no format has the suffix '{output.suffix}'",
-            hint=f"give --to, one of {', '.join(written_formats())}",
+            hint=f"set --to to one of {', '.join(written_formats())}",
         )
     return format
 
@@ -78,9 +78,9 @@ def convert(
     """Write a whole trace to `output` in the format `to`. The file appears when it is complete.
 
     Raises:
-        ConfigError: the trace is malformed.
-        StoreError: the output cannot be written.
-        EngineError: the trace cannot be read.
+        ConfigError: If the trace is malformed.
+        StoreError: If the output cannot be written.
+        EngineError: If the trace cannot be read.
     """
     written = _to_parquet if to == PARQUET else _to_text
     ios, left_out, moved = written(source, output, to, progress)
@@ -99,7 +99,7 @@ def convert(
 def _to_text(source: Source, output: Path, to: str, progress: WorkProgress) -> tuple[int, int, int]:
     part = part_of(output)
     try:
-        os.close(open_part(part))  # the writer opens it again
+        os.close(open_part(part))  # because the writer opens the file again
     except OSError as error:
         raise store_error(error, output) from error
     try:
@@ -153,7 +153,7 @@ def _to_parquet(
 
 
 def _record_batch(columns: dict[str, Any], source: Source) -> pa.RecordBatch:
-    """Return columns as a record batch of writecliff's own trace format."""
+    """Return columns as a record batch in writecliff's own trace format."""
     import pyarrow as pa
 
     from writecliff.capture.trace_file import fields, texts

@@ -12,16 +12,16 @@ from writecliff.traces.source import PARQUET
 
 @dataclass(frozen=True)
 class TraceFormat:
-    """A trace format with its title, columns and units."""
+    """A trace format, with its title, columns and units."""
 
     name: str
     title: str
     columns: str  # as published
     units: str
-    written: bool  # `True` if `writecliff trace convert` writes it
+    written: bool  # `True` if `writecliff trace convert` can write the format
 
     def mapping(self) -> dict[str, Any]:
-        """Return the format as in `writecliff trace formats --json`."""
+        """Return the format as shown by `writecliff trace formats --json`."""
         return asdict(self)
 
 
@@ -40,7 +40,7 @@ def all_formats() -> list[TraceFormat]:
 
 
 def reference() -> str:
-    """Return the page `docs/reference/trace-formats.md`."""
+    """Return the contents of the page `docs/reference/trace-formats.md`."""
     roles, times, sizes = _native.trace_column_words()
     lines = [
         "# Trace formats",

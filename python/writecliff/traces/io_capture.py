@@ -1,10 +1,10 @@
-"""I/O captures: a workload as time steps, each with its I/O streams and queue depth.
+"""I/O captures: a workload as time steps, each with its own I/O streams and queue depth.
 
-The terms are those of SNIA's Real World Storage Workload PTS (RWSW, 1.0.7). An *I/O stream* is an
-access (random or sequential), an operation and a size. The *cumulative workload* lists the streams
-of the whole capture with their shares of the I/Os. The dominant streams, with shares normalised to
-100 %, are the *applied test workload*. A capture is derived from a trace of any format, or entered
-as a table of streams (`capture_file.py`).
+The terms are those of SNIA's Real World Storage Workload PTS (RWSW, 1.0.7). An *I/O stream* is a
+combination of access (random or sequential), operation and size. The *cumulative workload* lists
+the streams of the whole capture with their percentages of the I/Os. The dominant streams, with
+percentages normalised to 100 %, are the *applied test workload*. A capture is derived from a trace
+in any format, or entered as a table of streams (`capture_file.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from writecliff.traces.source import Source
 Access = Literal["random", "sequential"]
 StreamOperation = Literal["read", "write"]
 LETTERS = {"random": "RND", "sequential": "SEQ", "read": "R", "write": "W"}
-STEP_S = (1.0, 600.0)  # range of the length of time steps
+STEP_S = (1.0, 600.0)  # range of the time step length
 
 
 @dataclass(frozen=True, order=True)
@@ -35,14 +35,14 @@ class IoStream:
 
     @property
     def text(self) -> str:
-        """Name of the stream in the standard's notation: "RND 4 KiB R"."""
+        """Stream name in the standard's notation, such as "RND 4 KiB R"."""
         size = units.block(self.size_bytes)
         return f"{LETTERS[self.access]} {size} {LETTERS[self.operation]}"
 
 
 @dataclass(frozen=True)
 class StreamShare:
-    """A stream and its share of the I/Os, in percent."""
+    """A stream and its percentage of the I/Os."""
 
     stream: IoStream
     share_pct: float
@@ -50,38 +50,38 @@ class StreamShare:
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureStep:
-    """A time step. Values that the trace does not contain are None."""
+    """A time step. Values that the trace does not contain are `None`."""
 
     begin_s: float
     length_s: float
     ios: float  # reads and writes; arbitrary for a table without rates
-    bytes: float  # transferred by them
+    bytes: float  # bytes transferred by these I/Os
     reads: float
-    streams: tuple[tuple[int, float], ...]  # number in the capture's streams, I/Os; most first
+    streams: tuple[tuple[int, float], ...]  # pairs of stream number and I/O count, most I/Os first
     queue_depth: float | None = None  # mean at arrivals, including the arriving I/O
     art_ns: float | None = None  # average response time
-    p99999_ns: float | None = None  # five nines; None for fewer than 100,000 I/Os
+    p99999_ns: float | None = None  # five nines; `None` if there are fewer than 100,000 I/Os
     max_ns: float | None = None
-    processes: tuple[tuple[str, int], ...] = ()  # names and I/Os of the busiest processes
+    processes: tuple[tuple[str, int], ...] = ()  # names and I/O counts of the busiest processes
     counted: bool = True  # `False` if the table gives no rates
 
     @property
     def iops(self) -> float | None:
-        """Reads and writes per second; None without rates."""
+        """Reads and writes per second, or `None` without rates."""
         return self.ios / self.length_s if self.counted else None
 
     @property
     def bytes_per_s(self) -> float | None:
-        """Bytes per second; None without rates."""
+        """Bytes per second, or `None` without rates."""
         return self.bytes / self.length_s if self.counted else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class IoCapture:
-    """A capture: streams in descending order of I/Os, and time steps in order of time."""
+    """A capture: streams in descending order of I/Os, and time steps in time order."""
 
     name: str
-    source: str  # format of a trace, publisher of a table
+    source: str  # trace format, or publisher of the table
     step_s: float
     streams: tuple[IoStream, ...]
     steps: tuple[CaptureStep, ...]
@@ -89,23 +89,23 @@ class IoCapture:
 
     @property
     def ios(self) -> float:
-        """Number of reads and writes in all steps."""
+        """Number of reads and writes in all steps together."""
         return sum(step.ios for step in self.steps)
 
     @property
     def duration_s(self) -> float:
-        """Total length of the steps, in seconds."""
+        """Total duration of the steps, in seconds."""
         return sum(step.length_s for step in self.steps)
 
     @property
     def read_pct(self) -> float:
-        """Share of reads, in percent."""
+        """Percentage of reads."""
         return 100 * sum(step.reads for step in self.steps) / self.ios
 
     def cumulative(self) -> list[StreamShare]:
         """Return the streams of the whole capture, in descending order of I/Os.
 
-        The shares add up to less than 100 % if the trace has streams that are not listed.
+        The percentages add up to less than 100 % if the trace has streams that are not listed.
         """
         ios = dict.fromkeys(range(len(self.streams)), 0.0)
         for step in self.steps:
@@ -124,11 +124,11 @@ class IoCapture:
         return dominant(self.cumulative(), streams=streams, cover_pct=cover_pct)
 
     def streams_of(self, step: CaptureStep) -> list[StreamShare]:
-        """Return the streams of a step, in descending order of their shares of its I/Os."""
+        """Return the streams of a step, in descending order of I/Os."""
         return [StreamShare(self.streams[n], 100 * ios / step.ios) for n, ios in step.streams]
 
     def to_text(self) -> str:
-        """Return the capture as a line of JSON, for the manifest of a run."""
+        """Return the capture as a line of JSON, for a run's manifest."""
         streams = [[stream.access, stream.operation, stream.size_bytes] for stream in self.streams]
         steps = [{**vars(step)} for step in self.steps]
         data = {**vars(self), "streams": streams, "steps": steps}
@@ -136,7 +136,7 @@ class IoCapture:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Read the text that `to_text` wrote."""
+        """Parse text that `to_text` produced."""
         data = json.loads(text)
         return cls(
             **{
@@ -161,7 +161,7 @@ def _step(
 def dominant(
     shares: Sequence[StreamShare], *, streams: int, cover_pct: float | None = None
 ) -> list[StreamShare]:
-    """Return the first of the given streams, normalised to 100 %.
+    """Return the first of the given streams, with percentages normalised to 100 %.
 
     Args:
         shares: streams in descending order of shares.
@@ -178,14 +178,14 @@ def dominant(
 
 
 def normalised(shares: Iterable[StreamShare]) -> list[StreamShare]:
-    """Return the streams with shares that add up to 100 %."""
+    """Return the streams with percentages that add up to 100 %."""
     listed = list(shares)
     total = sum(share.share_pct for share in listed)
     return [replace(share, share_pct=100 * share.share_pct / total) for share in listed]
 
 
 def on_sectors(shares: Iterable[StreamShare], sector_bytes: int) -> list[StreamShare]:
-    """Return the streams with sizes rounded up to whole sectors, as a block layer does.
+    """Return the streams with sizes rounded up to whole sectors, as a block layer would do.
 
     Streams that become equal are merged.
     """
@@ -198,7 +198,7 @@ def on_sectors(shares: Iterable[StreamShare], sector_bytes: int) -> list[StreamS
 
 
 def captured(source: Source, trace: Path, *, step_s: int | None = None) -> IoCapture:
-    """Return the capture of a trace.
+    """Return the capture that corresponds to a trace.
 
     Args:
         source: reader of the trace.
@@ -206,19 +206,19 @@ def captured(source: Source, trace: Path, *, step_s: int | None = None) -> IoCap
         step_s: length of a step in seconds; None: according to the length of the trace.
 
     Raises:
-        ConfigError: the file is not a trace, has no reads and writes, or has too many steps.
+        ConfigError: If the file is not a trace, has no reads and writes, or has too many steps.
     """
     measures = _native.TraceMeasures(steps=True, length_s=step_s)
     for _ in source.feed(measures):
         pass
     steps = json.loads(measures.steps() or "{}")
     if not steps.get("streams"):
-        raise ConfigError(f"{trace} has no reads and writes")
+        raise ConfigError(f"{trace} contains no reads or writes")
     if beyond := steps["ios_beyond"]:
         count, length = len(steps["rows"]), steps["length_s"]
         raise ConfigError(
             f"{trace}: {beyond:,} I/Os are later than step {count} of {length} s",
-            hint="give a longer --capture-step",
+            hint="use a longer --capture-step",
         )
     return IoCapture(
         name=trace.name,
@@ -256,5 +256,5 @@ def _notes(rows: Sequence[Mapping[str, Any]], source: Source) -> list[str]:
         if count := sum(row[key] for row in rows):
             notes.append(f"{count:,} {name} are not part of the streams")
     if all(row["queue_depth"] is None for row in rows):
-        notes.append("the trace has no completions, so its queue depths are not known")
+        notes.append("queue depths are unknown, because the trace has no completions")
     return notes

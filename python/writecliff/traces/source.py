@@ -1,4 +1,4 @@
-"""Readers of traces in any format, which return I/Os as batches of columns."""
+"""Readers for traces in any format, which return I/Os as batches of columns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Skipped:
 
 
 def skipped_mapping(skipped: Iterable[Skipped]) -> dict[str, Any]:
-    """Return the keys about skipped lines for JSON."""
+    """Return the JSON keys about skipped lines."""
     rows = [asdict(reason) for reason in skipped]
     return {"skipped_lines": sum(row["lines"] for row in rows), "skipped": rows}
 
@@ -47,7 +47,7 @@ class Target(Protocol):
     """A consumer of I/Os: `_native.TraceMeasures` or `_native.TraceWriter`."""
 
     def take(self, reader: _native.TraceReader) -> bool:
-        """Consume the next I/Os of a reader; `False` at its end."""
+        """Consume the next I/Os of a reader, or return `False` at its end."""
 
     def add(self, columns: dict[str, Any], volumes: list[str], processes: list[str]) -> None:
         """Consume I/Os in columns. `volumes` and `processes` are the names of their numbers."""
@@ -58,19 +58,19 @@ class Source(Protocol):
 
     @property
     def formats(self) -> list[str]:
-        """Format of the trace, or the formats of the members of an archive."""
+        """Format of the trace, or formats of the members of an archive."""
 
     @property
     def volumes(self) -> list[str]:
-        """Names of the volumes so far, by number."""
+        """Volume names encountered so far, by number."""
 
     @property
     def processes(self) -> list[str]:
-        """Names of the processes so far, by number."""
+        """Process names encountered so far, by number."""
 
     @property
     def late(self) -> int:
-        """Number of I/Os so far with an earlier time than a previous I/O."""
+        """Number of I/Os so far that have an earlier time than a previous I/O."""
 
     @property
     def size_bytes(self) -> int:
@@ -78,23 +78,23 @@ class Source(Protocol):
 
     @property
     def share(self) -> float:
-        """Share that has been read, 0 to 1: of the stored bytes, or of the rows of a table."""
+        """Fraction read so far, from 0 to 1, of the stored bytes or of a table's rows."""
 
     def batches(self) -> Iterator[dict[str, Any]]:
         """Yield I/Os in the form of `_native.TraceReader.next`."""
 
     def feed(self, target: Target) -> Iterator[None]:
-        """Pass all I/Os to `target`, and yield after every few milliseconds of work."""
+        """Pass all I/Os to `target`, yielding after every few milliseconds of work."""
 
     def skipped(self) -> list[Skipped]:
-        """Return the lines that were skipped so far, by reason."""
+        """Return the lines skipped so far, by reason."""
 
     def notes(self) -> list[str]:
         """Return remarks about the trace for the user."""
 
 
 class _NativeSource:
-    """A trace of a format that the native module reads."""
+    """A trace in a format that the native module reads."""
 
     def __init__(
         self, path: Path, format: str | None, columns: str | None, member: str | None
@@ -102,7 +102,7 @@ class _NativeSource:
         """Open the trace.
 
         Raises:
-            ConfigError: the file cannot be read, or is not a trace of this format.
+            ConfigError: If the file cannot be read, or is not a trace in this format.
         """
         with as_user_errors():
             self._reader = _native.TraceReader(path, format=format, columns=columns, member=member)
@@ -130,7 +130,7 @@ class _NativeSource:
     @property
     def share(self) -> float:
         read, size = self._reader.read_of_file
-        return min(read / size, 1.0)  # the file may grow while it is read
+        return min(read / size, 1.0)  # because the file may grow while it is read
 
     def batches(self) -> Iterator[dict[str, Any]]:
         while True:
@@ -154,9 +154,7 @@ class _NativeSource:
     def notes(self) -> list[str]:
         notes = []
         if passed_over := self._reader.passed_over:
-            notes.append(
-                f"skipped members of the archive that are not traces: {', '.join(passed_over)}"
-            )
+            notes.append(f"skipped archive members that are not traces: {', '.join(passed_over)}")
         if self._reader.formats == [FIO_LOG] and (doubt := doubt_of_times(*self._reader.span)):
             notes.append(doubt)
         return notes
@@ -179,13 +177,13 @@ def open_trace(
         member: member of an archive to read; None: all.
 
     Raises:
-        ConfigError: the file is not a trace, or has another format.
+        ConfigError: If the file is not a trace, or has another format.
     """
     if format == CAPTURED_TRACE:
         format = PARQUET
     if columns is not None and format not in (None, PARQUET):
         raise ConfigError(
-            "--columns cannot be combined with --format {format}", hint="drop one of them"
+            "--columns cannot be combined with --format {format}", hint="omit either option"
         )
     if format == PARQUET or (format is None and _is_parquet(path)):
         if member is not None:
@@ -208,7 +206,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def format_names() -> list[str]:
-    """Return the names of all formats that `open_trace` reads."""
+    """Return the names of all formats that `open_trace` can read."""
     return [*(name for name, *_ in _native.trace_formats()), PARQUET]
 
 
@@ -229,14 +227,14 @@ _CAPTURED_COLUMNS = (
 
 
 class _Names:
-    """Numbers of names, assigned in the order of their appearance."""
+    """Numbers for names, assigned in the order in which the names appear."""
 
     def __init__(self, *first: str) -> None:
         self.words = [*first]
         self._numbers = {word: number for number, word in enumerate(first)}
 
     def of(self, column: pa.ChunkedArray) -> NDArray[np.int32]:
-        # Paths of Linux, and of damaged files, are not always UTF-8.
+        # Linux paths, and paths in damaged files, are not always UTF-8.
         words = pc.cast(pc.cast(column, pa.string()), pa.binary()).combine_chunks()
         words = words.dictionary_encode()
         words = words.chunk(0) if isinstance(words, pa.ChunkedArray) else words
@@ -258,14 +256,14 @@ class _ParquetSource:
     """A table with a row for each I/O."""
 
     def __init__(self, path: Path, columns: str | None) -> None:
-        """Open the table.
+        """Open the table's file.
 
         Raises:
-            ConfigError: the file is not Parquet, or lacks a column.
+            ConfigError: If the file is not Parquet, or a column is missing.
         """
         self._path = path
         if not path.is_file():
-            raise ConfigError(f"{path}: no such file", hint="check the path")
+            raise ConfigError(f"{path}: there is no such file", hint="check the path")
         try:
             self._file = pq.ParquetFile(path.open("rb"))
         except (pa.ArrowInvalid, OSError) as error:
@@ -284,7 +282,7 @@ class _ParquetSource:
         if self._is_captured and METADATA_KEY not in (self._file.metadata.metadata or {}):
             raise ConfigError(
                 f"{path} is not a trace of `writecliff capture`",
-                hint="give --columns to read it as a table",
+                hint="add --columns to read the file as a table",
             )
         self._volumes, self._processes = _Names(), _Names("")
         self._skipped: dict[str, Skipped] = {}
@@ -375,7 +373,7 @@ class _ParquetSource:
     def _numbers(
         self, column: pa.ChunkedArray, name: str, unit: int
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return a column in nanoseconds or bytes, and `True` for rows without a valid number."""
+        """Return a column in nanoseconds or bytes, with `True` for rows without a valid number."""
         kind = column.type
         if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
             column = column.cast(pa.timestamp("ns") if pa.types.is_timestamp(kind) else
@@ -383,7 +381,9 @@ class _ParquetSource:
             missing = column.is_null().to_numpy()
             return column.cast(pa.int64()).fill_null(0).to_numpy(), missing
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            raise ConfigError(f"{self._path}: column '{name}' has type {kind}, not numbers")
+            raise ConfigError(
+                f"{self._path}: column '{name}' has the type {kind}, but numbers are required"
+            )
         missing = column.is_null().to_numpy()
         values = column.fill_null(0).to_numpy()
         if pa.types.is_floating(kind):
@@ -399,7 +399,7 @@ class _ParquetSource:
                 + np.round((whole - seconds) * unit).astype(np.int64)), wrong  # fmt: skip
 
     def _operations(self, column: pa.ChunkedArray) -> NDArray[np.uint8]:
-        """Return the numbers of the operations; `_LEFT_OUT` for rows that are not I/Os."""
+        """Return the operation numbers, with `_LEFT_OUT` for rows that are not I/Os."""
         names = _Names()
         numbers = names.of(column)
         codes = [self._operation(word) for word in names.words]
@@ -415,7 +415,7 @@ class _ParquetSource:
             return _LEFT_OUT
 
     def _checked(self, ios: dict[str, Any], bad: NDArray[np.bool_]) -> dict[str, object]:
-        """Return the rows that are valid I/Os, with times since the first I/O."""
+        """Return the rows that are valid I/Os, with times relative to the first I/O."""
         operation, length = ios["operation"], ios["length_bytes"]
         flush = operation == _FLUSH
         for name in ("offset_bytes", "length_bytes"):
@@ -454,7 +454,7 @@ class _ParquetSource:
 
 
 def _hashes(column: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """Return hashes of the data of I/Os, equal in all batches for equal words of a column."""
+    """Return hashes of the I/Os' data; equal words of a column have equal hashes in all batches."""
     if pa.types.is_integer(column.type):
         hashes: NDArray[np.uint64] = column.fill_null(0).to_numpy().astype(np.uint64)
         return hashes

@@ -1,4 +1,4 @@
-"""Twins: models of real drives, fitted to measurements of the drives.
+"""Twins: models of real drives that are fitted to measurements of the drives.
 
 evidence.py     figures and series of a run of `procedures.twin`
 start.py        data sheet and first device file, from measurements

@@ -1,8 +1,8 @@
 """Comparison of a drive's measurements with its twin, another model, or a data sheet.
 
 A figure is worse if it differs in the wrong direction by more than the model permits: twice the
-known error of the model, and at least `LEAST_PCT`. The median of the figures of a kind of load is
-judged, so a single outlier does not fail a drive.
+model's known error, and at least `LEAST_PCT`. The median over the figures of a kind of load is
+judged, so that a single outlier does not fail a drive.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Log = Callable[[str], None]
 Outcome = Literal["as expected", "better", "degraded"]
 SCHEMA, FILE_NAME, PAGE_NAME = "writecliff/twin-check/1", "check.json", "check.html"
 LEAST_PCT = 10.0
-UNKNOWN_PCT = 20.0  # for a model with unknown error
+UNKNOWN_PCT = 20.0  # limit for a model with an unknown error
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A figure and its expected value; `worse_pct` is below 0 if the figure is better."""
+    """A figure and its expected value; `worse_pct` is negative if the figure is better."""
 
     kind: str
     load: str
@@ -58,7 +58,7 @@ class Kind:
 
     @property
     def outcome(self) -> Outcome:
-        """Comparison of the median with the limit."""
+        """Verdict from the comparison of the median with the limit."""
         if self.worse_pct > self.allowed_pct:
             return "degraded"
         return "better" if self.worse_pct < -self.allowed_pct else "as expected"
@@ -77,12 +77,12 @@ class Check:
 
     @property
     def degraded(self) -> bool:
-        """`True` if a kind of load is degraded."""
+        """`True` if the drive is degraded under any kind of load."""
         return any(kind.outcome == "degraded" for kind in self.kinds)
 
     @property
     def verdict(self) -> str:
-        """Outcome in a line."""
+        """One-line result of the comparison."""
         worse = [kind for kind in self.kinds if kind.outcome == "degraded"]
         if worse:
             kinds = ", ".join(
@@ -98,15 +98,15 @@ class Check:
         )
 
     def mapping(self) -> dict[str, Any]:
-        """Return the comparison as in `writecliff twin --check --json`."""
+        """Return the comparison in the format of `writecliff twin --check --json`."""
         kinds = [asdict(kind) | {"outcome": kind.outcome} for kind in self.kinds]
         return {**asdict(self), "kinds": kinds, "degraded": self.degraded, "verdict": self.verdict}
 
     def write(self, run: Path) -> Self:
-        """Write check.json beside the measurements.
+        """Write check.json next to the measurements.
 
         Raises:
-            StoreError: the file cannot be written.
+            StoreError: If the file cannot be written.
         """
         write_document(run / FILE_NAME, SCHEMA, self.mapping())
         return self
@@ -121,7 +121,7 @@ def check(evidence: Evidence, expected: str, log: Log = lambda text: None) -> Ch
         log: receives messages about the progress.
 
     Raises:
-        ConfigError: `expected` is none of these, or has no measured figure.
+        ConfigError: If `expected` is none of these, or has none of the measured figures.
     """
     if is_sheet(expected):
         rows, errors = _sheet_rows(evidence, Path(expected)), None
@@ -129,7 +129,7 @@ def check(evidence: Evidence, expected: str, log: Log = lambda text: None) -> Ch
         rows, errors = _model_rows(evidence, expected, log)
     judged = tuple(figure for row in rows if (figure := _judged(row)) is not None)
     if not judged:
-        raise ConfigError(f"{expected} has none of the measured figures")
+        raise ConfigError(f"{expected} states none of the measured figures")
     kinds = tuple(_kinds(judged, errors))
     sheet = is_sheet(expected)
     return Check(
@@ -138,7 +138,7 @@ def check(evidence: Evidence, expected: str, log: Log = lambda text: None) -> Ch
 
 
 def is_sheet(text: str) -> bool:
-    """Return `True` for a file of answers for a data sheet (`writecliff device new --answers`)."""
+    """Return `True` for a file of data sheet values (`writecliff device new --answers`)."""
     path = Path(text)
     if not text.endswith(".toml") or not path.is_file():
         return False
@@ -158,7 +158,7 @@ def _model_rows(
 
 
 def _sheet_rows(evidence: Evidence, path: Path) -> list[Row]:
-    """Return the measured figures that a data sheet states, with the stated values as expected."""
+    """Return the measured figures that a data sheet states, with the sheet's expected values."""
     measured = {_load(observed.figure): observed.figure for observed in evidence.observed}
     steady = evidence.steady_iops
     rows = []
@@ -177,7 +177,7 @@ def _load(figure: PublishedFigure) -> tuple[object, ...]:
 
 
 def _judged(row: Row) -> Judged | None:
-    """Return a judged figure; `row.simulated` is the expected value."""
+    """Return a judged figure, with `row.simulated` as the expected value."""
     f, expected = row.figure, row.simulated
     if not expected or not f.value:
         return None

@@ -1,7 +1,7 @@
 """Device file of a twin: every value with its source, and the errors of held-out figures.
 
-The errors are a comment in the file, so they stay with it: `choose` reads them as the errors of the
-model.
+The errors are a comment in the file, so that they stay with the file: `choose` reads them as the
+model's errors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WORDS: Mapping[Group, str] = {
     "rates": "rates", "means": "mean latencies", "tails": "99th percentiles",
 }  # fmt: skip
 _LINE = re.compile(
-    r"^# (?:held out|kept aside): (?P<figures>\d+) figures; "  # the second in earlier files
+    r"^# (?:held out|kept aside): (?P<figures>\d+) figures; "  # the second occurs in older files
     r"median errors: (?P<errors>.*)$",
     re.MULTILINE,
 )
@@ -36,7 +36,7 @@ _ERROR = re.compile(r"(rates|mean latencies|99th percentiles) ([0-9.]+) %")
 
 @dataclass(frozen=True)
 class HeldOutErrors:
-    """Median errors of held-out figures in percent; None for a group without figures."""
+    """Median errors of held-out figures in percent; `None` for a group without figures."""
 
     rates_pct: float | None = None
     means_pct: float | None = None
@@ -45,7 +45,7 @@ class HeldOutErrors:
 
 
 def errors_of(rows: Sequence[Row]) -> HeldOutErrors:
-    """Return the median errors of figures and their predictions."""
+    """Return the median errors between figures and their predictions."""
     sizes: dict[Group, list[float]] = {}
     for row in rows:
         group = _GROUPS.get(row.kind.name)
@@ -56,7 +56,7 @@ def errors_of(rows: Sequence[Row]) -> HeldOutErrors:
 
 
 def held_out_errors(text: str) -> HeldOutErrors | None:
-    """Return the errors in the comment of a device file; None if it is not that of a twin."""
+    """Return the errors in a device file's comment, or `None` if it is not a twin's file."""
     match = _LINE.search(text)
     if match is None:
         return None
@@ -90,7 +90,7 @@ def twin_text(fitted: Fitted, identity: DeviceIdentity, name: str, when: str) ->
 
 
 def source_of(estimate: Estimate, keys: Sequence[str]) -> str:
-    """Return the comment about the source of a fitted value."""
+    """Return the comment that states the source of a fitted value."""
     if not estimate.determined:
         return "default: no measured figure determines it; see the twin's page"
     ended = ", at a bound of the range" if estimate.at_bound else ""
@@ -113,7 +113,7 @@ def _head(fitted: Fitted, identity: DeviceIdentity, name: str, when: str) -> lis
 
 
 def _who(identity: DeviceIdentity) -> str:
-    """Return the name of the drive, without characters that end a TOML string or a comment."""
+    """Return the drive's name without characters that would end a TOML string or a comment."""
     words = " ".join(filter(None, (identity.vendor, identity.model))) or identity.target
     return re.sub(r'["\\\x00-\x1f]', "", words)
 

@@ -1,6 +1,6 @@
-"""Evidence for a twin: figures with their conditions, and series of a run of measurements.
+"""Evidence for a twin: figures with their conditions, and time series, from a measurement run.
 
-The figures have the form of published figures, so fits and comparisons can use them.
+The figures have the form of published figures, so that fits and comparisons can use them.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from writecliff.procedures.model import StepRow
 
 SOURCE = "measured here"
-CACHE_RATIO = 1.3  # least ratio of the first to the last rate of a fill with a cache
+CACHE_RATIO = 1.3  # minimum ratio of the first to the last rate in a fill with a cache
 _PHASES = {"fresh": FRESH_PHASE, "fill": READS_PHASE, "overwritten": WRITES_PHASE}
-_READS_ENOUGH = 1000  # least reads for the times of pages
-_LAST = 4  # last parts of the overwrites, which give the steady rate
+_READS_ENOUGH = 1000  # minimum number of reads to determine page read times
+_LAST = 4  # number of last overwrite steps that give the steady rate
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Curve:
-    """A rate over the volume written, in bytes and bytes/s, at the ends of intervals."""
+    """A rate over the written volume, in bytes and bytes/s, at the ends of intervals."""
 
     volume_bytes: npt.NDArray[np.float64]
     rate_bytes_per_s: npt.NDArray[np.float64]
@@ -67,9 +67,9 @@ class Curve:
 
     @property
     def drop_bytes(self) -> float | None:
-        """Volume after which the rate stays below the middle of its first and last level, in bytes.
+        """Volume after which the rate stays below the midpoint of its levels, in bytes.
 
-        None: the levels hardly differ.
+        The volume is `None` if the levels hardly differ.
         """
         first, last = self.first, self.last
         if first is None or last is None or first < CACHE_RATIO * last:
@@ -115,15 +115,15 @@ class Evidence:
 
     @property
     def cache_bytes(self) -> float | None:
-        """Volume of the first writes before their rate dropped, in bytes; None: no drop."""
+        """Volume of the first writes before their rate dropped, in bytes, or `None`."""
         return None if self.fill is None else self.fill.drop_bytes
 
     def figures(self, *, held_out: bool) -> list[PublishedFigure]:
-        """Return the figures of the fit, or the held-out figures."""
+        """Return the fitted figures, or the held-out figures."""
         return [observed.figure for observed in self.observed if observed.held_out is held_out]
 
     def of(self, device: str) -> Evidence:
-        """Return the evidence with figures of the drive `device`, the path of a device file."""
+        """Return the evidence with figures that refer to the device file path `device`."""
         observed = tuple(
             replace(observed, figure=replace(observed.figure, device=device))
             for observed in self.observed
@@ -133,7 +133,7 @@ class Evidence:
     def value(
         self, pattern: str, block_kib: int, read_pct: float, outstanding: int, metric: str
     ) -> float | None:
-        """Return the value of a figure of the fit, by its load; None if it was not measured."""
+        """Return the value of a fitted figure, given its load, or `None` if it was not measured."""
         for observed in self.observed:
             f = observed.figure
             load = (f.access, f.block_bytes, f.read_pct, f.outstanding, f.metric)
@@ -144,21 +144,21 @@ class Evidence:
 
 
 def read_evidence(run: Path) -> Evidence:
-    """Return the evidence in a run directory.
+    """Return the evidence stored in a run directory.
 
     Raises:
-        ConfigError: the run is of another test, or not complete.
+        ConfigError: If the run belongs to another test, or is not complete.
     """
     directory = RunDirectory.open(run)
     if directory.manifest.procedure != Twin.name:
         raise ConfigError(
             f"{run} is a run of {directory.manifest.procedure}, not of twin",
-            hint="give a directory that `writecliff twin` printed",
+            hint="specify a directory that `writecliff twin` printed",
         )
     if directory.status != "complete":
         raise ConfigError(
             f"the measurements in {run} are not complete ({directory.status})",
-            hint=f"writecliff twin --resume {run}",
+            hint=f"run writecliff twin --resume {run}",
         )
     return evidence_of(load(directory))
 

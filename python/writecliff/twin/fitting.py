@@ -1,7 +1,8 @@
-"""Fit of a twin: a start from measurements, the times, and the errors of held-out figures.
+"""Fit of a twin: a starting point from measurements, the times, and the errors of held-out figures.
 
-Several starts are compared: numbers of dies, each with firmware or flash as the bottleneck. The fit
-of `published.fit` continues from the nearest starts, with the same residuals.
+Several starting points are compared: different numbers of dies, each with firmware or flash as the
+bottleneck. The fit of `published.fit` continues from the best starting points, with the same
+residuals.
 """
 
 from __future__ import annotations
@@ -40,16 +41,16 @@ from writecliff.twin.structure import (
 )
 
 Log = Callable[[str], None]
-SECONDS_MAX = 2.0  # longest simulation of a load during the fit
+SECONDS_MAX = 2.0  # maximum simulated duration of a load during the fit
 READS_LEAST_S, WRITES_LEAST_S = 0.05, 0.3  # enough to fill queues and the write buffer
-IOS_ENOUGH = 20_000  # of a load; 200 of them are above the 99th percentile
-NEAR = 1.3  # largest relative cost of a start with another number of dies that is fitted
-FITS_MOST = 12  # largest number of starts that are fitted
-ROUNDS, BETTER = 4, 0.97  # rounds of refinement; largest relative cost of an accepted change
-FAR = 2.0  # relative cost of the starts of a number of dies at which more dies are skipped
+IOS_ENOUGH = 20_000  # I/Os of a load, 200 of which are above the 99th percentile
+NEAR = 1.3  # maximum relative cost at which a start with another number of dies is fitted
+FITS_MOST = 12  # maximum number of starts that are fitted
+ROUNDS, BETTER = 4, 0.97  # number of refinement rounds; maximum relative cost of an accepted change
+FAR = 2.0  # relative cost, for a number of dies, above which larger numbers are skipped
 STARTS = "starts"  # folder of the compared device files
 
-# Values that the fit varies, with factors of the start as bounds.
+# Values that the fit varies, with bounds given as factors of the starting value.
 FREE: Mapping[str, tuple[float, float]] = {
     "flash.read": (0.4, 2.5),
     "flash.program": (0.3, 3.0),
@@ -63,7 +64,7 @@ FREE: Mapping[str, tuple[float, float]] = {
     "slc_cache.program": (0.4, 2.5),
 }
 LATENCY, LATENCY_NS = "controller.latency", (300.0, 40_000.0)  # bounds, whatever the start
-LINK_LEAST = 0.4  # factor of the start; the upper bound is that of the interface
+LINK_LEAST = 0.4  # factor of the starting value; the upper bound is that of the interface
 _OF_WRITES = (
     "flash.program", "flash.erase", "controller.mapping_update_time", "controller.relocation_time",
     "controller.write_command_time", "slc_cache.program",
@@ -100,12 +101,12 @@ class Fitted:
 
     @property
     def result(self) -> FitResult:
-        """Result of the fit, which must have run."""
+        """Result of the fit, which must already have run."""
         assert self.fit_result is not None
         return self.fit_result
 
     def predicted(self, figures: Sequence[PublishedFigure]) -> tuple[Row, ...]:
-        """Return figures of the drive with the predictions of the twin."""
+        """Return the drive's figures with the twin's predictions."""
         figures_of_twin = [replace(figure, device=self.path) for figure in figures]
         return predicted(self.text, self.path, figures_of_twin, scale=self.scale)
 
@@ -118,7 +119,7 @@ def make_twin(
     facts: Mapping[str, object],
     log: Log = lambda text: None,
 ) -> Fitted:
-    """Fit the twin of a drive. The device files of the starts are stored in `folder`.
+    """Fit the twin of a drive. The device files of the starting points are stored in `folder`.
 
     Args:
         evidence: the measurements.
@@ -128,7 +129,7 @@ def make_twin(
         log: receives messages about the progress.
 
     Raises:
-        ConfigError: no simulated drive can reach the measured figures.
+        ConfigError: If no simulated drive can reach the measured figures.
     """
     sheet = measured_sheet(evidence, name, facts)
     protected = facts.get("power_loss_protection")
@@ -158,26 +159,26 @@ def make_twin(
 
 
 def _fit_from(start: Variant, path: Path, evidence: Evidence, log: Log) -> Fitted:
-    """Fit from a start, after fitting its over-provisioning again, which depends on the dies."""
+    """Fit from a start, after refitting its over-provisioning, which depends on the dies."""
     text, spare = _with_spare(start.text, str(path), evidence, log)
     scale = fitting_scale(text, str(path), SMALL_BYTES)
-    log(f"from {start.dies} dies, {start.bounds}")
+    log(f"fitting from {start.dies} dies, {start.bounds}")
     begun = Fitted(text, str(path), None, start.dies, start.bounds, 0, spare, (), scale)
     return _searched(begun, evidence, log)
 
 
 def _refined(best: Fitted, path: Path, evidence: Evidence, log: Log) -> Fitted:
-    """Refine a fit by changes that no varied value covers: write buffer, channels, suspensions.
+    """Refine a fit by changing write buffer, channels and suspensions, which no parameter covers.
 
     Returns:
-        The fit from the best change, or the given fit if no change is better.
+        The fit from the best change, or the given fit if no change improves it.
     """
     least = _cost_of(best.text, path, evidence)
     chosen: tuple[float, str, str] | None = None
     for words, text in alternatives(best.text):
         try:
             cost = _cost_of(text, path, evidence)
-        except ConfigError:  # the drive is not possible
+        except ConfigError:  # such a drive is not possible
             continue
         log(f"with {words}: {cost:.2f}, without {least:.2f}")
         if cost < BETTER * least and (chosen is None or cost < chosen[0]):
@@ -212,7 +213,7 @@ def _cost_of(text: str, path: Path, evidence: Evidence) -> float:
 
 
 def _seconds_of(evidence: Evidence) -> Callable[[Load], float]:
-    """Return the simulated length of a load: enough I/Os for its tail, at most as measured."""
+    """Return the simulated duration of a load: enough I/Os for its tail, at most as measured."""
     most = min(SECONDS_MAX, evidence.seconds)
     rates: dict[tuple[object, ...], float] = {}
     for observed in evidence.observed:
@@ -241,13 +242,13 @@ def _with_spare(text: str, path: str, evidence: Evidence, log: Log) -> tuple[str
 
 
 def _nearest(text: str, path: Path, evidence: Evidence, log: Log) -> tuple[Sequence[Variant], int]:
-    """Return the starts with the lowest costs, and the number of compared starts."""
+    """Return the starts with the lowest costs, and the number of starts compared."""
     starts = [
         variant
         for variant in variants(text)
         if not evidence.gentle or (variant.suspends and "writes" not in variant.flash_bounds)
     ]
-    log(f"comparing {len(starts)} starts")
+    log(f"comparing {len(starts)} starting points")
     far: list[tuple[float, Variant]] = []
     for number_, start in enumerate(starts, 1):
         if _is_worse(far, start):
@@ -257,10 +258,10 @@ def _nearest(text: str, path: Path, evidence: Evidence, log: Log) -> tuple[Seque
     if not far:
         raise ConfigError("no simulated drive can reach the measured figures")
     far.sort(key=lambda pair: pair[0])
-    # A start does not show the number of dies or the bottleneck of reads before times are fitted.
-    # So for each number of dies near the best, the best start is fitted, and the starts in which
-    # flash bounds all or nothing. Half and twice the dies of the best start are fitted in any case,
-    # because fitted times can compensate a wrong program time.
+    # Before times are fitted, a start does not reveal the number of dies or the bottleneck of
+    # reads. Therefore, for each number of dies near the best, the best start is fitted, along with
+    # the starts in which flash limits all operations or none. Half and twice the dies of the best
+    # start are fitted in any case, because fitted times can compensate for a wrong program time.
     best = far[0][1]
     beside = {(dies, best.suspends) for dies in (best.dies // 2, best.dies * 2)}
     kinds = ((cost <= NEAR * far[0][0], (start.dies, start.suspends)) for cost, start in far)
@@ -273,9 +274,10 @@ def _nearest(text: str, path: Path, evidence: Evidence, log: Log) -> tuple[Seque
 
 
 def _is_worse(far: Sequence[tuple[float, Variant]], start: Variant) -> bool:
-    """Return `True` if more dies cannot help.
+    """Return `True` if more dies cannot improve the fit.
 
-    This is so if the best start of the last number of dies is far worse than that of a lower one.
+    This is the case if the best start for the last number of dies is far worse than the best start
+    for a lower number.
     """
     best: dict[int, float] = {}
     for cost, variant in far:
@@ -285,7 +287,7 @@ def _is_worse(far: Sequence[tuple[float, Variant]], start: Variant) -> bool:
 
 
 def _specification(text: str, device: str, scale: float, *, gentle: bool) -> Specification:
-    """Return the free values with bounds around the device file; without writes if `gentle`."""
+    """Return the free values with bounds around the device file; no write values if `gentle`."""
     start = number(value_of(text, LATENCY))
     low, high = min(LATENCY_NS[0], start), max(LATENCY_NS[1], start)
     carried = number(value_of(text, LINK))
@@ -320,7 +322,7 @@ def predicted(
     seconds: float = SECONDS_MAX,
     observer: MeasurementObserver | None = None,
 ) -> tuple[Row, ...]:
-    """Return figures with the predictions of a device file."""
+    """Return the figures with a device file's predictions."""
     drive = ComparedDrive(path, text, path)
     drive = drive.scaled(scale) if scale > 1 else drive
     loads = {

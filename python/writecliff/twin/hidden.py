@@ -1,7 +1,7 @@
 """Hidden drives for the validation of `writecliff twin`: presets with changed values.
 
-Two are fixed; they were in view while the fit was developed. Others are drawn from a number, such
-as "drawn-7". A number that was never used before gives a drive that nobody has seen.
+Two hidden drives are fixed, and were known while the fit was developed. Others are generated from a
+number, such as "drawn-7". A number that was never used before yields a drive that nobody has seen.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from writecliff.devices import read_device_file
 from writecliff.devices.edit import with_values
 from writecliff.errors import ConfigError
 
-# Values of a preset that are changed, in TOML.
+# Values of a preset that are changed, in TOML notation.
 _FIXED: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "sata": ("sata-tlc-120", {
         "user_capacity": '"2 GB"',
@@ -44,17 +44,17 @@ _FIXED: Mapping[str, tuple[str, Mapping[str, str]]] = {
     }),
 }  # fmt: skip
 _DRAWN = re.compile(r"drawn-[0-9]{1,9}")
-# drawn-1 and drawn-2 were in view when the starts of the fit were chosen.
+# drawn-1 and drawn-2 were known when the starting points of the fit were chosen.
 USUAL = (*_FIXED, *(f"drawn-{number}" for number in range(3, 7)))
 
-_PAGE_BYTES = 16 * 1024  # of both presets
+_PAGE_BYTES = 16 * 1024  # for both presets
 
 
 def hidden_drive(name: str) -> tuple[str, Sequence[str]]:
-    """Return the device file of a hidden drive, and the keys in which it differs from its preset.
+    """Return a hidden drive's device file, and the keys that differ from its preset.
 
     Raises:
-        ConfigError: there is no such drive.
+        ConfigError: If there is no such drive.
     """
     if name in _FIXED:
         preset, changes = _FIXED[name]
@@ -69,7 +69,7 @@ def hidden_drive(name: str) -> tuple[str, Sequence[str]]:
 
 @dataclass(frozen=True)
 class _Class:
-    """A preset, and the ranges of values of its class; `least_spare` leaves room for streams."""
+    """A preset, and the value ranges of its class; `least_spare` leaves room for streams."""
 
     preset: str
     capacity_gb: int
@@ -88,14 +88,14 @@ _CLASSES = (
 
 
 def _drawn(draw: random.Random) -> tuple[str, Mapping[str, str]]:
-    """Draw a preset, and values within the ranges of its class.
+    """Choose a preset, and values within the ranges of its class, at random.
 
     The flash has up to 28 % spare capacity, in 300 or more reclaim units of matching size.
     """
     of = draw.choice(_CLASSES)
     channel_count, dies_each = draw.choice(of.channels), draw.choice(of.dies_per_channel)
     raw_bytes = of.capacity_gb * 1e9 * (1 + draw.uniform(of.least_spare, 0.28))
-    planes = channel_count * dies_each * 2  # of both presets
+    planes = channel_count * dies_each * 2  # for both presets
     word_lines = raw_bytes / (planes * draw.randint(300, 420) * 3 * _PAGE_BYTES)
     pages = 3 * max(1, int(word_lines))
     read_us, step_us = draw.uniform(40, 110), draw.choice((0, 5, 10))

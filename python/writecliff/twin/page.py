@@ -35,20 +35,20 @@ _PLOTS = (
 
 @one_page()
 def write_twin_page(result: TwinResult, run: Path) -> Path:
-    """Write the page of a twin into its run directory and return its path.
+    """Write the page of a twin to its run directory, and return its path.
 
     Raises:
-        StoreError: the page cannot be written.
+        StoreError: If the page cannot be written.
     """
     return write_page(_twin_page(result), run / PAGE_NAME)
 
 
 @one_page()
 def write_check_page(check: Check, run: Path) -> Path:
-    """Write the page of a comparison beside the measurements and return its path.
+    """Write the page of a comparison next to the measurements, and return its path.
 
     Raises:
-        StoreError: the page cannot be written.
+        StoreError: If the page cannot be written.
     """
     return write_page(_check_page(check), run / CHECK_PAGE)
 
@@ -219,15 +219,15 @@ def _check_page(check: Check) -> Page:
     ]
     columns = ("Load", "Figure", "Measured", "Expected", Column("Worse by", kinds.signed()))
     why = (
-        "A kind is degraded if the median of its figures is worse by more than the limit: twice "
-        "the model's error on held-out figures, and at least 10 %."
+        "The drive is degraded under a kind of load if the median of its figures is worse by more "
+        "than the limit: twice the model's error on held-out figures, and at least 10 %."
     )
     notes = []
     if not check.model_error_known:
         notes.append(
-            "The expected figures are those of the data sheet, which states best cases."
+            "The expected figures come from the data sheet, which states best cases."
             if check.is_sheet
-            else "The error of this model is not known, so the limit is 20 %."
+            else "The error of this model is unknown, so the limit is 20 %."
         )
     return Page(
         title=f"{check.drive} against {check.expected}",

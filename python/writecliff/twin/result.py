@@ -1,4 +1,4 @@
-"""Result of a twin, stored beside its measurements as `twin.json` and a device file."""
+"""Result of a twin, stored next to its measurements as `twin.json` and a device file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILE_NAME, DEVICE_NAME, FOLDER = "twin.json", "twin.toml", "twin"
 
 @dataclass(frozen=True)
 class ComparedFigure:
-    """A measured figure beside the twin's. `error_pct` is relative."""
+    """A measured figure, and the twin's figure. `error_pct` is relative."""
 
     load: str
     state: str
@@ -35,14 +35,14 @@ class ComparedFigure:
 
     @classmethod
     def of(cls, row: Row) -> Self:
-        """Return the figure of a row that was measured and predicted."""
+        """Return the figure in a row that was measured and predicted."""
         f = row.figure
         return cls(f.item, f.state, f.metric, f.unit, f.value, row.simulated, row.error_pct)
 
 
 @dataclass(frozen=True)
 class FittedValue:
-    """A fitted value of the device file, in `unit`; `error_pct` is a standard error."""
+    """A fitted device file value, in `unit`; `error_pct` is a standard error."""
 
     key: str
     unit: str
@@ -56,7 +56,7 @@ class FittedValue:
 
 @dataclass(frozen=True)
 class TwinResult:
-    """Result of a twin.
+    """Result of creating a twin.
 
     Attributes:
         scale: factor by which the twin was simulated smaller than it is.
@@ -84,7 +84,7 @@ class TwinResult:
 
     @property
     def verdict(self) -> str:
-        """Outcome in a line."""
+        """One-line result."""
         errors = self.errors
         medians = [
             f"{name} {value:.1f} %"
@@ -99,36 +99,38 @@ class TwinResult:
         return head + ", ".join(medians) + (tail if self.not_told_apart else "")
 
     def mapping(self) -> dict[str, Any]:
-        """Return the result as in `writecliff twin --json`."""
+        """Return the result in the format of `writecliff twin --json`."""
         return asdict(self) | {"verdict": self.verdict}
 
     def write(self, run: Path) -> None:
-        """Write twin.json into the run directory.
+        """Write twin.json to the run directory.
 
         Raises:
-            StoreError: the file cannot be written.
+            StoreError: If the file cannot be written.
         """
         write_document(run / FILE_NAME, SCHEMA, asdict(self))
 
     @classmethod
     def read(cls, run: Path) -> Self:
-        """Read the result of a run directory.
+        """Read the result in a run directory.
 
         Raises:
-            ConfigError: the run has no result yet.
-            StoreError: twin.json is damaged.
+            ConfigError: If the run has no result yet.
+            StoreError: If twin.json is damaged.
         """
         path = run / FILE_NAME
         if not path.is_file():
-            raise ConfigError(f"{run} has no twin yet", hint=f"writecliff twin --resume {run}")
+            raise ConfigError(
+                f"the run {run} has no twin yet", hint=f"run writecliff twin --resume {run}"
+            )
         return typed(read_document(path, SCHEMA), cls, path)
 
 
 def keep(fitted: Fitted, evidence: Evidence, run: Path, name: str, device_file: Path) -> TwinResult:
-    """Write the device file, and the result into the run directory.
+    """Write the device file, and write the result to the run directory.
 
     Raises:
-        StoreError: a file cannot be written.
+        StoreError: If a file cannot be written.
     """
     from writecliff.devices import describe_device
 
@@ -176,7 +178,7 @@ def _compared(rows: Sequence[Row]) -> tuple[ComparedFigure, ...]:
 
 
 def not_told_apart(fitted: Fitted, evidence: Evidence) -> list[str]:
-    """Return remarks on values that the measurements do not determine."""
+    """Return remarks about values that the measurements do not determine."""
     remarks = []
     for combination in fitted.result.unidentifiable:
         parts = ", ".join(f"{share:+.2f} {key}" for key, share in combination)
@@ -204,5 +206,5 @@ def not_told_apart(fitted: Fitted, evidence: Evidence) -> list[str]:
 
 
 def sections_of(result: TwinResult) -> Mapping[str, Sequence[ComparedFigure]]:
-    """Return the figures by their use."""
+    """Return the figures, grouped by use."""
     return {"Held out": result.kept_aside, "Fitted": result.fitted}

@@ -1,7 +1,7 @@
-"""Data sheet and first device file of a twin, derived from measurements like `device new` does.
+"""Data sheet and first device file of a twin, derived from measurements like those of `device new`.
 
-The user can give facts that no measurement reveals (year, bits per cell, DRAM). Otherwise they have
-defaults, which the device file marks.
+The user can state facts that measurements cannot reveal (year, bits per cell, DRAM). Otherwise
+these facts have defaults, which the device file marks.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _STATED_KEYS = ("flash.cell", "link.interface", "rated_writes", "form_factor", "
 
 
 def check_drive(identity: DeviceIdentity) -> None:
-    """Check that a drive can have a twin, before anything is measured.
+    """Check that a twin of the drive can be created, before anything is measured.
 
     Raises:
-        ConfigError: the drive has no flash, or its capacity has no model.
+        ConfigError: If the drive has no flash, or its capacity is not supported.
     """
     if what := identity.without_flash:
         raise ConfigError(
-            f"{identity.target} is {what}; a twin is a model of flash",
-            hint="--check DRIVE compares it with a drive of the catalogue",
+            f"{identity.target} is {what}, but a twin is a model of a flash drive",
+            hint="use --check DRIVE to compare it with a catalogue drive",
         )
     check_capacity(identity.capacity_bytes)
 
@@ -48,7 +48,7 @@ def measured_sheet(evidence: Evidence, name: str, facts: Mapping[str, object]) -
         facts: facts of the user, by keys of the sheet; they override measurements.
 
     Raises:
-        ConfigError: a fact is invalid.
+        ConfigError: If a fact is invalid.
     """
     identity, deep = evidence.identity, deepest(evidence.identity)
     interface = str(facts.get("interface") or interface_of(identity))
@@ -80,7 +80,7 @@ def measured_sheet(evidence: Evidence, name: str, facts: Mapping[str, object]) -
         "slc_cache": None if evidence.gentle else cache or 0.0,
         "write_after_cache": fill.last if fill and cache else None,
     }
-    # With power-loss protection the burst would be taken for the steady rate.
+    # With power-loss protection, the burst would be mistaken for the steady rate.
     return replace(
         sheet, power_loss_protection=None,
         **{key: figure for key, figure in figures.items() if figure is not None},
@@ -88,7 +88,7 @@ def measured_sheet(evidence: Evidence, name: str, facts: Mapping[str, object]) -
 
 
 def interface_of(identity: DeviceIdentity) -> str:
-    """Return the link of a drive as data sheets name it; the default if it is not reported."""
+    """Return a drive's link in data sheet notation, or the default if the link is not reported."""
     text = (identity.interface or "").lower()
     for word in ("sata", "sas"):
         if word in text:
@@ -107,14 +107,14 @@ def first_values(sheet: DataSheet, *, protected: bool | None) -> list[Value]:
     """Return the values of the first device file, marked as measured or default.
 
     Raises:
-        ConfigError: no flash of this year can reach the measured figures.
+        ConfigError: If no flash of this year can reach the measured figures.
     """
     values = []
     for value in derived(sheet):
         made = replace(value, reason=_reason(value))
         if value.key == "controller.power_loss_protection" and protected is not None:
             made = Value(value.key, str(protected).lower(), "as the user states")
-        if value.key == "user_capacity":  # exact, because data sheets round
+        if value.key == "user_capacity":  # exact, because data sheets round their values
             made = Value(value.key, f'"{round(sheet.capacity)} B"', "as the drive reports")
         values.append(made)
     return values
@@ -125,9 +125,9 @@ def _reason(value: Value) -> str:
     if value.key in ("name", "model", "description"):
         return reason
     if value.key in _STATED_KEYS and reason == "the sheet":
-        return "as the drive reports, or the user states"
+        return "as the drive reports or the user states"
     if "a data sheet" in reason or reason == "yours":
-        return "default: no measurement determines it"
+        return "default, because no measurement determines it"
     says = "the sheet" in reason or "rated" in reason
     if "the sheet gives no" in reason or not says:
         return reason if reason.startswith("default") else f"default: {reason}"

@@ -1,9 +1,9 @@
-"""Structure of a drive's flash that no single rate reveals: over-provisioning, dies, bottlenecks.
+"""Flash structure that no single rate reveals: over-provisioning, dies and bottlenecks.
 
-Over-provisioning follows from write amplification after the measured overwrites, which depends on
-little else; no time needs to be simulated. The number of dies is chosen by figures that depend on
-collisions of I/Os on a die: reads by queue depth, and slow I/Os of a mix. The program time scales
-with the number of dies, so that all dies together program at the same rate.
+Over-provisioning follows from the write amplification after the measured overwrites, which depends
+on little else, so no timing has to be simulated. The number of dies is chosen by figures that
+depend on collisions of I/Os on a die: reads by queue depth, and slow I/Os in a mix. The program
+time scales with the number of dies, so that all dies together program at the same rate.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Log = Callable[[str], None]
 SMALL_BYTES = 8e9  # largest capacity that is simulated at full size
 DIES_MOST, CHANNELS_MOST = 256, 16
 _DIES_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-_WAF_TOLERANCE = 0.01  # relative, of write amplification
+_WAF_TOLERANCE = 0.01  # relative tolerance of write amplification
 _TRIES = 12
-_FASTER = 0.25  # factor of the firmware times if flash is the bottleneck of writes
+_FASTER = 0.25  # factor of the firmware times if flash is the write bottleneck
 _FASTER_FLASH = 0.6  # factor of the program time if firmware is the bottleneck
 _LEAST_NS = 50.0
-_UNITS_LEAST = 150  # fewest reclaim units; fewer would be too coarse
-_LEAST_READ, _SAME_READ = 0.3, 0.04  # shares of the mean read time
+_UNITS_LEAST = 150  # minimum number of reclaim units, because fewer would be too coarse
+_LEAST_READ, _SAME_READ = 0.3, 0.04  # fractions of the mean read time
 _TRIED = "measured here: best of the tried values"
 _SUSPENSIONS, _USUAL_SUSPENSIONS = "controller.suspends_per_operation", "8"
 LINK = "link.bandwidth"
@@ -46,7 +46,7 @@ SLOT = 4096
 
 @dataclass(frozen=True)
 class Spare:
-    """Fitted over-provisioning: the blocks of a plane, and the simulated write amplification."""
+    """Fitted over-provisioning: number of blocks per plane, and simulated write amplification."""
 
     text: str
     blocks: int
@@ -55,10 +55,10 @@ class Spare:
 
 
 def with_spare_for(text: str, path: str, overwritten_pct: float, waf: float, log: Log) -> Spare:
-    """Return the device file with as many blocks as give the measured write amplification.
+    """Return the device file with as many blocks as yield the measured write amplification.
 
     Raises:
-        ConfigError: no number of blocks makes a possible drive.
+        ConfigError: If no number of blocks yields a possible drive.
     """
     log("simulating write amplification by over-provisioning")
     capacity = number(value_of(text, "user_capacity"))
@@ -66,7 +66,7 @@ def with_spare_for(text: str, path: str, overwritten_pct: float, waf: float, log
     each = raw / number(value_of(text, "flash.blocks_per_plane"))
     low, high = int(np.ceil(capacity / each)), int(2.0 * capacity / each)
     best: Spare | None = None
-    tries = min(_TRIES, max(1, (high - low + 1).bit_length()))  # each halves the range
+    tries = min(_TRIES, max(1, (high - low + 1).bit_length()))  # each iteration halves the range
     progress = FitProgress(log)
     for nth in range(tries):
         blocks = (low + high) // 2
@@ -101,16 +101,17 @@ def simulated_waf(
     overwritten_pct: float,
     on_share: Callable[[float], None] = lambda share: None,
 ) -> float:
-    """Return the write amplification of the last quarter of the overwrites, without timing.
+    """Return the write amplification over the last quarter of the overwrites, without timing.
 
-    `on_share` receives the completed share of the writes, 0 to 1.
+    `on_share` receives the completed fraction of the writes, from 0 to 1.
     """
     drive = ComparedDrive("spare", text, path)
     scale = fitting_scale(text, path, SMALL_BYTES)
     drive = drive.scaled(scale) if scale > 1 else drive
     engine = SimEngine.from_text(drive.text, drive.file_name)
     capacity = engine.identify().capacity_bytes
-    # The last part has another seed, so that addresses do not follow each other in the same order.
+    # The last part has a different seed, so that addresses do not follow each other in the same
+    # order.
     steps = recipe(f"overwritten:{0.75 * overwritten_pct:.4g}%", capacity)
     last = recipe(f"overwritten:{0.25 * overwritten_pct:.4g}%", capacity)[-1]
     steps.append(type(last)(last.name, last.jobs, seed=last.seed + 1))
@@ -131,18 +132,18 @@ def simulated_waf(
 
 @dataclass(frozen=True)
 class Variant:
-    """A start: a device file with its dies, suspension of programs by reads, and bottlenecks."""
+    """A starting point: a device file with its dies, program suspension, and bottlenecks."""
 
     text: str
     dies: int
     suspends: bool
     flash_bounds: tuple[
         str, ...
-    ]  # operations ("reads", "writes") that flash bounds; firmware bounds the others
+    ]  # operations ("reads", "writes") that flash limits; firmware limits the others
 
     @property
     def bounds(self) -> str:
-        """Bottlenecks as text."""
+        """The bottlenecks as text."""
         both = (("reads", "firmware"), ("writes", "firmware"))
         named = [(what, "flash" if what in self.flash_bounds else who) for what, who in both]
         words = [f"{what} bound by {who}" for what, who in named]
@@ -150,9 +151,9 @@ class Variant:
 
 
 def variants(text: str) -> Iterator[Variant]:
-    """Yield starts: other numbers of dies, suspension or not, and flash or firmware as bottleneck.
+    """Yield starting points: other dies, with or without suspension, flash- or firmware-bound.
 
-    Each device file appears once.
+    Each device file occurs once.
     """
     seen: set[str] = set()
     channels, per = (round(number(value_of(text, f"flash.{key}")))
@@ -173,9 +174,9 @@ def variants(text: str) -> Iterator[Variant]:
 
 
 def with_dies(text: str, dies: int) -> str | None:
-    """Return the device file with other dies, equal flash, and an equal total program rate.
+    """Return the device file with other dies, but equal flash capacity and total program rate.
 
-    None: the drive is not possible.
+    Return `None` if such a drive is not possible.
     """
     channels, per, blocks, pages = (
         round(number(value_of(text, f"flash.{key}")))
@@ -186,7 +187,8 @@ def with_dies(text: str, dies: int) -> str | None:
     while dies % wanted_channels:
         wanted_channels -= 1
     share = dies / (channels * per)
-    # Blocks of a plane are reclaim units. With more dies, keep their number with smaller blocks.
+    # A block of each plane forms a reclaim unit. With more dies, their number is preserved by using
+    # smaller blocks.
     made = {
         "flash.channels": str(wanted_channels),
         "flash.dies_per_channel": str(dies // wanted_channels),
@@ -212,8 +214,8 @@ def with_dies(text: str, dies: int) -> str | None:
 def with_write_times(text: str, fill_bytes_per_s: float, steady_iops: float, waf: float) -> str:
     """Return the device file with write times that explain the measured rates.
 
-    The program time and the firmware times each explain, alone, the fill and the steady random
-    writes at the measured write amplification.
+    The program time and the firmware times each explain, on their own, the fill and the steady
+    random writes at the measured write amplification.
     """
     dies, planes, pages = (
         _dies(text),
@@ -241,16 +243,16 @@ def _dies(text: str) -> float:
 
 
 def _firmware_bound(text: str) -> str:
-    """Return the device file with flash that is faster than the writes need."""
+    """Return the device file with flash that is faster than the writes require."""
     program = number(value_of(text, "flash.program"))
     return with_numbers(text, {"flash.program": _FASTER_FLASH * program})
 
 
 def _flash_bound(text: str, bounds: Sequence[str]) -> str:
-    """Return the device file with firmware so fast that flash bounds the operations in `bounds`.
+    """Return the device file with firmware so fast that flash limits the operations in `bounds`.
 
-    The latency of a single command stays: the controller's latency gains the time that the command
-    loses.
+    The latency of a single command is preserved: the time that the command loses is added to the
+    controller's latency.
     """
     every = "controller.command_time"
     keys = {
@@ -277,7 +279,7 @@ def _flash_bound(text: str, bounds: Sequence[str]) -> str:
 
 
 def link_most(text: str) -> float:
-    """Return the highest rate of the drive's link, in bytes/s."""
+    """Return the maximum rate of the drive's link, in bytes/s."""
     name = value_of(text, "link.interface")
     every = [link.most_mb_s * 1e6 for link in LINKS.values() if link.name == name]
     return every[0] if every else number(value_of(text, LINK))
@@ -298,7 +300,7 @@ def _time(text: str, key: str) -> float | None:
 
 
 def with_page_times(text: str, single_reads_ns: Mapping[int, Sequence[float]]) -> str:
-    """Return the device file with read times of pages that differ like the measured reads."""
+    """Return the device file with page read times that differ like the measured reads."""
     times = value_of(text, "flash.read")
     middles = single_reads_ns.get(len(times))
     if middles is None:
@@ -312,7 +314,7 @@ def with_page_times(text: str, single_reads_ns: Mapping[int, Sequence[float]]) -
 
 
 def alternatives(text: str) -> Iterator[tuple[str, str]]:
-    """Yield changes that no rate reveals: a description, and the device file."""
+    """Yield changes that no rate reveals, as pairs of description and device file."""
     key = "controller.write_buffer"
     size = number(value_of(text, key))
     for factor in (0.5, 2.0, 4.0):
@@ -344,7 +346,7 @@ def _with_suspensions(text: str, *, suspends: bool) -> str:
 
 
 def _other_blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Yield blocks of half and twice the size, erased in proportion more or less often."""
+    """Yield blocks of half and twice the size, erased proportionally more or less often."""
     pages, blocks = (
         round(number(value_of(text, f"flash.{key}")))
         for key in ("pages_per_block", "blocks_per_plane")

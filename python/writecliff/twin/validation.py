@@ -1,7 +1,7 @@
 """Validation of twins: simulated drives with hidden values, and their twins under other loads.
 
-`writecliff twin` accesses a hidden drive only through the engine. Then the hidden drive and its
-twin are measured under loads from which the twin was not made.
+`writecliff twin` accesses a hidden drive only through the engine. The hidden drive and its twin are
+then measured under loads that were not used to create the twin.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from writecliff.twin.result import FOLDER, keep
 from writecliff.workload.model import Pattern
 
 Log = Callable[[str], None]
-RATES_PCT, TAILS_PCT = 5.0, 10.0  # medians to reach, at most
+RATES_PCT, TAILS_PCT = 5.0, 10.0  # maximum median errors
 KIB = 1024
-SECONDS = 2.0  # of each load
-MEASURED_S, REST_S = 1.0, 2.0  # length of a measured load, and of the idle phase
+SECONDS = 2.0  # duration of each load
+MEASURED_S, REST_S = 1.0, 2.0  # duration of a measured load, and of the idle phase
 
-OtherLoad = tuple[Pattern, int, float, int]  # KiB, share of reads, outstanding I/Os
-# Loads that are not in `procedures.twin_loads`.
+OtherLoad = tuple[Pattern, int, float, int]  # KiB, fraction of reads, outstanding I/Os
+# Loads that do not occur in `procedures.twin_loads`.
 OTHER_LOADS: Sequence[OtherLoad] = (
     ("random", 4, 100.0, 3), ("random", 4, 100.0, 6), ("random", 4, 100.0, 12),
     ("random", 4, 100.0, 24), ("random", 8, 100.0, 1), ("random", 8, 100.0, 4),
@@ -59,12 +59,12 @@ class PredictedLoad:
 
     @property
     def rate_error_pct(self) -> float:
-        """Error of the twin's rate, in percent of the hidden drive's."""
+        """Error of the twin's rate, in percent of the hidden drive's rate."""
         return 100 * (self.iops_twin / self.iops - 1)
 
     @property
     def p99_error_pct(self) -> float | None:
-        """Error of the twin's 99th percentile, in percent; None if one is not known."""
+        """Error of the twin's 99th percentile in percent, or `None` if either is unknown."""
         if not self.p99_ms or self.p99_twin_ms is None:
             return None
         return 100 * (self.p99_twin_ms / self.p99_ms - 1)
@@ -72,10 +72,10 @@ class PredictedLoad:
 
 @dataclass(frozen=True)
 class TwinCase:
-    """A hidden drive, its twin's values for the hidden ones, and the errors of other loads."""
+    """A hidden drive, its twin's estimates of hidden values, and the errors under other loads."""
 
     drive: str
-    values: Mapping[str, tuple[str, str]]  # by key: hidden value, and the twin's
+    values: Mapping[str, tuple[str, str]]  # by key: the hidden value and the twin's value
     loads: tuple[PredictedLoad, ...]
     kept_rates_pct: float | None
     kept_tails_pct: float | None
@@ -96,7 +96,7 @@ class TwinCase:
         return self.rates_pct <= RATES_PCT and self.tails_pct <= TAILS_PCT
 
     def mapping(self) -> dict[str, Any]:
-        """Return the case as in `lab validate twin --json`."""
+        """Return the case in the format of `lab validate twin --json`."""
         loads = [
             asdict(load)
             | {"rate_error_pct": load.rate_error_pct, "p99_error_pct": load.p99_error_pct}
@@ -120,12 +120,12 @@ def twin_case(
     *,
     loads: Sequence[OtherLoad] = OTHER_LOADS,
 ) -> TwinCase:
-    """Make the twin of a hidden drive in `folder`, and measure both under other loads.
+    """Create the twin of a hidden drive in `folder`, and measure both under other loads.
 
     Raises:
-        ConfigError: there is no such drive.
-        EngineError: a simulation fails.
-        StoreError: a file cannot be written.
+        ConfigError: If there is no such drive.
+        EngineError: If a simulation fails.
+        StoreError: If a file cannot be written.
     """
     (hidden, keys), run = hidden_drive(name), folder / name
     log(f"{name}: measuring the hidden drive")

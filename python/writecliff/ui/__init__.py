@@ -12,6 +12,6 @@
     overlay.py     several runs on one plot
     sets.py        suites and sweeps: a row for each run, parallel coordinates
 
-Pages are rendered here and need no script; scripts only draw plots. Tornado serves, Bokeh's
-JavaScript draws, both from the extra `ui`.
+Pages are rendered on the server and need no script; scripts only draw plots. Tornado serves the
+pages, and Bokeh's JavaScript draws the plots; both come with the extra `ui`.
 """

@@ -1,4 +1,4 @@
-"""Access to the dashboard, and the content policies of its answers."""
+"""Access control for the dashboard, and the content policies of its responses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from writecliff.errors import ConfigError
 from writecliff.http_manners import is_own_host
 
 TOKEN = "token"  # name of the token in an address
-SHORTEST = 16  # minimum length of a token
+SHORTEST = 16  # minimum token length
 _TOKEN_BYTES = 24
 
 
@@ -19,23 +19,24 @@ class Access:
     """Token of the dashboard, and the host names under which it may be requested."""
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(_TOKEN_BYTES))
-    names: frozenset[str] = frozenset()  # in addition to `localhost` and the names of this machine
+    names: frozenset[str] = frozenset()  # in addition to `localhost` and this machine's names
 
     def __post_init__(self) -> None:
-        """Check the token.
+        """Check the format of the token.
 
         Raises:
-            ConfigError: the token is too short or has characters that do not fit into an address.
+            ConfigError: If the token is too short, or contains characters that are not allowed in
+                an address.
         """
         plain = self.token.isascii() and self.token.replace("-", "").replace("_", "").isalnum()
         if len(self.token) < SHORTEST or not plain:
             raise ConfigError(
                 f"--token requires at least {SHORTEST} letters and digits",
-                hint="omit it for a random token",
+                hint="use a longer token, or omit --token for a random token",
             )
 
     def opens(self, given: str | None) -> bool:
-        """Return `True` for the token, in constant time."""
+        """Return `True` if the token is correct, comparing in constant time."""
         return given is not None and hmac.compare_digest(given.encode(), self.token.encode())
 
     def knows_host(self, host: str) -> bool:
@@ -47,9 +48,9 @@ class Access:
 
 
 def page_policy(nonce: str) -> str:
-    """Return the Content-Security-Policy of pages: no foreign content, no inline scripts.
+    """Return the Content-Security-Policy of pages: no foreign content, and no inline scripts.
 
-    Bokeh's JavaScript creates `<style>` elements, which carry the `nonce` of the page.
+    Bokeh's JavaScript creates `<style>` elements, which carry the page's `nonce`.
     """
     return (
         "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -58,7 +59,7 @@ def page_policy(nonce: str) -> str:
     )
 
 
-# A report is a file of unknown origin. Its script runs without access to pages and cookies, and it
+# A report is a file of unknown origin. Its scripts run without access to pages and cookies, and
 # cannot load or send anything.
 REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; "
@@ -68,5 +69,5 @@ REPORT_POLICY = (
 
 
 def new_nonce() -> str:
-    """Return a random number for the styles of one page."""
+    """Return a random number that permits the styles of one page."""
     return secrets.token_urlsafe(16)

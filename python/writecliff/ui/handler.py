@@ -1,4 +1,4 @@
-"""Common parts of all answers: access checks, headers, work in threads, error pages."""
+"""Code shared by all responses: access checks, headers, work in threads, and error pages."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from writecliff.ui.library import Library, NoSuchRun, OutsideError
 from writecliff.ui.series import Shelf
 
 T = TypeVar("T")
-_LONGEST = 8_000  # characters of an address
-_MOST = 40  # arguments of an address
+_LONGEST = 8_000  # maximum length of an address, in characters
+_MOST = 40  # maximum number of arguments in an address
 
 
 @dataclass
 class Dashboard:
-    """State shared by all answers."""
+    """State shared by all responses."""
 
     library: Library
     access: Access
@@ -52,14 +52,14 @@ def _environment() -> Environment:
 
 
 class Guard(RequestHandler):
-    """Rejects requests without the token, or under a host name of another machine."""
+    """Rejects requests without the token, or under another machine's host name."""
 
     def initialize(self, dashboard: Dashboard) -> None:
         """Store the shared state."""
         self.dashboard = dashboard
 
     def set_default_headers(self) -> None:
-        """Set the headers of every answer."""
+        """Set the headers of every response."""
         self.nonce = new_nonce()
         for name, value in HEADERS.items():
             self.set_header(name, value)
@@ -67,7 +67,7 @@ class Guard(RequestHandler):
         self.clear_header("Server")
 
     def prepare(self) -> None:
-        """Check address, host name and token."""
+        """Check the address, the host name and the token."""
         access = self.dashboard.access
         if not access.knows_host(self.request.headers.get("Host", "")):
             raise HTTPError(403, reason="Unknown host name")
@@ -79,44 +79,44 @@ class Guard(RequestHandler):
         return None
 
     def _keep_token(self) -> None:
-        """Move the token from the address, which others may see, into a cookie."""
+        """Move the token from the address, which others may see, to a cookie."""
         self.set_cookie(
             self.dashboard.cookie, self.dashboard.access.token, httponly=True, samesite="Lax"
         )
         if self.request.method in ("GET", "HEAD"):
             parts = urlsplit(self.request.uri or "/")
             left = [pair for pair in parse_qsl(parts.query) if pair[0] != TOKEN]
-            path = "/" + parts.path.lstrip("/")  # not an address of another machine
+            path = "/" + parts.path.lstrip("/")  # not the address of another machine
             self.redirect(urlunsplit(("", "", path, urlencode(left), "")), status=303)
 
     def compute_etag(self) -> str | None:
-        """Return None: pages have no ETag."""
+        """Return `None`, because pages have no ETag."""
         return None
 
 
 class Handler(Guard):
-    """A page or an answer in JSON."""
+    """A page or a JSON response."""
 
     def arguments(self, name: str) -> list[str]:
-        """Return the texts of the address under a name, unchanged.
+        """Return the address arguments with a given name, unchanged.
 
-        Names of runs may contain any characters.
+        Run names may contain any characters.
         """
         return [_text(value) for value in self.request.query_arguments.get(name, ())]
 
     def argument(self, name: str) -> str:
-        """Return the last text under a name; empty without any."""
+        """Return the last argument with a given name, or "" if there is none."""
         return next(reversed(self.arguments(name)), "")
 
     def form(self, name: str) -> str:
-        """Return a text of the submitted form, unchanged."""
+        """Return a field of the submitted form, unchanged."""
         return next(map(_text, reversed(self.request.body_arguments.get(name, ()))), "")
 
     def number(self, name: str) -> float | None:
-        """Return a number of the address; None without it.
+        """Return a numeric address argument, or `None` if it is absent.
 
         Raises:
-            ConfigError: the text is not a number.
+            ConfigError: If the text is not a number.
         """
         text = self.argument(name)
         try:
@@ -133,7 +133,7 @@ class Handler(Guard):
         return await loop.run_in_executor(self.dashboard.executor, work, *arguments)
 
     def page(self, template: str, **values: Any) -> None:
-        """Answer with a page."""
+        """Respond with a page."""
         dashboard = self.dashboard
         self.finish(
             _environment()
@@ -148,28 +148,29 @@ class Handler(Guard):
         )
 
     def json(self, value: Any) -> None:
-        """Answer with JSON."""
+        """Respond with JSON."""
         self.set_header("Content-Type", "application/json; charset=utf-8")
         self.finish(json.dumps(value, allow_nan=False, separators=(",", ":"), default=float))
 
     # -- errors -------------------------------------------------------------------------------
 
     def write_error(self, status_code: int, **about: Any) -> None:
-        """Answer with an error as a page, or as text without access."""
+        """Respond with an error as a page, or as text if access is denied."""
         error = about["exc_info"][1] if "exc_info" in about else None
         status, message, hint = _explained(error, status_code)
         self.set_status(status)
         if self.request.path.startswith("/api/"):
             self.json({"error": message, "hint": hint})
         elif isinstance(error, HTTPError) and status == 403:
-            # No template: a client without token must not learn anything about the store.
+            # No template is used, because a client without the token must not learn anything about
+            # the store.
             self.set_header("Content-Type", "text/plain; charset=utf-8")
             self.finish(f"403: {message}\n{hint or ''}\n")
         else:
             self.page("error.html.j2", status=status, message=message, hint=hint)
 
     def log_exception(self, kind: Any, error: Any, trace: Any) -> None:
-        """Report internal errors on the console; errors of users are only answered."""
+        """Report internal errors on the console; users' errors are only shown in the response."""
         if not isinstance(error, HTTPError | WritecliffError):
             text = " ".join(str(error).split())
             self.dashboard.complain(f"{self.request.path}: {type(error).__name__}: {text}")
@@ -183,7 +184,7 @@ def _text(value: bytes) -> str:
 
 
 def _explained(error: BaseException | None, status: int) -> tuple[int, str, str | None]:
-    """Return status, message and hint of an error."""
+    """Return the status, message and hint for an error."""
     if isinstance(error, NoSuchRun):
         return 404, str(error), error.hint
     if isinstance(error, OutsideError):
@@ -193,7 +194,7 @@ def _explained(error: BaseException | None, status: int) -> tuple[int, str, str 
     if isinstance(error, WritecliffError):
         return 409, str(error), error.hint
     if status == 403:
-        hint = "open the address that `writecliff ui` printed, with its token"
+        hint = "open the address that `writecliff ui` printed, including its token"
         return 403, (error.reason if isinstance(error, HTTPError) else None) or "Forbidden", hint
     if status == 404:
         return 404, "page not found", None

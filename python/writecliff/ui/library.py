@@ -1,4 +1,4 @@
-"""The store behind the dashboard: its catalogue, thread-safe, without access outside it."""
+"""The store behind the dashboard: its catalogue, thread-safe, without access outside the store."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from writecliff.store.db import Views
 
 _FRESH_S = 1.0  # lifetime of the catalogue, because a page queries it several times
-_PARTS = frozenset(("rounds", "intervals", "histograms"))  # folders of a running run
+_PARTS = frozenset(("rounds", "intervals", "histograms"))  # folders of a run in progress
 
 
 class NoSuchRun(StoreError):
-    """The store does not have the run, or no longer."""
+    """The store does not contain the run, or no longer contains it."""
 
 
 class OutsideError(StoreError):
@@ -40,7 +40,7 @@ class Library:
         """Open the store.
 
         Raises:
-            ConfigError: `location` is a file, or a kind of URL that is not supported.
+            ConfigError: If `location` is a file, or a type of URL that is not supported.
         """
         self.place: Place = open_place(location)
         self.location = location
@@ -48,14 +48,14 @@ class Library:
         self._catalogue = Catalogue(self.place, ours=True)
         self._lock = threading.Lock()
         self._looked_s = float("-inf")
-        self._names: set[str] = set()  # names of runs, exactly as in the catalogue
+        self._names: set[str] = set()  # run names, exactly as in the catalogue
 
     @contextmanager
     def catalogue(self, *, figures: bool = False) -> Iterator[Views]:
-        """Yield the views of the catalogue, at most a second old.
+        """Yield the views of the catalogue, which is at most a second old.
 
         Raises:
-            StoreError: the store cannot be read.
+            StoreError: If the store cannot be read.
         """
         with self._lock:
             if figures or time.monotonic() - self._looked_s > _FRESH_S:
@@ -72,9 +72,9 @@ class Library:
         """Return the details of a run.
 
         Raises:
-            NoSuchRun: the store does not have the run.
-            OutsideError: the run has a link out of the store.
-            StoreError: the run is damaged.
+            NoSuchRun: If the store does not contain the run.
+            OutsideError: If the run contains a link out of the store.
+            StoreError: If the run is damaged.
         """
         self.check(run)
         with self._lock:
@@ -84,20 +84,20 @@ class Library:
                 raise self._gone(run) from None
 
     def complete(self, runs: Sequence[str]) -> None:
-        """Compute missing headline figures of some runs.
+        """Compute missing headline figures for some runs.
 
         Raises:
-            StoreError: the store cannot be read.
+            StoreError: If the store cannot be read.
         """
         with self._lock:
             self._catalogue.complete(runs)
 
     def check(self, run: str) -> None:
-        """Check that the store has a run of exactly this name, without links out of the store.
+        """Check that the store contains a run with this exact name, and no links out of the store.
 
         Raises:
-            NoSuchRun: the store does not have the run.
-            OutsideError: the run has a link out of the store.
+            NoSuchRun: If the store does not contain the run.
+            OutsideError: If the run contains a link out of the store.
         """
         if not (run in self._names and self._is_there(run)):
             with self.catalogue() as database:
@@ -107,12 +107,12 @@ class Library:
         if self.leads_outside(run):
             raise OutsideError(
                 f"{run} contains a link to a file outside the store",
-                hint="copy its target into the store: writecliff runs import",
+                hint="run writecliff runs import to copy the link's target into the store",
             )
 
     @contextmanager
     def folder(self, run: str) -> Iterator[Path]:
-        """Yield the directory of a run, or a copy of it.
+        """Yield the directory of a run, or a copy of the directory.
 
         Raises:
             NoSuchRun: see `check`.
@@ -123,7 +123,7 @@ class Library:
             yield folder
 
     def leads_outside(self, run: str) -> bool:
-        """Return `True` if the directory of a run, or a file of it, is outside the store."""
+        """Return `True` if a run directory, or a file in it, is outside the store."""
         if self._remote:
             return False
         root = os.path.realpath(self.place.path_of(""))
@@ -135,7 +135,7 @@ class Library:
         """Return `True` if a known run still exists.
 
         Zooming queries a run repeatedly, and reading all directories of a large store would take
-        longer than the answer.
+        longer than the response itself.
         """
         return not self._remote and (self.place.path_of(run) / MANIFEST_NAME).is_file()
 
@@ -149,11 +149,11 @@ def _is_below(path: str | Path, root: str) -> bool:
 
 
 def _links_out(folder: str | Path, root: str, *, inner: bool = False) -> bool:
-    """Return `True` if an entry of a run directory is a link out of `root`, or not a file."""
+    """Return `True` if an entry of a run directory is a link out of `root`, or is not a file."""
     try:
         entries = list(os.scandir(folder))
     except OSError:
-        return False  # deleted meanwhile: reading it reports that
+        return False  # deleted in the meantime, which reading it will report
     for entry in entries:
         if entry.is_symlink():
             if not _is_below(entry.path, root):

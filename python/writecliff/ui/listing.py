@@ -1,4 +1,4 @@
-"""A page of the list of runs: the filter and the rows."""
+"""A page of the run list: its filter and its rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SORTABLE = ("run", "status", "test", "target", "created_utc", "verdict")
 
 @dataclass(frozen=True)
 class Asked:
-    """The filter of the list, as in its address; empty fields match everything."""
+    """The list's filter, as in its address; empty fields match everything."""
 
     q: str = ""
     kind: str = ""
@@ -34,29 +34,29 @@ class Asked:
 
     @classmethod
     def of(cls, arguments: Mapping[str, str]) -> Self:
-        """Return the filter in the arguments of an address.
+        """Return the filter given by the arguments of an address.
 
         Raises:
-            ConfigError: the page is not a number.
+            ConfigError: If the page is not a number.
         """
         measured = {field.name: arguments[field.name].strip() for field in fields(cls)
                  if arguments.get(field.name, "").strip()}  # fmt: skip
         page = measured.pop("page", "1")
         if not (page.isascii() and page.isdigit() and 1 <= len(page) <= 9 and int(page) >= 1):
-            raise ConfigError(f"page '{page}' must be 1 or more")
+            raise ConfigError(f"page '{page}' must be 1 or greater")
         return cls(**measured, page=int(page))
 
     def address(self, **changes: Any) -> str:
-        """Return the address of the list with some changes."""
+        """Return the address of the list with some arguments changed."""
         asked = {k: v for k, v in asdict(replace(self, **changes)).items() if v != _NOTHING[k]}
         return f"/?{urlencode(asked)}" if asked else "/"
 
     def sorted_by(self, column: str) -> str:
-        """Return the address of the list sorted by a column, or reversed if it already is."""
+        """Return the address of the list sorted by a column, in reverse if it is sorted already."""
         return self.address(sort=f"-{column}" if self.sort == column else column, page=1)
 
     def selection(self) -> Selection:
-        """Return the filter as a selection of `writecliff runs list`."""
+        """Return the filter as a selection for `writecliff runs list`."""
         given = {name: getattr(self, name) or None
                  for name in ("kind", "test", "device", "status", "since")}  # fmt: skip
         return Selection(
@@ -80,7 +80,7 @@ _NOTHING = asdict(Asked())
 
 @dataclass(frozen=True)
 class Listing:
-    """A page of the list."""
+    """A page of the run list."""
 
     asked: Asked
     rows: Sequence[Mapping[str, Any]]
@@ -94,16 +94,16 @@ class Listing:
 
     @property
     def first(self) -> int:
-        """Number of the first run of the page."""
+        """Number of the first run on the page."""
         return (self.asked.page - 1) * PAGE + 1
 
 
 def listing(library: Library, asked: Asked) -> Listing:
-    """Return a page of the list.
+    """Return a page of the run list.
 
     Raises:
-        ConfigError: a time or column is not valid.
-        StoreError: the store cannot be read.
+        ConfigError: If a time or column is not valid.
+        StoreError: If the store cannot be read.
     """
     selection = asked.selection()
     sql, values = selection.sql(LISTED)
@@ -124,7 +124,7 @@ def listing(library: Library, asked: Asked) -> Listing:
 
 
 def _shown(library: Library, row: dict[str, Any]) -> dict[str, object]:
-    """Return the row of a run; only its name if it links out of the store."""
+    """Return the row of a run, or only its name if the run links out of the store."""
     if library.leads_outside(row["run"]):
         nothing = dict.fromkeys(row)
         return {**nothing, "run": row["run"], "status": "outside", "tags": [],
@@ -134,5 +134,5 @@ def _shown(library: Library, row: dict[str, Any]) -> dict[str, object]:
 
 
 def begun(when: Any) -> str:
-    """Return a time of the catalogue in the local time zone."""
+    """Convert a time in the catalogue to the local time zone."""
     return "" if when is None else f"{when.replace(tzinfo=UTC).astimezone():%Y-%m-%d %H:%M}"

@@ -1,7 +1,7 @@
-"""Reduction of a series for a plot: minimum and maximum of each column of pixels.
+"""Reduce a series for a plot to the minimum and maximum of each pixel column.
 
-A line through both covers the same pixels as a line through all points. Every drawn point is a
-measured point at its time.
+A line through these points covers the same pixels as a line through all points. Every point that is
+drawn is a measured point at its time.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-MOST = 5_000  # maximum number of marks of all plots of a page
+MOST = 5_000  # maximum number of marks in all plots of a page
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def columns_for(lines: int, wanted: int) -> int:
-    """Return the columns of pixels for each of `lines` lines; `wanted` is the screen's."""
+    """Return the pixel columns for each of `lines` lines; `wanted` is the screen width."""
     return max(1, min(wanted, MOST // (2 * max(1, lines)) - 1))
 
 
 def within(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[Array, Array, bool]:
-    """Return the points from `low` to `high`, and if these are all points.
+    """Return the points from `low` to `high`, and `True` if these are all points.
 
-    One more point on each side continues the line to the edge. If a column has more than two
-    points, it gets their minimum and maximum. Unknown values are NaN and not drawn.
+    An additional point on each side continues the line to the edge. A column that has more than two
+    points is reduced to its minimum and maximum. Unknown values are NaN and are not drawn.
     """
     first = max(0, int(np.searchsorted(x, low, "left")) - 1)
     last = min(len(x), int(np.searchsorted(x, high, "right")) + 1)
@@ -48,10 +48,10 @@ def within(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[A
 
 
 def numbers(values: Array) -> list[float | None]:
-    """Return values for JSON: seven digits, None for unknown."""
+    """Return values for JSON, rounded to seven digits, with `None` for unknown values."""
     return [float(f"{value:.7g}") if value - value == 0 else None for value in values.tolist()]
 
 
 def times(values: Array) -> list[float]:
-    """Return times for JSON: seconds to the nanosecond."""
+    """Return times for JSON, in seconds with nanosecond resolution."""
     return [round(value, 9) for value in values.tolist()]

@@ -1,4 +1,4 @@
-"""Several runs on one plot, absolute or normalised, and their figures side by side."""
+"""Several runs on a single plot, absolute or normalised, with their figures side by side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from writecliff.ui.marks import columns_for
 from writecliff.ui.plots import PLOTS, QUANTITIES, drawn, key_title, page_of_plots, view_of
 from writecliff.ui.series import Line, Series, Shelf, named, scaled
 
-MOST = 8  # maximum number of runs, limited by colours
+MOST = 8  # maximum number of runs, limited by the available colours
 NORMS: Mapping[str, str] = {
     "": "as measured",
     "first": "relative to the mean of the first run",
@@ -23,10 +23,10 @@ NORMS: Mapping[str, str] = {
 
 
 def check_runs(runs: Sequence[str]) -> list[str]:
-    """Return the distinct runs.
+    """Return the runs without duplicates.
 
     Raises:
-        ConfigError: there is none, or more than colours.
+        ConfigError: If there are no runs, or more runs than colours.
     """
     check_runs = list(dict.fromkeys(runs))
     if not 1 <= len(check_runs) <= MOST:
@@ -43,20 +43,20 @@ def overlay(
     view: tuple[float | None, float | None],
     wanted: int,
 ) -> dict[str, object]:
-    """Return the plot of a quantity of some runs over the time of each run.
+    """Return the plot of a quantity over the time of each of several runs.
 
     Args:
         library: The store.
         shelf: Cache of series.
         runs: Names of the runs.
-        key: Name of the quantity; empty for the first.
+        key: Name of the quantity; empty for the first quantity.
         norm: Key of `NORMS`.
         view: Part of the time in s.
-        wanted: Width of the screen in pixels.
+        wanted: Screen width in pixels.
 
     Raises:
-        ConfigError: an argument is not valid.
-        StoreError: a run cannot be read.
+        ConfigError: If an argument is not valid.
+        StoreError: If a run cannot be read.
     """
     if norm not in NORMS:
         raise ConfigError.unknown("normalisation", norm, NORMS)
@@ -93,7 +93,7 @@ def overlay(
 
 
 def _factors(lines: Mapping[str, Line | None], norm: str) -> dict[str, float]:
-    """Return the factor for the values of each run; 0 without a reference value."""
+    """Return the factor for the values of each run, or 0 if there is no reference value."""
     if not norm:
         return dict.fromkeys(lines, 1.0)
     if norm == "first":
@@ -110,7 +110,7 @@ def _over(kind: Any, line: Line | None) -> float:
 
 
 def figures_beside(library: Library, runs: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Return the headline figures of some runs, each with its label and a cell per run."""
+    """Return the headline figures of several runs, each with its label and a cell per run."""
     library.complete(runs)
     marks = ", ".join("?" * len(runs))
     with library.catalogue() as database:

@@ -1,4 +1,4 @@
-"""Plots of a page: quantities of each plot, their names, and their points."""
+"""Plots on a page: the quantities of each plot, their names, and their points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from writecliff.ui.series import Line, Series
 
 
 class Quantity(NamedTuple):
-    """A quantity: its plot, its name there, and its name in a list of all."""
+    """A quantity: its plot, its name on the plot, and its name in a list of all quantities."""
 
     plot: str
     name: str
@@ -21,7 +21,7 @@ class Quantity(NamedTuple):
 
 
 class Plot(NamedTuple):
-    """A plot over time."""
+    """A plot of quantities over time."""
 
     title: str
     unit: str
@@ -58,21 +58,21 @@ QUANTITIES: Mapping[str, Quantity] = {
 
 
 def line_name(line: Line) -> str:
-    """Return the name of a line on its plot: "writes: mean"."""
+    """Return the name of a line on its plot, such as "writes: mean"."""
     quantity = QUANTITIES[line.quantity]
     operation = plural_of(line.operation) if line.operation else ""
     return ": ".join(filter(None, (operation, quantity.name))) or PLOTS[quantity.plot].title
 
 
 def key_title(key: str) -> str:
-    """Return the name of a quantity in a list of all: "IOPS, writes"."""
+    """Return a quantity's name in a list of all quantities, such as "IOPS, writes"."""
     quantity, _, operation = key.partition(".")
     title = QUANTITIES[quantity].title if quantity in QUANTITIES else key
     return f"{title}, {plural_of(operation)}" if operation else title
 
 
 def drawn(line: Line, name: str, view: tuple[float, float], columns: int) -> dict[str, Any]:
-    """Return a line for the page: its points in view, if these are all, and overall limits."""
+    """Return a line for the page: its points in view, whether these are all, and overall limits."""
     x, y, whole = within(line.x, line.y, *view, columns)
     inside = line.y[(line.x >= view[0]) & (line.x <= view[1])]
     measured = inside[np.isfinite(inside)]
@@ -86,7 +86,7 @@ def drawn(line: Line, name: str, view: tuple[float, float], columns: int) -> dic
 
 
 def run_plots(series: Series, view: tuple[float, float], wanted: int) -> dict[str, object]:
-    """Return all plots of a run between two times in s, for `wanted` pixels."""
+    """Return all plots of a run between two times in s, for a width of `wanted` pixels."""
     columns = columns_for(len(series.lines), wanted)
     plots = []
     for key, plot in PLOTS.items():
@@ -103,7 +103,7 @@ def page_of_plots(
     view: tuple[float, float],
     intervals: int,
 ) -> dict[str, object]:
-    """Return the answer for a page of plots."""
+    """Return the response for a page of plots."""
     marks = sum(len(line["x"]) for plot in plots for line in plot["lines"])
     return {"plots": plots, "span": span_s, "view": view, "intervals": intervals, "marks": marks}
 
@@ -111,7 +111,7 @@ def page_of_plots(
 def view_of(
     span_s: tuple[float, float], low: float | None, high: float | None
 ) -> tuple[float, float]:
-    """Return the requested part of a span; the whole span if the part is empty."""
+    """Return the requested part of a span, or the whole span if the part is empty."""
     begin = span_s[0] if low is None else max(low, span_s[0])
     end = span_s[1] if high is None else min(high, span_s[1])
     return (begin, end) if begin < end else span_s

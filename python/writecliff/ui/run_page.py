@@ -1,4 +1,4 @@
-"""The page of a run, without its plots."""
+"""The page of a run, excluding its plots."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from writecliff.ui.library import Library
 from writecliff.ui.listing import begun
 from writecliff.ui.overlay import figure_text
 
-_LONGEST = 600  # characters of a value
-_MOST = 200  # entries of a list
+_LONGEST = 600  # maximum length of a value, in characters
+_MOST = 200  # maximum number of entries in a list
 Pairs = Sequence[tuple[str, str]]
 
 
@@ -28,14 +28,14 @@ class Figure:
     """A headline figure."""
 
     label: str
-    text: str  # with interval and unit
+    text: str  # figures with intervals and units
     interval_of: str
     at: str
 
 
 @dataclass(frozen=True)
 class RunPage:
-    """The texts of the page."""
+    """The texts on the page."""
 
     run: str
     title: str
@@ -50,19 +50,19 @@ class RunPage:
     damage: str
     figures: Sequence[Figure]
     limits: Sequence[str]
-    groups: Sequence[tuple[str, Pairs]]  # set-up, drive, options, machine
+    groups: Sequence[tuple[str, Pairs]]  # set-up, drive, options and machine
     warnings: Sequence[str]
     tags: Sequence[str]
-    unsteady: bool  # a figure is not from steady state
+    unsteady: bool  # a figure was not measured in steady state
 
 
 def run_page(library: Library, run: str) -> RunPage:
-    """Return the texts of the page of a run.
+    """Return the texts on the page of a run.
 
     Raises:
-        NoSuchRun: the store does not have the run.
-        OutsideError: the run has a link out of the store.
-        StoreError: the run is damaged.
+        NoSuchRun: If the store does not contain the run.
+        OutsideError: If the run contains a link out of the store.
+        StoreError: If the run is damaged.
     """
     details = library.details(run)
     columns = {name: "" if value is None else value for name, value in details.run.items()}
@@ -96,7 +96,7 @@ def run_page(library: Library, run: str) -> RunPage:
 
 
 def shown(value: Any) -> str:
-    """Return a value of a manifest, of any type, as text of limited length."""
+    """Return a manifest value of any type as text of limited length."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
@@ -164,9 +164,9 @@ def doing(library: Library, run: str) -> dict[str, object]:
     """Return the progress of a run from its directory: `status`, `steps`, and `says`, a line.
 
     Raises:
-        NoSuchRun: the store does not have the run.
-        OutsideError: the run has a link out of the store.
-        StoreError: the run is damaged.
+        NoSuchRun: If the store does not contain the run.
+        OutsideError: If the run contains a link out of the store.
+        StoreError: If the run is damaged.
     """
     with library.folder(run) as folder:
         opened = RunDirectory.open(folder)

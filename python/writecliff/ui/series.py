@@ -1,10 +1,10 @@
-"""The intervals of a run as lines over time, one for each operation and quantity.
+"""The intervals of a run as lines over time, with a line for each operation and quantity.
 
-Partial intervals are merged into their neighbours (`store.partial_intervals`).
-Jobs are added up: counts are sums, maxima are maxima, means are weighted by I/Os. A point is at the
-end of its interval. Only served drives have quantiles of intervals; other runs have quantiles of
-their steps, drawn over the time of the step. Intervals do not count flushes: their mean latency
-comes from the batches of a step.
+Partial intervals are merged with their neighbours (`store.partial_intervals`). Jobs are combined:
+counts are summed, maxima are maximised, and means are weighted by I/Os. Each point is at the end of
+its interval. Only served drives have quantiles for intervals; other runs have quantiles for their
+steps, which are drawn over the duration of the step. Intervals do not count flushes, so their mean
+latency comes from the batches of a step.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from writecliff.ui.marks import Array
 if TYPE_CHECKING:
     from writecliff._native import Histogram
 
-MOST_ROWS = 30_000_000  # of a run, about 2 GB while it is read
-_MOST_STEPS = 5_000  # maximum number of steps with quantiles: the last steps
+MOST_ROWS = 30_000_000  # maximum rows of a run, which need about 2 GB while they are read
+_MOST_STEPS = 5_000  # maximum number of steps with quantiles, counted from the last step
 _KEPT_BYTES = 1 << 29
 _NS = 1e9
 _BASIS_NAMES: Mapping[Basis, str] = {"arrival": "latency", "service": "service"}
 _COLUMNS = ("seq", "end_ns", "time_ns", "operation", "ios", "bytes", "latency_mean_ns",
             "latency_max_ns", "response_mean_ns", "response_max_ns", "latency_p99_ns", "waf",
             "watts", "temperature_c", "free_units")  # fmt: skip
-# Quantities of the drive, not of an operation: column and name in plots.
+# Quantities of the drive rather than of an operation: column and name in plots.
 _OF_DRIVE = (("waf", "waf"), ("watts", "watts"), ("temperature_c", "temperature"),
              ("free_units", "free_units"))  # fmt: skip
 
@@ -48,17 +48,18 @@ _OF_DRIVE = (("waf", "waf"), ("watts", "watts"), ("temperature_c", "temperature"
 class Line:
     """A quantity over time.
 
-    `x` is in s since the first step, ascending; `y` is in the unit of the quantity, NaN if unknown.
+    `x` is the time in s since the first step, ascending; `y` is in the quantity's unit, with NaN
+    for unknown values.
     """
 
     quantity: str  # see plots.py
-    operation: str  # "" for the drive
+    operation: str  # operation, or "" for the drive
     x: Array
     y: Array
 
     @property
     def key(self) -> str:
-        """Name in addresses: "iops.write", "waf"."""
+        """Name in addresses, such as "iops.write" or "waf"."""
         return ".".join(filter(None, (self.quantity, self.operation)))
 
 
@@ -67,8 +68,8 @@ class Series:
     """All lines of a run."""
 
     lines: Sequence[Line]
-    intervals: int  # number of intervals of one operation
-    span_s: tuple[float, float]  # from the start of the first to the end of the last
+    intervals: int  # number of intervals of a single operation
+    span_s: tuple[float, float]  # from the start of the first step to the end of the last step
 
     @property
     def size_bytes(self) -> int:
@@ -77,9 +78,9 @@ class Series:
 
 
 def lines_of(rows: Mapping[str, Array]) -> Iterator[Line]:
-    """Yield the lines of the columns of `intervals`, in any order of rows."""
+    """Yield the lines for the columns of `intervals`, whose rows may be in any order."""
     steps, ends = np.diff(rows["seq"]), np.diff(rows["end_ns"])
-    if not ((steps > 0) | ((steps == 0) & (ends >= 0))).all():  # they are stored by time
+    if not ((steps > 0) | ((steps == 0) & (ends >= 0))).all():  # flushes are stored in time order
         order = np.lexsort((rows["end_ns"], rows["seq"]))
         rows = {name: column[order] for name, column in rows.items()}
     ends = whole_ends(rows["seq"], rows["end_ns"])
@@ -140,10 +141,10 @@ def _of_operation(operation: str, rows: Mapping[str, Array]) -> Iterator[Line]:
 
 
 def flush_lines(rows: Mapping[str, Array]) -> Iterator[Line]:
-    """Yield the mean latency of flushes over time.
+    """Yield the mean flush latency over time.
 
     Args:
-        rows: The flushes in batches, with the columns of `intervals`, by step and time.
+        rows: The flushes in batches, with the columns of `intervals`, ordered by step and time.
     """
     if rows["ios"].any():
         ends = whole_ends(rows["seq"], rows["end_ns"])
@@ -153,7 +154,7 @@ def flush_lines(rows: Mapping[str, Array]) -> Iterator[Line]:
 
 
 def _starts(rows: Mapping[str, Array]) -> Any:
-    """Return a mask of the first row of each interval among sorted rows."""
+    """Return a mask of the first row of each interval in sorted rows."""
     if not len(rows["seq"]):
         return np.array([], dtype=np.int64)
     new = (np.diff(rows["end_ns"]) != 0) | (np.diff(rows["seq"]) != 0)
@@ -169,7 +170,7 @@ def _line(quantity: str, operation: str, x: Array, y: Array) -> Line:
 
 
 def _columns(table: pa.Table) -> dict[str, Array]:
-    """Return the columns that lines need as numbers; NaN is unknown."""
+    """Return the columns that lines require as numbers, with NaN for unknown values."""
     have = set(table.column_names)
     return {
         name: table.column(name).to_numpy().astype(np.float64, copy=False)
@@ -183,7 +184,7 @@ _BATCH_COLUMNS = ("seq", "operation", "end_ns", "ios", "bytes", "latency_sum_ns"
 
 
 def _flush_columns(run: RunDirectory, after: int) -> dict[str, Array]:
-    """Return the flushes in batches of the steps after `after`, as rows of `intervals`."""
+    """Return the flushes in the batches of steps after `after`, as rows of `intervals`."""
     table = run.rows_after("batches", after, _BATCH_COLUMNS)
     table = table.filter(pc.field("operation") == TIMED_NAMES.index(FLUSH))
     table = table.sort_by([("seq", "ascending"), ("end_ns", "ascending")])
@@ -198,11 +199,11 @@ def _flush_columns(run: RunDirectory, after: int) -> dict[str, Array]:
     return {**columns, "time_ns": begin_ns + columns["end_ns"], "latency_mean_ns": mean_ns}
 
 
-Steps = list[tuple[str, float, float, float]]  # operation, start and end in s, latency in ms
+Steps = list[tuple[str, float, float, float]]  # operation, start and end in s, and latency in ms
 
 
 def _step_quantiles(run: RunDirectory, after: int) -> Steps:
-    """Return the 99 % quantile of each operation of the steps after `after`."""
+    """Return the 99th percentile of each operation in the steps after `after`."""
     if run.merged_rows("histograms") > MOST_ROWS:
         return []
     rows = run.rows_after("rounds", after, ("seq", "started_ns", "elapsed_ns")).to_pylist()
@@ -231,7 +232,7 @@ def _step_quantiles(run: RunDirectory, after: int) -> Steps:
 
 
 def _by_cell(table: pa.Table, kind: str) -> dict[tuple[int, int, str], Histogram]:
-    """Return the histograms of a kind by step, job and operation."""
+    """Return the histograms of a kind, by step, job and operation."""
     order = ("seq", "job", "operation", "kind", "lower_ns")
     rows = table.filter(pc.field("kind") == kind).sort_by([(n, "ascending") for n in order])
     return {
@@ -241,9 +242,9 @@ def _by_cell(table: pa.Table, kind: str) -> dict[tuple[int, int, str], Histogram
 
 
 def _from_issue(run: RunDirectory, columns: Mapping[str, Array]) -> bool:
-    """Return `True` if latencies of open loads were measured from issue only.
+    """Return `True` if latencies of open-loop loads were measured only from issue.
 
-    This applies to fio, and to runs of earlier versions.
+    This is the case for fio, and for runs of earlier versions.
     """
     if np.isfinite(columns["response_mean_ns"]).any():
         return False
@@ -256,14 +257,14 @@ def _from_issue(run: RunDirectory, columns: Mapping[str, Array]) -> bool:
 
 
 def _as_service(line: Line) -> Line:
-    if line.operation == FLUSH:  # a flush follows a write and has no arrival
+    if line.operation == FLUSH:  # a flush follows a write and has no arrival of its own
         return line
     name = line.quantity.removeprefix("latency_")
     return replace(line, quantity=f"service_{name}") if name != line.quantity else line
 
 
 def _step_lines(steps: Steps) -> Iterator[Line]:
-    """Yield quantiles as levels over the time of each step."""
+    """Yield quantiles as constant levels over the duration of each step."""
     for operation in TIMED_NAMES:
         recent = [step for step in steps if step[0] == operation][-_MOST_STEPS:]
         if recent:
@@ -276,27 +277,27 @@ def _step_lines(steps: Steps) -> Iterator[Line]:
 class _CachedSeries:
     """Cached columns of a run up to a step.
 
-    A run that is resumed after a crash has other steps, so the cache is valid only for the manifest
-    with this `created`.
+    A run that is resumed after a crash has different steps, so the cache is valid only for the
+    manifest with this `created` value.
     """
 
     state: tuple[str, ...]
     steps: int
-    rows: Mapping[str, Array]  # empty for a run that has ended
-    flushes: Mapping[str, Array]  # rows of flushes, from batches; empty, too, after the end
+    rows: Mapping[str, Array]  # empty for a run that has stopped
+    flushes: Mapping[str, Array]  # rows of flushes, from batches; empty after the run has stopped
     quantiles: Steps
     series: Series
 
     def grows_into(self, state: tuple[str, ...], steps: int) -> bool:
-        """Return `True` if the cached columns are the start of a run in this state."""
+        """Return `True` if the cached columns are a prefix of a run in this state."""
         return bool(self.rows) and self.state[:2] == state[:2] and self.steps <= steps
 
 
 class Shelf:
-    """Cache of the series of recently viewed runs; `series` is thread-safe."""
+    """A cache for the series of recently viewed runs; `series` is thread-safe."""
 
     def __init__(self, kept_bytes: int = _KEPT_BYTES) -> None:
-        """Make an empty cache of at most this size in bytes."""
+        """Create an empty cache of at most this size in bytes."""
         self._cached: OrderedDict[str, _CachedSeries] = OrderedDict()
         self._kept_bytes = kept_bytes
         self._lock = threading.Lock()
@@ -305,14 +306,14 @@ class Shelf:
     def series(self, name: str, folder: Path) -> Series:
         """Return the series of the run `name` in `folder`.
 
-        Cached series are reused; of a running run only new steps are read.
+        Cached series are reused, and only the new steps of a running run are read.
 
         Raises:
-            StoreError: the run is damaged or too large.
+            StoreError: If the run is damaged or too large.
         """
         with self._lock:
             reading = self._reading.setdefault(name, threading.Lock())
-        with reading:  # plots of one page read a run once
+        with reading:  # because the plots of a page all read the same run
             run = RunDirectory.open(folder)
             state: tuple[str, ...] = (run.manifest.created, str(len(run.manifest.interruptions)))
             with self._lock:
@@ -342,7 +343,7 @@ class Shelf:
         if rows > MOST_ROWS:
             raise StoreError(
                 f"{run.name} has {rows:,} rows of intervals; plots are limited to {MOST_ROWS:,}",
-                hint="query a part of them: writecliff runs sql",
+                hint="query part of the rows with writecliff runs sql",
             )
         if before is not None and not before.grows_into(state, run.steps):
             before = None
@@ -372,7 +373,7 @@ class Shelf:
 
 
 def named(series: Series, key: str) -> Line | None:
-    """Return the line with this key; None if there is none."""
+    """Return the line with this key, or `None` if there is none."""
     return next((line for line in series.lines if line.key == key), None)
 
 

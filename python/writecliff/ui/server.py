@@ -1,4 +1,4 @@
-"""The server of the dashboard: addresses and their handlers."""
+"""The dashboard server: addresses and their handlers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DRAWS = r"bokeh(?:-api)?\.min\.js"
 
 @dataclass(frozen=True, kw_only=True)
 class UiOptions:
-    """Options of the server; `port` 0 chooses a free port."""
+    """Options of the server; a `port` of 0 selects a free port."""
 
     location: str
     listen: str = "127.0.0.1"
@@ -53,15 +53,15 @@ def check_extra() -> None:
     """Check that the extra `ui` is installed.
 
     Raises:
-        ConfigError: a package is missing.
+        ConfigError: If a package is missing.
     """
     try:
         import bokeh  # noqa: F401
         import tornado  # noqa: F401
     except ImportError as error:
         raise ConfigError(
-            f"the dashboard needs the package {error.name}",
-            hint="install it: pip install 'writecliff[ui]'",
+            f"the dashboard requires the package {error.name}",
+            hint="install it with: pip install 'writecliff[ui]'",
         ) from None
 
 
@@ -109,7 +109,7 @@ async def serve(
 
 
 def _application(dashboard: Any) -> Any:
-    """Return the application: addresses and their handlers."""
+    """Return the application, which consists of addresses and their handlers."""
     import bokeh
     from tornado.web import Application
 
@@ -148,24 +148,24 @@ def _sockets(options: UiOptions) -> list[socket.socket]:
     """Return the listening sockets.
 
     Raises:
-        ConfigError: the port or address cannot be used.
+        ConfigError: If the port or address cannot be used.
     """
     from tornado.netutil import bind_sockets
 
     if not 0 <= options.port <= 65535:
-        raise ConfigError(f"--port must be 0 to 65535, not {options.port}")
+        raise ConfigError(f"--port must be from 0 to 65535, not {options.port}")
     try:
         sockets = bind_sockets(options.port, options.listen)
     except socket.gaierror:
         raise ConfigError(
             f"--listen '{options.listen}' is not an address",
-            hint="for example 127.0.0.1 or 0.0.0.0",
+            hint="use an address such as 127.0.0.1 or 0.0.0.0",
         ) from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise ConfigError(
-                f"port {options.port} of {options.listen} is in use",
-                hint="choose another port with --port, or --port 0 for any free port",
+                f"port {options.port} at {options.listen} is in use",
+                hint="choose another port with --port, or use --port 0 for any free port",
             ) from None
         reason = (error.strerror or str(error)).lower()
         raise ConfigError(f"cannot listen at {options.listen}:{options.port}: {reason}") from None
@@ -196,7 +196,7 @@ def is_open_to_others(options: UiOptions) -> bool:
 
 
 class StaticFiles(Handler, StaticFileHandler):
-    """An installed file; access is checked as for pages."""
+    """An installed file, to which access is checked as for pages."""
 
     def initialize(self, dashboard: Dashboard, path: str) -> None:  # type: ignore[override]
         """Store the shared state and the folder."""
@@ -204,11 +204,11 @@ class StaticFiles(Handler, StaticFileHandler):
         StaticFileHandler.initialize(self, path)
 
     def set_extra_headers(self, path: str) -> None:
-        """Let browsers store a file, but revalidate it."""
+        """Let browsers cache a file, but require revalidation."""
         self.set_header("Cache-Control", "private, max-age=0, must-revalidate")
 
     def compute_etag(self) -> Any:
-        """Return the ETag of the file, unlike pages."""
+        """Return the ETag of the file, which pages do not have."""
         return StaticFileHandler.compute_etag(self)
 
 
@@ -230,7 +230,7 @@ class _Change(Handler):
 
 
 class TagsForm(_Change):
-    """Adds and removes tags of a run: `name`, `add`, `remove`."""
+    """Adds or removes tags of a run: `name`, `add`, `remove`."""
 
     async def post(self) -> None:
         """Change the tags and return to the page of the run."""
@@ -251,7 +251,7 @@ def _tag(library: Library, run: str, add: str, remove: str) -> None:
 
 
 class DeleteForm(_Change):
-    """Deletes a run: `name`, and `confirm` with the same name."""
+    """Deletes a run: `name`, and a `confirm` field that repeats the name."""
 
     async def get(self) -> None:
         """Ask for confirmation."""
@@ -274,12 +274,12 @@ def _delete(library: Library, run: str) -> None:
 
 # -- JSON data of plots ----------------------------------------------------------------------------
 
-_WIDEST = 4_000  # maximum width of a screen in pixels
+_WIDEST = 4_000  # maximum screen width in pixels
 _USUAL = 800
 
 
 class SeriesAnswer(Handler):
-    """The plots of a run between two times: `name`, `from` and `to` in seconds, `columns`."""
+    """The plots of a run between two times: `name`, `from` and `to` in seconds, and `columns`."""
 
     async def get(self) -> None:
         """Answer with the plots in view."""
@@ -307,7 +307,7 @@ def _series(
 class OverlayAnswer(Handler):
     """The plot of a quantity of several runs.
 
-    Arguments: `name` of each run, `key`, `norm`, and those of `SeriesAnswer`.
+    Arguments: `name` of each run, `key`, `norm`, and the arguments of `SeriesAnswer`.
     """
 
     async def get(self) -> None:
@@ -340,18 +340,18 @@ class SetAnswer(Handler):
 
 
 def _columns(handler: Handler) -> int:
-    """Return the width of the screen in pixels."""
+    """Return the screen width in pixels."""
     wanted = handler.number("columns")
     return _USUAL if wanted is None else round(min(max(wanted, 1), _WIDEST))
 
 
 # -- the pages -------------------------------------------------------------------------------------
 
-_drawing = threading.Lock()  # matplotlib has one style for all threads
+_drawing = threading.Lock()  # matplotlib has a single style for all threads
 
 
 class ListPage(Handler):
-    """The runs of the store."""
+    """The runs in the store."""
 
     async def get(self) -> None:
         """Answer with the page of the list that the address selects."""
@@ -375,19 +375,19 @@ class RunPageHandler(Handler):
         """Answer with the page of a run, and load its series."""
         dashboard, name = self.dashboard, self.argument("name")
         page = await self.in_thread(run_page, dashboard.library, name)
-        if page.status != "damaged":  # the page requests its plots at once
+        if page.status != "damaged":  # the page requests all its plots at once
             dashboard.executor.submit(_take_down, dashboard, name)
         self.page("run.html.j2", run=page)
 
 
 def _take_down(dashboard: Dashboard, run: str) -> None:
-    """Load the series of a run into the cache; errors are reported by the request of the plots."""
+    """Load a run's series into the cache; errors are reported when the plots are requested."""
     with suppress(Exception), dashboard.library.folder(run) as folder:
         dashboard.shelf.series(run, folder)
 
 
 class ReportPage(Handler):
-    """The report of a run, isolated from other pages because its origin is unknown."""
+    """A run's report, isolated from other pages because its origin is unknown."""
 
     async def get(self) -> None:
         """Answer with the stored report, or with a new report."""
@@ -401,7 +401,7 @@ def report(library: Library, run: str) -> bytes:
     """Return the report in the run directory, or a new report that is not stored.
 
     Raises:
-        StoreError: the run has no measurements or is damaged.
+        StoreError: If the run has no measurements or is damaged.
     """
     with library.folder(run) as folder:
         try:
@@ -419,7 +419,7 @@ def report(library: Library, run: str) -> bytes:
 
 
 class OverlayPage(Handler):
-    """Several runs on one plot."""
+    """Several runs on a single plot."""
 
     async def get(self) -> None:
         """Answer with the page of an overlay and its table of figures."""
@@ -450,7 +450,7 @@ class SetPage(Handler):
 
 
 class NotFoundPage(Handler):
-    """Answers all other addresses."""
+    """Responds at all other addresses."""
 
     async def get(self) -> None:
         """Answer with status 404."""

@@ -1,4 +1,4 @@
-"""Suites and sweeps: their runs with settings and figures."""
+"""Suites and sweeps: their runs, with settings and figures."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from writecliff.suite.folder import SuiteFolder
 from writecliff.ui.library import Library, NoSuchRun, OutsideError
 from writecliff.ui.overlay import figure_text
 
-MOST_FIGURES = 6  # maximum number of figures with an axis
-MOST_RUNS = 2_000  # maximum number of drawn runs
-MOST_MADE = 50  # maximum number of runs whose figures are computed for a page, 0.1 s each
+MOST_FIGURES = 6  # maximum number of figures that get an axis
+MOST_RUNS = 2_000  # maximum number of runs to draw
+MOST_MADE = 50  # maximum number of runs whose figures are computed for a page, at 0.1 s each
 
 
 @dataclass(frozen=True)
 class SetRow:
-    """A run of a set: its settings, and its figures by key."""
+    """A run in a set: its settings, and its figures by key."""
 
     run: str
     name: str
@@ -30,10 +30,10 @@ class SetRow:
 
 @dataclass(frozen=True)
 class SetTable:
-    """The runs of one test of a set; `test` is empty if all runs are of one test."""
+    """The runs of one test in a set; `test` is empty if all runs are of the same test."""
 
     test: str
-    labels: Mapping[str, str]  # of figures, by key
+    labels: Mapping[str, str]  # titles of figures, by key
     rows: Sequence[SetRow]
 
 
@@ -45,14 +45,14 @@ class Set:
     kind: str
     about: str
     settings: Sequence[str]  # names of the varied settings
-    labels: Mapping[str, str]  # of figures, by key
+    labels: Mapping[str, str]  # titles of figures, by key
     rows: Sequence[SetRow]
 
     @property
     def tables(self) -> list[SetTable]:
         """Tables of the runs by test, each with the figures of its runs.
 
-        Figures of IOPS and latency tests have nothing in common.
+        Figures of IOPS and latency tests, for example, have nothing in common.
         """
         by_test: dict[str, list[SetRow]] = {}
         for row in self.rows:
@@ -69,7 +69,7 @@ class Set:
 
     @property
     def common(self) -> list[str]:
-        """Keys of figures that all runs with figures have, at most `MOST_FIGURES`."""
+        """Keys of the figures that all runs with figures share, at most `MOST_FIGURES`."""
         having = [row for row in self.rows if row.figures]
         return [key for key in self.labels if having and all(key in row.figures for row in having)][
             :MOST_FIGURES
@@ -77,7 +77,7 @@ class Set:
 
 
 def all_sets(library: Library) -> list[tuple[str, int]]:
-    """Return the suites and sweeps of the store, with the number of started runs."""
+    """Return the suites and sweeps in the store, with the number of runs started."""
     with library.catalogue() as database:
         return [
             (name, count)
@@ -90,12 +90,12 @@ def all_sets(library: Library) -> list[tuple[str, int]]:
 
 
 def open_set(library: Library, name: str) -> Set:
-    """Return a suite or sweep of the store.
+    """Return a suite or sweep in the store.
 
     Raises:
-        NoSuchRun: the store does not have it.
-        OutsideError: it has a link out of the store.
-        StoreError: it is damaged.
+        NoSuchRun: If the store does not contain it.
+        OutsideError: If it contains a link out of the store.
+        StoreError: If it is damaged.
     """
     with library.catalogue() as database:
         runs = database.rows(
@@ -111,7 +111,7 @@ def open_set(library: Library, name: str) -> Set:
             "select run, key, label, value, unit, low, high, steady from figures "
             "join runs using (run) where member_of = ?", [name])[1]  # fmt: skip
     if not runs:
-        raise NoSuchRun(f"no suite or sweep '{name}' in {library.location}")
+        raise NoSuchRun(f"there is no suite or sweep '{name}' in {library.location}")
     if library.leads_outside(name):
         raise OutsideError(f"{name} contains a link to a file outside the store")
     path = library.place.path_of(name)
@@ -141,8 +141,8 @@ def open_set(library: Library, name: str) -> Set:
 def coordinates(opened: Set) -> dict[str, object]:
     """Return the runs of a sweep as lines through an axis for each setting and figure.
 
-    The result has title and ticks of every axis, and a height from 0 to 1 on each axis for every
-    run.
+    The result contains the title and ticks of every axis, and for every run a height from 0 to 1 on
+    each axis.
     """
     from writecliff.report.sweep_page import Column, axis_ticks, scaled, setting_column
 

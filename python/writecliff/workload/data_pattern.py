@@ -1,9 +1,9 @@
-"""Compressibility and duplicates of the data of a file, for drives that compress or deduplicate.
+"""Compressibility and duplicates in a file's data, for drives that compress or deduplicate.
 
 The performance of such drives depends on the data: the SNIA primer (2013, figures 15 and 16)
-compares a file of a database with random data. Two shares describe a file, which simulated drives
-and fio (`buffer_compress_percentage`, `dedupe_percentage`) accept: the 4 KiB blocks that repeat an
-earlier block, and the savings by compression of the other blocks.
+compares a database file with random data. Two percentages describe a file, and simulated drives and
+fio (`buffer_compress_percentage`, `dedupe_percentage`) accept both: the 4 KiB blocks that repeat an
+earlier block, and the compression savings on the other blocks.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from pathlib import Path
 
 from writecliff.errors import ConfigError
 
-BLOCK_BYTES = 4096  # the unit in which drives map, compress and compare data
+BLOCK_BYTES = 4096  # unit in which drives map, compress and compare data
 _COMPRESSED_MAX = 1 << 14  # maximum number of compressed blocks, evenly spaced in the file
-_LEVEL = 1  # zlib level, similar to hardware compression during a write
+_LEVEL = 1  # zlib level whose compression is similar to that of drive hardware during writes
 
 
 @dataclass(frozen=True)
 class DataPattern:
-    """Shares of a file in whole percent, as fio requires."""
+    """Percentages of a file's data in whole percent, as fio requires."""
 
-    compressible_pct: float  # of the data of blocks that are not duplicates
+    compressible_pct: float  # of the data in blocks that are not duplicates
     duplicate_pct: float  # of the blocks
     blocks: int
     sha256: str  # of the whole file
@@ -34,14 +34,14 @@ def data_pattern_of(path: Path) -> DataPattern:
     """Measure all whole blocks of a file.
 
     Raises:
-        ConfigError: The file cannot be read, or is smaller than a block.
+        ConfigError: If the file cannot be read, or is smaller than a block.
     """
     try:
         size = path.stat().st_size
         if not path.is_file() or size < BLOCK_BYTES:
             raise ConfigError(
                 f"{path} is not a file of at least {BLOCK_BYTES} bytes",
-                hint="choose a larger file: data patterns are measured by block",
+                hint="choose a larger file, because data patterns are measured by block",
             )
         return _measured(path, size // BLOCK_BYTES)
     except OSError as error:

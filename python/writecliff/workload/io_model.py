@@ -1,7 +1,7 @@
-"""Model of the I/Os of a trace, from which a job generates I/Os.
+"""Model of a trace's I/Os, from which a job generates I/Os.
 
-Mirrors `crates/synthesis/src/lib.rs`, which describes how a job uses it. Columns of a table
-have the same length. `writecliff.synthesis` fits models to traces.
+The classes mirror `crates/synthesis/src/lib.rs`, which describes how a job uses the model. The
+columns of a table have the same length. `writecliff.synthesis` fits models to traces.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Column = tuple[int, ...]
 class _Table:
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> Self:
-        """Rebuild a table from its `asdict`; lists become tuples."""
+        """Recreate a table from its `asdict`, converting lists to tuples."""
         return cls(**{key: _plain(value) for key, value in given.items()})
 
 
@@ -30,7 +30,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class ModelStreams(_Table):
-    """I/O streams: operation and length."""
+    """I/O streams, defined by operation and length."""
 
     operations: str  # a letter each: r read, w write, t trim, f flush
     lengths: Column  # in bytes; 0 for flushes
@@ -39,28 +39,28 @@ class ModelStreams(_Table):
 
 @dataclass(frozen=True)
 class ModelGaps(_Table):
-    """Times since the previous I/O, in classes."""
+    """Times since the previous I/O, grouped into classes."""
 
-    values_ns: Column  # eight for each class: the means of its eighths
-    idle_ns: int  # gaps from this on are stretched, so that each period has its length
+    values_ns: Column  # eight values per class: the means of its eighths
+    idle_ns: int  # longer gaps are stretched to fit the period length
 
 
 @dataclass(frozen=True)
 class ModelStates(_Table):
-    """States of the chain of arrivals."""
+    """States of the Markov chain of arrivals."""
 
     stream: Column  # of the I/O
-    continues: Column  # 1: it continues a run; 0: it begins one
-    back: Column  # bytes before the end of the run that it continues at which it begins
-    gap: Column  # class of the gap before it
+    continues: Column  # 1 if the I/O continues a run, 0 if it starts one
+    back: Column  # distance in bytes between its start and the end of the run that it continues
+    gap: Column  # class of the gap before the I/O
 
 
 @dataclass(frozen=True)
 class ModelTransitions(_Table):
-    """Numbers of transitions between states."""
+    """Transition counts between states."""
 
     phase: Column  # phase of the trace
-    before: Column  # the state before
+    before: Column  # previous state
     after: Column  # the state after
     count: Column  # how often
 
@@ -69,62 +69,62 @@ class ModelTransitions(_Table):
 class ModelPeriods(_Table):
     """Demand over time."""
 
-    phase: Column  # whose transitions there are
-    ios: Column  # I/Os, flushes included
-    length_ns: Column  # from the last I/O of the period before to the last one of this
-    longest_ns: Column  # the longest time between two I/Os
+    phase: Column  # phase whose transitions apply
+    ios: Column  # number of I/Os, including flushes
+    length_ns: Column  # from the last I/O of the previous period to the last I/O of this period
+    longest_ns: Column  # longest time between two I/Os
 
 
 @dataclass(frozen=True)
 class ModelPlaces(_Table):
-    """Groups of start addresses of runs that are used alike."""
+    """Groups of run start addresses with similar usage."""
 
-    stream: Column  # of the I/Os that begin there
-    begin: Column  # when places are used first: in 2^-24 of the stream's I/Os that begin runs
-    within: Column  # over what time first uses are spread
-    life: Column  # from the first use of a place to its last
-    # Shape of the Weibull distribution of times between uses of a place, in hundredths: 100 random,
-    # more: evenly spread, fewer: in clusters.
+    stream: Column  # stream of the I/Os that start at these addresses
+    begin: Column  # time of first use, in 2^-24 of the stream's I/Os that start runs
+    within: Column  # time over which first uses are spread
+    life: Column  # time from a place's first use to its last use
+    # Shape of the Weibull distribution of times between uses of a place, in hundredths: 100 is
+    # random, larger values are evenly spread, and smaller values are clustered.
     shape: Column
     count: Column  # of places
-    uses: Column  # of all of them
-    run_bytes: Column  # of the run that begins with a use
+    uses: Column  # number of uses of all places together
+    run_bytes: Column  # length of the run that starts with a use
     offset: Column  # address of the first place
     stride: Column  # from one place to the next
 
 
 @dataclass(frozen=True)
 class ModelSweeps(_Table):
-    """Sequences of I/Os with ascending addresses, a row each."""
+    """Sequences of I/Os with ascending addresses, one per row."""
 
-    begin: Column  # number of the first I/O within the pass
-    end: Column  # and of the last
+    begin: Column  # index of the first I/O within the pass
+    end: Column  # index of the last I/O within the pass
     offset: Column  # least address
     ios: Column
-    mix: Column  # number of the mix of sizes
-    span: Column  # bytes from the least address to the end of the last I/O
-    # Columns for the last rows only; sequences of the other rows have no gaps.
-    steps: Column  # I/Os before which something is left out
-    left_out: Column  # bytes that are left out
-    # Weights by which those draw the pages that they use; each page has one of them. Or none.
+    mix: Column  # index of the mix of sizes
+    span: Column  # bytes from the lowest address to the end of the last I/O
+    # Columns for the last rows only; the sequences in the other rows have no gaps.
+    steps: Column  # I/Os that are preceded by a gap
+    left_out: Column  # gap size in bytes
+    # Weights by which sweeps choose the pages that they use; each page has one weight.
     read_weights: Column = ()
     write_weights: Column = ()
 
 
 @dataclass(frozen=True)
 class ModelMixes(_Table):
-    """Mixes of I/O streams, which similar sweeps share."""
+    """Mixes of I/O streams that similar sweeps share."""
 
-    sizes: Column  # rows of the other columns, those of the mixes one after another
+    sizes: Column  # number of rows of the other columns, which list the mixes one after another
     stream: Column  # I/O stream
-    back: Column  # bytes before the end of the I/O before at which it begins
-    count: Column  # I/Os of that kind in all sweeps of the mix
-    begins: Column  # how many of them are the first one of a sweep
-    # For kinds with other I/Os: number of the first of them among all I/Os of the mix.
+    back: Column  # distance in bytes between the start of the I/O and the end of the previous I/O
+    count: Column  # I/Os of that kind in all sweeps with the mix
+    begins: Column  # number of these I/Os that come first in a sweep
+    # For kinds with other I/Os: index of the first other I/O among all I/Os of the mix.
     first: Column
     # For kinds with several other I/Os:
-    last: Column  # number of the last
-    groups: Column  # in how many groups of I/Os that follow each other; groups are evenly spaced
+    last: Column  # index of the last other I/O
+    groups: Column  # number of groups of consecutive I/Os; groups are evenly spaced
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class ModelDemand(_Table):
     """Demand over time, in intervals."""
 
     ios: Column  # flushes included
-    length_ns: Column  # from the last I/O of the interval before to the last one of this
-    shape: Column  # of the Weibull distribution of times between I/Os, in hundredths
+    length_ns: Column  # from the last I/O of the previous interval to the last I/O of this interval
+    shape: Column  # shape of the Weibull distribution of times between I/Os, in hundredths
 
 
 _NO_CHAIN: dict[str, Any] = {
@@ -145,31 +145,31 @@ _NO_CHAIN: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class IoModel:
-    """Model of the I/Os of a trace; a pass is generated from it and its seed, and repeated."""
+    """Model of a trace's I/Os; a pass is generated from the model and its seed, and repeated."""
 
-    seed: int = 1  # of the pass
-    range_bytes: int  # addresses are below this, relative to the job's offset
+    seed: int = 1  # seed of the pass
+    range_bytes: int  # upper bound of the addresses, relative to the job's offset
     streams: ModelStreams  # operations and lengths
     gaps: ModelGaps = _NO_CHAIN["gaps"]  # times between I/Os
-    states: ModelStates = _NO_CHAIN["states"]  # of the chain of arrivals
-    transitions: ModelTransitions = _NO_CHAIN["transitions"]  # of the chain
+    states: ModelStates = _NO_CHAIN["states"]  # states of the Markov chain of arrivals
+    transitions: ModelTransitions = _NO_CHAIN["transitions"]  # transitions of the chain
     periods: ModelPeriods = _NO_CHAIN["periods"]  # demand over time
-    places: ModelPlaces = _NO_CHAIN["places"]  # where runs begin
+    places: ModelPlaces = _NO_CHAIN["places"]  # start addresses of runs
     read_ranks: Column = ()  # how often the run is continued that was used last, before that, ...
     write_ranks: Column = ()  # the same for writes
-    # These three together are in place of all tables from `gaps` on.
+    # These three tables together replace all tables from `gaps` on.
     sweeps: ModelSweeps | None = None
     mixes: ModelMixes | None = None
     demand: ModelDemand | None = None
 
     @property
     def ios(self) -> int:
-        """I/Os of a pass, flushes included."""
+        """Number of I/Os in a pass, including flushes."""
         return sum((self.sweeps or self.periods).ios)
 
     @property
     def of_streams(self) -> Iterator[tuple[int, int]]:
-        """(Stream, number of I/Os) of a pass; a stream may occur several times."""
+        """Pairs of (stream, number of I/Os) in a pass; a stream may occur several times."""
         if self.mixes is not None:
             return zip(self.mixes.stream, self.mixes.count, strict=True)
         moves = zip(self.transitions.after, self.transitions.count, strict=True)
@@ -177,18 +177,18 @@ class IoModel:
 
     @property
     def flushes(self) -> int:
-        """Number of flushes of a pass."""
+        """Number of flushes in a pass."""
         letters = self.streams.operations
         return sum(count for stream, count in self.of_streams if letters[stream] == "f")
 
     @property
     def bytes(self) -> int:
-        """Bytes that a pass transfers."""
+        """Bytes transferred by a pass."""
         return sum(count * self.streams.lengths[stream] for stream, count in self.of_streams)
 
     @property
     def duration_ns(self) -> int:
-        """Length of a pass."""
+        """Duration of a pass."""
         return sum((self.demand or self.periods).length_ns)
 
     @property
@@ -200,7 +200,7 @@ class IoModel:
 
     @property
     def numbers(self) -> int:
-        """Number of values in the model, a measure of its size."""
+        """Number of values in the model, as a measure of its size."""
         tables = [getattr(self, name) for name in self.tables]
         columns = [getattr(table, column.name) for table in tables for column in fields(table)]
         counted = sum(len(column) for column in columns if not isinstance(column, int))
@@ -208,7 +208,7 @@ class IoModel:
 
 
 def io_model_from_mapping(given: Mapping[str, Any]) -> IoModel:
-    """Rebuild a model from its `asdict`."""
+    """Recreate a model from its `asdict`."""
     return IoModel(
         seed=given["seed"],
         range_bytes=given["range_bytes"],

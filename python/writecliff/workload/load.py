@@ -1,4 +1,4 @@
-"""Reader of workload files (.toml) and fio job files (.fio)."""
+"""A reader for workload files (.toml) and fio job files (.fio)."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from writecliff.workload.fiojob import FioJobFile
 
 
-_LARGEST_DRIVE_BYTES = 1 << 60  # for checks without a drive
+_LARGEST_DRIVE_BYTES = 1 << 60  # capacity for checks without a drive
 _STREAMS_MAX = (1 << 16) - 1
 
 
 @dataclass(frozen=True)
 class LoadStep:
-    """A step of a workload file."""
+    """A step in a workload file."""
 
-    workload: Workload  # the whole step, or one of its rounds
-    rest_ns: int = 0  # idle time of a rest, before the single read of `workload`; 0: no rest
-    measured: bool = True  # False: the step only changes the state of the drive
+    workload: Workload  # the whole step, or a single round
+    rest_ns: int = 0  # idle time of a rest, before the read of `workload`; 0: no rest
+    measured: bool = True  # `False` if the step only changes the drive state
     until_steady: bool = False  # repeat rounds of `workload` until steady state
     max_rounds: int = 1  # limit for `until_steady`
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a step from its `asdict`, or from the native reader of workload files."""
+        """Recreate a step from its `asdict`, or from the native reader's output."""
         return cls(**{**data, "workload": workload_from_mapping(data["workload"])})
 
     def seeded(self, seed: int) -> LoadStep:
-        """Return the step with another seed."""
+        """Return the step with a different seed."""
         return replace(self, workload=replace(self.workload, seed=seed))
 
 
@@ -46,26 +46,26 @@ class WorkloadFile:
     """Contents of a workload file or fio job file."""
 
     path: Path  # the file
-    steps: tuple[LoadStep, ...]  # in order of execution
-    precondition: str | None = None  # preconditioning ("sustained"); None: not specified
-    expect: tuple[str, ...] = ()  # limits on figures of the run
+    steps: tuple[LoadStep, ...]  # in execution order
+    precondition: str | None = None  # preconditioning, such as "sustained"; `None` if not specified
+    expect: tuple[str, ...] = ()  # limits on the run's figures
     notes: tuple[str, ...] = ()  # differences from fio
-    fio: FioJobFile | None = None  # the fio job file, if it is one
+    fio: FioJobFile | None = None  # the fio job file, if the file is one
 
     @property
     def workloads(self) -> list[Workload]:
-        """Workloads of the steps."""
+        """The workloads of all steps."""
         return [step.workload for step in self.steps]
 
 
 def load_workload(
     path: str | Path, *, capacity_bytes: int, seed: int | None = None
 ) -> WorkloadFile:
-    """Read a workload or fio job file for a drive of `capacity_bytes`; `seed` replaces the file's.
+    """Read a workload or fio job file for a drive; `seed` overrides the file's seed.
 
     Raises:
-        ConfigError: The file cannot be read, is invalid, needs an unsupported feature, or exceeds
-            the drive; the message has file and line.
+        ConfigError: If the file cannot be read, is invalid, needs an unsupported feature, or
+            exceeds the drive; the message names the file and line.
     """
     file = Path(path)
     check_workload_path(file)
@@ -82,31 +82,31 @@ def load_workload(
     _check_loads(loaded, capacity_bytes)
     if seed is None:
         return loaded
-    step_seed = 0 if loaded.fio is not None else 1  # fio's jobs share a seed
+    step_seed = 0 if loaded.fio is not None else 1  # the jobs of a fio file share a seed
     seeded = (step.seeded(seed + step_seed * number) for number, step in enumerate(loaded.steps))
     return replace(loaded, steps=tuple(seeded))
 
 
 def check_workload_path(path: Path) -> None:
-    """Raise ConfigError for a file that cannot be a workload, before a drive is opened."""
+    """Raise ConfigError for a file that cannot be a workload, before opening a drive."""
     if path.suffix not in (".fio", ".toml"):
         raise ConfigError(
             f"{path} is neither a fio job file nor a workload file",
-            hint="rename it to .fio or .toml, depending on its format",
+            hint="rename the file to .fio or .toml, depending on its format",
         )
     with opened(path):
         pass
 
 
 def load_workload_toml(path: Path, capacity_bytes: int) -> Workload:
-    """Read a workload file with a single step.
+    """Read a workload file that has a single step.
 
     Raises:
-        ConfigError: The file is invalid, or has several steps.
+        ConfigError: If the file is invalid, or has several steps.
     """
     loaded = _read_toml(path, capacity_bytes)
     if len(loaded.steps) != 1:
-        raise ConfigError(f"{path} has {len(loaded.steps)} steps where one is expected")
+        raise ConfigError(f"{path} has {len(loaded.steps)} steps, but a single step is expected")
     return loaded.steps[0].workload
 
 
@@ -122,19 +122,19 @@ def _read_toml(path: Path, capacity_bytes: int) -> WorkloadFile:
 
 
 def check_load(load: Workload, capacity_bytes: int | None = None) -> None:
-    """Check that a drive of this capacity can run a workload, and that it fits in memory.
+    """Check that a drive with this capacity can run a workload, and that it fits in memory.
 
-    Without a capacity, reject workloads that no drive can run.
+    Without a capacity, reject only workloads that no drive can run.
 
     Raises:
-        ConfigError: The workload cannot be run.
+        ConfigError: If the workload cannot be run.
     """
     from writecliff import _native
     from writecliff.native_errors import as_user_errors
 
     if capacity_bytes is None:
         zones = [job.host_zones.size_bytes for job in load.jobs if job.host_zones is not None]
-        # No drive has more zones than the host can keep.
+        # No drive has more zones than the host can keep in memory.
         largest = (max(1, size) * dict(_native.limits())["zones"] for size in zones)
         capacity_bytes = min(_LARGEST_DRIVE_BYTES, *largest) if zones else _LARGEST_DRIVE_BYTES
     with as_user_errors():

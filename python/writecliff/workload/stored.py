@@ -1,6 +1,6 @@
-"""Steps of a load from a manifest, checked for types and ranges.
+"""Load steps from a manifest, checked for types and ranges.
 
-The dataclasses of `model.py` define the types, the native crate the ranges.
+The dataclasses in `model.py` define the types, and the native crate defines the ranges.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from writecliff.workload.model import BlockSize, Job, Workload
 
 
 def stored_steps(data: object, where: object) -> tuple[LoadStep, ...]:
-    """Rebuild steps from their stored `asdict`.
+    """The steps are recreated from their stored `asdict`.
 
     Raises:
-        ConfigError: A value is invalid; the message has `where` and the key.
+        ConfigError: If a value is invalid; the message names `where` and the key.
     """
     data = _without_ramps(data, where)
     as_type(data, list[_form(LoadStep)], where)  # type: ignore[misc, arg-type]
@@ -33,11 +33,11 @@ def stored_steps(data: object, where: object) -> tuple[LoadStep, ...]:
 
 
 def _without_ramps(data: object, where: object) -> object:
-    """Drop the key `ramp`, which steps had before ramps became a part of jobs."""
+    """Drop the key `ramp`, which steps had before ramps became part of jobs."""
     if not isinstance(data, list) or not all(isinstance(step, dict) for step in data):
         return data
     if any(step.get("ramp") is not None for step in data):
-        raise ConfigError(f"{where}: its ramp is a separate step, which this version cannot repeat")
+        raise ConfigError(f"{where}: the ramp is a separate step, which this version cannot repeat")
     return [{key: value for key, value in step.items() if key != "ramp"} for step in data]
 
 
@@ -61,7 +61,7 @@ def _form(kind: type) -> Any:
 
 
 def _form_of(hint: Any) -> Any:
-    """Return the hint of a field, with structures for the dataclasses that contain jobs."""
+    """Return a field's type hint, with structures in place of the dataclasses that contain jobs."""
     if hint == tuple[Job, ...]:
         return tuple[_form(Job), ...]  # type: ignore[misc]
     if hint == Workload:
@@ -75,13 +75,14 @@ BLOCK_SIZE = "block_size"
 
 
 def job_with(job: Job, name: str, text: str) -> Job:
-    """Return `job` with the field `name` read from `text`.
+    """Return `job` with the field `name` parsed from `text`.
 
-    The text is a number, on or off, a word, a size for fields of bytes and `block_size`, or a time
-    for fields of ns.
+    The text is a number, on or off, a word, a size for byte fields and `block_size`, or a time for
+    ns fields.
 
     Raises:
-        ConfigError: The job has no such field, it is not a single value, or the text is invalid.
+        ConfigError: If the job has no such field, the field is not a single value, or the text is
+            invalid.
     """
     kinds = _single_values()
     if name == BLOCK_SIZE:
@@ -91,12 +92,12 @@ def job_with(job: Job, name: str, text: str) -> Job:
     try:
         value = _read(name, kinds[name], text)
     except ValueError:
-        raise ConfigError(f"{name} of a job cannot be '{text}'") from None
+        raise ConfigError(f"the field {name} of a job cannot be '{text}'") from None
     return replace(job, **{name: value})
 
 
 def _single_values() -> dict[str, object]:
-    """Return the fields with a single value, and its type."""
+    """Return the fields with a single value, and their types."""
     hints = get_type_hints(Job, vars(model))
     kinds = {}
     for field in fields(Job):
@@ -106,7 +107,7 @@ def _single_values() -> dict[str, object]:
         if kind is None and len(parts) == 1 and parts <= {int, float}:
             kind = parts.pop()
         if kind is None and parts and all(isinstance(part, str) for part in parts):
-            kind = tuple(sorted(parts))  # the words of a literal
+            kind = tuple(sorted(parts))  # the words of a literal type
         if kind is not None:
             kinds[field.name] = kind
     return kinds

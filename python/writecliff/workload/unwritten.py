@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from writecliff.workload.load import LoadStep
 from writecliff.workload.model import Job
 
-Range = tuple[int, int]  # begin and end in bytes
+Range = tuple[int, int]  # start and end in bytes
 
 
 def reads_unwritten(steps: Iterable[LoadStep], capacity_bytes: int) -> bool:
-    """Return True if a job reads addresses of a new drive that previous steps do not cover.
+    """Return `True` if a job reads addresses of a new drive that previous steps do not cover.
 
     A step covers the ranges that it writes sequentially from start to end. Random writes leave
     gaps.
@@ -29,7 +29,7 @@ def reads_unwritten(steps: Iterable[LoadStep], capacity_bytes: int) -> bool:
 def _reads(job: Job) -> bool:
     zones = job.host_zones
     if zones is not None and not (zones.begin_full or zones.read_unwritten):
-        return False  # it reads only data that it wrote
+        return False  # the job reads only data that it wrote itself
     given = job.log.operations if job.log is not None else ""
     given += job.model.streams.operations if job.model is not None else ""
     return "r" in given if given else job.read_pct > 0
@@ -42,7 +42,7 @@ def _range(job: Job, capacity_bytes: int) -> Range:
 
 
 def _fills(job: Job, there: Range) -> bool:
-    """Return True if a job writes its whole range, except for a partial last block."""
+    """Return `True` if a job writes its whole range, except for a partial last block."""
     only_writes = job.pattern == "sequential" and not job.read_pct and not job.trim_pct
     by_volume = job.duration_ns is None and job.ios is None
     whole = job.segments is None and job.log is None and job.model is None and not job.hole_bytes
@@ -53,7 +53,7 @@ def _fills(job: Job, there: Range) -> bool:
 
 
 def _within(wanted: Range, covered: Iterable[Range]) -> bool:
-    """Return True if the ranges together cover all of `wanted`."""
+    """Return `True` if the ranges together cover all of `wanted`."""
     begin, end = wanted
     for low, high in sorted(covered):
         if low > begin:

@@ -186,5 +186,5 @@ def test_mistakes_of_the_store(store: Store) -> None:
         store.load("run-")
     with pytest.raises(ConfigError, match="has no run"):
         store.tag("nothing", add=["x"])
-    with pytest.raises(ConfigError, match="has no result"):
+    with pytest.raises(ConfigError, match="returns no result"):
         store.sql("-- nothing")

@@ -130,5 +130,5 @@ def test_a_folder_that_the_server_cannot_enter_is_named(tmp_path: Path) -> None:
         run_app("postgres", Options(tmp_path / "t.parquet"), Size(), folder=closed, log=print)
     if "not installed" in str(caught.value):
         pytest.skip(str(caught.value))
-    assert "who runs PostgreSQL, cannot enter" in str(caught.value)
+    assert "who runs PostgreSQL, cannot access" in str(caught.value)
     assert "--folder" in str(caught.value.hint)

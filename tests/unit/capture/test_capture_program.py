@@ -279,7 +279,7 @@ memory = mmap.mmap(fd, 8192); memory[:3] = b"abc"; memory.flush()
     )
     assert metadata["bytes_written"] == 0
     assert metadata["notes"] == [
-        "1 file mapped for writing; writes through memory are not in the trace: "
+        "1 file mapped for writing; writes to mapped memory are not in the trace: "
         f"{place.resolve()}/data/a"
     ]
 
@@ -304,12 +304,12 @@ def test_options_of_the_command_are_its_own(place: Path, capfd: pytest.CaptureFi
     ("words", "message"),
     [
         ("capture", "error: nothing to capture"),
-        ("capture -- no-such-program", "error: no-such-program: no such program"),
+        ("capture -- no-such-program", "error: no-such-program: there is no such program"),
         ("capture --records 3 -- true", "error: --records requires --app"),
         ("capture --app rocksdb -- true", "error: a command, --app and --recover are mutually exclusive"),
         ("capture --app rockdb", "error: --app: unknown load 'rockdb'"),
         ("capture --app rocksdb --records 0", "error: --records must be at least 1, not 0"),
-        ("capture --recover no.events", "error: no.events: no such event file"),
+        ("capture --recover no.events", "error: no.events: there is no such event file"),
     ],
 )  # fmt: skip
 def test_mistakes(

@@ -58,7 +58,7 @@ def test_an_empty_trace_is_one(tmp_path: Path) -> None:
         ({"length_bytes": [0, 0, 0]}, "row 1: write, read or punch of zero bytes"),
         ({"offset_bytes": [0, -1, 0]}, "row 1: offset_bytes is negative"),
         ({"hint": [None, 6, 2]}, "row 1: hint is not 0 to 5"),
-        ({"file": [0, None, 0]}, "column 'file' has empty values"),
+        ({"file": [0, None, 0]}, "column 'file' contains null values"),
     ],
 )
 def test_a_table_that_cannot_be_right_is_not_written(
@@ -79,7 +79,7 @@ def test_files_that_are_no_traces(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="is not a trace: it is not a Parquet file"):
         read_trace(path)
     pq.write_table(_table(), path)
-    with pytest.raises(TraceError, match="its metadata lack 'writecliff'"):
+    with pytest.raises(TraceError, match="its metadata do not contain 'writecliff'"):
         read_trace(path)
     short = _table().drop_columns(["hint"])
     pq.write_table(
@@ -88,7 +88,7 @@ def test_files_that_are_no_traces(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="column 'hint' is missing"):
         read_trace(path)
     pq.write_table(pa.table({"x": [1]}), path)
-    with pytest.raises(TraceError, match="is not a trace: its metadata lack"):
+    with pytest.raises(TraceError, match="is not a trace: its metadata do not contain"):
         read_trace(path)
     named = pa.table({"x": [1]}, metadata={"writecliff": '{"schema": "writecliff/trace/1"}'})
     pq.write_table(named, path)

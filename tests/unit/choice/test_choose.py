@@ -148,13 +148,16 @@ def test_over_provisionings_and_seeds_are_rows_and_runs(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("choose", "no load given"),
-        ("choose --workload oltp-4k --candidates pm863-480", "two or more drives"),
-        ("choose --workload oltp-4k --overprovision many", "not a list of percentages"),
+        ("choose", "no load was specified"),
+        ("choose --workload oltp-4k --candidates pm863-480", "at least two drives"),
+        (
+            "choose --workload oltp-4k --overprovision many",
+            "not a comma-separated list of percentages",
+        ),
         ("choose --workload oltp-4k --limit fast", "'fast' is not FIGURE >= LIMIT"),
         ("choose --workload absent.toml --candidates pm863-480,pm863-960", "absent.toml"),
         ("choose --resume nowhere --seeds 2", "the load and drives of a choice"),
-        ("choose --resume nowhere", "not a choice"),
+        ("choose --resume nowhere", "does not contain a choice"),
     ],
 )
 def test_errors_take_a_single_line(words: str, message: str, cli: CommandLine) -> None:
@@ -169,7 +172,7 @@ def test_a_price_list_has_all_drives(
     prices = tmp_path / "prices.csv"
     prices.write_text("other,5\n")
     answer = cli(asked(load, drives, tmp_path / "choice", "--prices", str(prices)))
-    assert answer.code == 2 and "the price of" in answer.err
+    assert answer.code == 2 and "the price list has no price for" in answer.err
     assert not (tmp_path / "choice").exists()
 
 

@@ -39,15 +39,15 @@ def test_a_damaged_question_is_reported(tmp_path: Path) -> None:
     path.write_text(text.replace("pm863-480", "pm863-481"))
     with pytest.raises(StoreError, match=FILE_NAME):
         Question.read(tmp_path)
-    with pytest.raises(ConfigError, match="not a choice"):
+    with pytest.raises(ConfigError, match="does not contain a choice"):
         Question.read(tmp_path / "nothing")
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"seeds": 0}, "--seeds must be 1 to 100, not 0"),
-        ({"scale": 0.5}, "--scale must be 1 to 1024"),
+        ({"seeds": 0}, "--seeds must be from 1 to 100, not 0"),
+        ({"scale": 0.5}, "--scale must be from 1 to 1024"),
         ({"spare_pct": (0.0,)}, "percentages above 0"),
         ({"weights": {"life": -1.0}}, "the weight of life must be 0 or more"),
         ({"weights": {"life": float("nan")}}, "the weight of life must be 0 or more"),

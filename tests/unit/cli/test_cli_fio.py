@@ -65,18 +65,18 @@ def test_a_drive_is_filled_before_reads_of_the_unwritten(
 ) -> None:
     completed = cli(f"fio --on sim:fake --size=64m --bs=64k --name=x {words}")
     assert completed.code == 0
-    assert ("the drive is filled first" in completed.err) == filled
+    assert ("filling the drive first" in completed.err) == filled
     assert (drive.written_bytes > drive.capacity_bytes / 2) == filled
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (f"fio {JOB}", "no target given"),
+        (f"fio {JOB}", "no target was specified"),
         (f"fio --on /dev/sda {JOB}", "/dev/sda is not a simulated drive"),
-        ("fio --on sim:fake", "no job is given"),
+        ("fio --on sim:fake", "no job was specified"),
         ("fio --on sim:fake --name=x --iodpeth=4", "unknown option '--iodpeth'"),
-        (f"fio --on sim:fake {JOB} --readonly", "job x writes, but --readonly is given"),
+        (f"fio --on sim:fake {JOB} --readonly", "job x writes, but --readonly was given"),
         ("fio --on sim:fake --name=a --bs=77 --name=b --ioengine=net", "2 problems"),
     ],
 )

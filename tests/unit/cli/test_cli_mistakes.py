@@ -63,7 +63,7 @@ def test_the_seed_of_run_is_not_rounded(cli: CommandLine, tmp_path: Path) -> Non
 def test_options_of_another_kind_of_target(cli: CommandLine, words: str, message: str) -> None:
     completed = cli(f"test wsat --dry-run {words}")
     assert (completed.code, completed.out) == (2, "")
-    assert completed.err.startswith(f"error: {message}\nhint: it applies only to ")
+    assert completed.err.startswith(f"error: {message}\nhint: the option applies only to ")
 
 
 def test_refusals_of_drives_name_options_that_exist(cli: CommandLine) -> None:

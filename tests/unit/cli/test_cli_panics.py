@@ -30,7 +30,7 @@ def _assert_reported(folder: Path, err: str, message: str) -> None:
     (report,) = folder.glob("writecliff-*.traceback")
     assert re.fullmatch(
         f"error: internal error: {message} {PLACE}\n"
-        f"hint: this is a bug in writecliff, please report it with {re.escape(str(report))}\n",
+        f"hint: this is a bug in writecliff; please report it with {re.escape(str(report))}\n",
         err,
     ), err
     text = report.read_text()

@@ -82,7 +82,7 @@ def test_interrupted(cli: CommandLine, drive: FakeEngine) -> None:
     assert completed.err.startswith("error: stopped; 1 complete step stored in runs/two-sim-fake-")
     assert drive.closed
     (run,) = Path("runs").iterdir()
-    assert f"hint: resume with `writecliff run --resume {run}`" in completed.err
+    assert f"hint: resume the run with `writecliff run --resume {run}`" in completed.err
     drive.before_run = None
     resumed = json.loads(cli(f"run --resume {run} --json --quiet --on sim:fake").out)
     whole = json.loads(cli("run two.fio --on sim:fake --json --quiet").out)
@@ -172,4 +172,4 @@ def test_fio_json_is_for_fio_files(cli: CommandLine) -> None:
     Path("w.toml").write_text("")
     completed = cli("run w.toml --on sim:fake --output-format fio-json")
     assert completed.code == 2
-    assert "is for fio job files" in completed.err
+    assert "applies only to fio job files" in completed.err

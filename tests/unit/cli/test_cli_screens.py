@@ -135,9 +135,9 @@ Tests and suites:
   test            Run an SNIA PTS test or a published campaign.
   suite           Run all tests of an edition on a drive.
   report          Write the report of a run.
-  compare         Compare runs, and test their differences for significance.
-  sweep           Run a test or load with each of several settings.
-  choose          Find the drive for a load, by limits, weights and prices.
+  compare         Compare runs, and test differences for significance.
+  sweep           Run a test or load once with each of several settings.
+  choose          Choose a drive for a load, by limits, weights and prices.
   demo            Show a write cliff on a simulated drive in a minute.
   runs            List, query, tag, compare, export and import runs.
   ui              Browse the runs of a store in a dashboard.
@@ -154,18 +154,18 @@ Workloads and traces:
 
 Drives:
   device          Show, export and create simulated drives; probe real drives.
-  twin            Create a model of a drive (twin), or check a drive against it.
+  twin            Create a twin of a drive, or check a drive against a twin.
   serve           Serve a simulated drive to other programs.
-  attach          Attach a drive that is served over NVMe/TCP, or detach it.
-  doctor          Show which tools this machine lacks, and how to install them.
+  attach          Attach or detach a drive served over NVMe/TCP.
+  doctor          Check for missing tools, and show how to install them.
 
 Drives: sim:NAME and sim:PATH.toml are simulated; file:PATH and /dev/NAME are
-tested by fio, which destroys their data (see --destroy).
-Exit codes: 0 success, 1 failure, 2 invalid usage, file or target, 3 a limit of
---expect not met or figures worse than the --baseline, 130 interrupted.
-Every command accepts --help, --json (print data on stdout, and an error as a
-JSON object on stderr) and --debug (full traceback). NO_COLOR is honoured.
-`writecliff --version` prints the version; `writecliff lab` is for research.
+tested with fio, which destroys their data (see --destroy).
+Exit codes: 0 success, 1 failure, 2 invalid usage, file or target, 3 an --expect
+limit not met or figures worse than the --baseline, 130 interrupted.
+Every command accepts --help, --json (print data as JSON on stdout and errors as
+JSON on stderr) and --debug (full traceback). NO_COLOR is honoured.
+`writecliff --version` prints the version; `writecliff lab` has research tools.
 """)
 
 
@@ -196,21 +196,21 @@ Run an SNIA PTS test or a published campaign on a drive.
 Commands:
   iops           IOPS Test: random I/O at 8 block sizes and 7 read/write mixes until steady state.
   tp             Throughput Test: sequential reads and writes of 1024 and 128 KiB until steady state.
-  lat            Latency Test: response times of single random I/Os of 8, 4 and 0.5 KiB until steady state.
-  wsat           Write Saturation Test: random 4 KiB writes to a purged drive until it is saturated.
+  lat            Latency Test: response times of random 8, 4 and 0.5 KiB I/Os, one at a time, until steady state.
+  wsat           Write Saturation Test: random 4 KiB writes to a purged drive until its performance levels off.
   hir            Host Idle Recovery Test: bursts of random 4 KiB writes with increasingly long pauses, starting in steady state.
-  xsr            Cross Stimulus Recovery Test: 22 hours of writes: first sequential, then random, then sequential again.
+  xsr            Cross Stimulus Recovery Test: 22 hours of writes, sequential, then random, then sequential again.
   ecw            Enterprise Composite Workload Test: a mix of block sizes over address zones (CBW), at each thread count and queue depth.
-  dirth          Demand Intensity / Response Time Histogram Test: response times and IOPS of one load at each thread count and queue depth.
-  datacentre     Data-centre White Paper Tests: basic performance, read/write mixes, consistency, messenger and server loads, in sustained state.
-  consistency    Performance Consistency Test: random 4 KiB writes to the whole drive and to part of it, measured every second.
-  act            Aerospike Certification Test: fixed-rate reads during large-block reads and writes; pass or fail for each hour.
+  dirth          Demand Intensity / Response Time Histogram Test: response times and IOPS of a load at each thread count and queue depth.
+  datacentre     Data-centre White Paper Tests: basic performance, read/write mixes, consistency, messenger and server loads, in a sustained state.
+  consistency    Performance Consistency Test: random 4 KiB writes to the whole drive, then to part of it, sampled every second.
+  act            Aerospike Certification Test: fixed-rate reads during large-block reads and writes, with a pass or fail for each hour.
   blocksizes     Block Size Comparison: steady-state IOPS, latency and power by block size and read/write mix.
   endurance      Endurance Test: steady-state write amplification of a workload, and the resulting TBW, DWPD and lifetime.
-  ssd-iq         Skew and Open-Loop Test: Zipfian, static and zoned writes compared with uniform writes; tail latency of open loops.
-  replay-native  Replay-Native Test: replay of the time steps of an I/O capture, each with its own streams and queue depth.
-  multi-wsat     Multi-WSAT Test: all streams of an I/O capture's applied workload together, starting on a purged drive.
-  is-wsat        Individual Streams-WSAT Test: each stream of the applied workload alone, starting on a preconditioned drive.
+  ssd-iq         Skew and Open-Loop Test: Zipfian, static and zoned writes compared with uniform writes, and tail latency in open loops.
+  replay-native  Replay-Native Test: replay of an I/O capture by time step, each with its own streams and queue depth.
+  multi-wsat     Multi-WSAT Test: all streams of an I/O capture's applied workload together, on a purged drive.
+  is-wsat        Individual Streams-WSAT Test: each stream of the applied workload alone, on a preconditioned drive.
   tcqd           Thread Count / Queue Depth Sweep Test: the applied workload of an I/O capture at each thread count and queue depth.
 
 Options:
@@ -219,7 +219,7 @@ Options:
 
 Output:
   --json
-      Print the result as JSON (keys: docs/reference/json-commands.md).
+      Print the result as JSON (see docs/reference/json-commands.md).
 
 Examples:
   writecliff test wsat --on sim:sata-tlc-120 --quick
@@ -239,26 +239,27 @@ Drive:
   --on DEVICE
       The drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME.
   --destroy SERIAL
-      For /dev/ targets: the drive's serial number, to confirm that its data may be
+      For /dev/ targets: the drive's serial number, which confirms that its data may be
       destroyed.
   --wipe-signatures
-      For /dev/ targets: overwrite the partition tables and file systems on the drive.
+      For /dev/ targets: allow the test to overwrite partition tables and file systems.
   --power-state N
-      For NVMe drives, and simulated drives with power states: the power state during
-      the test. A real drive returns to its previous state afterwards.
+      Power state during the test, for NVMe drives and simulated drives that have power
+      states. A real drive is returned to its previous power state afterwards.
   --size SIZE
-      For file: targets: size of the file to create, such as 10GB or 8GiB.
+      For file: targets: size of the test file to create, such as 10GB or 8GiB.
 
 Output:
   --baseline PATH
-      Compare the run with this run, suite or saved JSON output, and print the verdict.
-      The exit code is 3 if a figure is significantly worse.
+      Baseline run, suite or saved JSON output to compare the run with. The verdict is
+      printed. The exit code is 3 if a figure is significantly worse.
   --expect LIMIT...
       Limit on a headline figure, such as "iops >= 100000"; may be repeated. In suites
-      and sweeps, the limit applies to every run with this figure; "TEST.iops >= 100000"
-      applies only to the runs of a test. The exit code is 3 if a limit is not met.
+      and sweeps, the limit applies to every run that has the figure, or with "TEST.iops
+      >= 100000" only to the runs of that test. The exit code is 3 if a limit is not
+      met.
   --junit PATH
-      Write the results of --expect and --baseline to this file, as JUnit XML.
+      Write the results of --expect and --baseline to this file as JUnit XML.
   --store STORE
       Store for new runs (default: WRITECLIFF_STORE, else the current folder).
   --output PATH
@@ -267,12 +268,12 @@ Output:
   --resume PATH
       Resume the unfinished run in this directory, with its original options.
   --dry-run
-      Show the plan and the volume of writes without accessing the drive. The exit code
-      is 2 if the run would be rejected.
+      Show the plan and the write volume without accessing the drive. The exit code is 2
+      if the command would be rejected.
   --quiet
-      Show no progress on stderr.
+      Suppress progress on stderr.
   --json
-      Print the result as JSON (keys: docs/reference/json-commands.md).
+      Print the result as JSON (see docs/reference/json-commands.md).
 
 Advanced:
   --nand-type NAME
@@ -280,12 +281,12 @@ Advanced:
   --form-factor NAME
       For real drives: form factor for the report's header.
   --sponsor NAME
-      Sponsor of the test for the report's header.
+      Test sponsor to show in the report's header.
   --note REMARK
-      Remark for the report's header.
+      A remark to show in the report's header.
   --attribute-latency
-      For simulated SSDs: record the causes of I/O latency at each percentile. This
-      slows down the simulation.
+      For simulated SSDs: record what causes the I/O latency at each percentile.
+      Recording slows down the simulation.
 
 Examples:
   writecliff test wsat --on sim:sata-tlc-120 --quick
@@ -297,37 +298,39 @@ def test_wsat_screen(cli: CommandLine) -> None:
     assert wsat_screen(cli)[1] == snapshot("""\
 Usage: writecliff test wsat [OPTIONS]
 
-Write Saturation Test: random 4 KiB writes to a purged drive until it is saturated.
+Write Saturation Test: random 4 KiB writes to a purged drive until its performance
+levels off.
 
 Options:
   --ar-amount-gib GIB
-      Amount of data in the active range that the test accesses, in GiB, spread over
+      Volume of data that the test accesses in the active range, in GiB, spread over
       segments (default: all of it).
   --ar-segments N
-      Number of active range segments, with --ar-amount-gib (default: 2048).
+      Number of active-range segments, with --ar-amount-gib (default: 2048).
   --edition pts-e|pts-c
       Edition: enterprise or client (default: pts-e).
   --revision 1.x|2.0
       Revision of the standard (default: 1.x).
   --quick
-      Run a short form of the test that cannot reach steady state; PTS tests on
-      simulated drives keep their full length and use a drive of reduced capacity
-      instead; the report is stamped.
+      Run a short form of the test, which cannot reach steady state (PTS tests on
+      simulated drives run at full length on a drive of reduced capacity instead); the
+      report is stamped.
   --no-purge
-      Start without a purge, for a real drive that was purged by other means (behind
-      USB, RAID or virtio, or with the vendor's tool); the report is stamped.
+      Skip the purge, for a real drive that was purged by other means (behind USB, RAID
+      or virtio, or with the vendor's tool); the report is stamped.
   --write-cache on|off
       State of the volatile write cache (pts-e: off, pts-c: on).
   --active-range-pct PERCENT
       Active range: percentage of the drive's addresses that the test accesses
       (standard: 100; pts-c 2.0: 75).
   --compressible-pct PERCENT
-      Compressibility of the data in percent (0: random data) (standard: 0).
+      Compressibility of the data in percent (0 for random data) (standard: 0).
   --duplicate-pct PERCENT
-      Percentage of written 4 KiB pages that duplicate another page (standard: 0).
+      Percentage of written 4 KiB pages that are duplicates of another page (standard:
+      0).
   --data-file PATH
-      File with the data pattern; its compressibility and percentage of duplicates are
-      measured, and used unless set by the options above (default: random).
+      File with the data pattern, whose measured compressibility and percentage of
+      duplicates apply unless set by their options (default: random).
   --seed SEED
       Seed of all random choices (default: 1).
   --threads N
@@ -335,18 +338,18 @@ Options:
   --queue-depth N
       Outstanding I/Os per thread (QD) (pts-e: 32, pts-c: 16).
   --end CONDITIONS
-      Stop conditions; the test stops at the first one that it reaches; a list of
+      Stop conditions; the first to be met stops the test; a list of
       steady,capacity,time (default: steady,time).
   --sample-seconds SECONDS
-      Duration of a step, in seconds (standard: 60).
+      Duration of each step, in seconds (standard: 60).
   --round-minutes MINUTES
       Interval between samples, in minutes (standard: 31).
   --time-hours HOURS
-      With --end time: stop after this many hours of device time (1.x: 24, 2.0: 6).
+      With `--end time`, stop after this many hours of device time (1.x: 24, 2.0: 6).
   --drive-fills FILLS
-      With --end capacity: stop after writing this many user capacities (standard: 4).
+      With `--end capacity`, stop after writing this many user capacities (standard: 4).
   --fresh-fills FILLS
-      User capacities to write before the first steady-state window; before that, the
+      User capacities to write before the first steady-state window, because the
       constant speed of a fresh drive would pass for steady state (default: 2).
   --max-rounds N
       Maximum number of rounds if 'steady' is the only stop condition (standard: 25).
@@ -355,8 +358,7 @@ Options:
   --histogram-seconds SECONDS
       Duration of the histogram step, in seconds (standard: 1200).
   --stimulus rnd-4k-w|rnd-8k-65|seq-128k-90|seq-0.5k-50|composite
-      Workload; all but the first are optional workloads of revision 2.0 (1.x:
-      rnd-4k-w).
+      Workload to run; all but the first are optional in revision 2.0 (1.x: rnd-4k-w).
 
 """)
 
@@ -366,21 +368,21 @@ def test_test_list(cli: CommandLine) -> None:
 test           title                                            source                      what it does
 iops           IOPS Test                                        pts-e, pts-c                random I/O at 8 block sizes and 7 read/write mixes until steady state
 tp             Throughput Test                                  pts-e, pts-c                sequential reads and writes of 1024 and 128 KiB until steady state
-lat            Latency Test                                     pts-e, pts-c                response times of single random I/Os of 8, 4 and 0.5 KiB until steady state
-wsat           Write Saturation Test                            pts-e, pts-c                random 4 KiB writes to a purged drive until it is saturated
+lat            Latency Test                                     pts-e, pts-c                response times of random 8, 4 and 0.5 KiB I/Os, one at a time, until steady state
+wsat           Write Saturation Test                            pts-e, pts-c                random 4 KiB writes to a purged drive until its performance levels off
 hir            Host Idle Recovery Test                          pts-e                       bursts of random 4 KiB writes with increasingly long pauses, starting in steady state
-xsr            Cross Stimulus Recovery Test                     pts-e                       22 hours of writes: first sequential, then random, then sequential again
+xsr            Cross Stimulus Recovery Test                     pts-e                       22 hours of writes, sequential, then random, then sequential again
 ecw            Enterprise Composite Workload Test               pts-e                       a mix of block sizes over address zones (CBW), at each thread count and queue depth
-dirth          Demand Intensity / Response Time Histogram Test  pts-e                       response times and IOPS of one load at each thread count and queue depth
-datacentre     Data-centre White Paper Tests                    PM863 white paper (2015)    basic performance, read/write mixes, consistency, messenger and server loads, in sustained state
-consistency    Performance Consistency Test                     AnandTech (2012-2014)       random 4 KiB writes to the whole drive and to part of it, measured every second
-act            Aerospike Certification Test                     Aerospike ACT               fixed-rate reads during large-block reads and writes; pass or fail for each hour
+dirth          Demand Intensity / Response Time Histogram Test  pts-e                       response times and IOPS of a load at each thread count and queue depth
+datacentre     Data-centre White Paper Tests                    PM863 white paper (2015)    basic performance, read/write mixes, consistency, messenger and server loads, in a sustained state
+consistency    Performance Consistency Test                     AnandTech (2012-2014)       random 4 KiB writes to the whole drive, then to part of it, sampled every second
+act            Aerospike Certification Test                     Aerospike ACT               fixed-rate reads during large-block reads and writes, with a pass or fail for each hour
 blocksizes     Block Size Comparison                            Samsung 840 v 850 (2014)    steady-state IOPS, latency and power by block size and read/write mix
 endurance      Endurance Test                                   JESD218 and JESD219         steady-state write amplification of a workload, and the resulting TBW, DWPD and lifetime
-ssd-iq         Skew and Open-Loop Test                          SSD-iq (2025)               Zipfian, static and zoned writes compared with uniform writes; tail latency of open loops
-replay-native  Replay-Native Test                               SNIA RWSW PTS 1.0.7 (2018)  replay of the time steps of an I/O capture, each with its own streams and queue depth
-multi-wsat     Multi-WSAT Test                                  SNIA RWSW PTS 1.0.7 (2018)  all streams of an I/O capture's applied workload together, starting on a purged drive
-is-wsat        Individual Streams-WSAT Test                     SNIA RWSW PTS 1.0.7 (2018)  each stream of the applied workload alone, starting on a preconditioned drive
+ssd-iq         Skew and Open-Loop Test                          SSD-iq (2025)               Zipfian, static and zoned writes compared with uniform writes, and tail latency in open loops
+replay-native  Replay-Native Test                               SNIA RWSW PTS 1.0.7 (2018)  replay of an I/O capture by time step, each with its own streams and queue depth
+multi-wsat     Multi-WSAT Test                                  SNIA RWSW PTS 1.0.7 (2018)  all streams of an I/O capture's applied workload together, on a purged drive
+is-wsat        Individual Streams-WSAT Test                     SNIA RWSW PTS 1.0.7 (2018)  each stream of the applied workload alone, on a preconditioned drive
 tcqd           Thread Count / Queue Depth Sweep Test            SNIA RWSW PTS 1.0.7 (2018)  the applied workload of an I/O capture at each thread count and queue depth
 """)
     listed = json.loads(cli("test --list --json").out)
@@ -410,8 +412,8 @@ error: --on requires a value
 hint: see `writecliff test wsat --help`
 """),
     "test wsat": snapshot("""\
-error: no target given
-hint: give --on, for example --on sim:sata-tlc-120
+error: no target was specified
+hint: add --on, for example --on sim:sata-tlc-120
 """),
     "test wsat --edition pts-x --on sim:fake": snapshot("""\
 error: invalid value 'pts-x' for --edition
@@ -427,7 +429,7 @@ hint: known: steady, capacity, time
 """),
     "test wsat --on sim:fake --end ,": snapshot("""\
 error: --end is empty
-hint: give a list: steady, capacity, time
+hint: specify a list, such as steady, capacity, time
 """),
     "test wsat --on sim:nothing": snapshot("""\
 error: no simulated drive 'sim:nothing'
@@ -451,7 +453,7 @@ hint: see `writecliff run --help`
 """),
     "run a.txt --on sim:fake": snapshot("""\
 error: a.txt is neither a fio job file nor a workload file
-hint: rename it to .fio or .toml, depending on its format
+hint: rename the file to .fio or .toml, depending on its format
 """),
     "run nowhere.fio --on sim:fake": snapshot(
         "error: cannot read nowhere.fio: no such file or directory\n"
@@ -499,7 +501,7 @@ def test_unexpected_errors_leave_a_traceback_file(
     (file,) = tmp_path.glob("writecliff-*.traceback")
     assert completed.err == (
         "error: internal error: ZeroDivisionError: two lines\n"
-        f"hint: this is a bug in writecliff, please report it with {file}\n"
+        f"hint: this is a bug in writecliff; please report it with {file}\n"
     )
     assert "ZeroDivisionError" in file.read_text()
     debug = cli("test wsat --on sim:fake --dry-run --debug")
@@ -527,7 +529,7 @@ def test_broken_pipe_is_quiet() -> None:
 @pytest.mark.parametrize(
     ("command", "detail"),
     [
-        ("capture", "the exit code is that of the command"),
+        ("capture", "exit code is the traced command's exit code"),
         ("compare", "A suite counts as one"),
         ("lab validate streams", "persistent isolation pays off"),
     ],

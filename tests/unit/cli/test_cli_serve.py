@@ -78,7 +78,7 @@ def test_an_idle_server_takes_no_cpu_and_says_what_it_did(tmp_path: Path) -> Non
 def test_mistakes_are_explained(cli: CommandLine, tmp_path: Path) -> None:
     drive = f"sim:{write_small_drive(tmp_path)}"
     completed = cli(f"serve {drive}")
-    assert (completed.code, "no listen address given" in completed.err) == (2, True)
+    assert (completed.code, "no listen address was given" in completed.err) == (2, True)
     completed = cli(f"serve {drive} --nbd unix:{tmp_path}/s --fast --slow-down 2")
     assert (completed.code, "--slow-down cannot be combined with --fast" in completed.err) == (
         2,
@@ -193,10 +193,10 @@ def test_power_is_cut_after_times_and_by_the_command(
     ("words", "message"),
     [
         (("--cut-at-write", "0"), "--cut-at-write must be at least 1, not 0"),
-        (("--cuts", "2"), "--cuts requires a write or a time"),
+        (("--cuts", "2"), "--cuts requires --cut-at-write or --cut-after"),
         (("--cut-at-write", "1", "--cut-after", "1 s"), "are mutually exclusive"),
-        (("--cut-after", "2 s..1 s"), "must be a time above 0"),
-        (("--cut-after", "0 s"), "must be a time above 0"),
+        (("--cut-after", "2 s..1 s"), "must be a time greater than 0"),
+        (("--cut-after", "0 s"), "must be a time greater than 0"),
         (("--cut-after", "soon"), "invalid time 'soon'"),
         (("--cut-after", "1 s", "--cuts", "0"), "--cuts must be at least 1, not 0"),
     ],

@@ -82,7 +82,7 @@ write cache: off
 round 1  minute 1  79,409 IOPS  mean 1.61 ms  99.99 % 16.1 ms  max 92.0 ms  WAF 1.00  0.04 drive fills
 round 1  minute 2  79,855 IOPS  mean 1.60 ms  99.99 % 16.1 ms  max 83.6 ms  WAF 1.00  0.08 drive fills
 round 1  minute 3  80,554 IOPS  mean 1.59 ms  99.99 % 16.0 ms  max 84.9 ms  WAF 1.00  0.12 drive fills
-complete after T of wall time: 0.05 h of writes
+complete after T of wall-clock time: 0.05 h of writes
 """)
     assert (tmp_path / "r").is_dir()
 
@@ -110,7 +110,7 @@ def test_interrupt_and_resume(cli: CommandLine, drive: FakeEngine) -> None:
     assert completed.code == 130
     assert completed.err.endswith(
         "error: stopped; 1 complete step stored in r\n"
-        "hint: resume with `writecliff test wsat --resume r`\n"
+        "hint: resume the run with `writecliff test wsat --resume r`\n"
     )
     fresh = FakeEngine()
     drive.__dict__.update(fresh.__dict__)
@@ -125,7 +125,7 @@ def test_failing_drive(cli: CommandLine, drive: FakeEngine) -> None:
     assert (completed.code, completed.out) == (1, "")
     assert completed.err == (
         "error: fake drive gone\n"
-        "hint: 1 complete step stored; once the cause is removed, "
+        "hint: 1 complete step stored; after removing the cause, "
         "resume with `writecliff test wsat --resume r`\n"
     )
 
@@ -256,7 +256,7 @@ hint: give --destroy FAKE0001
     )
     assert completed.code == 130
     assert completed.err.endswith(
-        "hint: resume with `writecliff test wsat --resume r --destroy FAKE0001`\n"
+        "hint: resume the run with `writecliff test wsat --resume r --destroy FAKE0001`\n"
     )
     assert "all data on /dev/fake will be lost\n" in completed.err
 
@@ -278,7 +278,7 @@ def test_a_dry_run_reports_that_the_run_would_be_refused(
     plan, shown = cli(words), cli(f"{words} --json")
     assert (plan.code, shown.code) == (2, 2)
     assert "nothing was done (--dry-run)" in plan.out
-    refused = "the run would be refused: /dev/fake: mounted at /\nhint: unmount it\n"
+    refused = "the run would be rejected: /dev/fake: mounted at /\nhint: unmount it\n"
     assert plan.err.endswith(refused) and shown.err.endswith(refused)
     expected = {"message": "/dev/fake: mounted at /", "hint": "unmount it"}
     assert json.loads(shown.out)["refusal"] == expected
@@ -302,14 +302,14 @@ def test_a_drive_without_serial_number_is_confirmed_by_its_path(
         + ["--output", "r 1", "--destroy", "/dev/fake"]
     )
     assert completed.err.endswith(
-        "hint: resume with `writecliff test wsat --resume 'r 1' --destroy /dev/fake`\n"
+        "hint: resume the run with `writecliff test wsat --resume 'r 1' --destroy /dev/fake`\n"
     )
     drive.before_run = failing_at(drive.runs + 1, "fio failed: killed by SIGKILL")
     completed = cli(["test", "wsat", "--resume", "r 1", "--destroy", "/dev/fake"])
     assert completed.code == 1
     assert completed.err.endswith(
         "error: fio failed: killed by SIGKILL\n"
-        "hint: 1 complete step stored; once the cause is removed, "
+        "hint: 1 complete step stored; after removing the cause, "
         "resume with `writecliff test wsat --resume 'r 1' --destroy /dev/fake`\n"
     )
     drive.before_run = None
@@ -319,7 +319,9 @@ def test_a_drive_without_serial_number_is_confirmed_by_its_path(
 def test_no_purge_is_a_flag_that_simulated_drives_refuse(cli: CommandLine) -> None:
     completed = cli("test wsat --on sim:fake --no-purge --dry-run")
     assert completed.code == 2
-    assert "--no-purge is for real drives: a simulated drive is new" in completed.err
+    assert (
+        "--no-purge applies only to real drives, because a simulated drive is new" in completed.err
+    )
     help_text = " ".join(cli("test wsat --help").out.split())
-    assert "--no-purge Start without a purge, for a real drive that was purged" in help_text
+    assert "--no-purge Skip the purge, for a real drive that was purged" in help_text
     assert "--no-purge" in cli("suite --help").out

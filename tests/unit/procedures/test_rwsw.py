@@ -117,7 +117,7 @@ def test_the_replay_is_held_against_the_capture(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("", "the test needs an I/O capture"),
+        ("", "the test requires an I/O capture"),
         ("--capture {portal} --speed-up 10000", "would take less than 0.01 s"),
         ("--capture {portal} --capture-step 60", "defines its own steps"),
         ("--capture nowhere.csv", "nowhere.csv"),

@@ -204,7 +204,7 @@ def test_rounds_may_start_anywhere_but_have_no_gaps() -> None:
     assert tracker.rounds == [11, 12]
     with pytest.raises(ValueError, match="expected round 13, not 14"):
         tracker.add(1, 14)
-    with pytest.raises(ValueError, match="need a value"):
+    with pytest.raises(ValueError, match="expected a value"):
         tracker.add({"other": 1})
     with pytest.raises(ValueError, match="not finite"):
         tracker.add(math.nan)

@@ -128,8 +128,8 @@ def test_advise_streams_writes_a_page(cli: CommandLine, trace_folder: Path, tmp_
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("replay nowhere.parquet --on sim:sata-tlc-120", "nowhere.parquet: no such trace"),
-        ("replay nowhere.parquet", "no target given"),
+        ("replay nowhere.parquet --on sim:sata-tlc-120", "nowhere.parquet: there is no such trace"),
+        ("replay nowhere.parquet", "no target was specified"),
         ("advise-streams nowhere.parquet --on /dev/sda", "not simulated"),
     ],
 )

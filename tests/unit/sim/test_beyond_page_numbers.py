@@ -196,7 +196,7 @@ def test_a_trace_is_not_run_on_it(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text(f"[replayed]\nread_iolog={trace}\n")
     engine = SimEngine(LARGEST)
     file = _loaded(tmp_path / "job.fio", engine)
-    with pytest.raises(ConfigError, match="addresses of a trace cannot be scaled down"):
+    with pytest.raises(ConfigError, match="addresses in a trace cannot be scaled down"):
         quick_engine(WorkloadRun.of(file, engine.identify()), engine)
 
 
@@ -228,7 +228,7 @@ def test_device_show_says_how_small_it_is_simulated(cli: CommandLine) -> None:
     shown = json.loads(cli(["device", "show", LARGEST, "--json"]).out)
     assert shown["least_scale"] == 64
     screen = cli(["device", "show", LARGEST]).out
-    assert "64 (32-bit page numbers address at most 16 TiB of flash)" in screen
+    assert "64 (32-bit page numbers can address at most 16 TiB of flash)" in screen
 
 
 def test_large_files_are_refused_at_their_key(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_theory_of_uniform_writes(spare: float) -> None:
         (
             "--interface sata --capacity 1TB --year 2020 --sequential-read 3GB/s",
             "3,000 MB/s exceeds the bandwidth of SATA 6Gb/s",
-            "check the interface",
+            "check the --interface option",
         ),
     ],
 )

@@ -198,7 +198,7 @@ def test_what_needs_flash_is_refused_in_one_line() -> None:
     of = "is a drive of storage-class memory"
     with pytest.raises(ConfigError, match=f"{DRIVE} {of} and has no streams"), as_user_errors():
         device.for_streams(4)
-    with pytest.raises(ConfigError, match=f"{of}; a twin is a model of flash"):
+    with pytest.raises(ConfigError, match=f"{of}, but a twin is a model of a flash drive"):
         check_drive(SimEngine(DRIVE).identify())
     with pytest.raises(ConfigError, match=f"{of}; a replay requires flash"):
         show_device(DRIVE).flash_bytes("a replay")

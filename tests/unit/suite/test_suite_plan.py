@@ -193,8 +193,8 @@ def test_a_sweep_varies_the_jobs_of_a_load(tmp_path: Path) -> None:
     for key, text, message in (
         ("load.qeue_depth", "1", "unknown field of a job 'qeue_depth'"),
         ("load.dota.queue_depth", "1", "unknown job 'dota'"),
-        ("load.queue_depth", "many", "queue_depth of a job cannot be 'many'"),
-        ("load.pattern", "zigzag", "pattern of a job cannot be 'zigzag'"),
+        ("load.queue_depth", "many", "the field queue_depth of a job cannot be 'many'"),
+        ("load.pattern", "zigzag", "the field pattern of a job cannot be 'zigzag'"),
     ):
         with pytest.raises(ConfigError, match=message):
             plan_sweep("workload", "sim:x", [{key: text}, {key: "x"}], common, folder=tmp_path)

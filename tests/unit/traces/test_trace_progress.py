@@ -79,12 +79,16 @@ def test_a_replay_reports_the_progress_of_each_part(tmp_path: Path) -> None:
     replayed = replay_trace(tmp_path / "a.parquet", DRIVE, progress=seen)
     assert [*seen.parts][1:] == [
         "reading the trace",
-        "measuring the writes",
+        "measuring the write volume",
         "laying out the files",
         "replaying the trace",
-        "replaying its end with timing",
+        "replaying the end of the trace with timing",
     ]
-    for what in ("measuring the writes", "laying out the files", "replaying its end with timing"):
+    for what in (
+        "measuring the write volume",
+        "laying out the files",
+        "replaying the end of the trace with timing",
+    ):
         assert rises(seen.parts[what]), (what, seen.parts[what])
         assert 0.8 < seen.parts[what][-1] <= 1.0, (what, seen.parts[what])
     assert [round(share, 1) for share in seen.parts["replaying the trace"]] == [
@@ -108,7 +112,7 @@ def test_an_interrupt_stops_the_layout_of_a_trace(tmp_path: Path) -> None:
                 raise KeyboardInterrupt(share)
 
     convert_trace(trace(tmp_path / "a.csv"), tmp_path / "a.parquet")
-    for what in ("measuring the writes", "laying out the files", "replaying the trace"):
+    for what in ("measuring the write volume", "laying out the files", "replaying the trace"):
         with pytest.raises(KeyboardInterrupt) as stopped:
             replay_trace(tmp_path / "a.parquet", DRIVE, progress=Stop(what))
         assert 0 < stopped.value.args[0] < 0.9, what

@@ -139,13 +139,16 @@ def test_hidden_drives_are_drawn_by_their_number() -> None:
     ("words", "message"),
     [
         (["twin"], "no target"),
-        (["twin", "sim:sata-tlc-120", "--on", "sim:sata-tlc-120"], "given twice"),
+        (
+            ["twin", "sim:sata-tlc-120", "--on", "sim:sata-tlc-120"],
+            "both DRIVE and --on were given",
+        ),
         (["twin", "sim:sata-tlc-120", "--check", "no-such-drive"], "no-such-drive"),
         (["twin", "sim:hdd-15k-80"], "sim:hdd-15k-80 is a hard disk"),
-        (["twin", "sim:hdd-15k-80", "--dry-run"], "a twin is a model of flash"),
+        (["twin", "sim:hdd-15k-80", "--dry-run"], "a twin is a model of a flash drive"),
         (["lab", "validate", "twin", "--drive", "drawn-x"], "hidden drive"),
         (["twin", "sim:sata-tlc-120", "--seconds", "0"], "seconds must be"),
-        (["twin", "sim:sata-tlc-120", "--no-purge"], "--no-purge is for real drives"),
+        (["twin", "sim:sata-tlc-120", "--no-purge"], "--no-purge applies only to real drives"),
     ],
 )
 def test_errors_take_a_single_line(words: list[str], message: str, cli: CommandLine) -> None:

@@ -76,15 +76,15 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         code, out, err = run(str(tmp_path), "--port", str(port))
     assert (code, out) == (2, "")
     assert err.splitlines() == [
-        f"error: port {port} of 127.0.0.1 is in use",
-        "hint: choose another port with --port, or --port 0 for any free port",
+        f"error: port {port} at 127.0.0.1 is in use",
+        "hint: choose another port with --port, or use --port 0 for any free port",
     ]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--port", "70000"), "--port must be 0 to 65535, not 70000"),
+        (("--port", "70000"), "--port must be from 0 to 65535, not 70000"),
         (("--listen", "no such name.invalid", "--port", "0"), "is not an address"),
         (("--token", "short"), "--token requires at least 16 letters and digits"),
     ],
@@ -112,8 +112,8 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        "error: the dashboard needs the package bokeh",
-        "hint: install it: pip install 'writecliff[ui]'",
+        "error: the dashboard requires the package bokeh",
+        "hint: install it with: pip install 'writecliff[ui]'",
     ]
 
 

@@ -49,7 +49,7 @@ def test_options_of_the_command_itself() -> None:
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        ("", "no job is given", "--name=job1"),
+        ("", "no job was specified", "--name=job1"),
         ("--name=x --sizes=1m", "unknown option '--sizes'", "did you mean 'size'?"),
         ("--name=x --client=h", "--client controls fio on other machines", ""),
         ("--name=x --output-format=terse", "terse is not available", "normal, json"),

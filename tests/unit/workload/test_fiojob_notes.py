@@ -9,7 +9,7 @@ import pytest
     ("extra", "note"),
     [
         ("iodepth=32", "no effect with the synchronous engine psync (fio's default)"),
-        ("iodepth=32\nioengine=libaio\nrw=trim", "one at a time a thread"),
+        ("iodepth=32\nioengine=libaio\nrw=trim", "one at a time per thread"),
         ("rw=randwrite", "fio would write or read each once in a pass"),
         ("rw=randrw\nbs=4k,16k", "ends passes early"),
         ("direct=0", "no page cache"),
@@ -26,12 +26,12 @@ import pytest
         ("write_hist_log=x", "write_hist_log: not written"),
         ("verify=crc32c", "verification is skipped"),
         ("cmdprio_percentage=20\nprio=3", "serves all alike"),
-        ("rw=trimwrite\nbs=4k,8k,4k", "the sizes of the trims before them"),
+        ("rw=trimwrite\nbs=4k,8k,4k", "the sizes of the preceding trims"),
         ("rw=trimwrite", "trims are queued like writes"),
         ("ss=iops:2%", "no effect without steadystate_duration"),
         ("nrfiles=4\nfile_service_type=random", "files take turns"),
         ("buffer_pattern=0xaa", "fully compressible"),
-        ("rw=randread\nrandom_distribution=zipf:1.2:0.5", "the centre of zipf is not kept"),
+        ("rw=randread\nrandom_distribution=zipf:1.2:0.5", "the centre of zipf is not preserved"),
     ],
 )
 def test_what_differs_is_noted(extra: str, note: str, load) -> None:  # type: ignore[no-untyped-def]

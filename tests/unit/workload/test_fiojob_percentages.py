@@ -36,7 +36,7 @@ def test_sizes_are_exact_shares_of_the_drive(
     job_file = _read(f"[j]\nrw=read\nbs=4k\n{line}\n", tmp_path)
     job = job_file.workloads[0].jobs[0]
     assert (job.offset_bytes, job.range_bytes) == (offset, length)
-    assert any("fio cuts it at its decimal point and takes" in note for note in job_file.notes)
+    assert any("fio truncates it at the decimal point and uses" in note for note in job_file.notes)
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_later_steps_find_what_was_written(tmp_path: Path) -> None:
     loaded = _load(tmp_path, text)
     states = [step.workload.jobs[0].host_zones.begin_full for step in loaded.steps]  # type: ignore[union-attr]
     assert states == [False, True, True]
-    assert sum("zones are full at first" in note for note in loaded.notes) == 1
+    assert sum("zones are initially full" in note for note in loaded.notes) == 1
 
 
 @pytest.mark.parametrize(

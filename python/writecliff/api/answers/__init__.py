@@ -1,7 +1,7 @@
-"""Answers: the JSON objects that commands print with `--json`, one type per object.
+"""Types of the JSON objects that commands print with `--json`.
 
-The types are the only description of the objects: `reference.py` makes the reference page and the
-JSON schemas from them. A command imports only the module with its own answers.
+The JSON objects are described only by these types: `reference.py` generates the reference page and
+the JSON schemas from the types. A command imports only the module that defines its own output.
 
     base.py       base classes, and types that several answers use
     tests.py      tests, workloads, suites, sweeps, reports, comparisons
@@ -12,5 +12,5 @@ JSON schemas from them. A command imports only the module with its own answers.
     captures.py   captures
     served.py     served drives
 
-Answers of the lab are in `writecliff.lab.commands.answers`.
+The output types of lab commands are in `writecliff.lab.commands.answers`.
 """

@@ -1,4 +1,4 @@
-"""Base classes of the answers, and types that several of them use."""
+"""Base classes of the JSON output, and types that several commands use."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ Object = Mapping[str, Any]
 
 
 class Answer(Struct, frozen=True, forbid_unknown_fields=True, tag_field="schema"):
-    """A JSON object that a command prints; its tag is the value of the key `schema`.
+    """A JSON object that a command prints, identified by the tag in its `schema` key.
 
-    The comment beside or above a field is its description. Within a version of the tag, fields may
-    be added, but never renamed or removed. Names contain the units; unknown values are `null`.
+    The comment next to or above a field is the field's description. A new version of a tag may add
+    fields, but does not rename or remove any. Key names contain units, and unknown values are
+    `null`.
     """
 
     commands: ClassVar[str]
@@ -26,44 +27,44 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, tag_field="schema"
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **others: Any) -> Self:
-        """Return the answer with `values`, which may include `schema`, and `others`.
+        """Return an instance with `values`, which may include `schema`, and `others`.
 
         Raises:
-            TypeError: A key is unknown or missing.
+            TypeError: If a key is unknown or missing.
         """
         return cls(**{key: value for key, value in values.items() if key != "schema"}, **others)
 
 
 class Item(Struct, frozen=True, forbid_unknown_fields=True):
-    """An object within an answer."""
+    """A JSON object nested in an output object."""
 
 
 class Refusal(Item, frozen=True):
-    """Reason why a run would be refused."""
+    """Reason why a run would be rejected."""
 
     message: str  # Error message
     hint: str | None  # Suggested remedy
 
 
 class LimitResult(Item, frozen=True):
-    """A limit on a figure, with its result."""
+    """A limit on a figure, with the outcome of its check."""
 
     run: str  # Name of the run
     text: str  # Limit as given
-    figure: str  # Key of the figure; as given if the run has no such figure
+    figure: str  # Key of the figure, or the key as given if the run has no such figure
     relation: str  # `<`, `<=`, `>` or `>=`
     limit: float  # Value of the limit, in `unit`
     unit: str  # Unit of the figure
-    value: float | None  # Measured value; `null`: unknown
-    result: Literal["met", "missed", "unknown"]  # Result of the limit
-    certain: bool | None  # The whole 95 % interval agrees with `result`; `null`: no interval
-    note: str  # Caveat; empty: none
+    value: float | None  # Measured value; `null` if unknown
+    result: Literal["met", "missed", "unknown"]  # Outcome of the check
+    certain: bool | None  # The whole 95 % interval confirms `result`; `null` without interval
+    note: str  # Caveat; empty if there is none
 
 
 class Difference(Item, frozen=True):
-    """A setting in which the contenders differ."""
+    """A setting that differs between contenders."""
 
-    what: str  # Setting in words
-    # Value by contender; `null`: unknown, or the contender did not run these tests
+    what: str  # Description of the setting
+    # Value by contender; `null` if unknown, or if the contender did not run these tests
     values: Sequence[str | None]
-    tests: Sequence[str]  # Tests in which it differs, if the contenders share several
+    tests: Sequence[str]  # Tests in which the setting differs

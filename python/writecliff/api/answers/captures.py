@@ -1,4 +1,4 @@
-"""Answers of captures."""
+"""JSON output of captures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from writecliff.api.answers.base import Answer, Object
 
 
 class Capture(Answer, frozen=True, tag="writecliff/capture/1", kw_only=True):
-    """The file I/O of a command."""
+    """Captured file I/O of a command."""
 
     commands = "capture"
 
@@ -23,13 +23,13 @@ class Capture(Answer, frozen=True, tag="writecliff/capture/1", kw_only=True):
     command: Sequence[str]  # Command and its arguments
     program: str | None  # Name and version of the program
     exit_code: int  # Exit code of the command; 128 + n for signal n
-    load: Object | UnsetType | None = UNSET  # Size of a ready-made load, if it states one
-    notes: Sequence[str]  # Remarks on data missing from the trace
+    load: Object | UnsetType | None = UNSET  # Size of the ready-made load, if reported
+    notes: Sequence[str]  # Remarks about data missing from the trace
     hints: Object  # Write hints: `delivered`, `refused`, `errors` (by name), `repaired`
     reads: bool  # `true` if reads were captured
     bytes_written: int  # Bytes that the program wrote
     bytes_read: int  # Bytes that the program read
-    # `fsync` rows that writes with `O_DIRECT` or similar flags implied, without a sync call
+    # `fsync` rows implied by writes with `O_DIRECT` or similar flags, without a sync call
     implied_syncs: int
     files: int  # Number of files
     processes: int  # Number of processes
@@ -38,38 +38,38 @@ class Capture(Answer, frozen=True, tag="writecliff/capture/1", kw_only=True):
 
 
 class DeviceCapture(Answer, frozen=True, tag="writecliff/capture-device/1"):
-    """The requests to a block device."""
+    """Captured requests to a block device."""
 
     commands = "capture --device"
 
     trace: Path  # Trace file
-    level: Literal["block"]  # Level of the trace
+    level: Literal["block"]  # I/O layer at which the trace was recorded
     created: str  # Start of the capture (ISO 8601)
     duration_ns: int  # Duration of the capture
-    # `path`, `name`, `number` (major:minor), `disk` (its whole disk), `model`, `size_bytes`,
-    # `first_sector` (on the disk), `requests` (`false`: the driver takes bios without
-    # a request queue), `scheduler`
+    # `path`, `name`, `number` (major:minor), `disk` (the whole disk of a partition), `model`,
+    # `size_bytes`, `first_sector` (on the disk), `requests` (`false` if the driver takes bios
+    # without a request queue), `scheduler`
     device: Object
-    # Requests by `op` of the trace: `read`, `write`, `punch` (discard), `fsync` (flush)
+    # Request counts by the trace's `op`: `read`, `write`, `punch` (discard), `fsync` (flush)
     requests: Mapping[str, int]
-    bytes: Mapping[str, int]  # Bytes by `op` of the trace
-    lost_events: int  # Events that the kernel could not keep
-    # Lost events by reason of the kernel: `overrun`, `commit_overrun`, `dropped`
+    bytes: Mapping[str, int]  # Bytes by the trace's `op`
+    lost_events: int  # Events that the kernel lost because its buffers were full
+    # Lost events by the reason that the kernel reports: `overrun`, `commit_overrun`, `dropped`
     losses: Mapping[str, int]
-    open_at_start: int  # Requests issued before the capture and completed during it
-    open_at_end: int  # Requests without a completion at the end of the capture
-    requeued: int  # Requests that the driver returned to the queue
-    merged: int  # Requests merged into others, which are not in the trace
-    # Driver and zone commands, which move no data and are not in the trace
+    open_at_start: int  # Requests that were issued before the capture and completed during it
+    open_at_end: int  # Requests still outstanding when the capture ended
+    requeued: int  # Requests that the driver requeued
+    merged: int  # Requests that were merged into other requests and are not in the trace
+    # Driver and zone commands, which move no data and are omitted from the trace
     other_commands: int
-    events: int  # Events read from the kernel
-    # Cost of the capture: `cpu_s`, `cpu_pct` (of one processor), `machine_cpu_pct` (of all
-    # `processors`), `peak_rss_bytes`
+    events: int  # Number of events read from the kernel
+    # Resource usage of the capture: `cpu_s`, `cpu_pct` (of a single processor), `machine_cpu_pct`
+    # (of all `processors`), `peak_rss_bytes`
     overhead: Object
-    command: Sequence[str]  # Command and its arguments; empty without a command
+    command: Sequence[str]  # Command and its arguments; empty if no command was run
     program: str | None  # Name of the program
     exit_code: int  # Exit code of the command; 128 + n for signal n
-    notes: Sequence[str]  # Remarks on data missing from the trace
+    notes: Sequence[str]  # Remarks about data missing from the trace
 
 
 class StackCapture(Answer, frozen=True, tag="writecliff/capture-stack/1"):
@@ -83,25 +83,25 @@ class StackCapture(Answer, frozen=True, tag="writecliff/capture-stack/1"):
     command: Sequence[str]  # Command and its arguments
     exit_code: int  # Exit code of the command; 128 + n for signal n
     root: str  # Folder whose files were captured
-    file_system: Object  # `type`, `mount`, and its device as in `capture --device`
-    program_ns: int  # Time until the command ended
-    duration_ns: int  # Time until all data were written back
-    # `name` (`calls`, `bios`, `requests`), `reads`, `writes`, `discards` (each `count`,
-    # `bytes`, `mean_bytes`, `median_bytes`, `sequential_share`, `sizes`), `syncs` (sync calls,
-    # bios that ask for a flush, flushes), `write_amplification` (bytes written per byte of the
-    # calls)
+    file_system: Object  # `type`, `mount`, and the block device, as in `capture --device`
+    program_ns: int  # Time until the command exited
+    duration_ns: int  # Time until writeback of all data was complete
+    # `name` (`calls`, `bios`, `requests`), `reads`, `writes`, `discards` (each `count`, `bytes`,
+    # `mean_bytes`, `median_bytes`, `sequential_share`, `sizes`), `syncs` (sync calls, bios that
+    # request a flush, flushes), `write_amplification` (bytes written per byte of write calls)
     steps: Sequence[Object]
-    # Requests by `origin` and `op`: the keys of a direction of a step, and `queue_p50_ns`,
-    # `service_p50_ns`, `service_p99_ns`
+    # Requests by `origin` and `op`, with the same keys as a direction of a step, and
+    # `queue_p50_ns`, `service_p50_ns`, `service_p99_ns`
     origins: Sequence[Object]
-    # `hit_ratio`, `asked_bytes` (by read calls), `read_in_bytes` (of data), `readahead_bytes`,
-    # `added_pages`, `removed_pages`, `dirtied_folios`
+    # `hit_ratio`, `asked_bytes` (requested by read calls), `read_in_bytes` (file data read in),
+    # `readahead_bytes`, `added_pages`, `removed_pages`, `dirtied_folios`
     page_cache: Object
-    journal: Object | None  # `commits`, `handles`, `blocks` of jbd2; `null` on other file systems
+    journal: Object | None  # `commits`, `handles`, `blocks` of jbd2; `null` without jbd2
     # Write amplification of file data, without metadata and journal
     data_amplification: float | None
-    # Time of 4 KiB pages from the last write call to the driver: `pages` (with a known time),
-    # `of_pages` (all), `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`; `null` if files cannot be located
+    # Time of 4 KiB pages from their last write call to the driver: `pages` (with a known time),
+    # `of_pages` (all pages), `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`; `null` if the files' blocks
+    # cannot be located
     write_wait: Object | None
-    lost_events: int  # Events that the kernel could not keep
-    notes: Sequence[str]  # Remarks on missing data
+    lost_events: int  # Events that the kernel lost because its buffers were full
+    notes: Sequence[str]  # Remarks about missing data

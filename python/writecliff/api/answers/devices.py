@@ -1,4 +1,4 @@
-"""Answers about drives, the cache of prepared drives, and this machine."""
+"""JSON output about drives, the cache of prepared drives, and this machine."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from writecliff.engines.base import DeviceIdentity, PowerStates
 
 
 class ListedDrive(Item, frozen=True):
-    """A drive of the catalogue; values of flash are `null` if the drive has none."""
+    """A catalogue drive; flash values are `null` if the drive has no flash."""
 
     name: str  # Name, used as `sim:NAME`
     description: str  # One-line description
     capacity_bytes: int  # User capacity
-    interface: str  # Interface and its speed
-    nand_type: str | None  # Type of the flash
-    overprovision_pct: float | None  # Spare flash, in percent of the user capacity
-    least_scale: float  # Smallest factor by which it must be scaled down; 1: not scaled
+    interface: str  # Host interface and its speed
+    nand_type: str | None  # Flash type
+    overprovision_pct: float | None  # Spare flash, as a percentage of the user capacity
+    least_scale: float  # Smallest usable scale-down factor; 1 if the whole drive fits
 
 
 class DriveList(Answer, frozen=True, tag="writecliff/device-list/1"):
@@ -34,17 +34,17 @@ class DriveList(Answer, frozen=True, tag="writecliff/device-list/1"):
 class PowerLimit(Item, frozen=True):
     """A power state of a simulated drive."""
 
-    max_active_dies: int  # Maximum number of active dies
-    watts_max: float  # Maximum power by the drive's model (W)
+    max_active_dies: int  # Maximum number of concurrently active dies
+    watts_max: float  # Maximum power according to the drive's power model (W)
 
 
 class SourcedValue(Item, frozen=True):
-    """A value of a device file, with its source."""
+    """A value in a device file, with its source."""
 
-    key: str  # Key of the file
-    value: str  # Value as text
+    key: str  # Key in the file
+    value: str  # Value, as text
     source: str  # Source of the value, or the reasoning behind it
-    line: int | None  # Line number in the file
+    line: int | None  # Line number in the device file
 
 
 class SimulatedDrive(Answer, frozen=True, tag="writecliff/device/1"):
@@ -55,34 +55,34 @@ class SimulatedDrive(Answer, frozen=True, tag="writecliff/device/1"):
     name: str  # Name, used as `sim:NAME`
     kind: Literal["ssd", "disk", "scm"]  # Kind of drive
     description: str  # One-line description
-    vendor: str  # Vendor in reports
-    model: str  # Model in reports
-    firmware: str  # Firmware in reports
+    vendor: str  # Vendor name shown in reports
+    model: str  # Model name shown in reports
+    firmware: str  # Firmware version shown in reports
     capacity_bytes: int  # User capacity
-    raw_bytes: int | None  # Size of the flash
-    mapped_bytes: int  # Capacity with entries in the mapping table
-    least_scale: float  # Smallest factor by which it must be scaled down; 1: not scaled
+    raw_bytes: int | None  # Raw flash capacity
+    mapped_bytes: int  # Capacity that the mapping table covers
+    least_scale: float  # Smallest usable scale-down factor; 1 if the whole drive fits
     reclaim_units: int | None  # Number of reclaim units
-    rated_cycles: int | None  # Rated erase cycles of the flash
-    overprovision_pct: float | None  # Spare flash, in percent of the user capacity
+    rated_cycles: int | None  # Rated program/erase cycles of the flash
+    overprovision_pct: float | None  # Spare flash, as a percentage of the user capacity
     interface: str  # `"SATA 6Gb/s"`, ..
     nand_type: str | None  # `"TLC"`, ..
     rpm: int | None  # Rotational speed of a hard disk
-    streams: int  # Streams that the drive can open
+    streams: int  # Number of streams that the drive can open
     # Data placement interface
     data_placement_interface: Literal["none", "nvme-streams", "scsi-streams", "nvme-fdp"]
-    data_placement_reports: Mapping[str, Any]  # Reports of that interface on a new drive
-    write_cache: bool  # `true` if the write cache is on after power-up
-    power_loss_protection: bool  # `true` if the drive has capacitors
-    # Power states from 0; empty: a single state without a limit on active dies
+    data_placement_reports: Mapping[str, Any]  # Its initial status reports
+    write_cache: bool  # `true` if the write cache is enabled at power-up
+    power_loss_protection: bool  # `true` if the drive has power-loss capacitors
+    # Power states from 0; empty if there is a single state without a limit on active dies
     power_states: Sequence[PowerLimit]
-    # Shortest and longest time from power-up after a power cut until the drive accepts commands,
-    # by `[recovery]`; `null`: not modelled
+    # Shortest and longest time between power-up after a power cut and command acceptance, by
+    # `[recovery]`; `null` if not modelled
     rebuild_ns: Sequence[int] | None
-    rated_tbw_bytes: int | None  # Rated writes (TBW) of the data sheet
-    device_hash: str  # Hash of all values that change behaviour
+    rated_tbw_bytes: int | None  # Rated write volume (TBW) from the data sheet
+    device_hash: str  # Hash of all values that affect the drive's behaviour
     path: str  # Path of the device file
-    values: Sequence[SourcedValue]  # All values, in the order of the file
+    values: Sequence[SourcedValue]  # All values, in file order
 
 
 class Hint(Item, frozen=True):
@@ -90,7 +90,7 @@ class Hint(Item, frozen=True):
 
     call: str  # System call
     hint: str  # Name of the hint
-    refused: str | None  # Error of the call; `null`: accepted
+    refused: str | None  # Error returned by the call; `null` if the hint was accepted
 
 
 class ProbedDrive(Answer, frozen=True, tag="writecliff/device-probe/1"):
@@ -99,17 +99,17 @@ class ProbedDrive(Answer, frozen=True, tag="writecliff/device-probe/1"):
     commands = "device probe"
 
     path: str  # Path as given
-    disk: str | None  # Name of the disk
-    kernel: str  # Release of the kernel
+    disk: str | None  # Disk name
+    kernel: str  # Kernel release
     hints: Sequence[Hint]  # Attempts
-    max_write_streams: int | None  # Write streams of the queue
-    write_stream_granularity_bytes: int | None  # Granularity of the queue's write streams
+    max_write_streams: int | None  # Number of write streams of the queue
+    write_stream_granularity_bytes: int | None  # Write stream granularity of the queue
     fdp_handles: Sequence[Any] | None  # Placement handles
-    streams: Object | None  # Streams of the Streams directive
+    streams: Object | None  # Number of streams in the NVMe Streams directive
     # Permanent streams of a SCSI drive: `reduced_control`, `lifetimes`
     permanent_streams: Object | None
     notes: Sequence[str]  # Remarks
-    verdict: Sequence[str]  # Result in sentences
+    verdict: Sequence[str]  # Findings, in full sentences
 
 
 class RealDrive(Answer, frozen=True, tag="writecliff/drive/1"):
@@ -117,32 +117,32 @@ class RealDrive(Answer, frozen=True, tag="writecliff/drive/1"):
 
     commands = "device show /dev/NAME"
 
-    device: DeviceIdentity  # Identity of the drive
-    health: Object | None  # Health that the drive reports
-    power: PowerStates | None  # Power states of an NVMe drive
+    device: DeviceIdentity  # Drive identity
+    health: Object | None  # Health as reported by the drive
+    power: PowerStates | None  # Power states of the NVMe drive
     data_placement: Object  # Write hints and streams, as in `device probe`
 
 
 class SheetRow(Item, frozen=True):
     """A row of a data sheet."""
 
-    group: str  # Group of the row
-    name: str  # Name of the row
-    value: str  # Value with its unit
+    group: str  # Group to which the row belongs
+    name: str  # Row name
+    value: str  # Value, including its unit
     source: str  # Source of the value
 
 
 class DataSheet(Answer, frozen=True, tag="writecliff/data-sheet/1"):
-    """A simulated drive as a data sheet."""
+    """A simulated drive presented as a data sheet."""
 
     commands = "device show NAME --sheet"
 
     name: str  # Name of the drive
     description: str  # One-line description
-    device_hash: str  # Hash of all values that change behaviour
-    scale: float  # Factor by which the measured drive was scaled down; 1: not scaled
+    device_hash: str  # Hash of all values that affect the drive's behaviour
+    scale: float  # Factor by which the measured drive was scaled down; 1 if it was not scaled
     rows: Sequence[SheetRow]  # Rows of the sheet
-    not_stated: Sequence[str]  # Rows of other sheets without a value for this drive
+    not_stated: Sequence[str]  # Rows that other sheets have but this drive has no value for
     page: Path | None  # HTML file
 
 
@@ -152,41 +152,41 @@ class DeviceFile(Answer, frozen=True, tag="writecliff/device-file/1"):
     commands = "device export"
 
     name: str  # Name of the drive
-    output: Path | None  # File that was written
-    text: str  # Text of the device file
+    output: Path | None  # Output file
+    text: str  # Contents of the device file
 
 
 class SheetFigure(Item, frozen=True):
-    """A figure of a data sheet and of the drive made from it."""
+    """A data sheet figure, and the figure of the drive derived from the sheet."""
 
-    load: str  # Name of the load
-    metric: str  # Name of the figure
-    sheet: float  # Value of the sheet
-    simulated: float | None  # Value of the simulated drive
+    load: str  # Load name
+    metric: str  # Figure name
+    sheet: float  # Data sheet value
+    simulated: float | None  # Simulated value
     unit: str  # Unit of the values
-    error_pct: float | None  # Error of the simulated drive
+    error_pct: float | None  # Error of the simulated value
 
 
 class NewDrive(Answer, frozen=True, tag="writecliff/device-new/1"):
-    """A simulated drive made from a data sheet."""
+    """A simulated drive derived from a data sheet."""
 
     commands = "device new"
 
-    device_file: Path  # Device file of the drive
-    figures_file: Path  # Figures of the sheet, for `fit` and `reproduce`
+    device_file: Path  # Path of the device file
+    figures_file: Path  # File with the data sheet's figures, for `fit` and `reproduce`
     fit_file: Path  # Specification for `fit`
-    figures: Sequence[SheetFigure]  # Figures of the sheet; empty with `--no-check`
+    figures: Sequence[SheetFigure]  # Figures of the data sheet; empty with `--no-check`
 
 
 class CachedDrive(Item, frozen=True):
     """A prepared drive."""
 
-    file: str  # Name of the file
+    file: str  # File name
     drive: str  # Name of the prepared drive
-    steps: Sequence[str]  # Steps of the preparation
-    size_bytes: int  # Size of the file
-    used: str  # Last use (ISO 8601)
-    current: bool  # `true` if this build of the simulator prepared it
+    steps: Sequence[str]  # Preparation steps
+    size_bytes: int  # File size
+    used: str  # Time of last use (ISO 8601)
+    current: bool  # `true` if the state was prepared by the current build of the simulator
 
 
 class CacheList(Answer, frozen=True, tag="writecliff/cache-list/1"):
@@ -195,21 +195,21 @@ class CacheList(Answer, frozen=True, tag="writecliff/cache-list/1"):
     commands = "device cache list"
     more = "cache-of-prepared-drives"
 
-    folder: Path  # Folder of the cache
+    folder: Path  # Cache folder
     limit_bytes: int  # `WRITECLIFF_CACHE_LIMIT`, or 20 GB
-    size_bytes: int  # Size of all prepared states
+    size_bytes: int  # Total size of the prepared states
     states: Sequence[CachedDrive]  # Prepared states, least recently used first
 
 
 class CachePruned(Answer, frozen=True, tag="writecliff/cache-prune/1"):
-    """Prepared drives that were removed."""
+    """Prepared states that were removed."""
 
     commands = "device cache prune"
     more = "cache-of-prepared-drives"
 
-    folder: Path  # Folder of the cache
+    folder: Path  # Cache folder
     limit_bytes: int  # `WRITECLIFF_CACHE_LIMIT`, or 20 GB
-    size_bytes: int  # Size of the remaining states
+    size_bytes: int  # Total size of the remaining states
     removed: Sequence[CachedDrive]  # Removed states
 
 
@@ -218,15 +218,15 @@ class Checks(Answer, frozen=True, tag="writecliff/doctor/1"):
 
     commands = "doctor"
 
-    # Each check: `name`, `purpose` (feature that needs it), `state` (`ok`, `limited` or `missing`),
-    # `found`, and `remedy` (empty if there is nothing to do)
+    # Each check: `name`, `purpose` (feature that requires it), `state` (`ok`, `limited` or
+    # `missing`), `found`, and `remedy` (empty if no action is required)
     checks: Sequence[Check]
 
 
 class Completion(Answer, frozen=True, tag="writecliff/completion/1"):
-    """Completion of a shell."""
+    """A shell completion script."""
 
     commands = "completion"
 
-    shell: str  # Name of the shell
+    shell: str  # Shell name
     script: str  # Completion script for the shell

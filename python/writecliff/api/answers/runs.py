@@ -1,4 +1,4 @@
-"""Answers of the run store and the dashboard."""
+"""JSON output of the run store and the dashboard."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from writecliff.api.answers.base import Answer, Difference, Item, Object
 
 
 class ListedRun(Item, frozen=True):
-    """A run in a list: columns of the view `runs` ([reference](run-store.md))."""
+    """A listed run, with columns of the view `runs` ([reference](run-store.md))."""
 
-    run: str  # Name of the run
-    status: str  # Status of the run
-    test: str | None  # Name of the test
+    run: str  # Run name
+    status: str  # Run status
+    test: str | None  # Test name
     target: str | None  # Target as given
-    drive: str | None  # Vendor and model
-    created_utc: str | None  # Start of the run (ISO 8601)
+    drive: str | None  # Vendor and model of the drive
+    created_utc: str | None  # Start time of the run (ISO 8601)
     verdict: str | None  # Result in one line
     tags: Sequence[str]  # Tags of the run
-    member_of: str | None  # Suite, sweep or choice that the run belongs to
-    kind: str | None  # Kind of that set
-    limits_met: bool | None  # `true` if all limits are met; `null`: no limits
-    damage: str | None  # Damage to the run; `null`: none
+    member_of: str | None  # Suite, sweep or choice to which the run belongs
+    kind: str | None  # Set type: suite, sweep or choice
+    limits_met: bool | None  # `true` if all limits are met; `null` if the run has no limits
+    damage: str | None  # Description of damage to the run; `null` if the run is intact
 
 
 class RunsList(Answer, frozen=True, tag="writecliff/runs-list/1"):
@@ -30,23 +30,23 @@ class RunsList(Answer, frozen=True, tag="writecliff/runs-list/1"):
 
     commands = "runs list"
 
-    store: str  # Folder or URL of the store
-    runs: Sequence[ListedRun]  # Runs, latest first
+    store: str  # Store folder or URL
+    runs: Sequence[ListedRun]  # Runs, most recent first
 
 
 class StoredFigure(Item, frozen=True):
     """A headline figure of a run."""
 
-    key: str  # Key of the figure
-    label: str  # Name of the figure in words
+    key: str  # Figure key
+    label: str  # Figure name in words
     value: float  # Value, in `unit`
     unit: str  # Unit of `value`, `low` and `high`
-    low: float | None  # Low end of its 95 % interval
-    high: float | None  # High end of its 95 % interval
-    interval_of: str | None  # Population that the interval describes
-    higher_is_better: bool  # `false` for latencies and the like
-    at: str  # Load at which it was measured
-    steady: bool  # `true` if it was measured in steady state
+    low: float | None  # Lower bound of the 95 % interval
+    high: float | None  # Upper bound of the 95 % interval
+    interval_of: str | None  # Population that the 95 % interval describes
+    higher_is_better: bool  # `false` for latencies and other figures where lower is better
+    at: str  # Load under which the figure was measured
+    steady: bool  # `true` if the figure was measured in steady state
 
 
 class RunDetails(Answer, frozen=True, tag="writecliff/runs-show/1"):
@@ -57,7 +57,7 @@ class RunDetails(Answer, frozen=True, tag="writecliff/runs-show/1"):
     store: str  # Folder or URL of the store
     run: Object  # All columns of the view `runs` ([reference](run-store.md))
     figures: Sequence[StoredFigure]  # Headline figures
-    expectations: Sequence[Object]  # Limits with their results, as in the manifest
+    expectations: Sequence[Object]  # Limits and their results, as in the manifest
 
 
 class RunTags(Answer, frozen=True, tag="writecliff/runs-tag/1"):
@@ -65,12 +65,12 @@ class RunTags(Answer, frozen=True, tag="writecliff/runs-tag/1"):
 
     commands = "runs tag"
 
-    run: str  # Name of the run
+    run: str  # Run name
     tags: Sequence[str]  # Tags of the run after the change
 
 
 class RunsDeleted(Answer, frozen=True, tag="writecliff/runs-delete/1"):
-    """Runs that a command deleted."""
+    """Deleted runs."""
 
     commands = "runs delete"
 
@@ -79,39 +79,39 @@ class RunsDeleted(Answer, frozen=True, tag="writecliff/runs-delete/1"):
 
 
 class RunsExported(Answer, frozen=True, tag="writecliff/runs-export/1"):
-    """Runs that a command exported."""
+    """Exported runs."""
 
     commands = "runs export"
 
     store: str  # Folder or URL of the store
     runs: Sequence[str]  # Names of the exported runs and suites
-    output: Path  # Archive or folder that was written
+    output: Path  # Archive or folder that was created
 
 
 class RunsImported(Answer, frozen=True, tag="writecliff/runs-import/1"):
-    """Runs that a command imported."""
+    """Imported runs."""
 
     commands = "runs import"
 
     store: str  # Folder or URL of the store
-    runs: Sequence[str]  # Names of the new runs and suites
+    runs: Sequence[str]  # Names of the imported runs and suites
 
 
 class Column(Item, frozen=True):
-    """A column of a query's result."""
+    """A column of a query result."""
 
     name: str  # Name of the column
     type: str  # Arrow type of the column
 
 
 class QueryResult(Answer, frozen=True, tag="writecliff/runs-sql/1"):
-    """The result of a query."""
+    """A query result."""
 
     commands = "runs sql"
 
     store: str  # Folder or URL of the store
-    columns: Sequence[Column]  # Columns of the result
-    rows: Sequence[Object]  # Rows, each an object with a key per column
+    columns: Sequence[Column]  # Result columns
+    rows: Sequence[Object]  # Result rows, each an object with a key per column
 
 
 class RunsDifference(Answer, frozen=True, tag="writecliff/runs-diff/1"):
@@ -119,26 +119,26 @@ class RunsDifference(Answer, frozen=True, tag="writecliff/runs-diff/1"):
 
     commands = "runs diff"
 
-    runs: Sequence[str]  # Names of A and B
+    runs: Sequence[str]  # Names of runs A and B
     differences: Sequence[Difference]  # Differences in the set-up
-    environment: Sequence[Object]  # Differences in versions and host: `what`, `values`
-    # Figures as in `compare --json`, each with the `judgement` of B: `"better"`, `"worse"`,
+    environment: Sequence[Object]  # Differences in software versions and host: `what`, `values`
+    # Figures as in `compare --json`, each with the `judgement` of run B: `"better"`, `"worse"`,
     # `"equal"` or `"cannot tell"`
     figures: Sequence[Object]
-    rule: str  # Rule that separates differences from noise
-    judgement: str  # Overall: better (worse) if some figures are and none is worse (better)
-    verdict: str  # Result in a sentence
+    rule: str  # Rule that separates significant differences from noise
+    judgement: str  # Overall: better or worse if all significant differences agree
+    verdict: str  # One-sentence summary
 
 
 class DamagedRun(Item, frozen=True):
-    """A run that cannot be read in full."""
+    """A run that cannot be read completely."""
 
-    run: str  # Name of the run
-    damage: str  # Damage to the run
+    run: str  # Run name
+    damage: str  # Description of the damage
 
 
 class RunsIndex(Answer, frozen=True, tag="writecliff/runs-index/1"):
-    """The catalogue of a store."""
+    """The updated catalogue of a store."""
 
     commands = "runs index"
 
@@ -146,7 +146,7 @@ class RunsIndex(Answer, frozen=True, tag="writecliff/runs-index/1"):
     runs: int  # Runs in the store
     read: int  # Changed runs that were read
     gone: int  # Deleted runs that were removed from the catalogue
-    damaged: Sequence[DamagedRun]  # Runs that cannot be read in full
+    damaged: Sequence[DamagedRun]  # Runs that cannot be read completely
 
 
 class Dashboard(Answer, frozen=True, tag="writecliff/ui/1"):

@@ -1,4 +1,4 @@
-"""Answers about served drives."""
+"""JSON output about served drives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from writecliff.api.answers.base import Answer, Item, Object
 
 
 class Latency(Item, frozen=True):
-    """Latency by the drive's clock."""
+    """Latency on the drive's clock."""
 
     mean_ns: float | None  # Mean
     p50_ns: float | None  # Median
@@ -19,80 +19,81 @@ class Latency(Item, frozen=True):
 
 
 class ServedOperation(Item, frozen=True):
-    """Requests of one operation."""
+    """Request statistics of an operation."""
 
     requests: int  # Number of requests
     bytes: int  # Total size of the requests
-    iops: float  # Requests per second of wall time
-    bytes_per_s: float  # Throughput in wall time
-    latency: Latency  # Latency by the drive's clock
+    iops: float  # Requests per second of wall-clock time
+    bytes_per_s: float  # Throughput in wall-clock time
+    latency: Latency  # Latency on the drive's clock
 
 
 class Lifetime(Item, frozen=True):
-    """Lifetime at the session's rate and write amplification."""
+    """Lifetime at the session's write rate and write amplification."""
 
-    endurance_bytes: float  # Host writes until the flash reaches its rated cycles
-    write_bytes_per_s: float  # Write rate of the session
-    years: float  # Years until the flash reaches its rated cycles
+    endurance_bytes: float  # Host writes until the flash reaches its rated erase cycles
+    write_bytes_per_s: float  # Write rate during the session
+    years: float  # Years until the flash reaches its rated erase cycles
     rated_cycles: int  # Rated erase cycles of the flash
 
 
 class PowerCut(Item, frozen=True):
     """A power cut."""
 
-    wall_ns: int  # Wall time since the start of the session
-    seed: int  # Seed that determines the lost data
-    writes: int  # Writes sent to the drive before the cut
-    outstanding: int  # Requests without a reply
-    pages_open: int  # Pages of 4 KiB with changes that were not durable
-    pages_undone: int  # Pages whose changes were undone
-    # Reason why NVMe permits the loss: `unacknowledged`, or with a volatile cache `unflushed`
+    wall_ns: int  # Wall-clock time since the session started
+    seed: int  # Seed that determines which data are lost
+    writes: int  # Number of writes sent to the drive before the cut
+    outstanding: int  # Requests that received no reply
+    pages_open: int  # 4 KiB pages whose changes were not durable
+    pages_undone: int  # Pages whose changes were rolled back
+    # Reason why NVMe permits the data loss: `unacknowledged`, or with a volatile cache `unflushed`
     undone_as: str | None
-    hold_up_ns: float | None  # Hold-up time of the capacitors; `null`: not modelled
-    # Time from power-up until the drive accepted commands; `null`: not modelled
+    hold_up_ns: float | None  # Hold-up time of the capacitors; `null` if not modelled
+    # Time from power-up until the drive accepted commands; `null` if not modelled
     rebuild_ns: float | None
-    # Parts of that time: `start`, `checkpoint`, `journal`, `scan`, `erase`
+    # Phases of that recovery time: `start`, `checkpoint`, `journal`, `scan`, `erase`
     rebuild_parts_ns: Object | None
 
 
 class Served(Answer, frozen=True, tag="writecliff/serve/1"):
-    """A session of a served drive."""
+    """A session in which a drive was served."""
 
     commands = "serve"
 
     target: str  # Simulated drive
     addresses: Sequence[str]  # URIs for clients
     transports: Sequence[str]  # Schemes of the addresses: `nvme+tcp`, `nbd`, `nbd+unix`
-    slow_down: float | None  # Ratio of wall time to drive time; `null` with `--fast`
+    slow_down: float | None  # Ratio of wall-clock time to drive time; `null` with `--fast`
     restored: bool  # `true` if the session started from a saved state
-    wall_s: float  # Duration in wall time
-    device_time_ns: int  # Duration by the drive's clock
+    wall_s: float  # Duration in wall-clock time
+    device_time_ns: int  # Duration on the drive's clock
     # Requests by operation: `read`, `write`, `trim`, `flush`
     operations: Mapping[str, ServedOperation]
     waf: float | None  # Write amplification; `null` if nothing was written
-    lifetime: Lifetime | None  # Lifetime of the drive; `null` without writes or flash
-    # Streams with writes: `numbers` (identifiers that clients used), `requests`,
+    lifetime: Lifetime | None  # Estimated lifetime; `null` without writes or flash
+    # Streams that received writes: `numbers` (identifiers that clients used), `requests`,
     # `written_bytes`, `moved_bytes` (by garbage collection and wear levelling), `waf`, and
-    # `endurance_bytes` and `years` of a drive with only such writes; `null` on drives that
+    # `endurance_bytes` and `years` of a drive that receives only such writes; `null` on drives that
     # compress
     streams: Sequence[Object] | None
-    mixed_moved_bytes: int | None  # Bytes moved from reclaim units that hold several streams
-    # Delay of completions in wall time; with `--fast` the whole time of requests in the server
+    mixed_moved_bytes: int | None  # Bytes moved out of reclaim units that contained several streams
+    # Completion delay in wall-clock time, or with `--fast`, the total time that requests spent in
+    # the server
     lateness: Latency
-    # Larger of median and mean lateness, relative to the latency of the drive
+    # Median or mean lateness, whichever is larger, relative to the drive's latency
     lateness_share: float | None
-    counters: Object  # Counters of the drive since it was new
-    contents_bytes: int  # Memory or disk space that holds the data
-    power_cycles: int  # Power-ups of the drive, as SMART counts them
-    power_cuts: Sequence[PowerCut]  # Power cuts of the session
-    state: Path | None  # File with the drive's state
+    counters: Object  # Drive counters since the drive was new
+    contents_bytes: int  # Memory or disk space used by the data
+    power_cycles: int  # Drive power-ups, as counted by SMART
+    power_cuts: Sequence[PowerCut]  # Power cuts during the session
+    state: Path | None  # File that stores the drive state
     run: Path | None  # Directory of `--output`
     report: Path | None  # HTML report of the session
     warnings: Sequence[str]  # Warnings
 
 
 class Attached(Answer, frozen=True, tag="writecliff/attach/1"):
-    """A served drive that the kernel has attached."""
+    """A served drive attached by the kernel."""
 
     commands = "attach"
 
@@ -102,7 +103,7 @@ class Attached(Answer, frozen=True, tag="writecliff/attach/1"):
 
 
 class Detached(Answer, frozen=True, tag="writecliff/detach/1"):
-    """A served drive that the kernel has detached."""
+    """A served drive detached by the kernel."""
 
     commands = "attach --detach"
 
@@ -117,6 +118,6 @@ class PowerCutDone(Answer, frozen=True, tag="writecliff/power-cut/1"):
 
     target: str  # Simulated drive
     addresses: Sequence[str]  # Addresses of the drive
-    pid: int  # Process that serves the drive
-    number: int  # Number of power cuts so far, including this one
-    cut: PowerCut  # Losses and recovery of this power cut
+    pid: int  # Process ID of the server
+    number: int  # Number of power cuts in the session so far, including this power cut
+    cut: PowerCut  # Data loss and recovery after this power cut

@@ -1,4 +1,4 @@
-"""Answers about ready-made workloads and block traces."""
+"""JSON output about ready-made workloads and block traces."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from writecliff.api.answers.base import Answer, Item, Object
 
 
 class ProfileJob(Item, frozen=True):
-    """A job of a ready-made workload."""
+    """A job in a ready-made workload."""
 
-    name: str  # Name of the job
-    pattern: str  # Random or sequential
+    name: str  # Job name
+    pattern: str  # Access pattern: random or sequential
     read_pct: float  # Percentage of reads
-    block_sizes: Sequence[Object]  # Sizes with their shares
+    block_sizes: Sequence[Object]  # I/O sizes and their fractions
     threads: int  # Number of threads
-    rate_iops: float | None  # Arrival rate; `null`: as fast as the drive allows
+    rate_iops: float | None  # Arrival rate; `null` if I/Os are issued as fast as the drive allows
 
 
 class ListedProfile(Item, frozen=True):
     """A ready-made workload."""
 
-    name: str  # Name of the profile
+    name: str  # Profile name
     title: str  # Description of the load
-    source: str  # Source of its figures
-    jobs: Sequence[ProfileJob]  # Jobs of the workload
+    source: str  # Source of the load's figures
+    jobs: Sequence[ProfileJob]  # Jobs in the workload
 
 
 class ProfileList(Answer, frozen=True, tag="writecliff/profile-list/1"):
@@ -42,50 +42,50 @@ class Profile(Answer, frozen=True, tag="writecliff/profile/1"):
 
     commands = "profile show"
 
-    name: str  # Name of the profile
+    name: str  # Profile name
     title: str  # Description of the load
-    source: str  # Source of its figures
-    jobs: Sequence[ProfileJob]  # Jobs of the workload
+    source: str  # Source of the load's figures
+    jobs: Sequence[ProfileJob]  # Jobs in the workload
 
 
 class Skipped(Item, frozen=True):
-    """Lines that were skipped for one reason."""
+    """Lines that were skipped for the same reason."""
 
-    reason: str  # Reason for skipping the lines
+    reason: str  # Reason why the lines were skipped
     lines: int  # Number of lines
-    first_line: int  # Number of the first such line, from 1
-    expected: bool  # `true` if the format has such lines, `false`: damage
+    first_line: int  # Number of the first skipped line, counted from 1
+    expected: bool  # `true` if the format allows such lines, `false` if they are damage
 
 
 class TraceConverted(Answer, frozen=True, tag="writecliff/trace-convert/1"):
-    """Conversion of a trace."""
+    """Result of a trace conversion."""
 
     commands = "trace convert"
 
-    trace: Path  # File that was read
-    output: Path  # File that was written
-    format: str  # Format of the file that was read
-    written_as: str  # Format of the file that was written
-    ios: int  # I/Os that were written
-    left_out: int  # I/Os that the new format cannot express
-    moved: int  # I/Os earlier than the I/O before them, whose time they got
-    skipped_lines: int  # Lines (records in binary formats) that are not I/Os
-    skipped: Sequence[Skipped]  # Skipped lines by reason
+    trace: Path  # Input file
+    output: Path  # Output file
+    format: str  # Format of the input file
+    written_as: str  # Format of the output file
+    ios: int  # Number of I/Os written
+    left_out: int  # I/Os that the output format cannot express
+    moved: int  # I/Os with a time earlier than the previous I/O's, whose time they got
+    skipped_lines: int  # Lines (or records of binary formats) that are not I/Os
+    skipped: Sequence[Skipped]  # Skipped lines, by reason
     notes: Sequence[str]  # Remarks
 
 
 class TraceFormat(Item, frozen=True):
-    """A format of traces."""
+    """A trace format."""
 
-    name: str  # Name on the command line
-    title: str  # Description of the format
-    columns: Any  # Columns of a line
-    units: Any  # Units of the columns
-    written: bool  # `true` if `trace convert` can write it
+    name: str  # Command-line name
+    title: str  # Format description
+    columns: Any  # Columns of each line
+    units: Any  # Column units
+    written: bool  # `true` if `trace convert` can write the format
 
 
 class TraceFormats(Answer, frozen=True, tag="writecliff/trace-formats/1"):
-    """The formats of traces."""
+    """The supported trace formats."""
 
     commands = "trace formats"
 
@@ -95,7 +95,7 @@ class TraceFormats(Answer, frozen=True, tag="writecliff/trace-formats/1"):
 class TraceExample(Item, frozen=True):
     """A captured trace that ships with writecliff."""
 
-    name: str  # Name, used as `example:NAME`
+    name: str  # Name, for use as `example:NAME`
     title: str  # Description of the load
     path: Path  # Path of the trace file
     bytes: int  # Size of the file
@@ -110,66 +110,66 @@ class TraceExamples(Answer, frozen=True, tag="writecliff/trace-examples/1"):
 
 
 class Characterised(Answer, frozen=True, tag="writecliff/characterise/1"):
-    """The workload of a block trace."""
+    """Characteristics of the workload in a block trace."""
 
     commands = "characterise"
 
     trace: str  # Trace file
-    format: str  # Format of the trace; several for an archive with several
+    format: str  # Trace format, or several formats for an archive of different traces
     ios: int  # Number of I/Os
-    read_pct: float | None  # Percentage of reads among reads and writes
-    read_bytes: int  # Bytes that were read
-    write_bytes: int  # Bytes that were written
-    duration_s: float  # Time from the first arrival to the last
+    read_pct: float | None  # Percentage of reads among all reads and writes
+    read_bytes: int  # Bytes read
+    write_bytes: int  # Bytes written
+    duration_s: float  # Time from the first to the last arrival
     operations: Object  # `ios` and `bytes` of `read`, `write`, `flush`, `discard`
-    # Eight most frequent sizes, then all others (`size_bytes`: `null`): `ios`, `share_pct`,
-    # `reads`, `writes`
+    # The eight most frequent I/O sizes, then all other sizes combined (`size_bytes`: `null`):
+    # `ios`, `share_pct`, `reads`, `writes`
     sizes: Sequence[Object]
-    # I/O streams by share of the reads and writes: `access` (`random`, `sequential`),
+    # I/O streams, by percentage of the reads and writes: `access` (`random`, `sequential`),
     # `operation`, `size_bytes`, `share_pct`, `ios`; at most 32
     streams: Sequence[Object]
-    # Percentage of reads and writes that start where one of the last 32 runs of their operation
-    # and volume ended
+    # Percentage of reads and writes that start at the end of one of the last 32 runs of the same
+    # operation and volume
     sequential_pct: float | None
-    sequential: Object  # Percentage by operation: `read_pct`, `write_pct`
-    alignment: Sequence[Object]  # `ios_pct` whose address and length are multiples of `bytes`
-    # Outstanding I/Os at an arrival, itself included: `mean`, `p50`, `p90`, `p99`, `max`, `ios`,
-    # `distribution` (depth, percentage); `null` without completions
+    sequential: Object  # Percentages by operation: `read_pct`, `write_pct`
+    alignment: Sequence[Object]  # `ios_pct` with address and length in multiples of `bytes`
+    # Outstanding I/Os at each arrival, including the arriving I/O: `mean`, `p50`, `p90`, `p99`,
+    # `max`, `ios`, `distribution` (depth, percentage); `null` if the trace has no completions
     queue_depth: Object | None
-    # Response times by operation: `count`, `mean`, `p50`, `p90`, `p99`, `p99_9`, `max`;
-    # `points` (ms, cumulative percentage); `null` without completions
+    # Response times by operation: `count`, `mean`, `p50`, `p90`, `p99`, `p99_9`, `max`; `points`
+    # (ms, cumulative percentage); `null` if the trace has no completions
     response_ms: Object | None
-    # `between_us`, `ios_per_s`, `peak_ios_per_s`, `peak_to_mean`, `index_of_dispersion`
-    # (variance over mean) in windows of 1 s, `idle` periods (`at_least_ms`, `periods`,
-    # `time_pct`), `idle_longest_ms`
+    # `between_us`, `ios_per_s`, `peak_ios_per_s`, `peak_to_mean`, `index_of_dispersion` (variance
+    # divided by mean) in windows of 1 s, `idle` periods (`at_least_ms`, `periods`, `time_pct`),
+    # `idle_longest_ms`
     arrivals: Object
-    unique_bytes: int  # Size of all 4 KiB blocks that were read or written
-    # Unique bytes of reads and of writes, and their error: `sampled_one_in` blocks (1: exact),
-    # `relative_error_pct` (one standard deviation)
+    unique_bytes: int  # Total size of all 4 KiB blocks that were read or written
+    # Unique bytes read and written, and the error of these figures: `sampled_one_in` blocks (1 if
+    # exact), `relative_error_pct` (one standard deviation)
     unique: Object
-    # Traffic of the `blocks_pct` hottest blocks: `traffic_pct`, `read_pct`, `write_pct`
+    # Traffic to the `blocks_pct` hottest blocks: `traffic_pct`, `read_pct`, `write_pct`
     hottest: Sequence[Object]
-    # `distance_bytes`: reuse distance (SHARDS), `first_use_pct`, `hits`
-    # (`hit_pct` of an LRU cache of `cache_bytes`)
+    # `distance_bytes`: reuse distance (SHARDS), `first_use_pct`, `hits` (`hit_pct` of an LRU cache
+    # of `cache_bytes`)
     reuse: Object
-    # Written blocks: `overwritten_pct`, `reads_of_written_pct`, and the update interval of a
-    # block as `interval_s` and `interval_bytes`
+    # Written blocks: `overwritten_pct`, `reads_of_written_pct`, and the update interval of blocks
+    # as `interval_s` and `interval_bytes`
     updates: Object
-    content: Object | None  # Contents by hashes: `writes`, `distinct`, `duplicate_pct`
+    content: Object | None  # Content statistics from hashes: `writes`, `distinct`, `duplicate_pct`
     intervals: Object  # Intervals of `length_s`: `rows` with counts, bytes and `working_set_bytes`
-    volumes: Sequence[Object]  # All these figures by volume, busiest first; at most 1024
+    volumes: Sequence[Object]  # The same figures by volume, busiest first; at most 1024
     volumes_total: int  # Number of volumes
-    heat: Any  # I/Os by address (rows) and time (columns) of the 4 busiest volumes
+    heat: Any  # I/O counts by address (rows) and time (columns) for the 4 busiest volumes
     processes: Sequence[Object]  # `process`, `ios`, `bytes` of the busiest processes
-    out_of_order: int  # I/Os earlier than the I/O before them
-    # Demand on a drive: `writes_per_day_bytes`, `writes_per_year_bytes`,
+    out_of_order: int  # I/Os with a time earlier than the previous I/O's
+    # Demands on a drive: `writes_per_day_bytes`, `writes_per_year_bytes`,
     # `footprint_overwrites_per_day`, `read_not_written_bytes`, `replay` (with `--on`: `waf`,
     # `endurance_bytes`, `years`, ...)
     drive: Object
-    against: Object | None  # All these figures of the trace of `--against`
+    against: Object | None  # The same figures for the trace of `--against`
     report: Path  # HTML report
-    skipped_lines: int  # Lines (records in binary formats) that are not I/Os
-    skipped: Sequence[Skipped]  # Skipped lines by reason
+    skipped_lines: int  # Lines (or records of binary formats) that are not I/Os
+    skipped: Sequence[Skipped]  # Skipped lines, by reason
     notes: Sequence[str]  # Remarks
 
 
@@ -179,30 +179,29 @@ class Synthesised(Answer, frozen=True, tag="writecliff/synthesise/1"):
     commands = "trace synthesise"
 
     trace: str  # Trace file
-    format: str  # Format of the trace; several for an archive with several
-    ios: int  # I/Os of the trace in use, flushes included; also the I/Os of a pass
-    duration_s: float  # Time from the first arrival to the last
-    workload: Path  # Workload file that was written
-    fio_job: Path  # fio job file that was written
-    # Size of the model: `numbers` in all, `streams`, `states`, `transitions`, `phases`,
-    # `periods`, `places`, or `sweeps` and `intervals`; `range_bytes` (address range of the
-    # model), `span_bytes` (address range of the trace); `seed`
+    format: str  # Trace format, or several formats for an archive of different traces
+    ios: int  # I/Os of the trace that were used; also the I/Os of a pass
+    duration_s: float  # Time from the first to the last arrival
+    workload: Path  # Workload file that was created
+    fio_job: Path  # fio job file that was created
+    # Model size: `numbers` in total, `streams`, `states`, `transitions`, `phases`, `periods`,
+    # `places`, or `sweeps` and `intervals`; `range_bytes` (address range of the model),
+    # `span_bytes` (address range of the trace); `seed`
     model: Object
-    # Trace and workload side by side: `name`, `unit`, `trace`, `synthetic`, `kind` of the
-    # `difference` (percentage `points`, or `percent` of the trace's), `bound` (`null`: no
-    # bound), `within`
+    # Metrics of the trace and the workload side by side: `name`, `unit`, `trace`, `synthetic`,
+    # `kind` of the `difference` (percentage `points`, or `percent` of the trace's value), `bound`
+    # (`null` if there is no bound), `within`
     measures: Sequence[Object]
-    missed: Sequence[str]  # Names of the measures outside their bound
+    missed: Sequence[str]  # Names of the metrics outside their bounds
     # With `--on`: `target`, `capacity_bytes`, `overprovision_pct`, `passes` on each of `drives`
-    # drives (`settling` and `measured` without time, `timed_settling` and `timed`); of `trace`,
+    # drives (`settling` and `measured` without timing, `timed_settling` and `timed`); for `trace`,
     # `synthetic` and `fio_job` (`null` if it cannot be replayed) `waf`, `iops`, `response_ns`
-    # (`mean`, `p50`, `p99`, `p99_9`, `max`), `reads_p99_9_ns`, `writes_p99_9_ns`,
-    # `waf_of_drives`, `p99_9_ns_of_drives`; `differences` in percent of the trace's,
-    # `fio_job_differences`; `spread` of the drives under the trace, in percent of their mean;
-    # `bounds`, `within`
+    # (`mean`, `p50`, `p99`, `p99_9`, `max`), `reads_p99_9_ns`, `writes_p99_9_ns`, `waf_of_drives`,
+    # `p99_9_ns_of_drives`; `differences` in percent of the trace's values, `fio_job_differences`;
+    # `spread` between the drives under the trace, in percent of their mean; `bounds`, `within`
     played: Object | None
-    fio_notes: Sequence[str]  # Properties that fio's language cannot express
+    fio_notes: Sequence[str]  # Properties that a fio job file cannot express
     report: Path  # HTML report
-    skipped_lines: int  # Lines (records in binary formats) that are not I/Os
-    skipped: Sequence[Skipped]  # Skipped lines by reason
+    skipped_lines: int  # Lines (or records of binary formats) that are not I/Os
+    skipped: Sequence[Skipped]  # Skipped lines, by reason
     notes: Sequence[str]  # Remarks

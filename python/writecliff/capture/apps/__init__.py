@@ -1,7 +1,7 @@
 """Ready-made loads of three databases, each captured by a command: RocksDB, PostgreSQL, Cassandra.
 
-`run_app` runs a load; each load is a module with a function `run`. The data are in a temporary
-folder, and servers are stopped however the capture ends.
+`run_app` runs a load, and each load is a module that has a function `run`. The data are in a
+temporary folder, and the servers are stopped even if the capture fails.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Size:
-    """Size of a load; None stands for the default of the load."""
+    """Size of a load; `None` selects the load's default."""
 
     records: int | None = None
     operations: int | None = None
-    updates: int = 0  # cassandra: records rewritten before the operations, as preconditioning
+    updates: int = 0  # cassandra only: records rewritten before the operations, as preconditioning
 
     def __post_init__(self) -> None:
-        """Check the numbers.
+        """Check that the numbers are in range.
 
         Raises:
-            ConfigError: a number is too small.
+            ConfigError: If a number is too small.
         """
         for name, least in (("records", 1), ("operations", 1), ("updates", 0)):
             value = getattr(self, name)
@@ -48,16 +48,16 @@ class Size:
 def run_app(
     name: str, options: Options, size: Size, *, folder: Path | None = None, log: Log
 ) -> Captured:
-    """Capture the load `name`.
+    """Capture the ready-made load `name`.
 
     Raises:
-        ConfigError: there is no such load.
-        TargetError: a program is not installed; names the package.
+        ConfigError: If there is no such load.
+        TargetError: If a program is not installed; the message names the package.
     """
     if name not in APPS:
         raise ConfigError.unknown("load", name, APPS, where="--app")
     module = import_module(f"writecliff.capture.apps.{name}")
-    # Termination signals act like Ctrl-C: servers are stopped and the trace is written.
+    # Termination signals are handled like Ctrl-C: servers are stopped and the trace is written.
     with handling(TERMINATIONS, signal.default_int_handler), _data_folder(name, folder) as data:
         done: Captured = module.run(options, size, data, log)
     return done
@@ -65,12 +65,12 @@ def run_app(
 
 @contextlib.contextmanager
 def _data_folder(name: str, folder: Path | None) -> Iterator[Path]:
-    """Create a folder for the data, and remove it at the end."""
+    """Create a folder for the data, and remove it on exit."""
     if folder is not None:
-        folder = folder.absolute()  # programs use other working directories
+        folder = folder.absolute()  # because programs use other working directories
         folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(
         prefix=f"writecliff-{name}-", dir=folder, ignore_cleanup_errors=True
     ) as path:
-        Path(path).chmod(0o755)  # a server may run as another user
+        Path(path).chmod(0o755)  # because a server may run as another user
         yield Path(path)

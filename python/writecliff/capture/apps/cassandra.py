@@ -1,13 +1,13 @@
-"""Cassandra 5.0 on the machine's Java 17, with the load of Samsung's experiment, scaled down.
+"""A load for Cassandra 5.0 on Java 17: Samsung's experiment, scaled down.
 
-The experiment (Flash Memory Summit 2016) inserts a million records, optionally writes for a while,
-and then reads and writes in equal parts. A single node writes to a temporary folder. The client is
-`Load.java`, compiled on demand with the driver that Cassandra includes. Memtables are small
-(16 MiB), so flushes and three tiers of compaction occur within a gigabyte.
+The experiment (Flash Memory Summit 2016) inserts a million records, optionally rewrites some of
+them, and then runs reads and writes in equal numbers. A single node writes to a temporary folder.
+The client is `Load.java`, compiled on demand with the driver that Cassandra includes. Memtables are
+small (16 MiB), so that a gigabyte of writes causes flushes and three tiers of compaction.
 
-The commit log uses direct I/O (`commitlog_disk_access_mode: direct`). By default it uses mapped
-memory, which a capture of calls cannot record. If the file system does not support direct I/O, the
-log is compressed, and then also written by calls.
+The commit log uses direct I/O (`commitlog_disk_access_mode: direct`). Its default, mapped memory,
+cannot be recorded by a capture of system calls. If the file system does not support direct I/O, the
+log is compressed, because a compressed log is also written by system calls.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RECORDS = 1_000_000
 OPERATIONS = 1_000_000
 VALUE_BYTES = 300
 JAVA = 17
-_START_TIMEOUT_S = 900.0  # takes minutes on a busy machine; a failing server ends earlier
+_START_TIMEOUT_S = 900.0  # starting takes minutes on a busy machine; a failing server exits earlier
 _CLIENT = Path(__file__).with_name("Load.java")
 _CONFIGURATION = Path(__file__).with_name("cassandra.yaml")
 _JVM_OPTIONS = Path(__file__).with_name("cassandra-jvm.options")
@@ -48,10 +48,10 @@ _LOGGING = f"-Dlogback.configurationFile={Path(__file__).with_name('cassandra-lo
 
 
 def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
-    """Capture the load.
+    """Run and capture the load.
 
     Raises:
-        TargetError: Java 17 or Maven is not installed.
+        TargetError: If Java 17 or Maven is not installed.
     """
     from writecliff.capture.run import session
 
@@ -79,7 +79,7 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
 
 @dataclass(frozen=True)
 class Node:
-    """A node of Cassandra with its client. `folder` holds everything except the database."""
+    """A Cassandra node and its client. `folder` contains all files except the database."""
 
     folder: Path
     root: Path  # of the database
@@ -99,7 +99,7 @@ class Node:
         commit_log: Path | None = None,
         commit_log_mib: int = 256,
     ) -> Node:
-        """Compile the client and write the configuration.
+        """Compile the client, and write the configuration.
 
         Args:
             folder: folder of the client and, by default, of the database.
@@ -109,7 +109,7 @@ class Node:
             commit_log_mib: size of the commit log.
 
         Raises:
-            TargetError: Java 17 or Maven is not installed.
+            TargetError: If Java 17 or Maven is not installed.
         """
         java, javac = find_java()
         library = jars(log)
@@ -130,14 +130,14 @@ class Node:
 
     @contextmanager
     def running(self, environment: Mapping[str, str]) -> Iterator[None]:
-        """Run the node, which is ready inside the block and shut down afterwards."""
+        """Run the node: it is ready inside the block, and is shut down afterwards."""
         with server(
             [self.java, *self._options(), "-cp", self._path,
              "org.apache.cassandra.service.CassandraDaemon"],
             self.folder / "log" / "cassandra.log",
             ready=lambda: _answers(self.port),
             timeout_s=_START_TIMEOUT_S,
-            stop=signal.SIGTERM,  # its shutdown hook flushes memory
+            stop=signal.SIGTERM,  # Cassandra's shutdown hook flushes memory
             env=_plain(environment),
         ):  # fmt: skip
             yield
@@ -145,7 +145,7 @@ class Node:
     def load(
         self, records: int, updates: int, operations: int, *, seed: int = 1, again: bool = False
     ) -> list[str]:
-        """Run the client and return its output lines. `again`: the records exist already."""
+        """Run the client, and return its output lines. `again`: the records exist already."""
         log = self.folder / "log" / "load.log"
         log.unlink(missing_ok=True)
         more = [str(seed), *(["again"] if again else [])]
@@ -155,11 +155,11 @@ class Node:
         return log.read_text().splitlines()
 
     def load_command(self, records: int, updates: int, operations: int) -> list[str]:
-        """Return the client's class and arguments."""
+        """Return the client's class name and arguments."""
         return ["Load", *map(str, (self.port, records, updates, operations, VALUE_BYTES))]
 
     def _options(self) -> list[str]:
-        """Return the options of the JVM."""
+        """Return the JVM options."""
         return [
             f"@{_JVM_OPTIONS}",
             f"-javaagent:{next(self.library.glob('jamm-*.jar'))}",
@@ -170,7 +170,7 @@ class Node:
         ]
 
     def _configure(self, storage: int) -> None:
-        """Write the configuration for these ports and folders."""
+        """Write a configuration for these ports and folders."""
         direct, packed = (
             "disk_access_mode: direct",
             "compression: [{class_name: LZ4Compressor}]",
@@ -187,10 +187,10 @@ class Node:
 
 
 def find_java() -> tuple[str, str]:
-    """Return the paths of java and javac of Java 17.
+    """Return the paths of Java 17's `java` and `javac`.
 
     Raises:
-        TargetError: they are not installed.
+        TargetError: If they are not installed.
     """
     home = os.environ.get("JAVA_HOME")
     homes = [Path(home)] if home else []
@@ -205,7 +205,7 @@ def find_java() -> tuple[str, str]:
 
 
 def _plain(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without variables that add options to a JVM."""
+    """Return the environment without variables that add JVM options."""
     others = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH")
     return {name: value for name, value in environment.items() if name not in others}
 

@@ -1,6 +1,6 @@
-"""Jar files of Cassandra: resolved by Maven, checked by SHA-256, stored in the user's cache.
+"""Cassandra's jar files: resolved by Maven, verified by SHA-256, and stored in the user's cache.
 
-Maven's settings determine the server. The files must be equal to those of `cassandra.lock`.
+Maven's settings determine the download server. The files must match `cassandra.lock`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _POM = LOCK.with_name("cassandra-pom.xml")
 
 
 def jars(log: Log) -> Path:
-    """Return the folder of the jar files, which Maven downloads if necessary.
+    """Return the folder of the jar files, downloading them with Maven if necessary.
 
     Raises:
-        TargetError: Maven is not installed.
-        WritecliffError: Maven fails, or downloads different files.
+        TargetError: If Maven is not installed.
+        WritecliffError: If Maven fails, or downloads different files.
     """
     folder = default_folder() / f"cassandra-{VERSION}"
     wanted = locked()
@@ -68,20 +68,20 @@ def _resolve(work: Path) -> None:
         ).returncode
     if code:
         raise WritecliffError(
-            f"Maven cannot download Cassandra {VERSION}: {last_lines(log)}",
-            hint="check the repositories in its settings (~/.m2/settings.xml)",
+            f"Maven could not download Cassandra {VERSION}: {last_lines(log)}",
+            hint="check the repositories in Maven's settings (~/.m2/settings.xml)",
         )
 
 
 def locked() -> dict[str, str]:
-    """Return the SHA-256 of the files by name, from a list in the format of `sha256sum`."""
+    """Return SHA-256 hashes by file name, from a list in the format of `sha256sum`."""
     lines = LOCK.read_text(encoding="ascii").splitlines()
     pairs = (line.split() for line in lines if line and not line.startswith("#"))
     return {name: digest for digest, name in pairs}
 
 
 def problem(folder: Path, wanted: dict[str, str]) -> str | None:
-    """Return the first difference between the files of `folder` and the list; None if equal."""
+    """Return the first difference between the files in `folder` and the list, or `None`."""
     there = {path.name for path in folder.glob("*")} if folder.is_dir() else set()
     for name in sorted(there ^ set(wanted)):
         return f"{name} is {'not listed' if name in there else 'missing'}"

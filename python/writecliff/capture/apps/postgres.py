@@ -1,8 +1,8 @@
-"""PostgreSQL: a new cluster in a temporary folder, filled and loaded by pgbench (TPC-B-like).
+"""PostgreSQL: a new cluster in a temporary folder, filled and run by pgbench (TPC-B-like).
 
-The server has little memory and a small log, so a short load has the effects of a long load:
-evicted pages, checkpoints, recycled log files. The server does not run as root, so root starts it
-as the user `postgres`, or as `nobody` if there is no such user.
+The server has little memory and a small log, so that a short load has the effects of a long load:
+evicted pages, checkpoints and recycled log files. PostgreSQL refuses to run as root, so root starts
+the server as the user `postgres`, or as `nobody` if there is no such user.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _SETTINGS = {
 
 
 def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
-    """Capture the load.
+    """Run and capture the load.
 
     Raises:
-        TargetError: PostgreSQL is not installed.
+        TargetError: If PostgreSQL is not installed.
     """
     from writecliff.capture.run import session
 
@@ -63,7 +63,7 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
     load = [*pgbench, "-c", str(CLIENTS), "-j", "2", "-t", str(each), "--random-seed=1", "bench"]
     with session(options, public=folder) as capture:
         env = capture.environment()
-        log("initdb: a new cluster")
+        log("initdb: creating a new cluster")
         new = ["-D", str(root), "-U", "bench", "-A", "trust", "--no-locale", "-E", "UTF8"]
         run_client([programs["initdb"], *new], logs / "initdb.log", env=env, account=account)
         with server(
@@ -79,14 +79,14 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
             run_client(create, logs / "pgbench.log")
             log(f"pgbench: {scale * ACCOUNTS_PER_SCALE:,} accounts")
             run_client([*pgbench, "-i", "-q", "-s", str(scale), "bench"], logs / "pgbench.log")
-            log(f"pgbench: {each * CLIENTS:,} transactions of {CLIENTS} clients")
+            log(f"pgbench: {each * CLIENTS:,} transactions from {CLIENTS} clients")
             run_client(load, logs / "pgbench.log")
         version = version_of(programs["postgres"])
         return capture.finish(load, f"postgresql {version}".strip(), 0)
 
 
 def installed() -> dict[str, str]:
-    """Return the paths of the programs; Debian installs the server outside PATH, by version."""
+    """Return the programs' paths; Debian installs the server outside PATH, by version."""
     folders = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"),
         key=lambda folder: float(folder.parent.name) if folder.parent.name.isdigit() else 0.0,
@@ -103,7 +103,7 @@ def installed() -> dict[str, str]:
 
 
 def server_account() -> Account | None:
-    """Return the account of the server if this process is root, otherwise None."""
+    """Return the account for the server if this process runs as root, otherwise `None`."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -113,8 +113,8 @@ def server_account() -> Account | None:
             continue
         return Account(name, entry.pw_uid, entry.pw_gid)
     raise TargetError(
-        "PostgreSQL cannot run as root, and neither user 'postgres' nor 'nobody' exists",
-        hint="run this as another user",
+        "PostgreSQL cannot run as root, and there is no user 'postgres' or 'nobody'",
+        hint="run the command as a user other than root",
     )
 
 
@@ -122,8 +122,8 @@ def _check_reachable(folder: Path, account: Account) -> None:
     for part in (folder, *folder.parents):
         if not part.stat().st_mode & 0o001:
             raise TargetError(
-                f"the user '{account.name}', who runs PostgreSQL, cannot enter {part}",
-                hint="give a folder that all users can access with --folder",
+                f"the user '{account.name}', who runs PostgreSQL, cannot access {part}",
+                hint="choose a --folder that all users can access",
             )
 
 

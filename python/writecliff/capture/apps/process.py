@@ -1,4 +1,4 @@
-"""Start and stop of the servers and clients of the ready-made loads."""
+"""Start and stop the servers and clients of the ready-made loads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KILL_AFTER_S = 60.0
 
 @dataclass(frozen=True)
 class Account:
-    """The account of a program, because some servers do not run as root."""
+    """A program's account, because some servers do not run as root."""
 
     name: str
     uid: int
@@ -37,14 +37,14 @@ class Account:
 
 
 def last_lines(log: Path, count: int = 3) -> str:
-    """Return the last lines of a log, joined into a line."""
+    """Return the last lines of a log, joined into one line."""
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
     shown = [" ".join(line.split()) for line in lines if line.strip()]
     return " | ".join(shown[-count:])[-600:] or "no output"
 
 
 def found_programs(names: Sequence[str], folders: Iterable[Path]) -> Iterator[dict[str, str]]:
-    """Yield the paths of the programs by name, for each folder with all of them, PATH last."""
+    """Yield the program paths by name, for each folder that contains all programs, PATH last."""
     for folder in (*map(str, folders), None):
         paths = {name: path for name in names if (path := shutil.which(name, path=folder))}
         if len(paths) == len(names):
@@ -52,14 +52,14 @@ def found_programs(names: Sequence[str], folders: Iterable[Path]) -> Iterator[di
 
 
 def version_of(program: str, option: str = "--version") -> str:
-    """Return the version that a program prints: "17.0.1"; empty if it prints none."""
+    """Return the version that a program prints, such as "17.0.1", or an empty string."""
     done = subprocess.run([program, option], capture_output=True, text=True, check=False)
     match = re.search(r"\d+(?:\.\d+)+|(?<=\")\d+", done.stdout + done.stderr)
     return match[0] if match else ""
 
 
 def free_ports(count: int) -> list[int]:
-    """Return unused TCP ports of the loopback address."""
+    """Return unused TCP ports on the loopback address."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for server_socket in sockets:
@@ -74,10 +74,10 @@ def run_client(
     env: Mapping[str, str] | None = None,
     account: Account | None = None,
 ) -> None:
-    """Run a program until it ends.
+    """Run a program until it exits.
 
     Raises:
-        WritecliffError: the program fails; includes the last lines of its log.
+        WritecliffError: If the program fails; the message includes the last lines of its log.
     """
     with log.open("ab") as file:
         child = _start(command, file.fileno(), env, account)
@@ -101,11 +101,11 @@ def server(
     env: Mapping[str, str] | None = None,
     account: Account | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a server that is ready inside the block and shut down afterwards.
+    """Run a server: it is ready inside the block, and is shut down afterwards.
 
     Raises:
-        WritecliffError: the server ends early or is not ready in time; includes the last lines of
-            its log.
+        WritecliffError: If the server exits early or is not ready in time; the message includes the
+            last lines of its log.
     """
     name = Path(command[0]).name
     with log.open("ab") as file:
@@ -130,7 +130,7 @@ def server(
 def _start(
     command: Sequence[str], output: int, env: Mapping[str, str] | None, account: Account | None
 ) -> subprocess.Popen[bytes]:
-    """Start a program in a separate session, which Ctrl-C does not reach; `_end` stops it."""
+    """Start a program in a separate session, so that Ctrl-C does not reach it; `_end` stops it."""
     who: dict[str, object] = {}
     if account is not None:
         who = {"user": account.uid, "group": account.gid, "extra_groups": []}
@@ -153,7 +153,7 @@ def _end(child: subprocess.Popen[bytes], stop: signal.Signals) -> None:
             child.send_signal(stop)
         try:
             child.wait(_KILL_AFTER_S)
-        except BaseException:  # too slow, or Ctrl-C again
+        except BaseException:  # shutdown was too slow, or Ctrl-C was pressed again
             _kill_group(child)
             raise
     _kill_group(child)  # remaining children

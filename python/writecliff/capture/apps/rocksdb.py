@@ -1,8 +1,8 @@
-"""RocksDB: load of db_bench (Debian: rocksdb-tools), random insertion and then random overwriting.
+"""A db_bench load for RocksDB (Debian: rocksdb-tools): random inserts, then random overwrites.
 
-The tree is small: memtables and files of 2 MiB, a first level of 8 MiB, and a factor of five
-between levels, so a few hundred thousand records reach level 3. The run waits for pending
-compactions, which a longer run would complete.
+The tree is small (2 MiB memtables and files, an 8 MiB first level, and a factor of five between
+levels), so that a few hundred thousand records reach level 3. The run waits for pending
+compactions, because a longer run would complete them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MIB = 1 << 20
 
 
 def command(program: str, database: Path, records: int, operations: int) -> list[str]:
-    """Return the command line of db_bench."""
+    """Return the db_bench command line."""
     return [
         program,
         "--benchmarks=fillrandom,waitforcompaction,overwrite,waitforcompaction",
@@ -47,10 +47,10 @@ def command(program: str, database: Path, records: int, operations: int) -> list
 
 
 def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
-    """Capture the load.
+    """Run and capture the load.
 
     Raises:
-        TargetError: db_bench is not installed.
+        TargetError: If db_bench is not installed.
     """
     from writecliff.capture.run import capture
 

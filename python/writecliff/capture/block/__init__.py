@@ -1,1 +1,1 @@
-"""Capture of the requests to a block device of a running machine, with kernel tracepoints."""
+"""Capture of a block device's requests with kernel tracepoints."""

@@ -1,4 +1,4 @@
-"""The captured device: its number, the captured part, and the tracepoints that it needs."""
+"""The captured device: its number, the captured address range, and the required tracepoints."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ BIO_EVENTS = ("block_bio_queue", "block_bio_complete")
 
 @dataclass(frozen=True)
 class TracedDevice:
-    """A whole disk, or a partition; addresses are relative to its start."""
+    """A whole disk or a partition, with addresses relative to its start."""
 
     path: Path
     device: BlockDevice
-    disk: BlockDevice  # whole disk, which the kernel's events name
+    disk: BlockDevice  # the whole disk, because kernel events name whole disks
     first_sector: int
     end_sector: int
     paths: tuple[DeviceNumber, ...] = ()
@@ -44,12 +44,12 @@ class TracedDevice:
 
     @property
     def filter(self) -> str:
-        """Filter that passes the requests of the disk."""
+        """Event filter that passes the disk's requests."""
         return _filter(self.paths or (self.disk.number,))
 
     @property
     def bio_filter(self) -> str:
-        """Filter that passes the bios of the disk."""
+        """Event filter that passes the disk's bios."""
         return _filter((self.disk.number,))
 
     @property
@@ -59,11 +59,11 @@ class TracedDevice:
 
     @property
     def events(self) -> tuple[str, ...]:
-        """Tracepoints to record, by name."""
+        """Names of the tracepoints to record."""
         return REQUEST_EVENTS if self.has_requests else BIO_EVENTS
 
     def describe(self) -> dict[str, Any]:
-        """Return the description of the device for the metadata of a trace."""
+        """Return the device description for the metadata of a trace."""
         major, minor = self.device.number
         return {
             "path": str(self.path),
@@ -82,7 +82,7 @@ def traced_device(path: Path, system: System | None = None) -> TracedDevice:
     """Return the device at `path`.
 
     Raises:
-        TargetError: there is no such device.
+        TargetError: If there is no such device.
     """
     system = system or System()
     device = device_at(system, path)
@@ -93,12 +93,12 @@ def traced_device(path: Path, system: System | None = None) -> TracedDevice:
 
 
 def _filter(numbers: tuple[DeviceNumber, ...]) -> str:
-    """Return a filter with device numbers in the kernel's format."""
+    """Return a filter with the device numbers in the kernel's format."""
     return " || ".join(f"dev == {major << 20 | minor}" for major, minor in numbers)
 
 
 def _paths(system: System, disk: BlockDevice) -> tuple[DeviceNumber, ...]:
-    """Return the hidden disks of a disk, such as nvme0c0n1 of nvme0n1, from /proc/diskstats."""
+    """Return the hidden disks of a disk, such as nvme0c0n1 for nvme0n1, from /proc/diskstats."""
     match = _MULTIPATH.fullmatch(disk.name)
     if match is None or (disk.directory / "mq").is_dir():
         return ()

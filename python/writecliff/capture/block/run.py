@@ -1,4 +1,4 @@
-"""Capture of a block device, for some time or while a command runs."""
+"""Capture of a block device, for a given time or while a command runs."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ from writecliff.native_errors import as_user_errors
 from writecliff.signals import TERMINATIONS, handling
 
 _PERIOD_S = 0.25
-_SETTLED_NS = 50_000_000  # after this time, events of all processors are in their buffers
+_SETTLED_NS = 50_000_000  # after this delay, the events of all processors are in their buffers
 NS_PER_S = 1_000_000_000
 
 
-OPS = ("read", "write", "punch", "fsync")  # in the order of the numbers of `KernelTrace.drain`
+OPS = ("read", "write", "punch", "fsync")  # by operation number, as in `KernelTrace.drain`
 
 
 @dataclass(frozen=True)
 class OtherEvent:
-    """An event that is captured in addition to requests, with a filter and the fields to record."""
+    """An event to capture in addition to requests, with a filter and the fields to record."""
 
-    name: str  # such as "jbd2/jbd2_run_stats"
+    name: str  # event name, such as "jbd2/jbd2_run_stats"
     filter: str
     fields: tuple[str, ...]
 
 
 @dataclass
 class Counts:
-    """Numbers of captured requests and bytes, by operation."""
+    """Counts and bytes of captured requests, by operation."""
 
     requests: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OPS, 0))
     bytes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OPS, 0))
 
     def add(self, operation: NDArray[Any], length_bytes: NDArray[Any]) -> None:
-        """Count requests by the numbers of their operations."""
+        """Count requests by operation number."""
         requests = np.bincount(operation, minlength=len(OPS))
         moved = np.bincount(operation, length_bytes, len(OPS))
         for number, op in enumerate(OPS):
@@ -71,7 +71,7 @@ class Counts:
 
 
 class BlockCapture:
-    """A capture that runs in a thread from `start` to `stop`."""
+    """A capture that runs in a background thread between `start` and `stop`."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class BlockCapture:
         others: Sequence[OtherEvent] = (),
         on_events: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> None:
-        """Prepare the capture of `device` to the trace `output`.
+        """Prepare to capture `device` to the trace `output`.
 
         Args:
             device: the device.
@@ -90,9 +90,9 @@ class BlockCapture:
             on_events: receives further events in the form of `KernelTrace.drain`.
 
         Raises:
-            TargetError: the process is not root, or the kernel has no tracefs.
-            EngineError: the kernel rejects the tracing instance.
-            StoreError: the trace cannot be created.
+            TargetError: If the process is not root, or the kernel has no tracefs.
+            EngineError: If the kernel rejects the tracing instance.
+            StoreError: If the trace cannot be created.
         """
         self.device, self.output = device, output
         self.counts = Counts()
@@ -140,15 +140,15 @@ class BlockCapture:
 
     @property
     def failed(self) -> bool:
-        """`True` if the capture ended by an error, which `stop` raises."""
+        """`True` if an error stopped the capture; `stop` then raises the error."""
         return self._failed is not None
 
     def stop(self) -> None:
         """Stop recording and read the remaining events.
 
         Raises:
-            StoreError: the trace cannot be written.
-            EngineError: the events cannot be read.
+            StoreError: If the trace cannot be written.
+            EngineError: If the events cannot be read.
         """
         self._stop.set()
         if self._thread.is_alive():
@@ -179,10 +179,10 @@ class BlockCapture:
             self._on_events(drained)
 
     def finish(self, more: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the trace with `more` in its metadata, and return all metadata.
+        """Write the trace with `more` added to its metadata, and return the complete metadata.
 
         Raises:
-            StoreError: the trace cannot be written.
+            StoreError: If the trace cannot be written.
         """
         counts = self._kernel.counts()
         seconds = max(self.ended_ns - self.began_ns, 1) / NS_PER_S
@@ -215,7 +215,7 @@ class BlockCapture:
         return metadata
 
     def close(self) -> None:
-        """Remove the tracing instance, and the trace if it is incomplete."""
+        """Remove the tracing instance, and an incomplete trace."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -225,22 +225,22 @@ class BlockCapture:
     def _notes(self, metadata: Mapping[str, Any]) -> list[str]:
         notes = []
         if _disk_of(self.output) == self.device.disk.number:
-            notes.append(f"the trace itself was written to {self.device.path}")
+            notes.append(f"the trace itself was written to the captured device {self.device.path}")
         if not self.counts.total:
-            notes.append(f"no request reached {self.device.path}")
+            notes.append(f"no requests reached {self.device.path}")
         if lost := metadata["lost_events"]:
             notes.append(
-                f"the kernel lost {lost:,} events: requests are missing, or lack their times"
+                f"the kernel lost {lost:,} events: some requests are missing or lack times"
             )
         if count := metadata["open_at_start"]:
             notes.append(f"{count:,} requests were issued before the capture started")
         if count := metadata["open_at_end"]:
-            notes.append(f"{count:,} requests were open when the capture ended")
+            notes.append(f"{count:,} requests were outstanding when the capture ended")
         return notes
 
 
 def _disk_of(path: Path) -> tuple[int, int] | None:
-    """Return the whole disk of a file; None if it is not on a block device."""
+    """Return the whole disk that contains a file; `None` if it is not on a block device."""
     number = path.absolute().parent.stat().st_dev
     system = System()
     try:
@@ -254,8 +254,8 @@ def _format(made: Instance, event: str) -> str:
     text = made.format(event)
     if text is None:
         raise EngineError(
-            f"this kernel has no event {event}",
-            hint="build the kernel with CONFIG_BLK_DEV_IO_TRACE",
+            f"this kernel does not have the event {event}",
+            hint="use a kernel built with CONFIG_BLK_DEV_IO_TRACE",
         )
     return text
 
@@ -269,9 +269,9 @@ def capture_device(
     stdout: int | None = None,
     on_tick: Callable[[BlockCapture], None] | None = None,
 ) -> Captured:
-    """Capture the device at `path` to the trace `output`.
+    """Capture the device at `path`, and write the trace to `output`.
 
-    The capture runs while `command` runs, otherwise for `seconds`, or until Ctrl-C or SIGTERM.
+    The capture runs while `command` runs, or else for `seconds`, or else until Ctrl-C or SIGTERM.
 
     Args:
         path: the device.
@@ -282,10 +282,10 @@ def capture_device(
         on_tick: called every second if there is no command.
 
     Raises:
-        TargetError: there is no such device, the process is not root, the kernel has no tracefs, or
-            the command cannot be run.
-        EngineError: the kernel rejects the capture.
-        StoreError: the trace cannot be written.
+        TargetError: If there is no such device, the process is not root, the kernel has no tracefs,
+            or the command cannot be run.
+        EngineError: If the kernel rejects the capture.
+        StoreError: If the trace cannot be written.
     """
     device = traced_device(path)
     program = program_of(command) if command else None
@@ -311,7 +311,7 @@ def capture_device(
 def _run_for(
     capture: BlockCapture, seconds: float | None, on_tick: Callable[[BlockCapture], None] | None
 ) -> None:
-    """Start the capture and wait for the given time, or for a signal."""
+    """Start the capture, and wait for the given time or for a signal."""
     ended = threading.Event()
     with handling((signal.SIGINT, *TERMINATIONS), lambda *_: ended.set()):
         capture.start()
@@ -337,17 +337,17 @@ _WORDS = pa.array(
 
 
 class Processes:
-    """Processes of threads, read from /proc while the threads live."""
+    """Processes of threads, read from /proc while the threads exist."""
 
     def __init__(self, proc: Path = Path("/proc")) -> None:
-        """Start with an empty cache."""
+        """Create an empty cache."""
         self._proc = proc
         self._identities: dict[tuple[int, str], tuple[int, str | None]] = {}
 
     def of(self, thread_id: int, thread: str) -> tuple[int, str | None]:
-        """Return the process of a thread, and its name.
+        """Return a thread's process and its name.
 
-        For a thread that has ended these are the thread itself and None. The name of the thread
+        For a thread that has exited, return the thread itself and `None`. The thread name
         distinguishes reused thread numbers.
         """
         key = thread_id, thread
@@ -368,7 +368,7 @@ class Processes:
 def batch(
     drained: Mapping[str, Any], names: Sequence[str], processes: Processes, *, device: str
 ) -> pa.RecordBatch:
-    """Return output of `KernelTrace.drain` as columns of a trace of the device of this name."""
+    """Convert output of `KernelTrace.drain` to columns of a trace of the named device."""
     of = drained
     rows = len(of["time_ns"])
     pid, process = _processes(of["thread_id"], of["name"], names, processes)
@@ -394,7 +394,7 @@ def batch(
 def _processes(
     thread_id: Any, name: Any, names: Sequence[str], processes: Processes
 ) -> tuple[Any, pa.DictionaryArray]:
-    """Return the process identifiers and names; an ended process has its thread's name."""
+    """Return process identifiers and names; an exited process gets its thread's name."""
     threads = pa.array((thread_id.astype(np.int64) << 32) | name).dictionary_encode()
     row = threads.indices.to_numpy(zero_copy_only=False)
     thread_names = [
@@ -412,24 +412,25 @@ def _processes(
 
 # -- tracefs ---------------------------------------------------------------------------------------
 
-# Tracing instance of the kernel (tracefs), with separate events, filters and buffers.
+# A tracing instance of the kernel (tracefs), with its own events, filters and buffers.
 #
-# Instances do not disturb each other or the machine's global trace. The kernel keeps an instance
-# until it is removed. So each instance has the name of its process, and the next capture removes
-# the instances of killed processes. The kernel does not remove an instance with open buffers.
+# Instances do not interfere with each other or with the machine's global trace. The kernel retains
+# an instance until the instance is removed. Therefore each instance is named after its process, and
+# the next capture removes the instances of killed processes. The kernel refuses to remove an
+# instance whose buffers are open.
 
 STANDARD = Path("/sys/kernel/tracing")
 MOUNTS = Path("/proc/mounts")
 _OURS = re.compile(r"writecliff-(\d+)-(\d+)-\d+")
 _numbers = itertools.count()
-_BUFFER_MAX_BYTES = 16 << 20  # per processor: more than a second of 50,000 requests per second
+_BUFFER_MAX_BYTES = 16 << 20  # per processor: over a second at 50,000 requests per second
 _BUFFERS_MAX_BYTES = 512 << 20  # of all processors
-_STARTED_AT = 19  # field of /proc/PID/stat after the name
+_STARTED_AT = 19  # index of the field in /proc/PID/stat, counted after the name
 
 
 @dataclass(frozen=True)
 class Losses:
-    """Events that the kernel could not record, by its reason."""
+    """Events that the kernel failed to record, by reason."""
 
     overrun: int = 0
     commit_overrun: int = 0
@@ -442,21 +443,21 @@ class Losses:
 
 
 class Instance:
-    """An existing tracing instance."""
+    """An existing kernel tracing instance."""
 
     def __init__(self, folder: Path) -> None:
-        """Use the instance in `folder`."""
+        """Use the tracing instance in `folder`."""
         self.folder = folder
 
     @property
     def events(self) -> Path:
-        """Folder of the events."""
+        """Folder of the instance's events."""
         return self.folder / "events"
 
     def format(self, event: str) -> str | None:
-        """Return the kernel's description of an event such as "block/block_rq_issue".
+        """Return the kernel's format description of an event such as "block/block_rq_issue".
 
-        None: this kernel has no such event.
+        Return `None` if the kernel does not have the event.
         """
         try:
             return (self.events / event / "format").read_text()
@@ -464,24 +465,24 @@ class Instance:
             return None
 
     def enable(self, event: str, filter: str) -> None:
-        """Record the events that pass `filter`.
+        """Enable recording of the events that pass `filter`.
 
         Raises:
-            EngineError: the kernel rejects the filter.
+            EngineError: If the kernel rejects the filter.
         """
         self._write(f"events/{event}/filter", filter)
         self._write(f"events/{event}/enable", "1")
 
     def record(self, *, on: bool) -> None:
-        """Start or stop recording; buffered events remain.
+        """Start or stop recording; buffered events are retained.
 
         Raises:
-            EngineError: the kernel rejects the change.
+            EngineError: If the kernel rejects the change.
         """
         self._write("tracing_on", "1" if on else "0")
 
     def losses(self) -> Losses:
-        """Return the events that all processors have lost so far."""
+        """Return the number of events lost so far on all processors."""
         counts = dict.fromkeys(("overrun", "commit overrun", "dropped events"), 0)
         for path in self.folder.glob("per_cpu/cpu*/stats"):
             for line in path.read_text().splitlines():
@@ -501,11 +502,11 @@ class Instance:
 
 @contextmanager
 def instance() -> Iterator[Instance]:
-    """Create an instance that does not record yet, on the monotonic clock; remove it at the end.
+    """Create an instance on the monotonic clock, with recording off, and remove it on exit.
 
     Raises:
-        TargetError: the process is not root, or the kernel has no tracefs.
-        EngineError: the kernel rejects the instance.
+        TargetError: If the process is not root, or the kernel has no tracefs.
+        EngineError: If the kernel rejects the instance.
     """
     root = find_tracefs()
     remove_stale(root)
@@ -519,7 +520,7 @@ def instance() -> Iterator[Instance]:
     try:
         made.record(on=False)
         made._write("trace_clock", "mono")
-        # Keep the oldest events when a buffer is full, so that lost events are contiguous.
+        # When a buffer is full, retain the oldest events, so that lost events are contiguous.
         made._write("options/overwrite", "0")
         processors = len(list((folder / "per_cpu").iterdir()))
         size = min(_BUFFER_MAX_BYTES, _BUFFERS_MAX_BYTES // max(1, processors))
@@ -531,13 +532,16 @@ def instance() -> Iterator[Instance]:
 
 
 def find_tracefs() -> Path:
-    """Return the mount point of tracefs; mount it permanently if it is not mounted.
+    """Return the mount point of tracefs, mounting it permanently if necessary.
 
     Raises:
-        TargetError: the process is not root, or tracefs cannot be mounted.
+        TargetError: If the process is not root, or tracefs cannot be mounted.
     """
     if os.geteuid() != 0:
-        raise TargetError("tracing a block device requires root", hint="run the command with sudo")
+        raise TargetError(
+            "tracing a block device requires root",
+            hint="run the command as root, for example with sudo",
+        )
     for line in MOUNTS.read_text().splitlines():
         _, place, kind, *_ = line.split()
         if kind == "tracefs":
@@ -545,30 +549,30 @@ def find_tracefs() -> Path:
     if not STANDARD.is_dir():
         raise TargetError(
             "this kernel does not support tracefs",
-            hint="build the kernel with CONFIG_FTRACE and CONFIG_BLK_DEV_IO_TRACE",
+            hint="use a kernel built with CONFIG_FTRACE and CONFIG_BLK_DEV_IO_TRACE",
         )
     words = ["mount", "-t", "tracefs", "nodev", str(STANDARD)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise TargetError(f"tracefs cannot be mounted: {done.stderr.strip()}")
+        raise TargetError(f"cannot mount tracefs: {done.stderr.strip()}")
     return STANDARD
 
 
 def remove_stale(root: Path) -> list[str]:
-    """Remove the instances of processes that have ended, and return their names."""
+    """Remove the tracing instances of exited processes, and return the instance names."""
     removed = []
     for folder in sorted((root / "instances").iterdir()):
         match = _OURS.fullmatch(folder.name)
         if match is None or _started(int(match[1])) == match[2]:
             continue
-        with suppress(OSError):  # its buffers are open: it belongs to another PID namespace
+        with suppress(OSError):  # its buffers are open, so it belongs to another PID namespace
             folder.rmdir()
             removed.append(folder.name)
     return removed
 
 
 def _started(pid: int) -> str | None:
-    """Return the start time of a process in clock ticks since boot, because PIDs are reused."""
+    """Return a process's start time in clock ticks since boot, because PIDs are reused."""
     try:
         behind = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
     except OSError:

@@ -1,1 +1,1 @@
-"""Capture of a program's I/O at each layer above the drive: calls, page cache, block layer."""
+"""Capture of a program's I/O at each layer: system calls, page cache, block layer, drive."""

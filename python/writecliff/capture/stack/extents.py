@@ -1,4 +1,4 @@
-"""Positions of files on their device (FIEMAP), and waiting times from call to drive."""
+"""File positions on the device (FIEMAP), and waiting times between system call and drive."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from writecliff.capture.trace import codes
 
 PAGE_BYTES = 4096
 _FIEMAP = 0xC020660B
-_HEADER = struct.Struct("=QQIIII")  # start, length, flags, mapped, count, reserved
+_HEADER = struct.Struct("=QQIIII")  # fields: start, length, flags, mapped, count, reserved
 _EXTENT = struct.Struct("=QQQQQIIII")  # logical, physical, length, reserved, flags, reserved
 _AT_ONCE = 512
 _LAST, _UNKNOWN, _DELAYED = 1, 2, 4
@@ -28,7 +28,7 @@ Numbers = NDArray[Any]
 
 @dataclass(frozen=True)
 class Extent:
-    """A contiguous part of a file, in bytes."""
+    """A contiguous extent of a file, in bytes."""
 
     logical: int
     physical: int
@@ -36,10 +36,10 @@ class Extent:
 
 
 def extents(path: Path) -> Iterator[Extent]:
-    """Yield the extents of a file in their order.
+    """Yield a file's extents in order.
 
     Raises:
-        OSError: there is no such file, or the file system does not support FIEMAP.
+        OSError: If there is no such file, or the file system does not support FIEMAP.
     """
     begin = 0
     with path.open("rb") as file:
@@ -61,17 +61,17 @@ def extents(path: Path) -> Iterator[Extent]:
 
 @dataclass(frozen=True)
 class Waits:
-    """Waiting times of pages, from the last call that wrote to a page until the driver got it."""
+    """Page waiting times, from the last write call until the driver received the page."""
 
-    pages: int  # pages with a known waiting time
-    of_pages: int  # pages written to the drive
+    pages: int  # number of pages with a known waiting time
+    of_pages: int  # number of pages written to the drive
     p50_ns: int
     p90_ns: int
     p99_ns: int
     max_ns: int
 
     def mapping(self) -> dict[str, int]:
-        """Return the times as in `writecliff capture --stack --json`."""
+        """Return the times in the format of `writecliff capture --stack --json`."""
         return dict(vars(self))
 
 
@@ -83,14 +83,12 @@ def waits(
 ) -> Waits | None:
     """Return the waiting times of written pages.
 
-    Args:
-        calls: trace of the calls.
-        requests: offset, length and issue time of the writes of data.
-        places: extents of files, by their numbers in `calls`.
-        shift_ns: difference between the times of the device and those of `calls`.
+    Args: calls: Trace of the system calls. requests: Offset, length and issue time of data writes.
+        places: File extents, by file number in `calls`. shift_ns: Difference between device times
+        and the times in `calls`.
 
     Returns:
-        The times; None if no page can be matched, or there are too many pages.
+        The times; `None` if no page can be matched, or there are too many pages.
     """
     op, words = codes(calls, "op")
     if "write" not in words:
@@ -118,7 +116,7 @@ def waits(
 
 
 def _pages(offset: Numbers, length: Numbers, time_ns: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the pages in ranges, and the time of each page."""
+    """Return the pages in the given ranges, and the time of each page."""
     first = offset // PAGE_BYTES
     count = (offset + np.maximum(length, 1) - 1) // PAGE_BYTES - first + 1
     row = np.repeat(np.arange(len(offset)), count)
@@ -129,7 +127,7 @@ def _pages(offset: Numbers, length: Numbers, time_ns: Numbers) -> tuple[Numbers,
 def _located(
     place: list[Extent], offset: Numbers, length: Numbers, time_ns: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """Return the pages of the device to which writes to a file went, with their times."""
+    """Return the device pages that received a file's writes, with the write times."""
     page, at_ns = _pages(offset, length, time_ns)
     logical = np.array([extent.logical for extent in place]) // PAGE_BYTES
     behind = (
@@ -145,7 +143,7 @@ def _located(
 def _since_last(
     called: Numbers, called_ns: Numbers, written: Numbers, issued_ns: Numbers
 ) -> Numbers:
-    """Return the time since the last earlier call that wrote to each written page, if any."""
+    """Return, for each written page, the time since the last earlier call that wrote to it."""
     page = np.concatenate((called, written))
     time_ns = np.concatenate((called_ns, issued_ns))
     is_call = np.arange(len(page)) < len(called)

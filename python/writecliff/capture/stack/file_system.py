@@ -1,4 +1,4 @@
-"""The file system of a folder, and its block device."""
+"""The file system that contains a folder, and its block device."""
 
 from __future__ import annotations
 
@@ -23,29 +23,30 @@ class FileSystem:
     place: Path
     number: tuple[
         int, int
-    ]  # device number of its files, from stat; not that of the device on btrfs
+    ]  # device number of the files, from stat; on btrfs, it differs from the device's number
     device: TracedDevice
 
     @property
     def kernel_number(self) -> int:
-        """Device number in the format of the kernel's events."""
+        """Device number in the format of kernel events."""
         return self.number[0] << 20 | self.number[1]
 
     def describe(self) -> dict[str, Any]:
-        """Return the description of the file system for JSON."""
+        """Return a description of the file system for JSON output."""
         return {"type": self.kind, "mount": str(self.place), **self.device.describe()}
 
 
 def file_system_of(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> FileSystem:
-    """Return the file system of `folder`.
+    """Return the file system that contains `folder`.
 
     Raises:
-        TargetError: there is no such folder, or it is not on a block device (tmpfs, NFS, overlay).
+        TargetError: If there is no such folder, or the folder is not on a block device (tmpfs, NFS,
+            overlay).
     """
     try:
         info = folder.stat()
     except OSError:
-        raise TargetError(f"{folder}: no such folder", hint="give --root") from None
+        raise TargetError(f"{folder}: there is no such folder", hint="give --root") from None
     number = (os.major(info.st_dev), os.minor(info.st_dev))
     mounts = [
         (fields[4], rest[0], rest[1])
@@ -55,20 +56,20 @@ def file_system_of(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo"))
         if fields[2] == f"{number[0]}:{number[1]}"
     ]
     if not mounts:
-        raise TargetError(f"{folder}: its file system is not mounted in this namespace")
+        raise TargetError(f"{folder}: its file system is not mounted in this mount namespace")
     place, kind, source = mounts[0]
     source = unescape(source)
     if not source.startswith("/dev/"):
         raise TargetError(
             f"{folder} is on {kind}, which has no known block device",
-            hint="give --root with a folder on a drive",
+            hint="specify a --root folder that is on a drive",
         )
     node = _node(source, number)
     return FileSystem(kind, Path(unescape(place)), number, traced_device(node))
 
 
 def _node(source: str, number: tuple[int, int]) -> Path:
-    """Return the device's node; `source` may be an obsolete name such as /dev/root."""
+    """Return the device node; `source` may be an obsolete name such as /dev/root."""
     by_number = Path(f"/sys/dev/block/{number[0]}:{number[1]}")
     if not Path(source).exists() and by_number.exists():
         return Path("/dev") / by_number.resolve().name.replace("!", "/")
@@ -76,15 +77,15 @@ def _node(source: str, number: tuple[int, int]) -> Path:
 
 
 def sync(folder: Path) -> None:
-    """Write back everything that the file system of `folder` has in the page cache (syncfs).
+    """Write back all dirty page-cache data of the file system that contains `folder` (syncfs).
 
     Raises:
-        StoreError: the system call fails.
+        StoreError: If the system call fails.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         if _libc.syncfs(descriptor):
             reason = os.strerror(ctypes.get_errno()).lower()
-            raise StoreError(f"{folder}: cannot be synced: {reason}")
+            raise StoreError(f"cannot sync {folder}: {reason}")
     finally:
         os.close(descriptor)

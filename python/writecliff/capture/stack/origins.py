@@ -1,4 +1,4 @@
-"""Origins of the requests to a drive: program, write-back, journal, metadata, others."""
+"""Origins of a drive's requests: the program, write-back, the journal, metadata, other programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KERNEL = re.compile(
     r"kworker/|jbd2/|xfs|btrfs|f2fs|ext4|kswapd|ksoftirqd|kthreadd|flush|loop\d|md\d|dm"
 )
 _JOURNAL_THREAD = re.compile(r"jbd2/")
-_LOGS = ("xfs",)  # file systems whose log is written by any thread, as metadata with FUA
+_LOGS = ("xfs",)  # file systems where any thread writes the log, as metadata with FUA
 
 
 def origins(
@@ -34,7 +34,7 @@ def origins(
     program: Collection[int],
     capturing_pid: int,
 ) -> NDArray[np.int8]:
-    """Return the origin of each row of a trace of the file system's device.
+    """Return the origin of each row in a trace of the file system's device.
 
     Args:
         table: the trace.

@@ -1,4 +1,4 @@
-"""Result of a stack capture: I/O at each layer, and the origins of requests to the drive."""
+"""Result of a stack capture: I/O at each layer, and the origin of the drive's requests."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class OriginRow:
-    """Requests of an origin and operation."""
+    """Requests with the same origin and operation."""
 
     origin: int  # see `origins`
     name: str
-    op: str  # read, write, punch, fsync
+    op: str  # operation: read, write, punch or fsync
     traffic: Traffic
     queue_p50_ns: int | None
     service_p50_ns: int | None
@@ -32,11 +32,11 @@ class OriginRow:
 
     @property
     def is_others(self) -> bool:
-        """`True` for requests of other programs."""
+        """`True` for requests from other programs."""
         return self.origin == OTHERS
 
     def mapping(self) -> dict[str, Any]:
-        """Return the row as in `writecliff capture --stack --json`."""
+        """Return the row in the format of `writecliff capture --stack --json`."""
         return {
             "origin": self.name,
             "op": self.op,
@@ -49,47 +49,47 @@ class OriginRow:
 
 @dataclass(frozen=True)
 class PageCache:
-    """Activity of the page cache for files of the file system."""
+    """Page cache activity for files of the file system."""
 
-    asked_bytes: int  # bytes of read calls
-    read_in_bytes: int  # data read from the drive
-    readahead_bytes: int  # part of it that was read ahead
-    added_pages: int  # to the cache, of 4 KiB
+    asked_bytes: int  # bytes requested by read calls
+    read_in_bytes: int  # bytes read from the drive
+    readahead_bytes: int  # bytes of these that were read ahead
+    added_pages: int  # 4 KiB pages added to the cache
     removed_pages: int
-    dirtied_folios: int  # number of times a clean folio (one or more pages) became dirty
+    dirtied_folios: int  # number of times that a clean folio (one or more pages) became dirty
 
     @property
     def hit_ratio(self) -> float | None:
-        """Share of read calls that did not read from the drive; None without reads."""
+        """Fraction of read calls that did not read from the drive; `None` without reads."""
         if not self.asked_bytes:
             return None
         return max(0.0, 1 - self.read_in_bytes / self.asked_bytes)
 
     def mapping(self) -> dict[str, Any]:
-        """Return the activity as in `writecliff capture --stack --json`."""
+        """Return the activity in the format of `writecliff capture --stack --json`."""
         return {"hit_ratio": self.hit_ratio, **vars(self)}
 
 
 @dataclass(frozen=True)
 class Journal:
-    """Commits of the journal (jbd2: ext4)."""
+    """Journal commits (jbd2: ext4)."""
 
     commits: int
-    handles: int  # operations of the file system in the commits
-    blocks: int  # blocks written to the journal
+    handles: int  # file system operations in the commits
+    blocks: int  # number of blocks written to the journal
 
 
 @dataclass(frozen=True)
 class Stack:
-    """Result of a stack capture. Times are since the start of the capture."""
+    """Result of a stack capture. Times are relative to the start of the capture."""
 
     command: tuple[str, ...]
     root: str
     file_system: Mapping[str, Any]
-    program_ns: int  # end of the program; later writes are write-back
+    program_ns: int  # exit time of the program; later writes are write-back
     duration_ns: int
     calls: Step
-    bios: Step | None  # None for a device without requests, which receives bios
+    bios: Step | None  # `None` for a device that receives bios and creates no requests
     requests: Step
     origins: tuple[OriginRow, ...]
     cache: PageCache
@@ -103,22 +103,22 @@ class Stack:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Captured layers, from the calls down."""
+        """Captured layers, from the system calls down."""
         return tuple(step for step in (self.calls, self.bios, self.requests) if step is not None)
 
     def amplification(self, step: Step) -> float | None:
-        """Return the bytes written at a layer per byte that the program wrote, or None."""
+        """Return the bytes written at a layer per byte written by the program, or `None`."""
         asked = self.calls.writes.bytes
         return step.writes.bytes / asked if asked else None
 
     @property
     def data_amplification(self) -> float | None:
-        """Bytes of data written to the drive per byte that the program wrote, or None."""
+        """Data bytes written to the drive per byte written by the program, or `None`."""
         asked = self.calls.writes.bytes
         return self.written_bytes("data") / asked if asked else None
 
     def written_bytes(self, kind: str) -> int:
-        """Return the bytes written to the drive of a kind: "data", "metadata", "journal"."""
+        """Return the bytes of a kind ("data", "metadata" or "journal") written to the drive."""
         return sum(
             row.traffic.bytes
             for row in self.origins
@@ -126,7 +126,7 @@ class Stack:
         )
 
     def mapping(self) -> dict[str, Any]:
-        """Return the result as `writecliff capture --stack --json` prints it."""
+        """Return the result in the format of `writecliff capture --stack --json`."""
         return {
             "command": list(self.command),
             "exit_code": self.exit_code,

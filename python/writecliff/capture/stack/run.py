@@ -1,9 +1,9 @@
-"""Capture of a command's I/O at each layer down to the drive.
+"""Capture a command's I/O at each layer down to the drive.
 
-System calls come from the preload library, the rest from the kernel. Both traces are written to
-memory (/dev/shm) and moved at the end, because their own I/O would be captured too. The file system
-is synced before and after the command, so earlier writes of other programs do not count, and writes
-that the command left in the page cache do.
+The preload library captures system calls, and the kernel reports the other layers. Both traces are
+written to memory (/dev/shm) and moved at the end, because their own I/O would otherwise be
+captured. The file system is synced before and after the command, so that earlier writes of other
+programs do not count, but writes that the command left in the page cache do.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MEMORY = Path("/dev/shm")
 def capture_stack(
     command: Sequence[str], folder: Path, *, root: Path, stdout: int | None = None
 ) -> Stack:
-    """Run `command` and capture its I/O to files below `root` at each layer.
+    """Run `command`, and capture its I/O to files below `root` at each layer.
 
     Args:
         command: the command.
@@ -58,11 +58,11 @@ def capture_stack(
         stdout: file descriptor for the output of the command.
 
     Raises:
-        TargetError: there is no such program or folder, the folder is not on a block device, the
+        TargetError: If there is no such program or folder, the folder is not on a block device, the
             process is not root, or the kernel has no tracefs.
-        ConfigError: `folder` is in use.
-        EngineError: the kernel rejects the capture.
-        StoreError: a trace cannot be written.
+        ConfigError: If `folder` is in use.
+        EngineError: If the kernel rejects the capture.
+        StoreError: If a trace cannot be written.
     """
     program = program_of(command)
     file_system = file_system_of(root)
@@ -70,7 +70,7 @@ def capture_stack(
     claim_directory(folder)
     with tempfile.TemporaryDirectory(prefix="writecliff-", dir=memory) as text:
         place = Path(text)
-        place.chmod(0o755)  # programs that drop root privileges write their events there
+        place.chmod(0o755)  # programs that drop root privileges write their events to this folder
         stack = _captured(command, program, file_system, root, place, stdout)
         for name in (CALLS, DEVICE):
             try:
@@ -100,7 +100,9 @@ def _captured(
         options = Options(place / CALLS, root, reads=True)
         with session(options, public=place) as calls:
             if is_static(Path(program)):
-                calls.notes.append(f"{program} is linked statically: its calls are not captured")
+                calls.notes.append(
+                    f"{program} is statically linked: its system calls are not captured"
+                )
             capture.start()
             code, watch = execute(command, calls.environment(), stdout, None, executable=program)
             ended_ns = time.monotonic_ns() - capture.began_ns
@@ -171,17 +173,17 @@ def _summed_up(
 
 # -- account ---------------------------------------------------------------------------------------
 
-# Summary of the traces and events of a capture by layer, origin, page cache and journal.
+# Summarise the traces and events of a capture by layer, origin, page cache and journal.
 
 Numbers = NDArray[Any]
 _OPS = ("read", "write", "punch", "fsync")
-_POINTS = 400  # most points of a line over time
+_POINTS = 400  # maximum number of points of a line over time
 _NS_PER_S = 1e9
 
 
 @dataclass(frozen=True)
 class DriveRows:
-    """Requests to the drive as columns; unknown times are -1."""
+    """Requests to the drive, as columns; unknown times are -1."""
 
     origin: Numbers  # see `origins`
     op: Numbers  # index into `_OPS`
@@ -196,7 +198,7 @@ class DriveRows:
     def of(
         cls, device: Trace, *, kind: str, program: Collection[int], capturing_pid: int
     ) -> DriveRows:
-        """Return the requests of a trace; the other arguments are those of `origins`."""
+        """Return the requests in a trace; the other arguments are as for `origins`."""
         requests = device.requests
         assert requests is not None, "a trace of a block device has the columns of one"
         op, words = codes(device.table, "op")
@@ -217,22 +219,22 @@ class DriveRows:
         )
 
     def are(self, op: str, *origins: int) -> NDArray[np.bool_]:
-        """Return a mask of the rows with this operation and one of these origins.
+        """Return a mask of the rows with this operation and one of the given origins.
 
-        Without origins, all except those of other programs match.
+        If no origins are given, all origins except other programs match.
         """
         ours = np.isin(self.origin, origins) if origins else self.origin != OTHERS
         mask: NDArray[np.bool_] = ours & (self.op == _OPS.index(op))
         return mask
 
     def traffic(self, mine: Numbers) -> Traffic:
-        """Return the traffic of the selected rows."""
+        """Return the traffic in the selected rows."""
         return traffic(self.offset[mine], self.length[mine])
 
 
 @dataclass(frozen=True)
 class Account:
-    """Captured data; `shift_ns` is the difference between times of the device and of the calls."""
+    """Captured data; `shift_ns` is the difference between device times and call times."""
 
     file_system: FileSystem
     root: Path
@@ -243,7 +245,7 @@ class Account:
     shift_ns: int
 
     def call_step(self) -> Step:
-        """Return the system calls on files below the root."""
+        """Return the system calls that access files below the root."""
         table = self.calls.table
         op, words = codes(table, "op")
         columns = [table[name].to_numpy() for name in ("offset_bytes", "length_bytes", "file")]
@@ -257,7 +259,7 @@ class Account:
         return Step("calls", of("read"), of("write"), of("punch"), syncs)
 
     def bio_step(self) -> Step | None:
-        """Return the I/O of the file system to the block layer; None if it was not captured."""
+        """Return the I/O from the file system to the block layer, or `None` if not captured."""
         _, values = self.events.of(BIO, self.captured_events)
         if BIO not in [event.name for event in self.captured_events]:
             return None
@@ -278,13 +280,13 @@ class Account:
         return Step("bios", of("read"), of("write"), of("punch"), flushes)
 
     def request_step(self) -> Step:
-        """Return the requests to the driver, without those of other programs."""
+        """Return the requests to the driver, excluding those of other programs."""
         drive = self.drive
         read, write, punch = (drive.traffic(drive.are(op)) for op in _OPS[:3])
         return Step("requests", read, write, punch, int(drive.are("fsync").sum()))
 
     def origin_rows(self) -> Iterator[OriginRow]:
-        """Yield a row for each origin and operation with requests."""
+        """Yield a row for each origin and operation that has requests."""
         drive = self.drive
         for origin, name in enumerate(NAMES):
             for op in _OPS:
@@ -306,7 +308,7 @@ class Account:
                 )
 
     def page_cache(self, asked_bytes: int) -> PageCache:
-        """Return the activity of the page cache."""
+        """Return the page cache activity."""
         drive = self.drive
         read_in = drive.are("read", DATA, WRITTEN_BACK)
 
@@ -324,14 +326,14 @@ class Account:
         )
 
     def journal(self) -> Journal | None:
-        """Return the commits of jbd2; None on other file systems."""
+        """Return the jbd2 commits, or `None` on other file systems."""
         if self.file_system.kind not in ("ext3", "ext4", "ocfs2"):
             return None
         _, values = self.events.of(COMMITTED, self.captured_events)
         return Journal(len(values), int(values[:, 0].sum()), int(values[:, 1].sum()))
 
     def waits(self) -> Waits | None:
-        """Return the waiting times of written data, if files can be located."""
+        """Return the waiting times of written data, if the files' blocks can be located."""
         drive = self.drive
         mine = drive.are("write", DATA, WRITTEN_BACK) & (drive.issue_ns >= 0)
         requests = (drive.offset[mine], drive.length[mine], drive.issue_ns[mine])
@@ -339,7 +341,7 @@ class Account:
 
     def _places(self) -> dict[int, list[Extent]]:
         if self.file_system.number != self.file_system.device.device.number:
-            return {}  # its addresses differ from those of the device (btrfs)
+            return {}  # btrfs addresses differ from device addresses
         table = self.calls.table
         path, words = codes(table, "path")
         last = dict(zip(table["file"].to_pylist(), path.tolist(), strict=True))
@@ -347,12 +349,12 @@ class Account:
         for number, name in last.items():
             try:
                 places[number] = list(extents(self.root / words[name]))
-            except (OSError, ValueError):  # removed, or FIEMAP is not supported
+            except (OSError, ValueError):  # the file was removed, or FIEMAP is not supported
                 continue
         return places
 
     def written(self) -> dict[str, tuple[list[float], list[float]]]:
-        """Return the cumulative bytes written over time."""
+        """Return the cumulative bytes written, over time."""
         op, words = codes(self.calls.table, "op")
         table = self.calls.table
         mine = op == words.index("write") if "write" in words else np.zeros(len(op), bool)
@@ -366,7 +368,7 @@ class Account:
 
 
 def _bio_kind(text: str) -> int:
-    """Return the operation of a bio from its letters; -1 for commands that move no data."""
+    """Return a bio's operation, decoded from its letters; -1 for commands that move no data."""
     rest = text[1:] if text[:1] == "F" and text[1:2] in set("WRDFN") else text
     return {"R": 0, "W": 2 if rest[1:2] == "Z" else 1, "D": 2, "N": 2, "F": 3}.get(rest[:1], -1)
 
@@ -378,7 +380,7 @@ def _quantile(values: Numbers, percent: int) -> int | None:
 
 
 def _summed(time_ns: Numbers, length: Numbers) -> tuple[list[float], list[float]]:
-    """Return seconds and cumulative bytes at enough points for a smooth line."""
+    """Return seconds and cumulative bytes, with enough points for a smooth line."""
     if not len(time_ns):
         return [], []
     total = np.cumsum(length)
@@ -388,7 +390,7 @@ def _summed(time_ns: Numbers, length: Numbers) -> tuple[list[float], list[float]
 
 # -- kernel events ---------------------------------------------------------------------------------
 
-# Events of the kernel between system calls and requests: page cache, journal, bios.
+# Kernel events between system calls and requests: page cache, journal and bios.
 
 ADDED = "filemap/mm_filemap_add_to_page_cache"
 REMOVED = "filemap/mm_filemap_delete_from_page_cache"
@@ -398,7 +400,7 @@ BIO = "block/block_bio_queue"
 
 
 def wanted(file_system: FileSystem) -> list[OtherEvent]:
-    """Return the events of `file_system`. A kernel may lack some of them."""
+    """Return the events to capture for `file_system`. Some kernels lack some of these events."""
     number, device = file_system.kernel_number, file_system.device
     major, minor = device.disk.number
     journal = device.device.number[0] << 20 | device.device.number[1]
@@ -414,21 +416,21 @@ def wanted(file_system: FileSystem) -> list[OtherEvent]:
 
 
 class Collected:
-    """Collector of events."""
+    """Collector of kernel events."""
 
     def __init__(self) -> None:
-        """Start without events."""
+        """Create a collector without events."""
         self._parts: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
 
     def add(self, drained: Mapping[str, Any]) -> None:
-        """Add output of `KernelTrace.drain`."""
+        """Add events from `KernelTrace.drain`."""
         count = len(drained["event_kind"])
         if count:
             values = drained["event_values"].reshape(count, -1)
             self._parts.append((drained["event_kind"], drained["event_time_ns"], values))
 
     def of(self, name: str, events: Sequence[OtherEvent]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return times and fields of the events of a name; empty if the kernel has none."""
+        """Return the times and fields of a named event; empty if the kernel has no such event."""
         names = [event.name for event in events]
         if name not in names or not self._parts:
             return np.zeros(0, np.int64), np.zeros((0, 3), np.int64)
@@ -438,6 +440,6 @@ class Collected:
 
 
 def letters(rwbs: int) -> str:
-    """Return the letters of a bio, which the kernel's event stores as bytes."""
+    """Return a bio's letters, which the kernel's event stores as bytes."""
     raw = int(rwbs).to_bytes(8, "little", signed=True)
     return raw.partition(b"\0")[0].decode("ascii", "replace")

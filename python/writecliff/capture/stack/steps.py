@@ -1,4 +1,4 @@
-"""I/O at a layer: amount, sizes and order."""
+"""I/O at a layer: volume, sizes and order."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
 _SIZES_SHOWN = 8
-_STREAMS = 8  # interleaved sequential streams that are recognised
-_FILE_SPAN = 1 << 44  # distance of files in a joint address space
+_STREAMS = 8  # maximum number of interleaved sequential streams to recognise
+_FILE_SPAN = 1 << 44  # spacing between files in a joint address space
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """I/Os of a direction."""
+    """I/Os in one direction."""
 
     count: int = 0
     bytes: int = 0
     median_bytes: int = 0
-    sequential_share: float | None = None  # None without I/Os
+    sequential_share: float | None = None  # `None` if there are no I/Os
     sizes: Mapping[int, int] = field(default_factory=dict)  # counts of the most frequent sizes
 
     @property
     def mean_bytes(self) -> float | None:
-        """Mean size; None without I/Os."""
+        """Mean size; `None` if there are no I/Os."""
         return self.bytes / self.count if self.bytes else None
 
     def mapping(self) -> dict[str, Any]:
-        """Return the traffic as in `writecliff capture --stack --json`."""
+        """Return the traffic in the format of `writecliff capture --stack --json`."""
         return {
             "count": self.count,
             "bytes": self.bytes,
@@ -43,7 +43,7 @@ class Traffic:
 
 
 def traffic(offset_bytes: Numbers, length_bytes: Numbers, file: Numbers | None = None) -> Traffic:
-    """Summarise I/Os, which are in the order of time; `file` is the file of each I/O."""
+    """Summarise I/Os, given in time order; `file` is the file of each I/O."""
     count = len(length_bytes)
     if not count:
         return Traffic()
@@ -59,7 +59,7 @@ def traffic(offset_bytes: Numbers, length_bytes: Numbers, file: Numbers | None =
 
 
 def _sequential(offset: Numbers, length: Numbers, file: Numbers | None) -> float:
-    """Return the share of I/Os that start at the end of one of the previous I/Os."""
+    """Return the fraction of I/Os that start at the end of a previous I/O."""
     begin = offset.astype(np.int64)
     if file is not None:
         begin = begin + file.astype(np.int64) * _FILE_SPAN
@@ -78,10 +78,10 @@ class Step:
     reads: Traffic = Traffic()
     writes: Traffic = Traffic()
     discards: Traffic = Traffic()
-    syncs: int = 0  # fsync and similar calls; flushes of a drive
+    syncs: int = 0  # fsync and similar calls, or drive flushes
 
     def mapping(self) -> dict[str, Any]:
-        """Return the layer as in `writecliff capture --stack --json`."""
+        """Return the layer in the format of `writecliff capture --stack --json`."""
         return {
             "name": self.name,
             "reads": self.reads.mapping(),

@@ -34,14 +34,14 @@ def run(
     """Run ACT from a configuration file of any ACT version from 2.x to 6.x.
 
     The test runs on the drive given by --on; rates in the file are per device. `writecliff test
-    act` runs the same test from options.
+    act` runs the same test from command-line options.
 
     Parameters
     ----------
     config
         The configuration file.
     quick
-        Run a short form of the test for demonstrations; its report is stamped.
+        Run a short form of the test, for demonstrations; its report is stamped.
     """
     from writecliff.procedures.campaigns.act_config import read_config
 
@@ -61,7 +61,7 @@ def run(
 
 @app.command(name="log")
 def print_log(run: Path, *, json: JsonFlag = False) -> int:
-    """Print a run's log in ACT's format, for tools that parse it.
+    """Print the log of a run in ACT's format, for tools that parse ACT logs.
 
     Parameters
     ----------

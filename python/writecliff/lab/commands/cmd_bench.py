@@ -36,7 +36,8 @@ def sim(
     case
         A comma-separated list of cases to run (default: all).
     device
-        The simulated drive (growth-60 and growth-3840 use smaller and larger versions of it).
+        The simulated drive (growth-60 and growth-3840 use smaller and larger versions of the
+        drive).
     scale
         Factor by which to lengthen the measurement, but not the preconditioning.
     """
@@ -85,7 +86,7 @@ def fio(
     pairs: int = 3,
     json: JsonFlag = False,
 ) -> int:
-    """Measure the overhead over plain fio: 4 KiB random writes, run alternately with both.
+    """Measure the overhead over plain fio, with alternating runs of 4 KiB random writes.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ def serve(
     kernel_target: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Measure the overhead of a served drive per request: 4 KiB random reads without timing.
+    """Measure a served drive's overhead per request, with untimed 4 KiB random reads.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ def capture(
     seconds
         Length of each run.
     pairs
-        Number of pairs of runs, without and with a capture.
+        Number of pairs of runs, one without and one with a capture.
     """
     from writecliff.lab.bench.capture import run
 
@@ -237,16 +238,16 @@ def timed(
     pairs: int = 3,
     json: JsonFlag = False,
 ) -> int:
-    """Measure the accuracy of timed I/O: a trace replayed on a loop device, compared with fio.
+    """Compare the timing accuracy of a trace replay on a loop device with fio's.
 
     Parameters
     ----------
     iops
-        The rate of 4 KiB random reads, a Poisson process.
+        Rate of 4 KiB random reads, which form a Poisson process.
     seconds
         Length of the trace.
     pairs
-        Number of pairs of replays, by the issuer and by fio.
+        Number of pairs of replays, one by the issuer and one by fio.
     """
     from writecliff.lab.bench.timed import run
 
@@ -279,7 +280,7 @@ def _number(value: object) -> str:
 
 @app.command
 def fit(*, capacity: str = "1TB", json: JsonFlag = False) -> int:
-    """Measure the duration of a fit of six parameters to ten figures, first on a scaled drive.
+    """Measure how long a fit of six parameters to ten figures takes, first on a scaled-down drive.
 
     Parameters
     ----------
@@ -309,15 +310,15 @@ def fit(*, capacity: str = "1TB", json: JsonFlag = False) -> int:
 
 @app.command
 def store(*, runs: int = 10_000, folder: Path | None = None, json: JsonFlag = False) -> int:
-    """Measure commands that list, filter and query a store of many runs.
+    """Measure how long it takes to list, filter and query a store of many runs.
 
     Parameters
     ----------
     runs
         Number of runs in the store.
     folder
-        Create the store in this folder, which must be empty or not exist, and keep it (default:
-        a temporary folder).
+        Create the store in this folder, which must be empty or not exist, and do not delete it
+        afterwards (default: a temporary folder).
     """
     import tempfile
 
@@ -345,7 +346,7 @@ def store(*, runs: int = 10_000, folder: Path | None = None, json: JsonFlag = Fa
 
 @app.command
 def choose(*, drives: int = 20, jobs: Whole = None, json: JsonFlag = False) -> int:
-    """Measure `choose` with 30 minutes of a mixed load on drives of 1 to 2 TB, first without cache.
+    """Measure `choose` on a 30-minute mixed load and 1 to 2 TB drives, first without cached states.
 
     Parameters
     ----------
@@ -377,14 +378,14 @@ def choose(*, drives: int = 20, jobs: Whole = None, json: JsonFlag = False) -> i
 
 @app.command
 def sweep(*, cells: int = 200, pairs: int = 1, json: JsonFlag = False) -> int:
-    """Compare the speed of the same sweep on two local Dask workers and with `--jobs 2`.
+    """Compare the speed of a sweep on two local Dask workers and with `--jobs 2`.
 
     Parameters
     ----------
     cells
         Number of runs of each sweep.
     pairs
-        Number of pairs of sweeps, which run alternately.
+        Number of pairs of alternating sweeps.
     """
     import tempfile
 
@@ -411,7 +412,7 @@ def sweep(*, cells: int = 200, pairs: int = 1, json: JsonFlag = False) -> int:
 
 @app.command
 def trace(*, lines: Whole = None, json: JsonFlag = False) -> int:
-    """Measure the speed of reading and characterising a block trace in MSR Cambridge format.
+    """Measure how fast a block trace in MSR Cambridge format is read and characterised.
 
     Parameters
     ----------

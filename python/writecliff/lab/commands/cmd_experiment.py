@@ -37,21 +37,19 @@ def experiment(
     name
         A name from --list.
     live
-        Run the application itself on a served drive, with its own client; needs root.
+        Run the application itself, with its own client, on a served drive; requires root.
     repeats
-        Number of pairs of trials of a live experiment, without and with streams, under each
-        condition.
+        Number of pairs of live trials, one without and one with streams, under each condition.
     trim
-        Mount the file systems of a live experiment with discard (on), without it (off), or run
-        both.
+        Mount file systems in a live experiment with discard (on), without discard (off), or run
+        both variants.
     scale
-        Factor by which timed drives are smaller than the drives they represent (default: 32, or 96
-        with --quick).
+        Factor by which to scale down timed drives (default: 32, or 96 with --quick).
     quick
-        Write less data, for a quick check of fms-fio; the page is marked.
+        Write less data, for a quick check of fms-fio; the report is marked.
     output
         The HTML file to write (default: NAME.html, NAME-live.html); an existing file is replaced.
-        The run directories of a live experiment are in a folder beside it.
+        The run directories of a live experiment are in a folder next to the HTML file.
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT); not with --live.
     list_

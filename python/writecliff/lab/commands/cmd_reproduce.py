@@ -50,35 +50,35 @@ def reproduce(
     Parameters
     ----------
     campaign
-        A campaign from --list; or a drive, to select its figures and the figures relative to it.
-        With --figures, a source or drive in that file (default: all).
+        A campaign from --list, or a drive whose figures, and figures relative to which, are
+        reproduced. With --figures, a source or drive in the CSV file (default: all).
     figures
-        A CSV file of your own in the format of the shipped table: source, item, device, baseline,
+        Your own CSV file in the format of the shipped table: source, item, device, baseline,
         access, block_kib, read_pct, oio, metric, value, unit, note. `device` is a preset or the
-        path of a device file. Rows that cannot be read or simulated are listed with the reason. For
+        path of a device file. Rows that cannot be read or simulated are listed, with reasons. For
         ssd-iq the columns are condition, metric, value, unit (see the guide to the catalogue).
     sheets
-        For ssd-iq: a CSV file of data sheets, from which the drives are derived. Its columns are
-        drive, capacity_gb, pcie, seq_read_mb_s, seq_write_mb_s, random_read_iops,
+        For ssd-iq: a CSV file of data sheets from which to derive the drives. The file's columns
+        are drive, capacity_gb, pcie, seq_read_mb_s, seq_write_mb_s, random_read_iops,
         random_write_iops, dwpd, read_latency_us, write_latency_us, and optionally year and cell
         (default: the drives of the paper).
     kind
-        Only figures of this kind: pure or mixed loads, or rates, latency, tails, improvements,
+        Kind of figures to select: pure or mixed loads, or rates, latency, tails, improvements,
         consistency, deviations, slc-cache, endurance, power.
     short
-        Run each load for a tenth of its time, as a quick check. Tail latencies and deviations then
-        vary widely.
+        Run each load for a tenth of its duration, as a quick check. In such short runs, tail
+        latencies and deviations vary widely.
     output
         Directory to write; it must be empty or not exist (default: reproductions/NAME-TIME).
     jobs
-        Number of drives to simulate at a time, for ssd-iq loads (default: one per core, as memory
+        Number of drives to simulate in parallel, for ssd-iq loads (default: one per core, as memory
         allows).
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     list_
         List the campaigns.
     quiet
-        Show no progress on stderr.
+        Suppress progress on stderr.
     """
     if list_:
         return _list(json)

@@ -1,4 +1,4 @@
-"""Cut the power under a program, and check its data afterwards."""
+"""Cut the power under a running program, and check the program's data afterwards."""
 
 from __future__ import annotations
 
@@ -49,17 +49,18 @@ def torture(
     device
         The drive: sim:NAME or sim:PATH.toml.
     command
-        The command and its arguments, after "--". It runs in the root of the file system. Each line
-        that it prints acknowledges that data are durable.
+        The command and its arguments, after "--". The command runs in the root of the file system.
+        Each line that the command prints acknowledges that data are durable.
     check
-        A command that runs in the same directory after the cut, and fails if data are missing or
-        damaged. The file named by WRITECLIFF_ACKNOWLEDGED contains the output of COMMAND.
+        Check command to run in the root of the file system after each cut; it must fail if data are
+        missing or damaged. The environment variable WRITECLIFF_ACKNOWLEDGED names a file with the
+        output of COMMAND.
     prepare
-        A command that runs in the same directory once, before the first cut.
+        Set-up command to run once in the root of the file system, before the first cut.
     app
-        A built-in program with its check instead of a command: sqlite, postgres or rocksdb.
+        Built-in program to run and check instead of a command: sqlite, postgres or rocksdb.
     sync
-        With --app, let the program sync the data that it acknowledges.
+        With --app, make the program sync the data that it acknowledges.
     file_system
         ext4, xfs or btrfs.
     cuts
@@ -67,7 +68,7 @@ def torture(
     seed
         The first seed.
     writes
-        Cut at this write of the drive at the latest, counted from the start of the program.
+        Latest write at which to cut the power, counted from the start of the program.
     """
     from writecliff.lab.torture.trial import Plan, Trials
     from writecliff.signals import TERMINATIONS, handling

@@ -52,7 +52,7 @@ def waf(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
 
 @app.command
 def reduction(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
-    """Compare data reduction of drives with theory; exit code 1 if an error is too large.
+    """Compare simulated data reduction with theory; exit code 1 if an error is too large.
 
     Parameters
     ----------
@@ -100,13 +100,13 @@ def _theory(name: str, cases: list[TheoryCase], *, as_json: bool) -> int:
 
 @app.command
 def streams(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
-    """Compare the gain of streams with theory, recorded runs and published results.
+    """Compare the gain from streams with theory, recorded runs and published results.
 
-    Fails (exit code 1) if a row is outside its tolerance: 2 % for the drive that tunes its own
-    spare space, 0 % for sequential writers with streams, and 6 % for recorded runs of another
-    emulator (15 % at 3 % over-provisioning). Two results are shown without a check: the figures of
-    that emulator's paper, which does not state its writers' rates, and the over-provisioning at
-    which persistent isolation starts to pay off.
+    The exit code is 1 if a row is outside its tolerance: 2 % for the drive that tunes its own spare
+    space, 0 % for sequential writers with streams, and 6 % for recorded runs of another emulator
+    (15 % at 3 % over-provisioning). Two results are shown without a tolerance: the figures of that
+    emulator's paper, which omits its writers' rates, and the over-provisioning above which
+    persistent isolation pays off.
 
     Parameters
     ----------
@@ -197,12 +197,12 @@ def quick(
     scheduler: Scheduler = None,
     json: JsonFlag = False,
 ) -> int:
-    """Compare a quick suite with the full-length suite; exit code 1 if an error is too large.
+    """Compare a quick suite with a full-length suite; exit code 1 if an error is too large.
 
-    Both suites of PTS-E run on a simulated drive, which takes minutes of processor time for small
-    drives and hours for large drives. The tolerance of a headline figure is 10 %. The quick suite
-    does not report high percentiles, because a scaled-down drive does not reproduce them. Response
-    times at operating points are compared if both suites chose the same load.
+    Both PTS-E suites run on a simulated drive, which takes minutes of CPU time for small drives and
+    hours for large drives. Headline figures have a tolerance of 10 %. The quick suite does not
+    report high percentiles, because a scaled-down drive does not reproduce them. Response times at
+    operating points are compared if both suites chose the same load.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def quick(
     tests
         A comma-separated list of tests (default: all): iops,tp,lat,wsat,hir,xsr,ecw,dirth.
     output
-        Keep both suites in this folder as "full" and "quick"; existing suites are reused.
+        Store both suites in this folder, as "full" and "quick"; existing suites are reused.
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     """
@@ -289,22 +289,22 @@ def scales(
     toml: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Compare scaled drives with the full drives, at the levels of `writecliff choose`.
+    """Compare scaled-down drives with whole drives, at the levels of `writecliff choose`.
 
-    The command prints the largest ratio of each kind of figure, by drive class and level. `choose`
-    uses these errors to decide which drives it simulates at finer levels.
+    The command prints the largest ratio for each kind of figure, by drive class and level. `choose`
+    uses these errors to decide which drives to simulate at finer levels.
 
     Parameters
     ----------
     drives
-        Drives of up to 2 TB; may be repeated (default: fifteen drives of all classes).
+        Drives of up to 2 TB; may be repeated (default: fifteen drives from all classes).
     workload
-        Loads of `writecliff profile list` or workload files; may be repeated (default: oltp-4k and
-        dbms-ab).
+        Workloads from `writecliff profile list`, or workload files; may be repeated (default:
+        oltp-4k and dbms-ab).
     output
-        Directory of the runs, whose complete runs are reused (default: a temporary directory).
+        Directory of the runs; complete runs in it are reused (default: a temporary directory).
     toml
-        Print the text of `choice/scale_errors.toml`.
+        Print the contents of `choice/scale_errors.toml`.
     """
     from tempfile import TemporaryDirectory
 
@@ -341,20 +341,20 @@ def twin(
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Make twins of simulated drives with hidden values; exit code 1 if errors exceed the goals.
+    """Create twins of drives with hidden parameters; exit code 1 if errors exceed the goals.
 
-    The command measures each hidden drive like `writecliff twin`, and compares its twin with it
-    under 30 loads that were not used for the twin. The median errors must be within 5 % for rates
+    The command measures each hidden drive like `writecliff twin`, and compares drive and twin under
+    30 loads that were not used to create the twin. The median errors must be within 5 % for rates
     and 10 % for 99th percentiles.
 
     Parameters
     ----------
     drive
-        Use only this hidden drive: sata, nvme, or drawn-NUMBER (random values with this seed).
+        Use only this hidden drive: sata, nvme, or drawn-NUMBER (random parameters from this seed).
     output
-        Keep measurements and twins in this folder; it must be empty or not exist.
+        Store the measurements and twins in this folder; it must be empty or not exist.
     quiet
-        Show no progress on stderr.
+        Suppress progress on stderr.
     """
     from tempfile import TemporaryDirectory
 
@@ -420,12 +420,11 @@ def power_cuts(
 ) -> int:
     """Cut the power of small drives at random moments; exit code 1 if a guarantee is violated.
 
-    The drives are all combinations of garbage collection, streams and FDP, SLC cache, write cache
-    and power-loss protection. Their other properties are random. After each cut, the mapping is
-    compared with the flash contents, and the data are compared with the guarantees to the host:
-    data that were flushed, or written without a volatile cache, must be present. The FTL's
-    invariants must hold. 10,000 cuts take seconds of processor time, and a million cuts take
-    minutes.
+    The drives cover all combinations of garbage collection, streams and FDP, SLC cache, write cache
+    and power-loss protection; other properties are random. After each cut, the mapping is compared
+    with the flash contents, and the data with the guarantees to the host: data that were flushed,
+    or written without a volatile cache, must be present. The FTL's invariants must hold. 10,000
+    cuts take seconds of CPU time; a million cuts take minutes.
 
     Parameters
     ----------
@@ -434,13 +433,13 @@ def power_cuts(
     seed
         Seed of the drives and their loads.
     drive
-        Test only the drive with this number, to repeat a failure.
+        Test only the drive with this number, to reproduce a failure.
     jobs
-        Number of drives to simulate at a time (default: one per core).
+        Number of drives to simulate in parallel (default: one per core).
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     quiet
-        Show no progress on stderr.
+        Suppress progress on stderr.
     """
     from writecliff.cli.screen import Screen
     from writecliff.lab.validate import power_cuts as check
@@ -498,13 +497,13 @@ def intervals(
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Compare 95 % intervals with repetitions; exit code 1 if too few contain the true value.
+    """Check 95 % intervals against repeated runs; exit code 1 if too few contain the true value.
 
     A small drive runs three loads repeatedly, each time with a different seed. The first table
     counts the intervals that contain the mean of all runs, and those that contain the fraction of
     I/Os slower than a percentile. The second table counts the pairs of equal drives for which a
-    comparison reports a winner (at most 5 %), and the slower drives that it detects. 200 seeds take
-    half an hour of CPU time.
+    comparison reports a winner (at most 5 %), and the slower drives that a comparison detects. 200
+    seeds take half an hour of CPU time.
 
     Parameters
     ----------
@@ -513,11 +512,12 @@ def intervals(
     first_seed
         Seed of the first repetition. Seeds 1 to 300 were used to develop the method.
     seconds
-        Device time of a run in seconds (default: 8 overwrites of the drive, 90 s of random writes).
+        Device time of each run, in seconds (default: 8 overwrites of the drive, or 90 s for random
+        writes).
     load
         Run only this load: "random writes", "70/30 mix" or "reads beside writes".
     quiet
-        Show no progress on stderr.
+        Suppress progress on stderr.
     """
     from writecliff.cli.screen import Screen
     from writecliff.errors import ConfigError

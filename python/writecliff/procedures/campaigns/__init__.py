@@ -1,4 +1,4 @@
-"""Published test campaigns as procedures: not standard tests, but widely quoted.
+"""Published test campaigns as procedures: widely quoted tests that are not part of the standard.
 
 base.py         shared options and initial states
 datacentre.py   the white paper of a data-centre drive (Samsung PM863, 2015)

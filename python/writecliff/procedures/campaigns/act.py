@@ -1,10 +1,10 @@
-"""ACT, the Aerospike certification test: the largest database load that a drive sustains.
+"""ACT, the Aerospike certification test: the highest database load that a drive sustains.
 
-The load is a multiple of "1x": reads of records at a fixed rate beside large-block reads and
-writes, for 24 hours, on a drive that was overwritten twice before (act_prep). The drive passes if
-in every hour fewer than 5 % of the reads took longer than 1 ms, 1 % longer than 8 ms and 0.1 %
-longer than 64 ms. The test stops if the load falls behind its schedule by 10 s. `act_load.py`
-defines the load, `act_judge.py` the judgement.
+The load is a multiple of "1x": fixed-rate record reads alongside large-block reads and writes, for
+24 hours, on a drive that was overwritten twice beforehand (act_prep). The drive passes if, in every
+hour, fewer than 5 % of the reads take longer than 1 ms, 1 % longer than 8 ms and 0.1 % longer than
+64 ms. The test stops if the load falls more than 10 s behind schedule. `act_load.py` defines the
+load, and `act_judge.py` defines the verdict.
 
 Stages:
 
@@ -48,17 +48,17 @@ LOAD = re.compile(r"(\d+(?:\.\d+)?)x?")
 
 
 class Act(CampaignProcedure[ActOptions]):
-    """The Aerospike certification test. Raises ConfigError for invalid options."""
+    """The Aerospike certification test (ACT). Raises ConfigError if an option is invalid."""
 
     name = "act"
     options_type = ActOptions
 
     def settle(self, options: ActOptions, *, shorten: bool) -> ActOptions:
-        """Derive the rates from the load, and the report interval from the duration."""
+        """Derive the rates from the load, and the reporting interval from the duration."""
         o = super().settle(options, shorten=shorten)
         multiple = load_multiple(o.load)
         if multiple != round(multiple) and o.search:
-            raise ConfigError(f"a search requires a whole multiple as load, not {o.load}")
+            raise ConfigError(f"a search requires a whole multiple as its load, not {o.load}")
         reads, writes = o.read_reqs_per_sec, o.write_reqs_per_sec
         if reads is None and writes is None:
             reads, writes = round(READS_PER_S * multiple), round(WRITES_PER_S * multiple)
@@ -70,7 +70,7 @@ class Act(CampaignProcedure[ActOptions]):
         )
 
     def check(self) -> None:
-        """Raise ConfigError for a configuration that ACT would reject."""
+        """Raise ConfigError for configurations that ACT would reject."""
         o = self.options
         if o.read_reqs_per_sec + o.write_reqs_per_sec == 0:
             raise ConfigError("the load has a rate of zero", hint="give --load 1x")
@@ -79,13 +79,13 @@ class Act(CampaignProcedure[ActOptions]):
             nearest = 1 << round(math.log2(large))
             raise ConfigError(
                 f"large-block-op-kbytes must be a power of two, not {large}",
-                hint=f"the nearest is {nearest}",
+                hint=f"use the nearest power of two, {nearest}",
             )
         if max(o.record_bytes, o.record_bytes_range_max) > large * KIB:
             raise ConfigError(
                 f"a record of {max(o.record_bytes, o.record_bytes_range_max)} B does not fit into "
                 f"a large block of {large} KiB",
-                hint="lower record-bytes, or raise large-block-op-kbytes",
+                hint="reduce record-bytes, or increase large-block-op-kbytes",
             )
         if o.read_req_num_512_blocks > 2 * large:
             raise ConfigError(
@@ -100,29 +100,29 @@ class Act(CampaignProcedure[ActOptions]):
         if o.disable_odsync and o.commit_to_device:
             raise ConfigError(
                 "disable-odsync and commit-to-device are mutually exclusive",
-                hint="omit one of them",
+                hint="omit either option",
             )
 
     # -- load -------------------------------------------------------------------------------
 
     @property
     def multiple(self) -> float:
-        """The load that the options request, as a multiple of 1x."""
+        """The load requested by the options, as a multiple of 1x."""
         o = self.options
         return max(o.read_reqs_per_sec / READS_PER_S, o.write_reqs_per_sec / WRITES_PER_S)
 
     def rates(self, multiple: float | None = None) -> Rates:
-        """Return the rates at a load (None: that of the options)."""
+        """Return the rates at a given load, or at the load in the options if it is `None`."""
         return rates_of(self.options, 1.0 if multiple is None else multiple / self.multiple)
 
     @property
     def steps_a_slice(self) -> int:
-        """Steps of a slice, at least 1."""
+        """Number of steps in a slice, at least 1."""
         return _whole(self.options.slice_sec / self.options.report_interval_sec)
 
     @property
     def steps_of_test(self) -> int:
-        """Steps of the whole test, at least 1."""
+        """Number of steps in the whole test, at least 1."""
         return _whole(self.options.test_duration_sec / self.options.report_interval_sec)
 
     def _step(
@@ -133,7 +133,8 @@ class Act(CampaignProcedure[ActOptions]):
         seconds = o.report_interval_sec
         jobs = jobs_of(o, rates, sector_bytes=identity.sector_bytes, seconds=seconds)
         name = f"{multiple:g}x, to {number * seconds:g} s"
-        # Text, because a stored multiple may be read back as an int instead of a float.
+        # The load is text, because a stored multiple might be read back as an int instead of a
+        # float.
         step = self.step(name, Workload(name, jobs), phase, f"{multiple:g}", position)
         return replace(step, figures=lambda result: step_figures(result, jobs, multiple))
 
@@ -144,7 +145,7 @@ class Act(CampaignProcedure[ActOptions]):
     # -- results -------------------------------------------------------------------------
 
     def trials(self, rows: Sequence[StepRow], phase: str) -> list[Trial]:
-        """Return the tests of a stage, in order."""
+        """Return the tests in a stage, in order."""
         wanted = self.steps_a_slice if phase == SEARCH else self.steps_of_test
         return [
             trial_of(load, part, steps_a_slice=self.steps_a_slice, steps_wanted=wanted)
@@ -152,21 +153,21 @@ class Act(CampaignProcedure[ActOptions]):
         ]
 
     def over(self, trial: Trial, phase: str) -> bool:
-        """Return True if the test at this load has ended.
+        """Return `True` if the test at this load is over.
 
-        In a search, the first failure ends a test; only lag ends the certification early, as in
-        ACT itself.
+        In a search, the first failure stops a test; in the certification, only lag stops it early,
+        as in ACT itself.
         """
         lag = self.options.max_lag_sec
         stopped = trial.failed(lag) if phase == SEARCH else trial.stopped(lag)
         return stopped or trial.complete
 
     def passed(self, trial: Trial) -> bool:
-        """Return True if a test is complete and met every limit."""
+        """Return `True` if a test is complete and met every limit."""
         return trial.complete and not trial.failed(self.options.max_lag_sec)
 
     def next_load(self, rows: Sequence[StepRow], phase: str, first: float) -> float:
-        """Return the load of the next step; 0 when the stage is complete."""
+        """Return the load of the next step, or 0 when the stage is complete."""
         trials = self.trials(rows, phase)
         if trials and not self.over(trials[-1], phase):
             return trials[-1].multiple
@@ -181,7 +182,7 @@ class Act(CampaignProcedure[ActOptions]):
         return max(0.0, trials[-1].multiple - 1) if hopeful else 0.0
 
     def certified_load(self, history: History) -> float:
-        """Return the load to certify: the result of the search (0: none passed), or the given."""
+        """Return the load to certify: the search result (0: no load passed), or the given load."""
         stage = history.stages.get(SEARCH)
         if not self.options.search or stage is None:
             return self.multiple
@@ -257,11 +258,11 @@ class Act(CampaignProcedure[ActOptions]):
         )
 
     def warnings(self, history: History) -> Sequence[str]:
-        """Report a test shorter than a slice, and tests that were stopped for lag."""
+        """Report a test shorter than a slice, and tests stopped because of lag."""
         o = self.options
         texts = []
         if o.test_duration_sec < o.slice_sec:
-            texts.append("the test is shorter than a slice, so it was judged as one slice")
+            texts.append("the test was shorter than a slice, so it was judged as a single slice")
         stage = history.stages.get(CERTIFY)
         for trial in self.trials(stage.rows, CERTIFY) if stage is not None else ():
             if trial.stopped(o.max_lag_sec):
@@ -281,8 +282,8 @@ def _whole(steps: float) -> int:
 
 
 def load_multiple(text: str) -> float:
-    """Return the number in a load such as "3x". Raises ConfigError for other texts."""
+    """Return the number in a load such as "3x". Raises ConfigError for any other text."""
     match = LOAD.fullmatch(text.strip())
     if match is None or float(match[1]) <= 0:
-        raise ConfigError(f"invalid load '{text}'", hint="write it as 1x, 3x, 12x")
+        raise ConfigError(f"invalid load '{text}'", hint="write a load such as 1x, 3x or 12x")
     return float(match[1])

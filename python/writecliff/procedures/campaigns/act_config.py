@@ -1,9 +1,9 @@
-"""The options of ACT and its configuration files.
+"""ACT's options and configuration files.
 
-A file is parsed into options, and options are written as ACT logs them. A line of a file is
-`name: value`; `#` starts a comment. The drive comes from `--on`; `device-names` is only compared
-with it. The parser accepts the names of all versions from 2.x to 6.x, and skips those without
-effect here (I/O schedulers, kinds of buffers) with a note.
+A file is parsed into options, and options are formatted in the way ACT logs them. Each line of a
+file is `name: value`; `#` starts a comment. The drive comes from `--on`, and `device-names` is only
+compared with it. The parser accepts the names of all versions from 2.x to 6.x, and skips names that
+have no effect here (I/O schedulers, types of buffers), with a note.
 """
 
 from __future__ import annotations
@@ -34,20 +34,22 @@ CPUS = 8  # assumed for an unknown host; ACT starts five service threads per CPU
 
 @dataclass(frozen=True, kw_only=True)
 class _TestOptions(CampaignOptions):
-    """Options that configuration files do not have."""
+    """Options that do not occur in configuration files."""
 
     model: str = option(
-        "6.x", "load model: 6.x as in ACT 6.x; 3.x as in ACT 3.x and 2.x", choices=MODELS
+        "6.x",
+        "load model: 6.x for that of ACT 6.x, 3.x for that of ACT 3.x and 2.x",
+        choices=MODELS,
     )
     load: str = option("1x", "load as a multiple of 2,000 reads and 1,000 writes per second")
-    search: bool = option(False, "search for the largest load that passes, starting at --load")
+    search: bool = option(False, "search for the highest load that passes, starting at --load")
     search_max: int = option(
-        96, "largest load to try in a search, as a multiple like --load", within=Within(1, 10_000)
+        96, "highest load that a search tries, as a multiple like --load", within=Within(1, 10_000)
     )
     state: str = campaign_option("act", "initial state of the drive", choices=tuple(RECIPES))
     slice_sec: float = campaign_option(
         3600.0,
-        "duration of a slice in the results table, and of each test in a search, in seconds",
+        "duration in seconds of each slice of the results table, and of each test in a search",
         within=SECONDS,
         quick=20.0,
     )
@@ -55,7 +57,7 @@ class _TestOptions(CampaignOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ActItems:
-    """The items of a configuration file, in the order in which ACT logs them."""
+    """The entries of a configuration file, in the order in which ACT logs them."""
 
     service_threads: int = option(5 * CPUS, "number of service threads (model 6.x)", within=THREADS)
     num_queues: int = option(2, "number of transaction queues (model 3.x)", within=THREADS)
@@ -67,7 +69,7 @@ class ActItems:
     )
     report_interval_sec: float = option(
         None,
-        "duration of a step, in seconds; the histograms are logged after each step (ACT: 1)",
+        "duration of each step, in seconds; histograms are logged after each step (ACT: 1)",
         within=SECONDS,
         quick=5.0,
         unset="60, at most the duration of the test",
@@ -79,13 +81,13 @@ class ActItems:
     write_reqs_per_sec: int = option(
         None, "number of records to write per second", within=RATE, unset="by --load"
     )
-    record_bytes: int = option(1536, "size of a record", within=Within(1, 8 << 20))
+    record_bytes: int = option(1536, "record size in bytes", within=Within(1, 8 << 20))
     record_bytes_range_max: int = option(
         0,
-        "largest record; all sizes from record-bytes to this are equally likely",
+        "maximum record size in bytes; sizes from record-bytes to this maximum are equally likely",
         within=Within(0, 8 << 20),
     )
-    large_block_op_kbytes: int = option(128, "size of a large block", within=Within(1, 8 << 10))
+    large_block_op_kbytes: int = option(128, "large-block size in KiB", within=Within(1, 8 << 10))
     replication_factor: int = option(
         1, "number of copies of each written record", within=Within(1, 1000)
     )
@@ -97,15 +99,13 @@ class ActItems:
     )
     no_defrag_reads: bool = option(False, "omit large-block reads")
     compress_pct: float = option(
-        100.0, "size of the data after compression, in percent of the original size", within=PERCENT
+        100.0, "compressed size of the data, as a percentage of the original size", within=PERCENT
     )
-    disable_odsync: bool = option(
-        False, "write without O_DSYNC, and thus without a flush per write"
-    )
+    disable_odsync: bool = option(False, "write without O_DSYNC, so that writes are not flushed")
     commit_to_device: bool = option(False, "write each record in a separate I/O")
     tomb_raider: bool = option(False, "also read the whole drive sequentially, in the background")
     tomb_raider_sleep_usec: int = option(
-        0, "pause between reads of tomb-raider, in µs", within=Within(0, 1e9)
+        0, "pause between tomb-raider reads, in µs", within=Within(0, 1e9)
     )
     max_lag_sec: float = option(
         10.0,
@@ -114,24 +114,25 @@ class ActItems:
     )
     large_block_ops_per_sec: float = option(
         0.0,
-        "large-block reads per second, and as many writes (2.x; 0: derived from the record rates)",
+        "large-block reads per second, which is also the large-block write rate (2.x; 0: derived "
+        "from the record rates)",
         within=RATE,
     )
     read_req_num_512_blocks: int = option(
         0,
-        "size of a read in 512-byte sectors (2.x; 0: from record-bytes)",
+        "read size in 512-byte sectors (2.x; 0: derived from record-bytes)",
         within=Within(0, 1 << 14),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ActOptions(ActItems, _TestOptions):
-    """Options of ACT. Omitted options have the default values of ACT."""
+    """Options of the ACT test. Omitted options have ACT's default values."""
 
 
 ITEMS = {item.name.replace("_", "-"): item for item in fields(ActItems)}
 SWITCHES = {name for name, item in ITEMS.items() if isinstance(item.default, bool)}
-# Items without effect here, with the reason.
+# Entries that have no effect here, with the reason.
 WITHOUT_EFFECT = {
     "scheduler-mode": "the kernel's I/O scheduler is not changed",
     "use-valloc": "the load generator allocates the buffers",
@@ -159,7 +160,8 @@ def read_config(path: Path) -> ActFile:
     """Read a configuration file.
 
     Raises:
-        ConfigError: A name is unknown or a value invalid; the message has file and line.
+        ConfigError: If a name is unknown or a value is invalid; the message names the file and
+            line.
     """
     text = read_text(path)
     options: dict[str, Any] = {}
@@ -181,7 +183,8 @@ def read_config(path: Path) -> ActFile:
     if len(devices) > 1:
         raise ConfigError(
             f"{path} names {len(devices)} devices",
-            hint="rates are totals over all devices: test one device at a time, with its share",
+            hint="rates are totals over all devices, so test each device separately with its "
+            "portion of the rates",
         )
     if old:
         options["model"] = "3.x"
@@ -189,7 +192,7 @@ def read_config(path: Path) -> ActFile:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """Return name and value of a line without its comment; ("", "") for an empty line."""
+    """Return a line's name and value without its comment, or ("", "") for an empty line."""
     content = line.partition("#")[0].strip()
     name, colon, value = content.partition(":")
     if not colon:
@@ -213,7 +216,7 @@ def _value(name: str, text: str, where: str) -> Any:
 
 
 def config_lines(options: ActOptions, device: str) -> list[str]:
-    """Return the options as configuration lines of ACT's log."""
+    """Return the options as the configuration lines in ACT's log."""
     left_out = {"service-threads"} if options.model == "3.x" else OLD
     left_out = left_out | {"large-block-ops-per-sec", "read-req-num-512-blocks"}
     names = [name for name in ITEMS if name not in left_out]

@@ -1,8 +1,8 @@
-"""The verdict of ACT: slices, lag, and the search for the largest multiple that passes.
+"""ACT's verdict: slices, lag, and the search for the highest multiple that passes.
 
-Every decision uses the rows of the steps alone, so a resumed run and a report reach the same
-result. The figures of a step (`step_figures`) are the numbers of reads over the thresholds, and
-the lag behind the schedule.
+Every decision is based only on step rows, so that a resumed run and a report reach the same result.
+The figures of a step (`step_figures`) are the numbers of reads above the thresholds, and the lag
+behind the schedule.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from writecliff.engines.base import JobResult, StepResult
 
 THRESHOLDS_MS = (1, 2, 4, 8, 16, 32, 64)
-# Limits of every slice: percentage of reads that may take longer than the key, in ms.
+# Limits for every slice: maximum percentage of reads that take longer than the key, in ms.
 LIMITS_PCT = {1: 5.0, 8: 1.0, 64: 0.1}
 MS = 1_000_000
 
@@ -27,15 +27,15 @@ MS = 1_000_000
 def over(histogram: Histogram, threshold_ns: int) -> int:
     """Return the number of I/Os at or above a threshold.
 
-    The whole bucket that contains the threshold counts, so the number is an upper bound; buckets
-    are 1/64 wide.
+    The bucket that contains the threshold is counted in full, so the number is an upper bound;
+    buckets are 1/64 wide.
     """
     _, upper, count = histogram.buckets()
     return int(count[upper >= threshold_ns].sum())
 
 
 def step_figures(result: StepResult, jobs: Sequence[Job], multiple: float) -> dict[str, float]:
-    """Return the figures of a step that the verdict uses, by name, as stored with its row."""
+    """Return the step figures that the verdict uses, by name, as stored with the step's row."""
     figures = {"multiple": multiple, "lag_s": 0.0, "behind_s": 0.0}
     behind = []
     for measured, job in zip(result.jobs, jobs, strict=True):
@@ -46,12 +46,12 @@ def step_figures(result: StepResult, jobs: Sequence[Job], multiple: float) -> di
                 lag_s = (operation.response.max_ns or 0) / SECOND_NS
                 figures["lag_s"] = max(figures["lag_s"], lag_s)
     if behind:
-        # Negative (ahead of schedule) only if no job is behind.
+        # The lag is negative (ahead of schedule) only if no job is behind.
         figures["behind_s"] = max(behind) if max(behind) > 0 else min(behind)
     read = result.jobs[0].operations.get("read")
     histogram = None if read is None else read.service
     if read is not None and read.response is not None and jobs[0].queue_depth > 1:
-        histogram = read.response  # includes the time in ACT's queues
+        histogram = read.response  # includes the time spent in ACT's queues
     figures["reads"] = histogram.count if histogram is not None else 0
     for threshold in THRESHOLDS_MS:
         slow = over(histogram, threshold * MS) if histogram is not None else 0
@@ -60,11 +60,11 @@ def step_figures(result: StepResult, jobs: Sequence[Job], multiple: float) -> di
 
 
 def _behind_s(measured: JobResult, job: Job) -> float:
-    """Return the seconds by which the load fell behind its schedule in the step.
+    """Return the number of seconds by which the load fell behind its schedule during the step.
 
-    The value is negative if it caught up, as a load that continues from step to step can. A slack
-    of the I/Os that all threads may have in flight, plus a thousandth of those due, counts as
-    neither.
+    The value is negative if the load caught up, which is possible for a load that continues from
+    step to step. A tolerance, of the I/Os that all threads may have outstanding plus a thousandth
+    of the due I/Os, counts as neither.
     """
     done = sum(operation.ios for operation in measured.operations.values())
     rate = job.rate_iops or 1.0
@@ -75,21 +75,21 @@ def _behind_s(measured: JobResult, job: Job) -> float:
 
 @dataclass(frozen=True)
 class Slice:
-    """A slice (an hour) of a test: percentages of the reads over the thresholds."""
+    """A slice (an hour) of a test, with the percentages of reads above the thresholds."""
 
     number: int  # from 1
     reads: int
-    over_pct: Mapping[int, float]  # by threshold in ms
+    over_pct: Mapping[int, float]  # keyed by threshold in ms
 
     @property
     def passed(self) -> bool:
-        """True if the slice meets every limit."""
+        """`True` if the slice meets every limit."""
         return all(self.over_pct[ms] < limit for ms, limit in LIMITS_PCT.items())
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The steps so far of a test at one load."""
+    """The steps completed so far in a test at one load."""
 
     multiple: float
     rows: Sequence[StepRow]
@@ -98,21 +98,21 @@ class Trial:
     lag_s: float
 
     def stopped(self, max_lag_s: float) -> bool:
-        """Return True if the drive fell behind by more than `max_lag_s` (0: no limit)."""
+        """Return `True` if the drive fell behind by more than `max_lag_s` (0: no limit)."""
         return 0 < max_lag_s < self.lag_s
 
     def failed(self, max_lag_s: float) -> bool:
-        """Return True if the test was stopped, or a slice exceeded a limit."""
+        """Return `True` if the test was stopped, or if a slice exceeded a limit."""
         return self.stopped(max_lag_s) or not all(item.passed for item in self.slices)
 
     @property
     def complete(self) -> bool:
-        """True if the test has all its steps."""
+        """`True` if all steps of the test are complete."""
         return len(self.rows) >= self.steps_wanted
 
 
 def slices_of(rows: Sequence[StepRow], steps_a_slice: int) -> list[Slice]:
-    """Return the complete slices. An incomplete last slice is omitted, as in ACT."""
+    """Return the slices that are complete. An incomplete last slice is omitted, as in ACT."""
     slices = []
     for number in range(len(rows) // steps_a_slice):
         part = rows[number * steps_a_slice : (number + 1) * steps_a_slice]
@@ -128,7 +128,7 @@ def slices_of(rows: Sequence[StepRow], steps_a_slice: int) -> list[Slice]:
 def trial_of(
     multiple: float, rows: Sequence[StepRow], *, steps_a_slice: int, steps_wanted: int
 ) -> Trial:
-    """Return the test with the steps `rows`."""
+    """Return the test that consists of the steps in `rows`."""
     behind = lag = 0.0
     for row in rows:
         lag = max(lag, behind + row.figures["lag_s"], behind + row.figures["behind_s"])
@@ -138,7 +138,7 @@ def trial_of(
 
 
 def split_by_load(rows: Sequence[StepRow]) -> list[tuple[float, list[StepRow]]]:
-    """Group consecutive rows of the same load: (load, rows)."""
+    """Group consecutive rows of the same load, as pairs (load, rows)."""
     groups: list[tuple[float, list[StepRow]]] = []
     for row in rows:
         multiple = row.figures["multiple"]
@@ -149,10 +149,10 @@ def split_by_load(rows: Sequence[StepRow]) -> list[tuple[float, list[StepRow]]]:
 
 
 def next_multiple(passed: Sequence[int], failed: Sequence[int], first: int, most: int) -> int:
-    """Return the next load to try; 0 once the largest load that passes is known.
+    """Return the next load to try, or 0 once the highest load that passes is known.
 
-    Doubles from `first` until a load fails, then bisects. A drive that fails the first load is
-    tried at lower ones.
+    The load doubles from `first` until a load fails; then it is bisected. A drive that fails at the
+    first load is tested at lower loads.
     """
     best, worst = max(passed, default=0), min(failed, default=most + 1)
     if worst - best <= 1:

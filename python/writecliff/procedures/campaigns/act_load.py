@@ -1,17 +1,17 @@
 """The load of ACT, the Aerospike certification test: rates and jobs from its configuration.
 
-ACT has two load models (from its sources and release notes):
+ACT has two load models (according to its source code and release notes):
 
     6.x  since 2020: a record is rounded up to 16 bytes; service threads issue reads (and, with
          commit-to-device, writes), each on its own schedule; latency is that of the drive alone
     3.x  2014 to 2018: a record is rounded up to 128 bytes; a generator puts reads into queues,
          whose threads issue them; the latency "trans" counts from the generator, "device" from the
          issue. Configurations of 2.x, which state `large-block-ops-per-sec` and
-         `read-req-num-512-blocks` directly, use this model too
+         `read-req-num-512-blocks` directly, also use this model
 
-"1x" is 2,000 reads and 1,000 writes of records per second. Written records are collected in large
-blocks. Space is reclaimed by reading large blocks and rewriting their valid records: with a low
-water mark of p percent, every byte is written 100 / (100 - p) times.
+"1x" is 2,000 record reads and 1,000 record writes per second. Written records are collected into
+large blocks. Space is reclaimed by reading large blocks and rewriting their valid records: with a
+low-water mark of p percent, every byte is written 100 / (100 - p) times.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Rates:
     stored_bytes: int  # size of the smallest record, rounded up
     stored_bytes_max: int
     reads: float
-    writes: float  # of single records: 0 without commit-to-device
+    writes: float  # rate of single-record writes; 0 without commit-to-device
     large_reads: float
     large_writes: float
 
 
 def rates_of(o: ActOptions, factor: float = 1.0) -> Rates:
-    """Return the rates of the options `o`, times `factor`."""
+    """Return the rates that the options `o` define, times `factor`."""
     reads, writes = o.read_reqs_per_sec * factor, o.write_reqs_per_sec * factor
     unit = _STORED_UNIT[o.model]
     stored = _up(o.record_bytes, unit)
@@ -51,7 +51,7 @@ def rates_of(o: ActOptions, factor: float = 1.0) -> Rates:
     if o.read_req_num_512_blocks:
         stored = stored_max = o.read_req_num_512_blocks * _SECTOR
     large = o.large_block_op_kbytes * KIB
-    # Whole records per large block, of the average size (sizes are equally likely).
+    # Number of whole records per large block, at the average size (sizes are equally likely).
     original = o.replication_factor * writes / (large // ((stored + stored_max) // 2))
     amplification = 100 / (100 - o.defrag_lwm_pct)
     large_reads = large_writes = original * amplification
@@ -73,7 +73,7 @@ def _up(size: int, unit: int) -> int:
 
 
 def jobs_of(o: ActOptions, rates: Rates, *, sector_bytes: int, seconds: float) -> tuple[Job, ...]:
-    """Return the jobs of a step of `seconds`. An I/O type with rate 0 has no job."""
+    """Return the jobs for a step of `seconds`. An I/O type whose rate is 0 has no job."""
     large = o.large_block_op_kbytes * KIB
     dsync = not o.disable_odsync
     ends = {"duration_ns": round(seconds * SECOND_NS), "compressible_pct": 100.0 - o.compress_pct}
@@ -96,7 +96,7 @@ def jobs_of(o: ActOptions, rates: Rates, *, sector_bytes: int, seconds: float) -
 
 
 def _records(o: ActOptions, rates: Rates, sector_bytes: int, ends: dict[str, Any]) -> Job:
-    """Return the job that reads records, and writes them if each is committed separately."""
+    """Return the job that reads records, and also writes them if they are committed singly."""
     total = rates.reads + rates.writes
     threads, depth = o.service_threads, 1
     if o.model == "3.x":
@@ -106,7 +106,7 @@ def _records(o: ActOptions, rates: Rates, sector_bytes: int, ends: dict[str, Any
         read_pct=100 * rates.reads / total,
         block_sizes=record_sizes(rates, sector_bytes),
         align_bytes=sector_bytes,
-        # At less than one I/O a second, a service thread would issue none in a short step.
+        # At less than one I/O per second, a service thread would issue no I/O in a short step.
         threads=max(1, min(threads, math.floor(total))),
         queue_depth=depth,
         rate_iops=total,
@@ -116,7 +116,7 @@ def _records(o: ActOptions, rates: Rates, sector_bytes: int, ends: dict[str, Any
 
 
 def record_sizes(rates: Rates, sector_bytes: int) -> tuple[BlockSize, ...]:
-    """Return the sizes of record reads: whole sectors, all sizes of the range equally likely."""
+    """Return the sizes of record reads: whole sectors, all sizes in the range equally likely."""
     low = _up(rates.stored_bytes, sector_bytes)
     high = _up(rates.stored_bytes_max, sector_bytes)
     return tuple(BlockSize(size) for size in range(low, high + 1, sector_bytes))

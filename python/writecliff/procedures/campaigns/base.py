@@ -1,4 +1,4 @@
-"""Options and initial states that the published campaigns share."""
+"""Options and initial states shared by the published campaigns."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class CampaignOptions:
     no_purge: bool = no_purge_option(CAMPAIGN)
     write_cache: bool = campaign_option(True, "state of the volatile write cache")
     compressible_pct: float = campaign_option(
-        0.0, "compressibility of the data in percent (0: random data)", within=PERCENT
+        0.0, "compressibility of the data in percent (0 for random data)", within=PERCENT
     )
     seed: int = option(1, "seed of all random choices", within=SEED)
 
     @property
     def rule_keys(self) -> tuple[str, ...]:
-        """Options that choose a set of rules: none for campaigns."""
+        """Options that select a set of rules, which campaigns do not have."""
         return ()
 
 
@@ -50,24 +50,24 @@ K = TypeVar("K", bound=CampaignOptions)
 class CampaignProcedure(OptionedProcedure[K]):
     """A published campaign.
 
-    `quick` shortens it on simulated drives too, because quantities that it measures from second to
-    second, such as consistency or lag, do not scale with the drive.
+    `quick` also shortens the campaign on simulated drives, because quantities that are measured
+    from second to second, such as consistency or lag, do not scale with the drive.
     """
 
     scales = False
 
     @property
     def edition(self) -> str:
-        """The campaign that the test reproduces."""
+        """The published campaign that the test reproduces."""
         return PROCEDURES[self.name].campaign
 
     @property
     def active_range_pct(self) -> float | None:
-        """The active range in percent of the addresses; None if a campaign uses several."""
+        """The active range in percent of the addresses, or `None` if the campaign uses several."""
         return 100.0
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the parameters that every campaign discloses; tests add others."""
+        """Return the parameters that every campaign discloses; tests add their own."""
         compressible = self.options.compressible_pct
         return {
             "subtitle": self.title,
@@ -78,15 +78,15 @@ class CampaignProcedure(OptionedProcedure[K]):
         }
 
     def state(self, identity: DeviceIdentity, name: str) -> Sequence[Workload]:
-        """Return the workloads that produce a state (`engines.preconditioned.RECIPES`)."""
+        """Return the workloads that create a state (`engines.preconditioned.RECIPES`)."""
         loads = recipe(name, identity.capacity_bytes, seed=self.seed)
         return [self._compressible(load) for load in loads]
 
     def _compressible(self, load: Workload) -> Workload:
-        """Return the load with data of the campaign's compressibility."""
+        """Return the load with the compressibility of the campaign's data."""
         share = self.options.compressible_pct
         return replace(load, jobs=tuple(replace(job, compressible_pct=share) for job in load.jobs))
 
     def step(self, name: str, load: Workload, *seed_path: object, sample: bool = False) -> Step:
-        """Return a step with data of the campaign's compressibility."""
+        """Return a step with the compressibility of the campaign's data."""
         return super().step(name, self._compressible(load), *seed_path, sample=sample)

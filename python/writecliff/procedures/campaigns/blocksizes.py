@@ -1,9 +1,9 @@
-"""Two generations of a drive by block size: IOPS, latency and power (Samsung 840 v 850).
+"""Two generations of a drive compared by block size: IOPS, latency and power (Samsung 840 v 850).
 
-Calypso Systems measured these figures for The SSD Guy (2014) with the client edition of the PTS,
+Calypso Systems measured these figures for The SSD Guy (2014) with the client edition of the PTS, at
 eight block sizes and three mixes. Preconditioning, rounds and steady state are those of the IOPS
-test; average and maximum latency come from the same rounds. A pass for power follows: 128 KiB
-sequential reads, then random writes and random reads of every block size, the largest first.
+test, and the average and maximum latencies come from the same rounds. A power pass follows: 128 KiB
+sequential reads, then random writes and random reads at every block size, largest first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEQUENTIAL = 128 * KIB
 
 @dataclass(frozen=True, kw_only=True)
 class BlockSizesOptions(IopsOptions):
-    """Options of the IOPS test with the values of the campaign."""
+    """Options of the IOPS test, with the campaign's values."""
 
     edition: str = option("pts-c", "edition: enterprise or client", choices=EDITIONS)
     read_pcts: tuple[float, ...] = cells.mixes_option(CAMPAIGN, READ_PCTS)
@@ -36,7 +36,7 @@ class BlockSizesOptions(IopsOptions):
 
 
 class BlockSizes(IopsLoop[BlockSizesOptions]):
-    """The comparison by block size. Raises ConfigError for invalid options."""
+    """The comparison of drives by block size. Raises ConfigError if an option is invalid."""
 
     name = "blocksizes"
     subtitle = "Block Size x RW Mix, IOPS, latency and power"
@@ -44,7 +44,7 @@ class BlockSizes(IopsLoop[BlockSizesOptions]):
     scales = False
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return the rounds of the IOPS test and, unless omitted, the pass for power."""
+        """Return the rounds of the IOPS test and, unless omitted, the power pass."""
         rounds = super().stages(identity)
         if not self.options.power:
             return rounds

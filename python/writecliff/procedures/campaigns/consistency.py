@@ -1,9 +1,9 @@
 """A reviewer's test of performance consistency (AnandTech, since 2012).
 
-The test fills the drive in order, writes random 4 KiB blocks at queue depth 32 for 2,000 seconds,
-and evaluates every second: its average IOPS, its worst case (queue depth over the longest latency
-of the second, the IOPS if every I/O were as slow), and their spread. It then repeats this on part
-of the addresses, as if the user left the rest of the drive as spare space.
+The test fills the drive sequentially, writes random 4 KiB blocks at queue depth 32 for 2,000
+seconds, and evaluates every second by its average IOPS, its worst case (queue depth divided by the
+second's longest latency, which is the IOPS if every I/O were as slow), and the spread. The test is
+then repeated on part of the addresses, as if the user left the rest of the drive as spare space.
 """
 
 from __future__ import annotations
@@ -35,57 +35,58 @@ class ConsistencyOptions(CampaignOptions):
 
     range_pcts: tuple[float, ...] = option(
         (100.0, 75.0),
-        "percentages of the drive's addresses to fill and then write, in this order",
+        "percentages of the drive's address space to fill and then overwrite, in this order",
         within=SOME_PERCENT,
     )
     queue_depth: int = campaign_option(32, "number of outstanding I/Os", within=QUEUE_DEPTH)
-    seconds: float = campaign_option(
-        2000.0, "duration of the writes, in seconds", within=SECONDS, quick=20.0
-    )
+    seconds: float = campaign_option(2000.0, "write time, in seconds", within=SECONDS, quick=20.0)
     steady_from_seconds: float = campaign_option(
-        1400.0, "start of the steady part in the plots, in seconds", within=SECONDS, quick=10.0
+        1400.0,
+        "time at which the steady phase starts in the plots, in seconds",
+        within=SECONDS,
+        quick=10.0,
     )
     step_seconds: float | None = option(
         None,
-        "duration of a step, in seconds; a run resumes only between steps",
+        "duration of each step, in seconds; an interrupted run resumes at the last complete step",
         within=SECONDS,
         unset="a 20th of the writes",
     )
     array_drives: int = option(
-        12, "number of drives in the array whose worst case is reported", within=Within(2, 10_000)
+        12, "size, in drives, of the array whose worst case is reported", within=Within(2, 10_000)
     )
-    price: float | None = option(
-        None, "price of the drive in dollars, for IOPS per dollar", within=PRICE
-    )
+    price: float | None = option(None, "drive price in dollars, for IOPS per dollar", within=PRICE)
 
 
 class Consistency(CampaignProcedure[ConsistencyOptions]):
-    """The consistency test. Raises ConfigError for invalid options."""
+    """The consistency test. Raises ConfigError if an option is invalid."""
 
     name = "consistency"
     options_type = ConsistencyOptions
 
     def check(self) -> None:
-        """Raise ConfigError if there is no range, no steady part or no whole number of steps."""
+        """Raise ConfigError if there is no range, no steady phase or no whole number of steps."""
         o = self.options
         if not o.range_pcts:
-            raise ConfigError("--range-pcts has no range to write", hint="give --range-pcts 100")
+            raise ConfigError(
+                "--range-pcts contains no range to write", hint="give --range-pcts 100"
+            )
         if o.steady_from_seconds >= o.seconds:
             raise ConfigError(
                 f"the steady part starts at {o.steady_from_seconds:g} s, but the run ends at "
                 f"{o.seconds:g} s",
-                hint="lower --steady-from-seconds, or raise --seconds",
+                hint="reduce --steady-from-seconds, or increase --seconds",
             )
         whole_steps("a run", o.seconds, self.step_seconds)
 
     @property
     def step_seconds(self) -> float:
-        """Length of a step: by default a twentieth of the run."""
+        """Duration of a step, by default a twentieth of the run."""
         return self.options.step_seconds or self.options.seconds / 20
 
     @property
     def active_range_pct(self) -> float | None:
-        """The range written, in percent of the addresses; None if there are several."""
+        """The written range in percent of the addresses, or `None` if there are several."""
         ranges = self.options.range_pcts
         return ranges[0] if len(ranges) == 1 else None
 
@@ -105,12 +106,12 @@ class Consistency(CampaignProcedure[ConsistencyOptions]):
         }
 
     def range_bytes(self, identity: DeviceIdentity, share_pct: float) -> int:
-        """Return the size of a range, in whole blocks of the fill."""
+        """Return the size of a range, rounded to whole blocks of the fill."""
         exact = round(identity.capacity_bytes * share_pct / 100)
         return max(FILL_BYTES, exact // FILL_BYTES * FILL_BYTES)
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return a stage for each range; each purges and fills the drive first."""
+        """Return a stage for each range, each of which starts by purging and filling the drive."""
         return [
             Stage.once(
                 phase_of(share),
@@ -162,5 +163,5 @@ class Consistency(CampaignProcedure[ConsistencyOptions]):
 
 
 def phase_of(share_pct: float) -> str:
-    """Return the stored name of the writes to a range: "range-100"."""
+    """Return the stored name of the writes to a range, such as "range-100"."""
     return f"range-{share_pct:g}"

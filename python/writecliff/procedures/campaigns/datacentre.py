@@ -1,7 +1,7 @@
-"""The tests of a data-centre drive in its maker's white paper (Samsung, PM863, 2015).
+"""The tests in the manufacturer's white paper on a data-centre drive (Samsung, PM863, 2015).
 
-One capacity of 128 KiB sequential writes, then two of random 4 KiB writes, bring the drive into its
-sustained state. Each of the parts can be omitted:
+Sequential 128 KiB writes of one capacity, then random 4 KiB writes of two capacities, bring the
+drive into its sustained state. Each part of the test can be omitted:
 
     sequential   128 KiB sequential reads and writes, after the first of these capacities only: on a
                  drive that was written at random they differ from the figures of data sheets
@@ -13,7 +13,7 @@ sustained state. Each of the parts can be omitted:
                  reads
     servers      server profiles over queue depths 1 to 128
 
-All parts but the first write at random, so the drive stays in its sustained state.
+All parts except the first write at random, so the drive remains in its sustained state.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class DatacentreOptions(CampaignOptions):
     parts: tuple[str, ...] = option(PARTS, "parts to run", choices=PARTS)
     state: str = campaign_option("sustained", "initial state of the drive", choices=tuple(RECIPES))
     step_seconds: float = campaign_option(
-        60.0, "duration of a step, in seconds", within=SECONDS, quick=1.0
+        60.0, "duration of each step, in seconds", within=SECONDS, quick=1.0
     )
     consistency_seconds: float = campaign_option(
         1200.0,
@@ -93,8 +93,8 @@ class DatacentreOptions(CampaignOptions):
     )
     mix_block_kib: tuple[float, ...] = option(
         (4.0, 8.0),
-        "block sizes in the part 'mixes', in KiB: the first is measured at every queue"
-        " depth, the others only at the greatest",
+        "block sizes in the part 'mixes', in KiB: the first is measured at every queue depth, the "
+        "others only at the highest",
         within=BLOCK_KIB,
     )
     profiles: tuple[str, ...] = option(
@@ -106,13 +106,13 @@ class DatacentreOptions(CampaignOptions):
 
 
 class Datacentre(CampaignProcedure[DatacentreOptions]):
-    """The tests of the white paper. Raises ConfigError for invalid options."""
+    """The tests of the white paper. Raises ConfigError if an option is invalid."""
 
     name = "datacentre"
     options_type = DatacentreOptions
 
     def check(self) -> None:
-        """Raise ConfigError if there are no parts, or a block size or profile is invalid."""
+        """Raise ConfigError if there are no parts, or if a block size or profile is invalid."""
         o = self.options
         if not o.parts:
             raise ConfigError("--parts is empty", hint=f"give --parts {','.join(PARTS)}")
@@ -122,7 +122,7 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
 
     @property
     def parts(self) -> Sequence[str]:
-        """The parts in the order in which they run."""
+        """The parts, in the order in which they run."""
         return [name for name in PARTS if name in self.options.parts]
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
@@ -149,7 +149,7 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
         """Return a stage for each part."""
         random = [name for name in self.parts if name != SEQUENTIAL]
-        # The first part of each kind prepares the state; the other parts preserve it.
+        # The first part of each kind prepares the drive state, and the other parts preserve it.
         states = {SEQUENTIAL: FILLED, **dict.fromkeys(random[:1], self.options.state)}
 
         def stage(name: str) -> Stage:
@@ -178,7 +178,7 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
 
     @property
     def servers(self) -> Sequence[tuple[str, int]]:
-        """Profile and queue depth of each step of the part 'servers'."""
+        """Profile and queue depth of each step in the part 'servers'."""
         o = self.options
         return [(name, depth) for name in o.profiles for depth in o.server_depths]
 

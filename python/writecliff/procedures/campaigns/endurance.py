@@ -1,7 +1,7 @@
-"""Endurance: steady write amplification of a workload, and the lifetime that results.
+"""Endurance: steady-state write amplification of a workload, and the resulting lifetime.
 
-JESD218 rates a drive by TBW, the terabytes that may be written to it under a workload of JESD219.
-TBW depends on write amplification, which this test measures:
+JESD218 rates a drive by TBW, the number of terabytes that may be written to the drive under a
+workload of JESD219. TBW depends on the write amplification, which this test measures:
 
     rounds   writes of the workload, half a capacity per round, from the sustained state until the
              write amplification is steady by the rule of the PTS; simulated without time, which
@@ -45,29 +45,31 @@ class EnduranceOptions(CampaignOptions):
     state: str = option("sustained", "initial state of the drive", choices=tuple(RECIPES))
     round_capacities: float = campaign_option(
         0.5,
-        "writes per round, in multiples of the user capacity",
+        "write volume per round, in multiples of the user capacity",
         within=Within(0, 1000, open_low=True),
         quick=0.1,
     )
     max_rounds: int = campaign_option(
-        MAX_ROUNDS, "maximum number of rounds to reach steady state", within=ROUNDS
+        MAX_ROUNDS, "maximum number of rounds in which to reach steady state", within=ROUNDS
     )
     speed_seconds: float = campaign_option(
-        60.0, "duration of the step that measures speed, in seconds", within=SECONDS, quick=1.0
+        60.0, "duration of the performance measurement, in seconds", within=SECONDS, quick=1.0
     )
     queue_depth: int = option(32, "number of outstanding I/Os", within=QUEUE_DEPTH)
     rated_cycles: int | None = option(
         None,
         "rated program/erase cycles of the flash",
         within=Within(1, 1e9),
-        unset="as rated for the drive",
+        unset="the drive's rating",
     )
     wear_levelling_factor: float = option(
-        1.0, "ratio of the erase count of the most worn block to the average", within=Within(1, 100)
+        1.0,
+        "erase count of the most worn block, divided by the average erase count",
+        within=Within(1, 100),
     )
     waf: float | None = option(
         None,
-        "write amplification to assume for a drive that does not report its writes to flash",
+        "write amplification to assume for a drive that does not report its flash writes",
         within=Within(0, 1e6, open_low=True),
     )
     years: float = option(
@@ -75,13 +77,13 @@ class EnduranceOptions(CampaignOptions):
     )
     gb_per_day: float | None = option(
         None,
-        "data written per day in GB, for the lifetime",
+        "data written per day in GB, for the lifetime estimate",
         within=PRICE,
         unset="the user capacity",
     )
     price: float | None = option(
         None,
-        "price of the drive in dollars, for $/TBW and the total cost of ownership",
+        "drive price in dollars, for $/TBW and the total cost of ownership",
         within=PRICE,
     )
     service_years: float | None = option(
@@ -94,21 +96,21 @@ class EnduranceOptions(CampaignOptions):
         None,
         "average power in service, in W",
         within=PRICE,
-        unset="that of the workload at full speed",
+        unset="the power under the workload at full speed",
     )
     kwh_price: float | None = option(
-        None, "price of a kWh in dollars", within=PRICE, unset="no energy cost"
+        None, "price per kWh in dollars", within=PRICE, unset="no energy cost"
     )
     pue: float = option(
         1.0,
-        "power usage effectiveness (PUE): energy use of the data centre divided by that"
-        " of its IT equipment",
+        "power usage effectiveness (PUE): energy use of the data centre divided by the energy use "
+        "of its IT equipment",
         within=Within(1, 10),
     )
 
 
 class Endurance(CampaignProcedure[EnduranceOptions]):
-    """The endurance test. Raises ConfigError for invalid options."""
+    """The endurance test. Raises ConfigError if an option is invalid."""
 
     name = "endurance"
     options_type = EnduranceOptions
@@ -124,7 +126,7 @@ class Endurance(CampaignProcedure[EnduranceOptions]):
 
     @property
     def read_pct(self) -> float:
-        """Reads of the profile, in percent of its I/Os."""
+        """Percentage of reads in the profile's I/Os."""
         return profile(self.options.profile).jobs[0].read_pct
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
@@ -144,7 +146,7 @@ class Endurance(CampaignProcedure[EnduranceOptions]):
         }
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return the rounds until write amplification is steady, and the step for speed."""
+        """Return the rounds until the write amplification is steady, and the performance step."""
         rounds = rounds_until_steady(
             lambda number: self._round(identity, number),
             self.options.max_rounds,
@@ -184,9 +186,9 @@ class Endurance(CampaignProcedure[EnduranceOptions]):
         value = rows[-1].waf if rows[-1].waf is not None else self.options.waf
         if value is None:
             raise EngineError(
-                "the drive does not report its writes to flash, so its write amplification "
-                "cannot be measured",
-                hint="if you know the write amplification, give it with --waf",
+                "the drive does not report its flash writes, so its write amplification cannot be "
+                "measured",
+                hint="if you know the write amplification, specify it with --waf",
             )
         return value
 
@@ -206,4 +208,4 @@ class Endurance(CampaignProcedure[EnduranceOptions]):
         rounds = history.stages.get("rounds")
         if rounds is None or rounds.steady_at_round is not None:
             return ()
-        return (f"write amplification was not steady in {rounds.rounds_done} rounds",)
+        return (f"write amplification was not steady after {rounds.rounds_done} rounds",)

@@ -4,15 +4,16 @@
                    zipf, partly static pages, two zones. Pages are scattered over the whole range.
                    The figure is the rate from 60 to 99 % of the bytes of the run.
     zones          zones of the host, written sequentially, one at a time in random order
-    open loops     an aged drive with Poisson arrivals of writes at each rate. A fixed-rate probe of
-                   reads and writes measures the latency.
+    open loops     an aged drive with Poisson arrivals of writes at each rate. A fixed-rate probe
+    load of reads and writes measures the latency.
 
-fio cannot scatter zones, and its zipf differs from the law. On a real drive, closed loops therefore
-have a rate that no drive reaches, so that writecliff issues their I/Os itself, as fast as the queue
-depth allows.
+fio cannot scatter zones, and its zipf distribution deviates from Zipf's law. On a real drive,
+closed loops therefore have a rate that no drive can reach, so that writecliff issues their I/Os
+itself, as fast as the queue depth allows.
 
-Known deviations: zones are written on simulated drives only, and overwritten without a TRIM. The
-paper averages from 60 to 99 % of the time of a run, which is later on a drive that slows down.
+Known deviations: zones are written only on simulated drives, and are overwritten without a TRIM.
+The paper averages from 60 to 99 % of a run's duration, which is a later interval on a drive that
+slows down.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ UNIFORM = "uniform"
 OPEN = "open"
 MEASURED = "measured"  # role of the steps whose rates are reported
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999, "p99.999": 0.99999}
-_UNREACHABLE_IOPS = 1e8  # rate of closed loops that writecliff issues itself
+_UNREACHABLE_IOPS = 1e8  # rate of closed loops whose I/Os writecliff issues itself
 _SHARES = Within(0, 99.9, open_low=True)
 
 
@@ -60,11 +61,12 @@ class SsdIqOptions(CampaignOptions):
     )
     cold_pcts: tuple[float, ...] = option(
         (80.0, 90.0, 95.0),
-        "percentages of cold pages; with 80, the cold 80 % of the pages receive 20 % of the writes",
+        "percentages of cold pages: with 80, the coldest 80 % of the pages receive 20 % of the "
+        "writes",
         within=_SHARES,
     )
     zone_gib: tuple[float, ...] = option(
-        (1.0, 8.0), "sizes of sequentially written zones, in GiB", within=Within(0.001, 1024)
+        (1.0, 8.0), "sizes of the sequentially written zones, in GiB", within=Within(0.001, 1024)
     )
     rates_iops: tuple[float, ...] = option(
         (10_000.0, 20_000.0, 50_000.0, 100_000.0, 200_000.0),
@@ -77,16 +79,18 @@ class SsdIqOptions(CampaignOptions):
     )
     capacities: float = campaign_option(
         6.0,
-        "writes per closed loop, in multiples of the user capacity",
+        "write volume per closed loop, in multiples of the user capacity",
         within=Within(0, 1000, open_low=True),
         quick=1.0,
     )
     from_pct: float = campaign_option(
-        60.0, "percentage of a closed loop after which measurement starts", within=Within(0, 99)
+        60.0,
+        "percentage of a closed loop to complete before measurement starts",
+        within=Within(0, 99),
     )
     aged_capacities: float = campaign_option(
         3.0,
-        "random writes before the open loops, in multiples of the user capacity",
+        "volume of random writes before the open loops, in multiples of the user capacity",
         within=Within(0, 1000),
         quick=0.5,
     )
@@ -95,7 +99,7 @@ class SsdIqOptions(CampaignOptions):
     )
     probe_iops: float = campaign_option(
         10_000.0,
-        "I/O rate of the probe, half of it reads, in I/Os per second",
+        "I/O rate of the probe load, half of it reads, in I/Os per second",
         within=Within(1, 1e7),
     )
 
@@ -106,7 +110,7 @@ class Closed:
 
     phase: str  # its name in the run directory
     curve: str  # the curve of the report to which it belongs
-    x: float  # its position on the curve
+    x: float  # position on the curve
     addresses: Addresses
 
     @property
@@ -121,7 +125,7 @@ class Closed:
 
 
 class SsdIq(CampaignProcedure[SsdIqOptions]):
-    """The SSD-iq test. Raises ConfigError for invalid options."""
+    """The SSD-iq test. Raises ConfigError if an option is invalid."""
 
     name = "ssd-iq"
     options_type = SsdIqOptions
@@ -137,7 +141,7 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
 
     @property
     def closed(self) -> Sequence[Closed]:
-        """Closed loops in the order of the run, uniform writes first."""
+        """Closed loops in execution order, uniform writes first."""
         o = self.options
         loops = [Closed(UNIFORM, UNIFORM, 0.0, Addresses())]
         loops += [
@@ -169,7 +173,7 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
     # -- stages -----------------------------------------------------------------------------
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return the closed loops, the zones and the open loops; each stage purges first."""
+        """Return the closed loops, the zones and the open loops; each stage starts with a purge."""
         filled = self.state(identity, "fill")
         stages = [
             Stage.once(
@@ -190,13 +194,13 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
         return stages
 
     def _zones_of(self, identity: DeviceIdentity) -> Sequence[float]:
-        """Return the zone sizes, in GiB, that fit into the drive at least twice."""
+        """Return the zone sizes, in GiB, that fit in the drive at least twice."""
         if not identity.simulated:
             return ()
         return [size for size in self.options.zone_gib if size * GIB <= identity.capacity_bytes / 2]
 
     def _closed_steps(self, identity: DeviceIdentity, phase: str, job: Job) -> Sequence[Step]:
-        """Return the untimed step before the measurement window, and the step of the window."""
+        """Return the untimed step before the measurement window, and the measured step."""
         o, largest = self.options, job.block_sizes[0].bytes
         whole = o.capacities * identity.capacity_bytes
         shares = ("before", o.from_pct / 100), (MEASURED, 0.99 - o.from_pct / 100)
@@ -269,11 +273,10 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
 
 
 def _zones(cold_pct: float, writes_pct: float) -> Addresses:
-    """Return a hot and a cold zone, both scattered by page.
+    """Return a hot zone and a cold zone, both scattered by page.
 
-    Args:
-        cold_pct: percentage of the pages in the cold zone.
-        writes_pct: percentage of the writes to the cold zone.
+    Args: cold_pct: Percentage of the pages that are in the cold zone. writes_pct: Percentage of the
+        writes that go to the cold zone.
     """
     hot = Zone(access_pct=100 - writes_pct, size_pct=100 - cold_pct)
     return Addresses("hot_cold", zones=(hot,), scatter_bytes=PAGE)
@@ -285,12 +288,12 @@ def zone_phase(size_gib: float) -> str:
 
 
 def open_name(rate_iops: float) -> str:
-    """Return the name of the step of an open loop at this rate."""
+    """Return the step name for an open loop at this rate."""
     return f"{rate_iops:,.0f} arrivals/s"
 
 
 def open_figures(result: StepResult) -> Mapping[str, float]:
-    """Return the writes per second of an open loop, and the percentiles of its probe in ns."""
+    """Return an open loop's writes per second, and the latency percentiles of its probe in ns."""
     main, probe = result.jobs
     written = main.operations.get("write")
     figures = {}

@@ -1,4 +1,4 @@
-"""Tests of SNIA's Real World Storage Workload PTS (RWSW, 1.0.7), with an I/O capture.
+"""Tests of SNIA's Real World Storage Workload PTS (RWSW, 1.0.7), which use an I/O capture.
 
     capture_options.py  their options; the capture and its applied workload
     mix.py              I/O streams as the load of a job
@@ -7,6 +7,6 @@
     is_wsat.py          each stream alone
     tcqd.py             the applied workload by thread count and queue depth
 
-The document was not available. Its parameters (9 streams, 80 %, time steps of 1 s to 10 min) are
-from memory; those of the loops are from WSAT and DIRTH in PTS-E 1.1.
+The RWSW document was not available. Its parameters (9 streams, 80 %, time steps of 1 s to 10 min)
+are quoted from memory; the loop parameters are from WSAT and DIRTH in PTS-E 1.1.
 """

@@ -1,4 +1,4 @@
-"""The common part of tests with a capture: its file, its time steps, the applied workload."""
+"""Code shared by tests with a capture: its file, its time steps, and the applied workload."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from writecliff.traces.io_capture import IoCapture, StreamShare, normalised, on_
 
 CLAUSE = "RWSW PTS"
 EDITION = "RWSW PTS 1.0.7"
-DOMINANT = 9  # streams of an applied workload
-COVERED_PCT = 80.0  # minimum share of the I/Os that an applied workload should cover
+DOMINANT = 9  # number of streams in an applied workload
+COVERED_PCT = 80.0  # minimum fraction of the I/Os that an applied workload should cover
 RECALLED = "numbers of the RWSW PTS are recalled, not read in it"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureOptions(PtsOptions):
-    """Options of every test with a capture."""
+    """Options of every test that uses a capture."""
 
     capture: str | None = option(
         None,
@@ -36,7 +36,7 @@ class CaptureOptions(PtsOptions):
     )
     capture_step: float | None = option(
         None,
-        "duration of a time step of the trace, in seconds (1 to 600)",
+        "duration of each time step of the trace, in seconds (1 to 600)",
         unset="at most 300 time steps",
     )
     streams: int = required_option(
@@ -45,14 +45,13 @@ class CaptureOptions(PtsOptions):
     )  # fmt: skip
     cover_pct: float | None = option(
         None,
-        "instead of --streams: use as many of the busiest streams as cover this"
-        " percentage of the I/Os",
+        "percentage of the I/Os that the busiest streams must cover; replaces --streams",
         within=SOME_PERCENT,
         unset="use --streams",
     )
     fill_capacities: float = option(
         0.0,
-        "sequential writes before the test, in multiples of the user capacity",
+        "volume of sequential writes before the test, in multiples of the user capacity",
         within=Within(0, 1000),
     )
     capture_data: str = option("", "contents of the capture", measured=True)
@@ -62,20 +61,20 @@ C = TypeVar("C", bound=CaptureOptions)
 
 
 class CaptureProcedure(PtsProcedure[C]):
-    """A test with a capture.
+    """A test that uses a capture.
 
     Raises:
-        ConfigError: An option is invalid, or the capture cannot be read.
+        ConfigError: If an option is invalid, or the capture cannot be read.
     """
 
     def settle(self, options: C, *, shorten: bool) -> C:
-        """Read the capture, because a stored run has its contents, not the file."""
+        """Read the capture, because a stored run contains its contents instead of the file."""
         if not options.capture_data:
             if options.capture is None:
                 raise ConfigError(
-                    "the test needs an I/O capture",
-                    hint="give --capture TRACE, in a format of `writecliff trace formats`, or a "
-                    "table of streams",
+                    "the test requires an I/O capture",
+                    hint="specify --capture TRACE, in a format of `writecliff trace formats` or "
+                    "as a table of streams",
                 )
             capture = load_capture(Path(options.capture), step_s=options.capture_step)
             options = replace(options, capture_data=capture.to_text())
@@ -106,24 +105,24 @@ class CaptureProcedure(PtsProcedure[C]):
 
     @property
     def applied_text(self) -> str:
-        """The applied workload in short: "Applied, 9 streams"."""
+        """The applied workload in brief, such as "Applied, 9 streams"."""
         count = len(self.applied)
         return f"Applied, {units.plural(count, 'stream')}"
 
     @property
     def applied_words(self) -> str:
-        """The applied workload in a sentence."""
+        """The applied workload, described in a sentence."""
         count = len(self.applied)
         return f"the applied workload of {units.plural(count, 'I/O stream')}"
 
     @property
     def read_share_pct(self) -> float:
-        """Reads of the applied workload, in percent of its I/Os."""
+        """Percentage of reads in the applied workload's I/Os."""
         reads = (share for share in self.applied if share.stream.operation == "read")
         return sum(share.share_pct for share in reads)
 
     def capture_setup(self) -> dict[str, str]:
-        """Return the entries of the header block and the disclosures about the capture."""
+        """Return the header block entries and the disclosures about the capture."""
         capture, o = self.capture, self.options
         return {
             "capture": capture.name,
@@ -143,7 +142,7 @@ class CaptureProcedure(PtsProcedure[C]):
 
     @property
     def beginning(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The first phases of the test, a sentence each."""
+        """The first phases of the test, one sentence each."""
         fills = self.options.fill_capacities
         filled = (f"{fills:g} x user capacity of sequential writes",) if fills else ()
         return (*super().beginning, *filled)
@@ -158,7 +157,7 @@ class CaptureProcedure(PtsProcedure[C]):
         at: LoadPoint,
         sample: bool = False,
     ) -> Step:
-        """Return a step that accesses `streams` at once, in whole sectors of the drive."""
+        """Return a step that accesses all `streams` at once, in whole sectors of the drive."""
         streams = normalised(on_sectors(streams, identity.sector_bytes))
         largest = mix.largest_bytes(streams)
         fields: dict[str, Any] = mix.job_fields(streams)
@@ -177,7 +176,7 @@ class CaptureProcedure(PtsProcedure[C]):
 
 
 def capture_mapping(capture: IoCapture) -> Mapping[str, object]:
-    """Return the entries of summaries about a capture, as JSON values."""
+    """Return the entries of a summary that describe a capture, as JSON values."""
     return {
         "name": capture.name,
         "source": capture.source,
@@ -189,7 +188,7 @@ def capture_mapping(capture: IoCapture) -> Mapping[str, object]:
 
 
 def stream_mapping(share: StreamShare) -> dict[str, object]:
-    """Return the entries of summaries about a stream, as JSON values."""
+    """Return the entries of a summary that describe a stream, as JSON values."""
     stream = share.stream
     return {
         "access": stream.access,

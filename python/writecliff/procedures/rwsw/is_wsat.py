@@ -1,6 +1,7 @@
 """Individual streams-WSAT: each stream of the applied workload alone, until it is steady.
 
-A purge and a preconditioning precede each stream. Rounds, samples and ends are those of WSAT.
+Each stream is preceded by a purge and preconditioning. Rounds, samples and end conditions are those
+of WSAT.
 """
 
 from __future__ import annotations
@@ -18,32 +19,32 @@ from writecliff.procedures.rwsw.multi_wsat import AppliedLoad, need_other_end
 from writecliff.procedures.saturation import Saturation, SaturationOptions
 from writecliff.procedures.steady import WINDOW_ROUNDS
 
-FILLED = 2.0  # user capacities of sequential writes before each stream
+FILLED = 2.0  # sequential writes before each stream, in user capacities
 
-FILLED = 2.0  # user capacities of sequential writes before each stream
+FILLED = 2.0  # sequential writes before each stream, in user capacities
 
 
 @dataclass(frozen=True, kw_only=True)
 class IsWsatOptions(SaturationOptions, CaptureOptions):
-    """Options of the individual streams. Omitted options have the values of WSAT."""
+    """Options of the Individual Streams test. Omitted options have the WSAT values."""
 
     histogram: bool | None = option(False, "unused", choices=(), measured=True)
     fill_capacities: float = option(
         FILLED,
-        "sequential writes before each stream, in multiples of the user capacity",
+        "volume of sequential writes before each stream, in multiples of the user capacity",
         within=Within(0, 1000),
     )
 
 
 class IsWsat(Saturation[IsWsatOptions], CaptureProcedure[IsWsatOptions]):
-    """The test of individual streams. Raises ConfigError for invalid options."""
+    """The Individual Streams test. Raises ConfigError if an option is invalid."""
 
     name = "is-wsat"
     subtitle = "Individual Streams-WSAT"
     options_type = IsWsatOptions
 
     def check(self) -> None:
-        """Raise ConfigError also for reads of a purged drive, or reads that would never end."""
+        """Raise ConfigError also for reads of a purged drive, or reads that never stop."""
         super().check()
         reads = [share for share in self.applied if share.stream.operation == "read"]
         if reads and not self.options.fill_capacities:
@@ -56,7 +57,7 @@ class IsWsat(Saturation[IsWsatOptions], CaptureProcedure[IsWsatOptions]):
 
     @property
     def stimulus(self) -> AppliedLoad:
-        """Description of the load of each stream."""
+        """Describes the load of each stream."""
         count = len(self.applied)
         return AppliedLoad(
             f"{count} streams, each alone",
@@ -68,7 +69,7 @@ class IsWsat(Saturation[IsWsatOptions], CaptureProcedure[IsWsatOptions]):
     def load_step(
         self, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object
     ) -> Step:
-        """Return a step of the first stream, as an example of all streams."""
+        """Return a step with the first stream, as an example of all streams."""
         return self._alone(0, identity, name, seconds, *seed_path)
 
     def _alone(
@@ -103,7 +104,7 @@ class IsWsat(Saturation[IsWsatOptions], CaptureProcedure[IsWsatOptions]):
         for number, share in enumerate(self.applied):
             stage = history.stages.get(phase_of(number))
             if stage is not None and stage.steady_at_round is None and "steady" in self.options.end:
-                texts.append(f"{share.stream.text} was not steady in {stage.rounds_done} rounds")
+                texts.append(f"{share.stream.text} was not steady after {stage.rounds_done} rounds")
         return tuple(texts)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
@@ -122,5 +123,5 @@ class IsWsat(Saturation[IsWsatOptions], CaptureProcedure[IsWsatOptions]):
 
 
 def phase_of(number: int) -> str:
-    """Return the phase of the rows of a stream, counted from 0."""
+    """Return the phase of a stream's rows; streams are counted from 0."""
     return f"stream-{number + 1}"

@@ -1,8 +1,8 @@
-"""I/O streams as the load of one job: each I/O belongs to a stream, drawn by its share.
+"""I/O streams as the load of one job, where each I/O is assigned to a stream at random.
 
-Sequential streams continue in order, each from a random address; random streams access the whole
-range. As in the composite workload of the PTS, I/Os of all sizes start on 4 KiB boundaries, except
-for sequential streams of smaller I/Os. Streams do not include the addresses of a capture.
+Sequential streams continue in order, each from a random address, and random streams access the
+whole range. As in the composite workload of the PTS, I/Os of all sizes start on 4 KiB boundaries,
+except for sequential streams of smaller I/Os. Streams do not include a capture's addresses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DISCLOSURE = "I/Os of every size start on 4 KiB boundaries; a sequential stream 
 
 
 def job_fields(streams: Sequence[StreamShare]) -> dict[str, object]:
-    """Return the fields of a `Job` with all of `streams`; a single stream keeps its access."""
+    """Return the fields of a `Job` with all `streams`; a single stream keeps its access."""
     reads = [share for share in streams if share.stream.operation == "read"]
     writes = [share for share in streams if share.stream.operation == "write"]
     total = sum(share.share_pct for share in streams)
@@ -43,7 +43,7 @@ def job_fields(streams: Sequence[StreamShare]) -> dict[str, object]:
 
 
 def _sizes(streams: Iterable[StreamShare]) -> tuple[BlockSize, ...]:
-    """Return the block sizes of an operation, each with its sequential part."""
+    """Return an operation's block sizes, each with its fraction of sequential I/Os."""
     shares: dict[int, list[float]] = {}
     for share in streams:
         of_size = shares.setdefault(share.stream.size_bytes, [0.0, 0.0])
@@ -60,5 +60,5 @@ def largest_bytes(streams: Iterable[StreamShare]) -> int:
 
 
 def mean_bytes(streams: Iterable[StreamShare]) -> float:
-    """Return the mean I/O size; the shares must add up to 100 %."""
+    """Return the mean I/O size; the streams' percentages must add up to 100 %."""
     return sum(share.stream.size_bytes * share.share_pct / 100 for share in streams)

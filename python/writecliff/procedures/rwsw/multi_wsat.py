@@ -1,6 +1,7 @@
 """Multi-WSAT: all streams of a capture's applied workload at once, until the drive is saturated.
 
-The test starts with a purged drive. Rounds, samples and ends are those of WSAT (`saturation.py`).
+The test starts with a purged drive. Rounds, samples and end conditions are those of WSAT
+(`saturation.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from writecliff.procedures.saturation import Saturation, SaturationOptions
 
 @dataclass(frozen=True)
 class AppliedLoad:
-    """Description of the applied workload for a test of saturation."""
+    """Describes the applied workload for a saturation test."""
 
     text: str
     words: str
@@ -29,18 +30,18 @@ class AppliedLoad:
 
 @dataclass(frozen=True, kw_only=True)
 class MultiWsatOptions(SaturationOptions, CaptureOptions):
-    """Options of Multi-WSAT. Omitted options have the values of WSAT."""
+    """Options of the Multi-WSAT test. Omitted options have the WSAT values."""
 
 
 class MultiWsat(Saturation[MultiWsatOptions], CaptureProcedure[MultiWsatOptions]):
-    """The Multi-WSAT test. Raises ConfigError for invalid options."""
+    """The Multi-WSAT test. Raises ConfigError if an option is invalid."""
 
     name = "multi-wsat"
     subtitle = "Multi-WSAT - Applied Test Workload"
     options_type = MultiWsatOptions
 
     def check(self) -> None:
-        """Raise ConfigError also for reads of a purged drive, or reads that would never end."""
+        """Raise ConfigError also for reads of a purged drive, or reads that never stop."""
         super().check()
         if self.read_share_pct > 100 - 1e-9:
             if not self.options.fill_capacities:
@@ -52,7 +53,7 @@ class MultiWsat(Saturation[MultiWsatOptions], CaptureProcedure[MultiWsatOptions]
 
     @property
     def stimulus(self) -> AppliedLoad:
-        """Description of the applied workload."""
+        """Describes the applied workload."""
         name = self.capture.name
         return AppliedLoad(
             self.applied_text, self.applied_words, self.read_share_pct, f"{self.subtitle} - {name}"
@@ -61,7 +62,7 @@ class MultiWsat(Saturation[MultiWsatOptions], CaptureProcedure[MultiWsatOptions]
     def load_step(
         self, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object
     ) -> Step:
-        """Return a step of all streams at once."""
+        """Return a step that accesses all streams at once."""
         at = self.load_point
         return self.mixed(identity, self.applied, name, *seed_path, seconds=seconds, at=at)
 
@@ -70,20 +71,20 @@ class MultiWsat(Saturation[MultiWsatOptions], CaptureProcedure[MultiWsatOptions]
         return {**super().setup(identity), **self.capture_setup()}
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return the stages of saturation, with the fill before the rounds."""
+        """Return the stages of the saturation test, with the fill before the rounds."""
         rounds, *rest = super().stages(identity)
         return (replace(rounds, prepare=self.fill(identity, self.load_point)), *rest)
 
 
 def need_other_end(ends: Sequence[str]) -> None:
-    """Check that a load of reads alone can end.
+    """Check that a load consisting only of reads can stop.
 
     Raises:
-        ConfigError: The only end is a volume of writes.
+        ConfigError: Such a load never stops if the only end condition is a written volume.
     """
     if tuple(ends) == ("capacity",):
         raise ConfigError(
-            "the run would never stop: the load only reads, and the only "
-            "stop condition is a written volume",
+            "the run would never stop, because the load only reads and the only stop condition is "
+            "a written volume",
             hint="add --end steady,time",
         )

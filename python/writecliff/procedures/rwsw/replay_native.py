@@ -1,10 +1,10 @@
-"""Replay-native: the time steps of a capture in order.
+"""Replay-native: replay the time steps of a capture in order.
 
-Each time step has its own combination of streams and its queue depth, and lasts as long as in the
-capture, or `speed_up` times shorter. It runs as fast as the drive allows at that queue depth; the
-report shows the rate of the capture for comparison. Steps without reads and writes are omitted. A
-queue depth is rounded to whole outstanding I/Os; a capture without queue depths has that of the
-options.
+Each time step has its own combination of streams and its own queue depth, and lasts as long as in
+the capture, or is `speed_up` times shorter. It runs as fast as the drive allows at that queue
+depth, and the report shows the capture's rate for comparison. Steps that contain no reads or writes
+are omitted. Queue depths are rounded to whole outstanding I/Os; a capture without queue depths uses
+the depth set by the options.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from writecliff.procedures.rwsw.capture_options import CaptureOptions, CapturePr
 from writecliff.traces.io_capture import CaptureStep, normalised
 
 PHASE = "replay"
-DEPTH = 32  # outstanding I/Os for captures without queue depths
-SHORTEST_S = 0.01  # the resolution of fio's run times
+DEPTH = 32  # outstanding I/Os for captures that have no queue depths
+SHORTEST_S = 0.01  # resolution of fio's run times
 FILLED = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayNativeOptions(CaptureOptions):
-    """Options of the replay."""
+    """Options of the Replay-Native test."""
 
     speed_up: float = option(
         1.0, "factor by which to shorten the time steps of the capture", within=Within(1, 1e6)
     )
     queue_depth: int = option(
         DEPTH,
-        "outstanding I/Os in time steps for which the capture does not record the queue depth",
+        "outstanding I/Os in time steps where the capture does not record the queue depth",
         within=QUEUE_DEPTH,
     )
     fill_capacities: float = option(
         FILLED,
-        "sequential writes before the replay, in multiples of the user capacity",
+        "volume of sequential writes before the replay, in multiples of the user capacity",
         within=Within(0, 1000),
     )
 
 
 class ReplayNative(CaptureProcedure[ReplayNativeOptions]):
-    """The replay of a capture. Raises ConfigError for invalid options."""
+    """A test that replays a capture. Raises ConfigError if an option is invalid."""
 
     name = "replay-native"
     subtitle = "Replay-Native"
@@ -66,17 +66,17 @@ class ReplayNative(CaptureProcedure[ReplayNativeOptions]):
 
     @property
     def replayed(self) -> Sequence[CaptureStep]:
-        """The time steps with I/O, in order."""
+        """The time steps that contain I/O, in order."""
         return [step for step in self.capture.steps if step.streams]
 
     def depth(self, step: CaptureStep) -> int:
-        """Return the outstanding I/Os of a step."""
+        """Return the number of outstanding I/Os in a step."""
         depth = step.queue_depth
         return self.options.queue_depth if depth is None else max(1, round(depth))
 
     @property
     def load_point(self) -> LoadPoint:
-        """One thread, and the largest queue depth of any step."""
+        """One thread, and the highest queue depth of all steps."""
         return 1, max(self.depth(step) for step in self.replayed)
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
@@ -93,7 +93,7 @@ class ReplayNative(CaptureProcedure[ReplayNativeOptions]):
         }
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return a single stage with a step for each time step."""
+        """Return a single stage that has a step for each time step."""
         return (
             Stage.once(
                 PHASE,

@@ -1,7 +1,7 @@
-"""Thread count / queue depth sweep: the applied workload over the demand matrix.
+"""Thread count / queue depth sweep: the applied workload at each point of the demand matrix.
 
-Like DIRTH (`demand_intensity.py`), but with the applied workload for all accesses: preconditioning,
-pre-writes and the cells of each round.
+The test is like DIRTH (`demand_intensity.py`), but the applied workload is used for all accesses:
+preconditioning, pre-writes and the cells of each round.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from writecliff.procedures.rwsw.capture_options import CaptureOptions, CapturePr
 
 @dataclass(frozen=True, kw_only=True)
 class TcqdOptions(DemandOptions, CaptureOptions):
-    """Options of the sweep. Omitted options have the values of DIRTH."""
+    """Options of the TCQD test. Omitted options have the DIRTH values."""
 
 
 class Tcqd(DemandProcedure[TcqdOptions], CaptureProcedure[TcqdOptions]):
-    """The sweep over thread counts and queue depths. Raises ConfigError for invalid options."""
+    """The sweep over thread counts and queue depths. Raises ConfigError if an option is invalid."""
 
     name = "tcqd"
     subtitle = "TC/QD Sweep - Applied Test Workload"
@@ -43,12 +43,12 @@ class Tcqd(DemandProcedure[TcqdOptions], CaptureProcedure[TcqdOptions]):
 
     @property
     def load(self) -> str:
-        """The applied workload in short."""
+        """The applied workload, described in brief."""
         return self.applied_text
 
     @property
     def read_pct(self) -> float:
-        """Reads of the applied workload, in percent of its I/Os."""
+        """Percentage of reads in the applied workload's I/Os."""
         return self.read_share_pct
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
@@ -79,7 +79,7 @@ class Tcqd(DemandProcedure[TcqdOptions], CaptureProcedure[TcqdOptions]):
         minutes: float | None = None,
         sample: bool = False,
     ) -> Step:
-        """Return a step of the applied workload, whose own mix replaces `read_pct`."""
+        """Return a step with the applied workload, whose own mix replaces `read_pct`."""
         seconds = self.options.step_seconds if minutes is None else minutes * 60
         return self.mixed(
             identity, self.applied, name, *seed_path, seconds=seconds, at=load, sample=sample

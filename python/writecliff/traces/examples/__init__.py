@@ -39,10 +39,10 @@ def examples() -> list[Example]:
 
 
 def trace_path(path: str | Path) -> Path:
-    """Return the file of a trace: that of an example for "example:NAME", otherwise `path` itself.
+    """Return a trace's file: the example's file for "example:NAME", otherwise `path` itself.
 
     Raises:
-        ConfigError: there is no such example.
+        ConfigError: If there is no such example.
     """
     text = str(path)
     if not text.startswith(SCHEME):

@@ -1,8 +1,8 @@
 """Arithmetic in job files: `size=8*$mb_memory` and `bs=(4k*2)`.
 
-fio hands a line that had a $keyword to the calculator `bc`, and reads a value in parentheses
-itself (builds with arithmetic support). Both are integer expressions of + - * / % ^ and
-parentheses; only the second knows units.
+fio passes a line that contained a $keyword to the calculator `bc`, and evaluates a value in
+parentheses itself (in builds with arithmetic support). Both are integer expressions with + - * / %
+^ and parentheses; only the second form supports units.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ExpressionError(ValueError):
 
 
 def evaluate(text: str, number: Callable[[str], int]) -> int:
-    """Evaluate an expression whose numbers `number` reads; divisions round towards zero."""
+    """Evaluate an expression whose numbers `number` parses; divisions round towards zero."""
     tokens: list[str] = []
     position, stripped = 0, text.rstrip()
     while position < len(stripped):
@@ -45,7 +45,7 @@ def evaluate(text: str, number: Callable[[str], int]) -> int:
 
 
 def _expression(tokens: list[str], number: Callable[[str], int], lowest: int) -> int:
-    """Remove an expression without operators of a precedence below `lowest` from the tokens."""
+    """Consume an expression from the tokens, up to an operator of a precedence below `lowest`."""
     value = _atom(tokens, number)
     while tokens and _PRECEDENCE.get(tokens[0], 0) >= lowest:
         operator = tokens.pop(0)

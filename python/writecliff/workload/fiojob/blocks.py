@@ -1,4 +1,4 @@
-"""Conversion of direction and block sizes of a fio job."""
+"""Convert the direction and block sizes of a fio job."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _DIRECTIONS: dict[str, tuple[Pattern, tuple[str, ...]]] = {
     "trimwrite": ("sequential", ("trim", "write")),
     "randtrimwrite": ("random", ("trim", "write")),
 }
-SECTOR_BYTES = 512  # the least unit of a simulated drive
+SECTOR_BYTES = 512  # smallest unit of a simulated drive
 PROTECTION_INFORMATION = {"md_per_io_size", "pi_act", "pi_chk", "apptag", "apptag_mask"}
-_METADATA_BYTES = (8, 16, 64, 128)  # of a sector, in formats whose blocks include it
+_METADATA_BYTES = (8, 16, 64, 128)  # metadata of a sector, in formats whose blocks include it
 
 
 @dataclass(frozen=True)
 class Operations:
-    """Operations of a job: `used` are the operations, `read_pct` and `trim_pct` their mix.
+    """Operations of a job: `used` contains the operations, and `read_pct` and `trim_pct` their mix.
 
-    If commands replace writes, `used` has the operations of fio, whose options apply.
+    If commands replace writes, `used` contains fio's operations, whose options apply.
     """
 
     pattern: Pattern
@@ -52,18 +52,18 @@ class Operations:
 class Blocks:
     """Block sizes of the operations in use, and values that fio derives from all sizes."""
 
-    by_operation: Mapping[str, OwnBlocks]  # of the operations in use
-    smallest: int  # of the operations in use
-    unit: int  # smallest of all operations, to which fio rounds offsets in percent
+    by_operation: Mapping[str, OwnBlocks]  # sizes of the operations in use
+    smallest: int  # smallest size of the operations in use
+    unit: int  # smallest size of all operations, to which fio rounds offsets in percent
 
     @property
     def common(self) -> OwnBlocks:
-        """Block sizes of the first operation in use, which is reads if there are any."""
+        """Block sizes of the first operation in use, which is reads if the job reads."""
         return next(iter(self.by_operation.values()))
 
     @property
     def writes(self) -> OwnBlocks | None:
-        """Block sizes of writes; None if they are those of the first operation."""
+        """Block sizes of writes; `None` if they equal those of the first operation."""
         writes = self.by_operation.get("write")
         return None if writes == self.common else writes
 
@@ -75,7 +75,7 @@ class Blocks:
 
     @property
     def is_aligned(self) -> bool:
-        """True if an operation is not aligned to its size."""
+        """`True` if an operation is not aligned to its size."""
         return any(mix.align_bytes is not None for mix in self.by_operation.values())
 
     @property
@@ -85,7 +85,7 @@ class Blocks:
 
     @property
     def is_mix(self) -> bool:
-        """True if an operation has several sizes."""
+        """`True` if an operation has several sizes."""
         return any(len(mix.block_sizes) > 1 for mix in self.by_operation.values())
 
     def mean(self, operation: str) -> float:
@@ -95,7 +95,7 @@ class Blocks:
 
 
 def operations(settings: Settings) -> Operations:
-    """Read `rw` and the mix; raise ConfigError for combinations that a `Job` cannot express."""
+    """Parse `rw` and the mix; raise ConfigError for combinations that a `Job` cannot express."""
     name, _, modifier = settings.rw.partition(":")
     if name not in _DIRECTIONS:
         raise settings.error(
@@ -114,7 +114,7 @@ def operations(settings: Settings) -> Operations:
     if settings.num_range > 1:
         if not trim_pct:
             raise settings.error("num_range", "num_range: only trims have ranges", "use rw=trim")
-        settings.note("num_range: each range of a trim is a command of its own")
+        settings.note("num_range: each range of a trim is issued as a separate command")
     trim_first = used[0] == "trim" and len(used) > 1
     zone = _strided_zone(settings, pattern)
     if zone is not None and hole_bytes:
@@ -155,7 +155,7 @@ def _sequential_shares(
 
 
 def _with_write_modes(settings: Settings, ops: Operations) -> Operations:
-    """Return the operations after the conversion of writes to other commands."""
+    """Return the operations that remain after converting writes to other commands."""
     converted = becomes(settings)
     check(settings, ops.used, converted)
     settings.notes += converted.notes
@@ -170,7 +170,7 @@ def _with_write_modes(settings: Settings, ops: Operations) -> Operations:
 
 
 def _strided_zone(settings: Settings, pattern: Pattern) -> tuple[int, int] | None:
-    """Return (bytes of a hole, bytes before it) of strided zones, also for zonesize alone."""
+    """Return (bytes of a hole, bytes before it) for strided zones, including zonesize alone."""
     mode = settings.zonemode or ("strided" if settings.zonesize else "none")
     if mode == "zbd":
         return None
@@ -192,7 +192,7 @@ def _strided_zone(settings: Settings, pattern: Pattern) -> tuple[int, int] | Non
 
 
 def _modifier(settings: Settings, pattern: Pattern, text: str) -> tuple[int, int]:
-    """Return (I/Os of a run, bytes of a hole) of the modifier after the colon of `rw`."""
+    """Return (I/Os of a run, bytes of a hole), given by the modifier after the colon in `rw`."""
     if not text:
         return 1, 0
     try:
@@ -222,7 +222,7 @@ def pick(triple: Triple[int], used: Iterable[str]) -> list[int]:
 
 
 def blocks(settings: Settings, ops: Operations) -> Blocks:
-    """Return sizes, shares and alignment of each operation; raise ConfigError for part sectors."""
+    """Return each operation's sizes, weights and alignment; ConfigError for partial sectors."""
     mixes = {
         operation: tuple((_data_bytes(settings, size), weight) for size, weight in mix)
         for operation in DIRECTIONS
@@ -234,7 +234,7 @@ def blocks(settings: Settings, ops: Operations) -> Blocks:
     }
     if ops.trim_first:
         if used["write"] != used["trim"]:
-            settings.note(f"rw={settings.rw}: writes have the sizes of the trims before them")
+            settings.note(f"rw={settings.rw}: writes have the sizes of the preceding trims")
         used = {"trim": used["trim"]}
     smallest = min(size for operation in used for size, _ in mixes[operation])
     unit = min(size for mix in mixes.values() for size, _ in mix)
@@ -278,7 +278,7 @@ def _mix(settings: Settings, operation: str) -> tuple[tuple[int, float], ...]:
 
 
 def _data_bytes(settings: Settings, size: int) -> int:
-    """Return a block size without the metadata of its sectors (extended LBA formats)."""
+    """Return a block size excluding the metadata of its sectors (extended LBA formats)."""
     if not size % SECTOR_BYTES or not any(map(settings.given, PROTECTION_INFORMATION)):
         return size
     for sector in (4096, SECTOR_BYTES):
@@ -286,17 +286,18 @@ def _data_bytes(settings: Settings, size: int) -> int:
             if not size % (sector + metadata):
                 data = size // (sector + metadata) * sector
                 settings.note(
-                    f"bs={size} is {data} bytes of data and {size - data} of metadata, which are"
-                    " not transferred; sizes count data"
+                    f"bs={size} is {data} bytes of data and {size - data} bytes of metadata, "
+                    f"which are not transferred; sizes count only data"
                 )
                 return data
     return size
 
 
 def _range_mix(low: int, high: int) -> tuple[tuple[int, float], ...]:
-    """Return the frequency of each size of a range in fio (io_u.c, get_next_buflen).
+    """Return how often fio uses each size in a range (io_u.c, get_next_buflen).
 
-    fio draws from [low, low + high), rounds down to a multiple of `low`, and limits to `high`.
+    fio chooses a value in [low, low + high), rounds it down to a multiple of `low`, and limits it
+    to `high`.
     """
     if low == high:
         return ((low, 1.0),)

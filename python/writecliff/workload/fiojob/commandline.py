@@ -1,9 +1,9 @@
-"""Parser of fio command lines: `--name=x --rw=read job.fio --output-format=json`.
+"""A parser for fio command lines: `--name=x --rw=read job.fio --output-format=json`.
 
 fio 3.42, init.c `parse_cmd_line`: `--name` starts a job; options before the first job are global,
-also for job files; the first job file runs together with the jobs of the command line, further job
-files run one after the other. An option has one or two hyphens; its value follows an equals sign or
-is the next word.
+including for job files; the first job file runs together with the jobs on the command line, and
+further job files run one after the other. An option has one or two hyphens, and its value follows
+an equals sign or is the next word.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from writecliff.workload.fiojob.values import flag
 _HERE = SourceLocation(Path("command line"), 0)
 _FORMATS = ("normal", "json", "json+")
 
-# fio's options that do not concern jobs. Options with an effect here are read below.
+# fio options that do not concern jobs. Options that have an effect here are parsed below.
 _WITH_VALUE = ("output", "output-format", "section", "aux-path")
 _WITHOUT_VALUE = ("parse-only", "readonly", "minimal")
 _NO_EFFECT = {
@@ -56,18 +56,18 @@ class FioCommand:
 
     sections: list[RawSection] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
-    only: tuple[str, ...] = ()  # names of the sections to run; empty: all
+    only: tuple[str, ...] = ()  # names of the sections to run; empty for all sections
     formats: tuple[str, ...] = ("normal",)
     output: Path | None = None
-    folder: Path = Path()  # of log files
+    folder: Path = Path()  # interval of log files
     parse_only: bool = False
     readonly: bool = False
 
     def load(self, capacity_bytes: int, environment: Mapping[str, str] | None = None) -> FioJobFile:
-        """Return the jobs for a drive of this capacity.
+        """Return the jobs for a drive with this capacity.
 
         Raises:
-            ConfigError: The message has all problems.
+            ConfigError: The message lists all problems.
         """
         problems: list[ConfigError] = []
         sections = list(self.sections)
@@ -79,8 +79,8 @@ class FioCommand:
             sections += read
         if not any(not section.is_global for section in sections):
             raise ConfigError(
-                "no job is given",
-                hint="for example --name=job1 --rw=randread --size=1g, or a job file",
+                "no job was specified",
+                hint="add a job, for example --name=job1 --rw=randread --size=1g, or a job file",
             )
         path = self.files[0] if len(self.files) == 1 else Path("fio")
         return of_sections(path, sections, capacity_bytes, self.only, problems)
@@ -90,7 +90,7 @@ def read_command_line(words: Sequence[str]) -> FioCommand:
     """Parse the words of a command line.
 
     Raises:
-        ConfigError: An option is unknown or not supported.
+        ConfigError: If an option is unknown or not supported.
     """
     command, left = FioCommand(), list(words)
     only: list[str] = []
@@ -119,7 +119,7 @@ def _takes_value(name: str) -> bool:
 
 
 def _of_command(command: FioCommand, name: str, value: str | None) -> bool:
-    """Apply an option of the command; return False for an option of a job."""
+    """Apply an option of the command, or return `False` for a job option."""
     for reason, names in _REFUSED.items():
         if name in names.split():
             raise ConfigError(f"--{name} {reason}")
@@ -150,7 +150,7 @@ def _add_option(command: FioCommand, name: str, value: str | None) -> None:
         names = (*by_name(), *_WITH_VALUE, *_WITHOUT_VALUE)
         raise ConfigError(
             f"unknown option '--{name}'",
-            hint=did_you_mean(name, names, "options are those of fio; see fio-options.md"),
+            hint=did_you_mean(name, names, "options are those of fio (see fio-options.md)"),
         )
     if name == "name":
         command.sections.append(RawSection(value or "", _HERE))

@@ -1,10 +1,10 @@
-"""Reader of fio's I/O logs, versions 2 and 3 (`read_iolog`).
+"""A reader for fio's I/O logs, versions 2 and 3 (`read_iolog`).
 
-fio 3.42, iolog.c and HOWTO "Trace file format". A log of version 2 has no times but pauses
-(`wait`), counted from the one before; version 3 has a time for each line, in microseconds. Here an
-I/O arrives at its time whether or not those before it are complete; fio shifts all later ones.
-Pauses are in microseconds, as the HOWTO has them; iolog.c sleeps until that many milliseconds after
-fio's own start. The reader of traces (`crates/traces`) accepts the same lines.
+fio 3.42, iolog.c and HOWTO "Trace file format". A version 2 log has pauses (`wait`) instead of
+times, each counted from the previous pause; version 3 has a time on each line, in microseconds.
+writecliff lets an I/O arrive at its time whether or not earlier I/Os are complete, but fio shifts
+all later I/Os. Pauses are in microseconds, as in the HOWTO; iolog.c sleeps until that many
+milliseconds after fio's own start. The trace reader (`crates/traces`) accepts the same lines.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from writecliff.workload.fiojob.syntax import SourceLocation, fail
 from writecliff.workload.model import IoLog
 
 _US = 1000
-_COMMAND_BYTES = 1 << 32  # the length of a command is less
-_SLOW_IOPS, _FAST_IOPS = 10.0, 2e6  # plausible rates of a log of a fio job
-_MANY_IOS, _LONG_NS = 100, 600 * 10**9  # fewer I/Os in a shorter time may be slow
-LOG_BYTES_MAX = 64 << 20  # two million I/Os, which take 1 GB as numbers of Python
+_COMMAND_BYTES = 1 << 32  # the length of a command is below this
+_SLOW_IOPS, _FAST_IOPS = 10.0, 2e6  # plausible rates for the log of a fio job
+_MANY_IOS, _LONG_NS = 100, 600 * 10**9  # fewer I/Os in a shorter time may simply be slow
+LOG_BYTES_MAX = 64 << 20  # two million I/Os, which take 1 GB as Python numbers
 _HEADER = re.compile(r"fio version (\d+) iolog")
 _FILE_ACTIONS = ("add", "open", "close", "unlink")
 _FLUSHES = ("sync", "datasync")
 _LETTERS = {"read": "r", "write": "w", "trim": "t", **dict.fromkeys(_FLUSHES, "f")}
 _ACTIONS = {*_FILE_ACTIONS, *_LETTERS, "wait"}
-_BLKTRACE = (b"\x07\x61\x74\x65", b"\x65\x61\x74\x07")  # its magic number in both byte orders
+_BLKTRACE = (b"\x07\x61\x74\x65", b"\x65\x61\x74\x07")  # magic number, in both byte orders
 
 
 @dataclass
@@ -44,10 +44,10 @@ class _Rows:
 
 
 def read_io_log(settings: Settings) -> IoLog:
-    """Read the I/Os of `read_iolog`.
+    """Read the I/Os given by `read_iolog`.
 
     Raises:
-        ConfigError: The log cannot be read or is invalid; the message has file and line.
+        ConfigError: If the log cannot be read or is invalid; the message names the file and line.
     """
     path = Path(str(settings.read_iolog))
     if ":" in path.name and not path.exists():
@@ -88,9 +88,9 @@ def read_io_log(settings: Settings) -> IoLog:
 
 
 def doubt_of_times(ios: int, span_ns: int) -> str | None:
-    """Return a warning if the implied rate shows that times of a log are not in microseconds.
+    """Return a warning if the implied rate shows that a log's times are not in microseconds.
 
-    None if the rate is plausible. `span_ns` is from the first I/O to the last.
+    Return `None` if the rate is plausible. `span_ns` is the time from the first to the last I/O.
     """
     rate = ios / (span_ns / 1e9) if span_ns > 0 else 0.0
     is_slow = 0 < rate < _SLOW_IOPS and (ios >= _MANY_IOS or span_ns >= _LONG_NS)
@@ -104,8 +104,8 @@ def doubt_of_times(ios: int, span_ns: int) -> str | None:
 
 
 def _action(location: SourceLocation, words: list[str], version: int) -> tuple[str, str, list[str]]:
-    """Return (file, action, [offset, length]); pauses need no length, flushes no numbers."""
-    if len(words) == 2 and words[0] == "wait":  # of the whole log: without a file
+    """Return (file, action, [offset, length]); pauses have no length, and flushes no numbers."""
+    if len(words) == 2 and words[0] == "wait":  # applies to the whole log, so no file is named
         words = ["", *words]
     name, action, *numbers = [*words, "", ""] if len(words) < 2 else words
     if (action == "wait" and len(numbers) == 1) or (action in _FLUSHES and not numbers):

@@ -1,8 +1,8 @@
-"""Conversion of a section of a job file to jobs of the model.
+"""Convert a section of a job file to jobs of the model.
 
-A section with `numjobs` is a job with several threads if its threads are equal and reported
-together (`group_reporting`). Otherwise each thread is a separate job, because fio gives each thread
-a separate range, end and result.
+A section with `numjobs` becomes a job with several threads if the threads are equal and reported
+together (`group_reporting`). Otherwise each thread becomes a separate job, because fio gives each
+thread its own range, end and result.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _US = 1000
 _RATE_MIN, _RATE_MAX = (
     1e-3,
     10**12,
-)  # of the generator of the simulated drive, in bytes or I/Os a second
+)  # limit of the simulated drive's load generator, in bytes or I/Os per second
 
 
 def section_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
-    """Return the jobs of a section; differences from fio are added to the notes of the settings.
+    """Return a section's jobs; differences from fio are added to the notes of the settings.
 
-    Unsupported features are added to the problems of the settings, with file and line; the result
-    is then empty.
+    Unsupported features are added to the settings' problems, with file and line, and the result is
+    then empty.
     """
     if settings.attempt(drive_engine, settings) is None:
         return ()
@@ -82,7 +82,7 @@ def _jobs_of_threads(
         return _thread_job(settings, job, ops, sizes, capacity=capacity_bytes, thread=thread)
 
     shifted = settings.offset_increment.bytes or settings.offset_increment.percent
-    # Threads of several sizes end at different times, as their sizes are drawn.
+    # Threads with several block sizes finish at different times, because their sizes are random.
     if threads > 1 and (shifted or not settings.group_reporting or sizes.is_mix):
         return tuple(
             of_thread(replace(common, name=f"{common.name}.{thread}"), thread)
@@ -92,7 +92,7 @@ def _jobs_of_threads(
 
 
 def _host_fields(settings: Settings, ops: Operations) -> dict[str, Any]:
-    """Return the fields of a job that depend only on its options; None for invalid options."""
+    """Return the job fields that depend only on its options, or `None` for invalid options."""
     readers: dict[str, Callable[[Settings, Operations], Any]] = {
         "queue_depth": queue_depth,
         "streams": streams,
@@ -120,7 +120,7 @@ def _host_fields(settings: Settings, ops: Operations) -> dict[str, Any]:
 
 
 def _log_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
-    """Return the jobs of a log, one per thread."""
+    """Return the jobs that replay a log, one per thread."""
     log = read_io_log(settings)
     end = max(map(sum, zip(log.offsets, log.lengths, strict=True)))
     if end > capacity_bytes:
@@ -229,20 +229,22 @@ def _add_general_notes(settings: Settings) -> None:
     if settings.time_based and not settings.runtime:
         settings.note("time_based has no effect without runtime, as in fio")
     if not settings.randrepeat and not settings.given("randseed"):
-        settings.note("randrepeat=0: runs still repeat; change randseed for another sequence")
+        settings.note(
+            "randrepeat=0: runs are still repeatable; change randseed for another sequence"
+        )
     if settings.given("directory"):
         settings.note(f"directory={settings.directory}: replaced by the drive of the run")
 
 
 # -- addresses -------------------------------------------------------------------------------------
 
-# Distribution of the addresses of a job: `random_distribution` and `sprandom`.
+# Distribution of a job's addresses: `random_distribution` and `sprandom`.
 
 
 def addresses(
     settings: Settings, ops: Operations, blocks: Blocks, length: int
 ) -> tuple[Addresses, int]:
-    """Return the distribution, and the part of the range that zones cover."""
+    """Return the distribution, and the part of the range that is covered by zones."""
     if settings.sprandom:
         return _sprandom(settings, ops), length
     if _has_map(settings, ops, blocks):
@@ -285,9 +287,9 @@ def addresses(
 
 
 def _has_map(settings: Settings, ops: Operations, blocks: Blocks) -> bool:
-    """Return `True` if the job needs fio's random map, which cuts I/Os of several sizes.
+    """Return `True` if the job needs fio's random map, which splits I/Os with several sizes.
 
-    I/Os of a single size keep their number and length without it.
+    I/Os of a single size keep their number and length without the map.
     """
     return (
         ops.pattern == "random"
@@ -306,14 +308,14 @@ def _has_map(settings: Settings, ops: Operations, blocks: Blocks) -> bool:
 def _deviation_pct(spread_pct: float) -> float:
     """Return the standard deviation of fio's normal distribution, in percent of the range.
 
-    fio adds a uniform number of this spread to the mean of twelve numbers over the whole range,
-    which has a deviation of a twelfth of the range (lib/gauss.c).
+    fio adds a uniform number with this spread to the mean of twelve numbers over the whole range,
+    whose deviation is a twelfth of the range (lib/gauss.c).
     """
     return math.sqrt((100 / 12) ** 2 + spread_pct**2 / 12)
 
 
 def _sprandom(settings: Settings, ops: Operations) -> Addresses:
-    """Return the addresses of sprandom: one thread of random writes with the size of a unit."""
+    """Return the addresses of sprandom: one thread of random writes of one mapping unit each."""
     if (ops.pattern, ops.used, settings.numjobs) != ("random", ("write",), 1):
         raise settings.error("sprandom", "sprandom requires rw=randwrite and numjobs=1", "set them")
     share = settings.spr_op
@@ -325,7 +327,7 @@ def _sprandom(settings: Settings, ops: Operations) -> Addresses:
 
 
 def add_notes_on_addresses(settings: Settings, ops: Operations, blocks: Blocks) -> None:
-    """Add notes on addresses that differ from fio."""
+    """Add notes about addresses that differ from fio's."""
     if settings.sprandom:
         if settings.spr_cs:
             settings.note("spr_cs: repeated writes are not delayed by a region")
@@ -336,30 +338,30 @@ def add_notes_on_addresses(settings: Settings, ops: Operations, blocks: Blocks) 
         of_fio = "fio would write or read each once in a pass"
         if blocks.writes is not None:
             of_fio = "fio's map mixes the block sizes of reads and writes up and ends passes early"
-        settings.note(f"blocks are drawn with repetition, as with norandommap; {of_fio}")
+        settings.note(f"blocks may repeat within a pass, as with norandommap; {of_fio}")
     if ops.pattern == "random" and chosen.centre is not None:
         settings.note(
-            f"the centre of {chosen.kind} is not kept: hot blocks are scattered over the range"
+            f"the centre of {chosen.kind} is not preserved: hot blocks are scattered over the range"
         )
     if settings.nrfiles > 1 and ops.pattern == "sequential":
         kind = settings.file_service_type.partition(":")
         if (kind[0], kind[2]) not in (("roundrobin", ""), ("roundrobin", "1"), ("sequential", "")):
             settings.note(f"file_service_type={settings.file_service_type}: files take turns")
     if ops.trim_first:
-        settings.note("trims are queued like writes; fio waits for each")
+        settings.note("trims are queued like writes, whereas fio waits for each trim")
 
 
 # -- extent ----------------------------------------------------------------------------------------
 
-# Range and end of a thread of a job: size, offset, loops, runtime.
+# Range and end of a job's thread: size, offset, loops and runtime.
 #
 # fio 3.33: filesetup.c (`get_start_offset`, `setup_files`), backend.c (`io_bytes_exceeded`,
-# `keep_running`). The drive replaces fio's file, so a job that would grow a file is an error.
+# `keep_running`). The drive replaces fio's file, so a job that would extend a file is rejected.
 
 
 @dataclass(frozen=True)
 class Extent:
-    """Range and ends of a thread; at least one end is given."""
+    """Range and end conditions of a thread; at least one end condition is given."""
 
     offset_bytes: int
     range_bytes: int
@@ -386,7 +388,7 @@ def _bytes(size: Size, capacity: int) -> int:
 def extent(
     settings: Settings, ops: Operations, blocks: Blocks, capacity: int, thread: int
 ) -> Extent:
-    """Return range and end of a thread; raise ConfigError if they exceed the drive or are empty."""
+    """Return a thread's range and end; raise ConfigError if they exceed the drive or are empty."""
     start = offset(settings, blocks, capacity, thread)
     if start >= capacity:
         raise settings.error(
@@ -430,7 +432,7 @@ def extent(
 def _sizes(
     settings: Settings, ops: Operations, blocks: Blocks, capacity: int, start: int
 ) -> tuple[int, int]:
-    """Return (length of the range, bytes of a pass) of a thread."""
+    """Return (length of the range, bytes of a pass) for a thread."""
     size: Size | None = settings.size
     length = size.bytes if size is not None and size.percent is None else 0
     if settings.filesize is not None:
@@ -488,9 +490,10 @@ def _whole(ops: Operations, blocks: Blocks, length: int, room: int) -> int:
 def _volume(
     settings: Settings, ops: Operations, blocks: Blocks, *, one_pass: int, length: int, whole: int
 ) -> int:
-    """Return the bytes of all passes, in whole blocks: fio issues I/Os until it reaches the limit.
+    """Return the bytes of all passes in whole blocks, as fio issues I/Os until the limit.
 
-    It makes `loops` passes, then more while it is below `io_size`, and stops at `io_size * loops`.
+    fio makes `loops` passes, then continues while it is below `io_size`, and stops at `io_size *
+    loops`.
     """
     loops = max(1, settings.loops)
     io_size: Size | None = settings.io_size
@@ -499,7 +502,7 @@ def _volume(
         limit = min(one_pass, int(length * io_size.percent // 100) or length)
     elif io_size is not None and io_size.bytes:
         limit = io_size.bytes
-    if settings.sprandom:  # as much as the drive has flash
+    if settings.sprandom:  # as large as the flash of the drive
         return one_pass + math.ceil(one_pass * settings.spr_op[0]) // blocks.unit * blocks.unit
     total = limit * loops
     if not _endless(settings, ops):
@@ -516,7 +519,7 @@ def _volume(
 
 
 def _endless(settings: Settings, ops: Operations) -> bool:
-    """Return True if a pass of fio has no end: random I/O without a random map."""
+    """Return `True` if a fio pass never ends: random I/O without a random map."""
     return ops.pattern == "random" and (
         settings.norandommap
         or settings.random_distribution.kind != "random"
@@ -526,26 +529,26 @@ def _endless(settings: Settings, ops: Operations) -> bool:
 
 # -- pace ------------------------------------------------------------------------------------------
 
-# Arrival rate of a job: rates of its threads and operations, and pauses.
+# Arrival rate of a job: the rates of its threads and operations, and pauses.
 #
 # fio paces every thread and every operation separately (init.c `__setup_rate`, backend.c
-# `usec_for_io`, io_u.c `rate_ddir`). If reads and writes both have rates, these rates determine the
-# mix, not rwmixread.
+# `usec_for_io`, io_u.c `rate_ddir`). If both reads and writes have rates, these rates determine the
+# mix instead of rwmixread.
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Rates of a thread."""
+    """Rates of a single thread."""
 
     rate_iops: float | None = None
     rate_bytes_per_s: float | None = None
     arrival: Arrival = "linear"
-    rate_read_pct: float | None = None  # share of the reads; None for a single operation
+    rate_read_pct: float | None = None  # fraction of reads; `None` for a single operation
     ignores_think: bool = False
 
 
 def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
-    """Return the rate of a thread; raise ConfigError for a limit on one of two operations."""
+    """Return the rate of a thread; raise ConfigError if only one of two operations is limited."""
     by_bytes = pick(settings.rate, ops.used)
     by_ios = pick(settings.rate_iops, ops.used)
     if any(settings.rate.items()) and any(settings.rate_iops.items()):
@@ -572,7 +575,7 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
     in_ios = option == "rate_iops"
     amounts = [float(rate) for rate in rates]
     if not in_ios and arrival == "poisson":
-        # fio draws gaps for I/Os of the smallest size, whatever their size is.
+        # fio draws gaps for I/Os of the smallest size, whatever the actual size is.
         amounts = [rate / _smallest(blocks, op) for rate, op in zip(rates, ops.used, strict=False)]
         in_ios = True
     elif in_ios and blocks.is_mix and arrival == "linear":
@@ -594,7 +597,7 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
 def _note_shares(
     settings: Settings, ops: Operations, blocks: Blocks, option: str, rates: list[int]
 ) -> None:
-    """Add a note if the rates of reads and writes result in a mix other than rwmixread."""
+    """Add a note if the rates of reads and writes result in a mix that differs from rwmixread."""
     ios = [
         rate / blocks.mean(op) if option == "rate" else rate
         for rate, op in zip(rates, ops.used, strict=True)
@@ -613,10 +616,10 @@ def _smallest(blocks: Blocks, operation: str) -> int:
 
 
 def with_pauses(job: Job, settings: Settings) -> Job:
-    """Add pauses to the job of a thread: after a number of I/Os, or after a time of I/O.
+    """Add pauses to a thread's job: after a number of I/Os, or after a time spent on I/O.
 
     Raises:
-        ConfigError: A `Job` cannot combine a time of I/O with another option.
+        ConfigError: A `Job` cannot combine a time of I/O with the other pause option.
     """
     pause_ns, burst_ns = settings.thinktime * _US, settings.thinktime_iotime * _US
     if not pause_ns or not burst_ns:

@@ -1,4 +1,4 @@
-"""Description of a fio option, and the fields and table rows that define it."""
+"""Description of a fio option, and the fields and table rows that define options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from writecliff.workload.fiojob.values import Context, Reader, flag, optional_st
 
 
 class Treatment(Enum):
-    """Treatment of an option of a job file."""
+    """How an option in a job file is treated."""
 
     HONOURED = "honoured"
     REPORTING = "honoured in the fio-shaped JSON"
@@ -23,8 +23,8 @@ class Treatment(Enum):
 class Option:
     """A fio option; `text` is its meaning, or the reason why it has no effect or is rejected.
 
-    A rejected option is accepted with a value in `neutral`, with which it has no effect.
-    `store_as` is the name of the option whose value this option sets, in the form of `read`.
+    A rejected option is accepted with a value in `neutral`, because it then has no effect.
+    `store_as` names the option whose value this option sets, in the form that `read` returns.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Option:
 
     @property
     def key(self) -> str:
-        """Name of the option as a Python identifier."""
+        """The option's name as a Python identifier."""
         return self.store_as or self.name
 
 
@@ -49,7 +49,7 @@ def option(
     *aliases: str,
     treatment: Treatment = Treatment.HONOURED,
 ) -> Any:
-    """Define a field of `FioOptions` with the name of its option; the default is None (flags: off).
+    """Define a field of `FioOptions`, named like its option; the default is `None` (flags: off).
 
     The annotation of the field must be the return type of `read`.
     """
@@ -65,7 +65,7 @@ def reported(read: Reader, default: str | None, text: str, *aliases: str) -> Any
 
 
 def unused(treatment: Treatment, table: Mapping[str, str]) -> Iterator[Option]:
-    """Yield the options of a table of unused options."""
+    """Yield the options in a table of unused options."""
     for reason, names in table.items():
         for words in names.split():
             spellings, _, neutral = words.partition("=")

@@ -1,7 +1,8 @@
-"""Options of fio: type, reader, meaning and default of each.
+"""fio options: type, parser, meaning and default of each option.
 
-To add an option, add one field here and use it as an attribute of `Settings` (`settings.bs`). The
-reader, the errors and the reference page `docs/reference/fio-options.md` follow from the field.
+To add an option, add one field here, and use it as an attribute of `Settings` (`settings.bs`). The
+parser, the errors and the reference page `docs/reference/fio-options.md` are derived from the
+field.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from writecliff.workload.model import Arrival
 Unified = Literal["none", "mixed", "both"]
 WriteHint = Literal["none", "short", "medium", "long", "extreme"]
 
-_LOG_NAME = "\0"  # a log file named after its job
+_LOG_NAME = "\0"  # a log file that is named after its job
 
 
 def numbers(text: str, context: read.Context) -> tuple[int, ...]:
@@ -45,12 +46,12 @@ def numbers(text: str, context: read.Context) -> tuple[int, ...]:
 
 
 def log_name(text: str, context: read.Context) -> str:
-    """Read the prefix of a log file; without a value it is the name of the job."""
+    """Parse the prefix of a log file; without a value, it is the name of the job."""
     return text.strip() or _LOG_NAME
 
 
 def named_after_job(prefix: str | None, job: str) -> str:
-    """Return the prefix of a log file of a job."""
+    """Return the prefix of a job's log file."""
     return job if prefix in (None, _LOG_NAME) else str(prefix)
 
 
@@ -59,7 +60,7 @@ _PERCENTILES = "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99"
 
 @dataclass(kw_only=True)
 class FioOptions:
-    """The options of a job; defaults are those of fio."""
+    """The options of a job, with fio's defaults."""
 
     # Jobs and their order
     name: str | None = option(read.string, None, "job name in the results")
@@ -421,12 +422,12 @@ class FioOptions:
 
     @property
     def shows_clat(self) -> bool:
-        """True if the JSON has completion latencies."""
+        """`True` if the JSON contains completion latencies."""
         return not (self.gtod_reduce or self.disable_clat)
 
     @property
     def shows_lat(self) -> bool:
-        """True if the JSON has total latencies."""
+        """`True` if the JSON contains total latencies."""
         return not (self.gtod_reduce or self.disable_lat)
 
 
@@ -434,7 +435,7 @@ def _fdp(text: str, context: read.Context) -> str:
     return "fdp" if read.boolean(text, context) else "none"
 
 
-# Options that set the value of another option.
+# Options that set another option's value.
 _STORED_AS = (
     Option("rwmixwrite", Treatment.HONOURED, read.complement, "100 minus rwmixread",
            store_as="rwmixread"),
@@ -455,22 +456,22 @@ def all_options() -> tuple[Option, ...]:
 
 @cache
 def by_name() -> dict[str, Option]:
-    """Return options by name and by alias."""
+    """Return all options by name and by alias."""
     table: dict[str, Option] = {}
     for row in all_options():
         for name in (row.name, *row.aliases):
             if name in table:
-                raise AssertionError(f"fio option {name} has two rows")
+                raise AssertionError(f"the fio option {name} has two rows")
             table[name] = row
     return table
 
 
 # -- options unused --------------------------------------------------------------------------------
 
-# Options of fio without effect on a simulated drive, and options that are rejected.
+# fio options that have no effect on a simulated drive, and options that are rejected.
 #
-# Each table maps a reason to its options: `name`, with `/alias` for each further
-# spelling and `=value,...` for values with which a refused option has no effect and is accepted.
+# Each table maps a reason to its options: `name`, with `/alias` for each further spelling, and
+# `=value,...` for values with which a rejected option has no effect and is accepted.
 
 NO_EFFECT: dict[str, str] = {
     "histogram logs are not written; the fio JSON has the bins": (

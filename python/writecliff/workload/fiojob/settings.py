@@ -1,4 +1,4 @@
-"""Options of a job: those of its section, and of the [global] sections before it."""
+"""Options of a job: those of its section, and of the preceding [global] sections."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ from writecliff.workload.fiojob.values import Context, FioValueError, Triple, fl
 
 T = TypeVar("T")
 
-# fio parses units first and names of files last (options.c, `prio`).
+# fio parses units first and file names last (options.c, `prio`).
 _PRIORITIES = {"kb_base": -1, "unit_base": -1, "filename": 1, "filename_format": 1}
 
 
 @dataclass(kw_only=True)
 class Settings(FioOptions):
-    """Values of options as attributes, with notes for the user.
+    """Option values as attributes, with notes for the user.
 
-    `locations` has the location of each option in the file, by canonical name.
+    `locations` contains the location of each option in the file, by canonical name.
     """
 
     section: str
     location: SourceLocation
     locations: dict[str, SourceLocation] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    problems: list[ConfigError] = field(default_factory=list)  # of the whole file
+    problems: list[ConfigError] = field(default_factory=list)  # problems in the whole file
     failed: bool = False  # an option was invalid
 
     def given(self, name: str) -> bool:
-        """Return True if the file sets an option, in the section or in [global]."""
+        """Return `True` if the file sets an option, in the section or in [global]."""
         return name in self.locations
 
     @property
     def job_name(self) -> str:
-        """Name of the job in results and notes."""
+        """The job's name in results and notes."""
         return self.name or self.section
 
     def note(self, text: str) -> None:
-        """Add a note for the user on a difference from fio."""
+        """Add a note for the user about a difference from fio."""
         self.notes.append(f"job {self.job_name}: {text}")
 
     def error(self, names: str, message: str, hint: str | None = None) -> ConfigError:
         """Return the error for a problem with an option.
 
-        Its location is that of the first of `names` (separated by blanks) in the file, or that of
-        the section.
+        Its location is that of the first of `names` (separated by blanks) that is in the file, or
+        that of the section.
         """
         given = (self.locations[name] for name in names.split() if name in self.locations)
         return fail(next(given, self.location), message, hint)
 
     def attempt(self, read: Callable[..., T], *arguments: Any, **named: Any) -> T | None:
-        """Call `read` and return its result; on a ConfigError add it to the problems: None."""
+        """Call `read`, and return its result; a ConfigError is added to the problems: None."""
         try:
             return read(*arguments, **named)
         except ConfigError as problem:
@@ -64,9 +64,9 @@ class Settings(FioOptions):
             return None
 
     def child(self, section: RawSection) -> Settings:
-        """Return the settings of a section: a copy of these, overridden by its options.
+        """Return the settings of a section: a copy of these settings, overridden by its options.
 
-        Problems of its options are added to those of the file.
+        Problems with its options are added to the file's problems.
         """
         settings = copy(self)
         settings.section, settings.location = section.name, section.location
@@ -75,7 +75,7 @@ class Settings(FioOptions):
         return settings
 
     def apply(self, options: list[RawOption]) -> None:
-        """Apply options in fio's order: units first."""
+        """Apply options in fio's order, units first."""
         before = len(self.problems)
         valid = [raw for raw in options if self.attempt(_option_of, raw)]
         for raw, option in _in_order(valid):
@@ -108,9 +108,9 @@ class Settings(FioOptions):
 
 
 def written_options(options: list[RawOption]) -> dict[str, str]:
-    """Return options as fio 3.41 lists them in its JSON: canonical names in the order of parsing.
+    """Return options in the form of fio 3.41's JSON: canonical names in parsing order.
 
-    Options without a value, such as `time_based`, have an empty value; fio 3.33 omits them.
+    Options without a value, such as `time_based`, have an empty value; fio 3.33 omits such options.
     """
     written = [raw for raw in options if raw.name in by_name()]
     return {option.name: raw.value or "" for raw, option in _in_order(written)}

@@ -1,7 +1,7 @@
-"""Readers of fio's lists with shares: bssplit, zoned random_distribution, write_mode.
+"""Parse fio lists with percentages: bssplit, zoned random_distribution, write_mode.
 
-fio 3.33, options.c: entries without a share divide the remainder equally. Shares are whole
-percentages. Commas separate the lists for reads, writes and trims.
+As in fio 3.33 (options.c), entries without a percentage divide the remainder equally. Percentages
+are whole numbers. Commas separate the lists for reads, writes and trims.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from writecliff.workload.fiojob.values import (
 
 @dataclass(frozen=True)
 class Distribution:
-    """A random_distribution: its kind, its parameter, and the zones as (access %, size).
+    """A random_distribution: its kind, its parameter, and its zones as (access %, size).
 
-    `parameter` is zipf's theta, pareto's h or normal's spread in percent. Sizes are in bytes if
-    `absolute`, else in percent of the range.
+    `parameter` is zipf's theta, pareto's h, or normal's spread in percent. Sizes are in bytes if
+    `absolute`, otherwise in percent of the range.
     """
 
     kind: str = "random"
@@ -58,7 +58,7 @@ def _entries(text: str) -> list[tuple[str, str | None]]:
 
 
 def _share(text: str | None, entry: str, context: Context) -> int | None:
-    """Read a percentage; 0 counts as missing, as in fio."""
+    """Parse a percentage; 0 counts as missing, as in fio."""
     if text is None:
         return None
     match = re.fullmatch(r"(\d+)(\.\d*)?%?", text)
@@ -70,7 +70,7 @@ def _share(text: str | None, entry: str, context: Context) -> int | None:
 
 
 def _fill(shares: list[int | None], what: str) -> list[int]:
-    """Divide the remainder among the entries without a share."""
+    """Divide the remainder among the entries that have no percentage."""
     given = sum(share for share in shares if share is not None)
     missing = shares.count(None)
     if given > 100:
@@ -80,7 +80,7 @@ def _fill(shares: list[int | None], what: str) -> list[int]:
 
 
 def bssplit(text: str, context: Context) -> Triple[Split]:
-    """Read (size in bytes, weight) pairs for reads, writes and trims."""
+    """Parse (size in bytes, weight) pairs for reads, writes and trims."""
     return Triple(*(_block_sizes(part, context) for part in _directions(text)))
 
 
@@ -93,21 +93,21 @@ def _block_sizes(text: str, context: Context) -> Split:
         raise FioValueError(f"block size {min(sizes)} in '{text}'")
     shares = [_share(second, text, context) for _, second in entries]
     weights = [100] if len(shares) == 1 else _fill(shares, "bssplit")
-    # fio draws from the list in the order of the shares; whatever is left goes to the last one.
+    # fio chooses from the list in order of the percentages; the remainder goes to the last entry.
     order = sorted(range(len(sizes)), key=lambda index: weights[index])
     weights[order[-1]] += 100 - sum(weights)
     merged: dict[int, int] = {}
     smallest = min(sizes)
     for index in range(len(sizes)):
         if weights[index] > 0:
-            # fio cuts every size to a multiple of the smallest one.
+            # fio rounds every size down to a multiple of the smallest size.
             cut = sizes[index] - sizes[index] % smallest
             merged[cut] = merged.get(cut, 0) + weights[index]
     return tuple(sorted(merged.items()))
 
 
 def write_modes(text: str, context: Context) -> WriteModes:
-    """Read (mode, share in percent) of `write_mode`: one mode, or `mode/share:mode/share`."""
+    """Parse (mode, percentage) pairs of `write_mode`: one mode, or `mode/share:mode/share`."""
     parts = [part.strip().partition("/") for part in text.strip().split(":")]
     for mode, slash, share in parts:
         if mode not in _WRITE_MODES:
@@ -127,7 +127,7 @@ def write_modes(text: str, context: Context) -> WriteModes:
 
 
 def distribution(text: str, context: Context) -> Distribution:
-    """Read random_distribution; raise FioValueError for unsupported distributions."""
+    """Parse random_distribution; raise FioValueError for unsupported distributions."""
     kind, _, rest = text.strip().partition(":")
     if kind in ("random", "uniform"):
         return Distribution()
@@ -147,7 +147,7 @@ def distribution(text: str, context: Context) -> Distribution:
     )
 
 
-# Name in the model, and fio's default of its parameter.
+# Name in the model, and fio's default for its parameter.
 _PARAMETERS = {
     "zipf": ("zipf", 1.1),
     "pareto": ("pareto", 0.2),
@@ -165,7 +165,7 @@ def _with_parameter(kind: str, rest: str) -> Distribution:
         centre = float(centre_text) if centre_text else None
     except ValueError:
         raise FioValueError(f"'{kind}:{rest}' has no number", f"for example {kind}:1.2") from None
-    # The comparisons also refuse "nan".
+    # The comparisons also reject "nan".
     if name == "zipf" and (not 0 < value <= 10 or value == 1.0):
         raise FioValueError(
             f"zipf theta is {value:g}", "it must be above 0, at most 10 and not 1, for example 1.2"
@@ -184,7 +184,7 @@ def _with_parameter(kind: str, rest: str) -> Distribution:
 
 
 def _sequence(text: str, context: Context) -> tuple[int, ...]:
-    """Read block numbers, at most 64."""
+    """Parse block numbers, at most 64."""
     blocks = tuple(number(part, context) for part in text.split(",") if part.strip())
     if not 0 < len(blocks) <= 64 or min(blocks) < 0:
         raise FioValueError(
@@ -205,5 +205,5 @@ def _zones(text: str, absolute: bool, context: Context) -> Split:
     else:
         sizes = _fill([_share(second, text, context) for _, second in entries], "the zones' sizes")
     if min(sizes) <= 0:
-        raise FioValueError(f"a zone of '{text}' has no size")
+        raise FioValueError(f"a zone in '{text}' has no size")
     return tuple(zip(accesses, sizes, strict=True))

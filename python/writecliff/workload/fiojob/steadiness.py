@@ -1,4 +1,4 @@
-"""Conversion of fio's ends by measurement: steadystate, latency_target and rate_min.
+"""Convert fio's measured end conditions: steadystate, latency_target and rate_min.
 
 fio 3.42: steadystate.c, io_u.c (`lat_target_check`), backend.c (`__check_min_rate`).
 """
@@ -36,7 +36,7 @@ def steady_criterion(text: str, context: Context) -> SteadyCriterion:
     """Read a criterion: `iops:2%`, `bw_slope:0.1%`, `lat:50us`.
 
     Raises:
-        FioValueError: The criterion is invalid.
+        FioValueError: If the criterion is invalid.
     """
     what, _, limit = text.strip().partition(":")
     name, _, slope = what.partition("_")
@@ -66,7 +66,7 @@ def _limit(name: str, text: str, relative: bool, context: Context) -> float:
 
 
 def ends_by_result(settings: object, used: tuple[str, ...]) -> dict[str, object]:
-    """Return the fields of a `Job` for a thread; raise ConfigError for contradictory options."""
+    """Return the `Job` fields for a thread; raise ConfigError if options contradict each other."""
     return {
         "until_steady": _until_steady(settings),
         "latency_target": _latency_target(settings),
@@ -75,9 +75,9 @@ def ends_by_result(settings: object, used: tuple[str, ...]) -> dict[str, object]
 
 
 def interval_ns(settings: Any) -> int | None:
-    """Return the longest interval of the series that suits all criteria; None: any."""
+    """Return the longest series interval that suits all criteria, or `None` for any interval."""
     if settings.latency_target:
-        # Several intervals per window, because an interval is skipped after a change of depth.
+        # Several intervals per window, because one interval is skipped after each depth change.
         return int(max(settings.latency_window * _US // 4, 1))
     times = []
     if settings.steadystate is not None and settings.steadystate_duration:

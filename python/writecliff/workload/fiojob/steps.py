@@ -1,6 +1,7 @@
-"""Conversion of job files to steps: groups of jobs that run together.
+"""Convert job files to steps, which are groups of jobs that run together.
 
-Handles options that concern several jobs: stonewall, wait_for, reporting groups, start delays.
+This module handles options that concern several jobs: stonewall, wait_for, reporting groups and
+start delays.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class FioSection:
     """A job section: its options, its group, and its jobs in the step."""
 
     name: str
-    options: Mapping[str, str]  # as written, canonical names
+    options: Mapping[str, str]  # option values as written, under canonical names
     settings: FioOptions
     group_id: int
     jobs: tuple[int, ...]  # indices into the step's workload
@@ -40,7 +41,7 @@ class FioSection:
 
 @dataclass(frozen=True)
 class FioStep:
-    """Jobs that run together."""
+    """Jobs that run at the same time."""
 
     workload: Workload
     sections: tuple[FioSection, ...]
@@ -57,7 +58,7 @@ class FioJobFile:
 
     @property
     def workloads(self) -> list[Workload]:
-        """All workloads in order of execution."""
+        """All workloads, in execution order."""
         return [step.workload for step in self.steps]
 
 
@@ -75,7 +76,7 @@ class _Section:
         return self.settings.job_name
 
 
-_Group = list[_Section]  # the sections of one step
+_Group = list[_Section]  # sections of a single step
 
 
 def load_fio_job(
@@ -85,13 +86,13 @@ def load_fio_job(
     sections: tuple[str, ...] = (),
     environment: Mapping[str, str] | None = None,
 ) -> FioJobFile:
-    """Read a fio job file for a drive of this capacity.
+    """Read a fio job file for a drive with this capacity.
 
-    `sections` selects jobs, as fio's --section; `environment` replaces that of the process for
+    `sections` selects jobs like fio's --section; `environment` replaces the process environment for
     ${NAME}.
 
     Raises:
-        ConfigError: The message lists all invalid and unsupported options with file and line.
+        ConfigError: The message lists all invalid and unsupported options, with file and line.
     """
     file = Path(path)
     problems: list[ConfigError] = []
@@ -106,7 +107,7 @@ def of_sections(
     sections: tuple[str, ...],
     problems: list[ConfigError],
 ) -> FioJobFile:
-    """Convert sections to a job file; `problems` are the errors so far."""
+    """Convert sections to a job file; `problems` contains the errors found so far."""
     defaults = Settings(section="global", location=SourceLocation(file, 0), problems=problems)
     global_options: dict[str, str] = {}
     steps: list[_Group] = [[]]
@@ -123,7 +124,7 @@ def of_sections(
         names.add(raw.name)
         before = len(problems)
         settings = defaults.child(raw)
-        # Invalid options would cause confusing errors later.
+        # Invalid options would cause confusing errors later on.
         understood = raw.is_whole and len(problems) == before and not defaults.failed
         jobs = settings.attempt(section_jobs, settings, capacity_bytes) if understood else ()
         if (settings.stonewall or settings.new_group) and in_group:
@@ -146,7 +147,7 @@ def of_sections(
 
 
 def all_of(file: Path, problems: list[ConfigError]) -> ConfigError:
-    """Return an error with all distinct problems of a file."""
+    """Return an error that lists all distinct problems in a file."""
     unique = list({str(problem): problem for problem in problems}.values())
     if len(unique) == 1:
         return unique[0]
@@ -155,7 +156,7 @@ def all_of(file: Path, problems: list[ConfigError]) -> ConfigError:
 
 
 def read_fio_job(path: str | Path, *, device_capacity_bytes: int) -> list[Workload]:
-    """Return the workloads of a job file in order of execution; see `load_fio_job`."""
+    """Return the workloads of a job file in execution order (see `load_fio_job`)."""
     return load_fio_job(path, device_capacity_bytes=device_capacity_bytes).workloads
 
 
@@ -171,7 +172,7 @@ def _check_together(settings: Settings, step: _Group) -> None:
 
 
 def _begins_step(settings: Settings, steps: list[_Group]) -> bool:
-    """Return True if a job waits for all previous jobs; raise ConfigError if only for some."""
+    """Return `True` if a job waits for all previous jobs; raise ConfigError if only for some."""
     if settings.stonewall:
         return bool(steps[-1])
     awaited = settings.wait_for
@@ -224,7 +225,7 @@ def _finish(
 
 
 def _once(every: Iterable[Settings]) -> Iterator[str]:
-    """Yield notes that are shown once for all jobs."""
+    """Yield notes that are shown only once for all jobs."""
     given = {name for settings in every for name in settings.locations}
     if "verify" in given:
         yield "verify: data are not stored, so verification is skipped"
@@ -237,7 +238,7 @@ def _once(every: Iterable[Settings]) -> Iterator[str]:
 
 
 def _target_notes(groups: list[_Group]) -> list[str]:
-    """Return notes on replaced file names; raise ConfigError for jobs on different drives."""
+    """Return notes about replaced file names; raise ConfigError for jobs on different drives."""
     names: dict[str, Settings] = {}
     for section in (section for group in groups for section in group):
         filename = named_file(section.settings)
@@ -255,7 +256,7 @@ def _target_notes(groups: list[_Group]) -> list[str]:
 
 
 def _ends_all(section: _Section, group: _Group) -> bool:
-    """Return True if all jobs of the step end with those of this section."""
+    """Return `True` if all jobs in the step stop when the jobs of this section stop."""
     if not section.settings.exitall:
         return False
     mine = [other for other in group if other.group_id == section.group_id]
@@ -293,7 +294,7 @@ def _step(
 
 
 def _interval_ns(group: _Group) -> int:
-    """Return the interval of the series, which suits log_avg_msec and ends by measurement."""
+    """Return the series interval, which suits log_avg_msec and the measured end conditions."""
     widths = [section.settings.log_avg_msec for section in group if section.settings.log_avg_msec]
     needed = [needs for section in group if (needs := interval_ns(section.settings)) is not None]
     asked = [min(widths) * 1_000_000] if widths else []
@@ -301,9 +302,9 @@ def _interval_ns(group: _Group) -> int:
 
 
 def _delay_ns(section: _Section, spent_ns: int | None) -> int | None:
-    """Return the remaining start delay of a section when its step starts; None if unknown.
+    """Return a section's remaining start delay when its step starts, or `None` if unknown.
 
-    fio counts delays from its own start. The step starts `spent_ns` after that.
+    fio counts delays from its own start. The step starts `spent_ns` later.
     """
     asked_ns = section.settings.startdelay * 1000
     if not asked_ns:
@@ -312,7 +313,7 @@ def _delay_ns(section: _Section, spent_ns: int | None) -> int | None:
 
 
 def _length_ns(group: _Group, spent_ns: int | None) -> int | None:
-    """Return the length of a step whose jobs end by time alone; None for other steps."""
+    """Return the duration of a step whose jobs all stop by time, or `None` for other steps."""
     longest_ns = 0
     for section in group:
         delay_ns = _delay_ns(section, spent_ns)
@@ -330,7 +331,7 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 
 def _check_delays(group: _Group, delays_ns: Sequence[int | None]) -> None:
-    """Reject unknown remaining delays."""
+    """Reject start delays whose remainder is unknown."""
     for section, delay_ns in zip(group, delays_ns, strict=True):
         if delay_ns is None:
             raise section.settings.error(
@@ -344,5 +345,7 @@ def _check_delays(group: _Group, delays_ns: Sequence[int | None]) -> None:
 def _seed(group: _Group, notes: list[str]) -> int:
     seeds = [section.settings.randseed for section in group if section.settings.given("randseed")]
     if len(set(seeds)) > 1:
-        notes.append(f"randseed differs between jobs; {seeds[0]} is the seed of all of them")
+        notes.append(
+            f"randseed differs between jobs, so {seeds[0]} is used as the seed of all jobs"
+        )
     return seeds[0] if seeds else group[0].settings.randseed

@@ -1,7 +1,7 @@
-"""Parser of job files: sections, comments, includes, environment variables, keywords.
+"""A parser for job files: sections, comments, includes, environment variables and keywords.
 
-Yields (option, value, file, line) and does not interpret options. Rules of fio 3.33, init.c
-`__parse_jobs_ini` and options.c `fio_option_dup_subs`, `fio_keyword_replace`.
+It yields (option, value, file, line), and does not interpret options. The rules are those of fio
+3.33: init.c `__parse_jobs_ini`, and options.c `fio_option_dup_subs` and `fio_keyword_replace`.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from writecliff.errors import ConfigError, printable
 from writecliff.input_files import read_bytes, shortened, whole_number
 from writecliff.workload.fiojob.arithmetic import ExpressionError, evaluate
 
-_INCLUDES_MAX = 16  # nesting depth; deeper nesting is a cycle
-INCLUDED_MAX = 1000  # total number of included files, with repetitions
-JOBS_MAX = 10_000  # jobs of a file, with threads that are reported separately; 40 KB each
-TOGETHER_MAX = 2000  # jobs of a step, as in the simulator
-VALUE_CHARACTERS_MAX = 4096  # length of an option's value
+_INCLUDES_MAX = 16  # maximum nesting depth; deeper nesting indicates a cycle
+INCLUDED_MAX = 1000  # maximum number of included files, counting repetitions
+JOBS_MAX = 10_000  # jobs in a file, counting threads reported separately; 40 KB each
+TOGETHER_MAX = 2000  # maximum number of jobs in a step, as in the simulator
+VALUE_CHARACTERS_MAX = 4096  # maximum length of an option's value
 
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """File and line; line 0 refers to the whole file."""
+    """A file and a line; line 0 refers to the whole file."""
 
     path: Path
     line: int
 
     def __str__(self) -> str:
-        """Return `file:line`, as in messages."""
+        """Return `file:line`, as used in messages."""
         return f"{self.path}:{self.line}" if self.line else str(self.path)
 
 
 @dataclass(frozen=True)
 class RawOption:
-    """A line `name=value`; `value` is None without an equals sign."""
+    """A line `name=value`; `value` is `None` if there is no equals sign."""
 
     name: str
     value: str | None
@@ -46,16 +46,16 @@ class RawOption:
 
 @dataclass
 class RawSection:
-    """A `[section]`; in fio all names that start with "global" are global sections."""
+    """A `[section]`; in fio, all names that start with "global" denote global sections."""
 
     name: str
     location: SourceLocation
     options: list[RawOption] = field(default_factory=list)
-    is_whole: bool = True  # False: it has invalid lines
+    is_whole: bool = True  # `False` if the section has invalid lines
 
     @property
     def is_global(self) -> bool:
-        """True for a section of options for all following jobs."""
+        """`True` for a section whose options apply to all following jobs."""
         return self.name.startswith("global")
 
 
@@ -69,12 +69,12 @@ def read_sections(
     environment: Mapping[str, str] | None = None,
     problems: list[ConfigError] | None = None,
 ) -> list[RawSection]:
-    """Return the sections of a job file.
+    """Return the sections in a job file.
 
-    Errors of single lines are added to `problems`, if given.
+    Errors in single lines are added to `problems`, if given.
 
     Raises:
-        ConfigError: The file cannot be read or is invalid; the message has file and line.
+        ConfigError: If the file cannot be read or is invalid; the message names the file and line.
     """
     reader = _FileReader(os.environ if environment is None else environment)
     sections: list[RawSection] = []
@@ -101,7 +101,7 @@ def read_sections(
 
 
 def _lines(path: Path, origin: SourceLocation) -> Iterator[tuple[SourceLocation, str]]:
-    """Yield non-empty lines without comments; `origin` is the location that includes the file."""
+    """Yield non-empty lines without comments; `origin` is the location of the include directive."""
     try:
         text = read_bytes(path).decode("utf-8", "surrogateescape")
     except ConfigError as error:
@@ -123,7 +123,7 @@ def _section_name(text: str, location: SourceLocation) -> str:
 
 
 class _FileReader:
-    """Converter of lines to options, with includes and substitutions."""
+    """Converts lines to options, handling includes and substitutions."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -159,7 +159,7 @@ class _FileReader:
             raise fail(location, f"include {name}: more than {INCLUDED_MAX:,} files are included")
         path = Path(name)
         if not path.is_absolute() and not path.exists():
-            path = location.path.parent / name  # relative to the file that includes it
+            path = location.path.parent / name  # relative to the including file
         for inner, text in _lines(path, location):
             if text.startswith("["):
                 raise fail(inner, f"section {text} in an included file", "include options only")
@@ -179,7 +179,7 @@ class _FileReader:
         return re.sub(r"\$\{([^}]*)\}", value, text)
 
     def _with_keywords(self, text: str, location: SourceLocation) -> str:
-        """Replace $pagesize, $mb_memory and $ncpus, and evaluate arithmetic on such lines only."""
+        """Replace $pagesize, $mb_memory and $ncpus, and evaluate arithmetic only on such lines."""
         replaced = text
         for keyword, value in _keywords().items():
             replaced = replaced.replace(keyword, str(value))

@@ -1,4 +1,4 @@
-"""Conversion of host options of a job: engine, queue depth, files, data, streams."""
+"""Convert a job's host options: engine, queue depth, files, data and streams."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from writecliff.workload.fiojob.engines import ASYNCHRONOUS, NOT_A_DRIVE, SYNCHR
 from writecliff.workload.fiojob.settings import Settings
 from writecliff.workload.fiojob.write_modes import becomes
 
-_NO_DRIVES = ("/dev/null", "/dev/zero")  # any drive can take their place
+_NO_DRIVES = ("/dev/null", "/dev/zero")  # any drive can replace them
 _HINT_STREAMS = {"none": 0, "short": 2, "medium": 3, "long": 4, "extreme": 5}
 
 
@@ -48,12 +48,15 @@ def queue_depth(settings: Settings, ops: Operations) -> int:
     if engine in SYNCHRONOUS:
         default = "" if settings.given("ioengine") else " (fio's default)"
         settings.note(
-            f"iodepth={depth} has no effect with the synchronous engine {engine}{default}, as in"
-            " fio; use ioengine=libaio for a deep queue"
+            f"iodepth={depth} has no effect with the synchronous engine {engine}{default}, as in "
+            f"fio; use ioengine=libaio for a deep queue"
         )
         return 1
     if ops.used == ("trim",):
-        settings.note(f"iodepth={depth} has no effect on trims, as in fio: one at a time a thread")
+        settings.note(
+            f"iodepth={depth} has no effect on trims, as in fio, which issues one at a "
+            f"time per thread"
+        )
         return 1
     return depth
 
@@ -76,7 +79,7 @@ def _check_refill(settings: Settings, depth: int) -> None:
 
 
 def named_file(settings: Settings) -> str | None:
-    """Return the file or drive of a job; raise ConfigError if it has several."""
+    """Return the file or drive of a job; raise ConfigError if the job has several."""
     filename = settings.filename
     if filename is None or filename in _NO_DRIVES:
         return None
@@ -90,7 +93,7 @@ def named_file(settings: Settings) -> str | None:
 
 
 def compressible_pct(settings: Settings) -> float:
-    """Return the compressible share of the data: 0 for random data, 100 for zeros."""
+    """Return the compressible percentage of the data: 0 for random data, 100 for zeros."""
     declared = _own_compressible_pct(settings)
     return declared + (100 - declared) * becomes(settings).zeros_pct / 100
 
@@ -106,7 +109,7 @@ def _own_compressible_pct(settings: Settings) -> float:
 
 
 def dsync(settings: Settings, ops: Operations) -> bool:
-    """Return True if each write must be on the media when it completes."""
+    """Return `True` if each write must be on the media when it completes."""
     if "write" not in ops.used:
         return False
     if settings.sync != "none":
@@ -118,8 +121,8 @@ def dsync(settings: Settings, ops: Operations) -> bool:
     else:
         return False
     settings.note(
-        f"{option}: on a simulated drive a flush follows every write, and the latency of the"
-        " write includes it"
+        f"{option}: on a simulated drive, a flush follows every write, and the write latency "
+        f"includes the flush"
     )
     return True
 

@@ -1,8 +1,8 @@
-"""Readers of values in fio's notation: sizes, times, lists, ranges.
+"""Parsers for values in fio's notation: sizes, times, lists and ranges.
 
-Rules of fio 3.33 (parse.c, options.c; HOWTO "Parameter types"), except that certain mistakes are
-errors here: fio reads `1.5g` as one byte and `10min` as ten microseconds. Readers have the
-arguments text and `Context`, and raise `FioValueError`.
+The rules are those of fio 3.33 (parse.c, options.c; HOWTO "Parameter types"), except that certain
+mistakes are errors here: fio reads `1.5g` as one byte and `10min` as ten microseconds. Parsers take
+a text and a `Context`, and raise `FioValueError`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from writecliff.workload.fiojob.arithmetic import ExpressionError, evaluate
 DIRECTIONS = ("read", "write", "trim")
 T = TypeVar("T")
 
-LARGEST = 2**63 - 1  # as in fio: a signed number of 64 bits
+LARGEST = 2**63 - 1  # as in fio: a signed 64-bit number
 
 _NUMBER = re.compile(r"([+-]?\d+)\s*([A-Za-z%]*)")
 _BYTE_SUFFIX = re.compile(r"([kmgtp])(i?b?|bytes)")
@@ -33,7 +33,7 @@ _TIMES_US = {
 
 
 class FioValueError(ValueError):
-    """An invalid value; the caller adds the option, file and line."""
+    """An invalid value, to which the caller adds the option, file and line."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         """Store the message and a hint."""
@@ -43,7 +43,7 @@ class FioValueError(ValueError):
 
 @dataclass
 class Context:
-    """Settings that a reader depends on, and its notes for the user."""
+    """Settings that a parser depends on, and its notes for the user."""
 
     kb_base: int = 1024
     notes: list[str] = field(default_factory=list)
@@ -60,14 +60,14 @@ class Size:
 
 @dataclass(frozen=True)
 class Triple(Generic[T]):
-    """Values for reads, writes and trims; None: the list does not change the value."""
+    """Values for reads, writes and trims; `None` if the list does not change the value."""
 
     read: T
     write: T
     trim: T
 
     def over(self, earlier: Triple[T]) -> Triple[T]:
-        """Return this list, with missing values from an earlier list."""
+        """Return this list, with missing values taken from an earlier list."""
         pairs = zip(self.items(), earlier.items(), strict=True)
         return Triple(*(old if new is None else new for new, old in pairs))
 
@@ -84,7 +84,7 @@ Reader = Callable[[str, Context], Any]
 
 
 def number(text: str, context: Context) -> int:
-    """Read a whole number; fio allows byte units on all numbers (`iodepth=1k` is 1024)."""
+    """Parse a whole number; fio allows byte units for all numbers (`iodepth=1k` is 1024)."""
     value = _number(text.strip(), context)
     if abs(value) > LARGEST:
         raise FioValueError(f"'{text.strip()}' is too large")
@@ -108,11 +108,11 @@ def _number(text: str, context: Context) -> int:
 
 
 def whole_percent(text: str, context: Context) -> int:
-    """Read a whole percentage; a fraction is truncated with a note, as in fio."""
+    """Parse a whole percentage; a fraction is truncated, with a note, as in fio."""
     match = re.fullmatch(r"(\d+)\.\d*", text.strip())
     if match is None:
         return _at_least(0, number(text, context), 100)
-    context.notes.append(f"{text.strip()} % is cut to {match.group(1)} %, as in fio")
+    context.notes.append(f"{text.strip()} % is truncated to {match.group(1)} %, as in fio")
     return _at_least(0, int(match.group(1)), 100)
 
 
@@ -123,7 +123,7 @@ def _fraction_hint(text: str) -> str | None:
 
 
 def _byte_unit(suffix: str, text: str, context: Context) -> int:
-    """Return fio's unit: with kb_base 1024 (the default) k and kB are 1024, and KiB is 1000."""
+    """Return fio's unit: with kb_base 1024 (the default), k and kB are 1024, and KiB is 1000."""
     unit = suffix.lower()
     if unit in ("", "b"):
         return 1
@@ -141,7 +141,7 @@ def _byte_unit(suffix: str, text: str, context: Context) -> int:
 
 
 def size(text: str, context: Context) -> Size:
-    """Read a size in bytes, percent, or zones (`z`)."""
+    """Parse a size in bytes, percent, or zones (`z`)."""
     stripped = text.strip()
     match = re.fullmatch(r"(\d+)(\.\d*)?\s*%", stripped)
     if match:
@@ -150,8 +150,8 @@ def size(text: str, context: Context) -> Size:
             raise FioValueError(f"'{stripped}': a percentage must be 0% to 100%")
         if match.group(2):
             context.notes.append(
-                f"{stripped} is a share of the drive here; fio cuts it at its decimal point and"
-                f" takes {match.group(1)} bytes"
+                f"{stripped} is a percentage of the drive here, but fio truncates it at the "
+                f"decimal point and uses {match.group(1)} bytes"
             )
         return Size(percent=percent)
     if re.fullmatch(r"\d+z", stripped):
@@ -167,7 +167,7 @@ def _at_least(minimum: int, value: int, maximum: int | None = None) -> int:
 
 
 def integer(minimum: int = 0, maximum: int = 2**31 - 1) -> Reader:
-    """Return a reader of numbers within bounds; text after a separator is an error."""
+    """Return a parser for numbers within bounds; text after a separator is an error."""
 
     def read(text: str, context: Context) -> int:
         return _at_least(minimum, number(text, context), maximum)
@@ -176,7 +176,7 @@ def integer(minimum: int = 0, maximum: int = 2**31 - 1) -> Reader:
 
 
 def time_us(default_unit: str) -> Reader:
-    """Return a reader of times in microseconds; numbers without a unit are in `default_unit`."""
+    """Return a parser for times in microseconds; numbers without a unit are in `default_unit`."""
 
     def read(text: str, context: Context) -> int:
         match = re.fullmatch(r"(\d+)\s*([A-Za-z]*)", text.strip())
@@ -188,7 +188,7 @@ def time_us(default_unit: str) -> Reader:
                 f"'{text}': fio reads {unit} as microseconds", "use us, ms, s, m, h or d"
             )
         time = int(match.group(1)) * _TIMES_US[unit]
-        if time > LARGEST // 1000:  # nanoseconds must fit, too
+        if time > LARGEST // 1000:  # nanoseconds must also fit
             raise FioValueError(f"'{text.strip()}' is too long")
         return time
 
@@ -196,14 +196,14 @@ def time_us(default_unit: str) -> Reader:
 
 
 def boolean(text: str, context: Context) -> bool:
-    """Read 0 or 1; fio does not accept yes, no, true and false."""
+    """Parse 0 or 1; fio does not accept yes, no, true or false."""
     if text.strip() not in ("0", "1"):
         raise FioValueError(f"'{text}' is neither 0 nor 1")
     return text.strip() == "1"
 
 
 def share(text: str, context: Context) -> float:
-    """Read a number from 0 to 1."""
+    """Parse a number from 0 to 1."""
     values = floats(text, context)
     if len(values) != 1 or not 0 <= values[0] <= 1:
         raise FioValueError(f"'{text.strip()}' is not a number from 0 to 1")
@@ -211,17 +211,17 @@ def share(text: str, context: Context) -> float:
 
 
 def inverted(text: str, context: Context) -> bool:
-    """Read the inverse of a flag."""
+    """Parse the inverse of a flag."""
     return not boolean(text, context)
 
 
 def complement(text: str, context: Context) -> int:
-    """Read rwmixwrite as the share of reads."""
+    """Parse rwmixwrite, and return the percentage of reads."""
     return 100 - whole_percent(text, context)
 
 
 def flag(text: str, context: Context) -> bool:
-    """Read a flag, which is set without a value and cleared by `=0`."""
+    """Parse a flag, which is set if it has no value, and cleared by `=0`."""
     if text.strip() == "":
         return True
     if not re.fullmatch(r"\d+", text.strip()):
@@ -230,19 +230,19 @@ def flag(text: str, context: Context) -> bool:
 
 
 def string(text: str, context: Context) -> str:
-    """Read a text, which must not be empty."""
+    """Parse a text that must not be empty."""
     if not text.strip():
         raise FioValueError("requires a value")
     return text.strip()
 
 
 def optional_string(text: str, context: Context) -> str:
-    """Read a text, which may be empty."""
+    """Parse a text that may be empty."""
     return text.strip()
 
 
 def choice(*names: str, **same: str) -> Reader:
-    """Return a reader of one of `names`; `same` maps other spellings to them."""
+    """Return a parser for one of `names`; `same` maps other spellings to these names."""
 
     def read(text: str, context: Context) -> str:
         chosen = text.strip()
@@ -256,10 +256,10 @@ def choice(*names: str, **same: str) -> Reader:
 
 
 def triple(minimum: int = 0, maximum: int | None = None, value: Reader = number) -> Reader:
-    """Return a reader of `read[,write[,trim]]`, with fio's rules for missing values.
+    """Return a parser for `read[,write[,trim]]`, which follows fio's rules for missing values.
 
-    `4k` applies to all operations, `,8k` not to reads. fio also splits at : and -; after a comma at
-    the end, the remaining values are unchanged.
+    `4k` applies to all operations, and `,8k` to all except reads. fio also splits at : and -; after
+    a trailing comma, the remaining values are unchanged.
     """
 
     def read(text: str, context: Context) -> Triple[int | None]:
@@ -283,7 +283,7 @@ def triple(minimum: int = 0, maximum: int | None = None, value: Reader = number)
 
 
 def ranges(text: str, context: Context) -> Triple[tuple[int, int] | None]:
-    """Read `min-max[,min-max[,min-max]]`, for reads, writes and trims."""
+    """Parse `min-max[,min-max[,min-max]]`, for reads, writes and trims."""
     parts: list[tuple[int, int] | None] = []
     for part in text.split(","):
         if not part.strip():
@@ -302,7 +302,7 @@ def ranges(text: str, context: Context) -> Triple[tuple[int, int] | None]:
 
 
 def number_range(text: str, context: Context) -> tuple[int, int]:
-    """Read `n` or `low-high`; a single number is both ends."""
+    """Parse `n` or `low-high`; a single number is both bounds."""
     ends = [_at_least(1, number(end, context)) for end in text.strip().split("-")]
     if len(ends) > 2:
         raise FioValueError(f"'{text}' is not a range")
@@ -310,7 +310,7 @@ def number_range(text: str, context: Context) -> tuple[int, int]:
 
 
 def floats(text: str, context: Context) -> tuple[float, ...]:
-    """Read up to 20 numbers separated by colons, as in percentile_list."""
+    """Parse up to 20 numbers separated by colons, as in percentile_list."""
     values = []
     for part in text.strip().split(":"):
         try:
@@ -323,7 +323,7 @@ def floats(text: str, context: Context) -> tuple[float, ...]:
 
 
 def percentiles(text: str, context: Context) -> tuple[float, ...]:
-    """Read up to 20 percentiles separated by colons."""
+    """Parse up to 20 percentiles separated by colons."""
     values = floats(text, context)
     for value in values:
         if not 0 < value <= 100:

@@ -1,9 +1,9 @@
-"""Commands that fio sends instead of writes: `write_mode` (NVMe) and `sg_write_mode` (SCSI).
+"""Commands that fio sends in place of writes: `write_mode` (NVMe) and `sg_write_mode` (SCSI).
 
-A simulated drive reads, writes and trims. Each command is converted to the operation with the same
-work for a drive, as in the NVMe controller of a served drive; notes describe the differences. fio
-draws the mode of each I/O of a mix and takes the addresses from one sequence (engines/io_uring.c),
-so all operations of such a job share a position.
+A simulated drive supports reads, writes and trims. Each command is converted to the operation that
+causes the same work for a drive, as in the NVMe controller of a served drive, and notes describe
+the differences. fio chooses the mode of each I/O in a mix at random, and takes the addresses from a
+single sequence (engines/io_uring.c), so all operations of such a job share a position.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from writecliff.workload.fiojob.splits import WriteModes
 _READ = "as reads, and counted as reads: the drive reads its media, and data cross its link"
 _COMPARED = f"{_READ}; nothing is compared, so no such command fails"
 _ZEROS = "as writes of data that compress to nothing, which cross the link like other data"
-# Operation that replaces each mode, and the note on it.
+# Operation that replaces each mode, and a note about the replacement.
 _BECOMES = {
     "write": ("write", ""),
     "write_stream": ("write", ""),
@@ -36,18 +36,18 @@ _BECOMES = {
 
 @dataclass(frozen=True)
 class Becomes:
-    """Percentages of the writes of a job that are converted to other operations."""
+    """Percentages of a job's writes that are converted to other operations."""
 
     read_pct: float = 0.0
     trim_pct: float = 0.0
-    zeros_pct: float = 0.0  # of the writes
+    zeros_pct: float = 0.0  # percentage of the writes
     is_mix: bool = False  # of operations
     on_media: bool = False  # when a write completes
     notes: tuple[str, ...] = field(default=(), compare=False)
 
 
 def becomes(settings: Settings) -> Becomes:
-    """Return the conversion of writes; raise ConfigError for modes without an equivalent."""
+    """Return the conversion of writes; raise ConfigError for modes that have no equivalent."""
     option = "sg_write_mode"
     modes: WriteModes = ((settings.sg_write_mode, 100),)
     if settings.given("write_mode"):

@@ -1,8 +1,8 @@
-"""Conversion of `zonemode=zbd`: sequential writes within zones, as in fio on a drive without zones.
+"""Convert `zonemode=zbd`: sequential writes within zones, as in fio on a drive without zones.
 
-fio 3.42, zbd.c: `init_zone_info` (a drive without zones), `zbd_verify_sizes` (the range is whole
-zones), `zbd_setup_files` (limits). The job file sets the size of a zone. Job files for zoned drives
-may omit it, but a simulated drive does not report one.
+fio 3.42, zbd.c: It follows fio's `init_zone_info` (a drive without zones), `zbd_verify_sizes` (the
+range is whole zones) and `zbd_setup_files` (limits). The job file sets the zone size. Job files for
+zoned drives may omit the zone size, but a simulated drive does not report one.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from writecliff.workload.fiojob.settings import Settings
 from writecliff.workload.fiojob.values import Size
 from writecliff.workload.model import HostZones, Job
 
-_DEFAULT_BYTES = 256 << 20  # of zoned hard disks, and of the examples of fio
-_ZONES_MAX = 1 << 20  # of the native crate
+_DEFAULT_BYTES = 256 << 20  # zone size of zoned hard disks, and of fio's examples
+_ZONES_MAX = 1 << 20  # limit of the native crate
 
 
 def zone_bytes(settings: Settings) -> int:
-    """Return the size of a zone; 0 without zones."""
+    """Return the zone size, or 0 if there are no zones."""
     return settings.zonesize or (_DEFAULT_BYTES if settings.zonemode == "zbd" else 0)
 
 
@@ -39,7 +39,7 @@ def resolve(settings: Settings) -> bool:
 def host_zones(
     settings: Settings, ops: Operations, blocks: Blocks, drive_bytes: int
 ) -> HostZones | None:
-    """Return the zones of a job with zonemode=zbd; raise ConfigError if fio or the model cannot."""
+    """Return the zones of a zonemode=zbd job; ConfigError if fio or the model cannot run it."""
     if settings.zonemode != "zbd":
         return None
     _check_course(settings, ops)
@@ -54,11 +54,13 @@ def host_zones(
         )
     if not settings.zonesize:
         settings.notes.append(
-            f"zonesize is not set, as for a drive that reports it: zones are {size >> 20} MiB"
+            f"zonesize is not set, as for a drive that reports its zone size: zones are "
+            f"{size >> 20} MiB"
         )
     if ops.used == ("trim",):
         settings.note(
-            "trims are sent to the drive; fio only resets its zones where a drive has none"
+            "trims are sent to the drive, whereas fio only resets its own zones on drives without "
+            "zones"
         )
     frequency = settings.zone_reset_frequency
     return HostZones(
@@ -120,7 +122,7 @@ def _check_sizes(
 def whole_zones(
     settings: Settings, ops: Operations, blocks: Blocks, start: int, length: int
 ) -> tuple[int, int, int]:
-    """Return (start, length, bytes of a pass) in whole zones; raise ConfigError if it has none."""
+    """Return (start, length, bytes of a pass) in whole zones; ConfigError if there is no zone."""
     size = zone_bytes(settings)
     begin, end = -(-start // size) * size, (start + length) // size * size
     if begin >= end:
@@ -141,7 +143,7 @@ def whole_zones(
 
 
 def check_shared(sections: Iterable[tuple[Settings, tuple[Job, ...]]]) -> None:
-    """Raise ConfigError if jobs of a step differ in the zones that they share."""
+    """Raise ConfigError if jobs in a step differ in the zones that they share."""
     first: HostZones | None = None
     for settings, jobs in sections:
         for zones in filter(None, (job.host_zones for job in jobs)):
@@ -160,7 +162,7 @@ def check_shared(sections: Iterable[tuple[Settings, tuple[Job, ...]]]) -> None:
 
 
 def with_state(jobs: Iterable[Job], *, written: bool, notes: list[str]) -> tuple[Job, ...]:
-    """Return the jobs of a step, with full zones at first if the jobs need existing data.
+    """Return the jobs of a step, whose zones are initially full if jobs need existing data.
 
     Zones are full if an earlier step wrote (`written`), or if a job needs data but does not write.
     """
@@ -174,8 +176,8 @@ def with_state(jobs: Iterable[Job], *, written: bool, notes: list[str]) -> tuple
     if not zoned or not (written or needs):
         return every
     notes.append(
-        "zones are full at first where a job only reads or trims them, and in later steps; fio"
-        " begins with empty ones"
+        "zones are initially full if a job only reads or trims them, and in later steps; fio "
+        "starts with empty zones"
     )
     return tuple(
         job
