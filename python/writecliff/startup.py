@@ -1,6 +1,6 @@
 """Settings for writecliff processes: a command, or a member of a suite.
 
-As a library, writecliff does not change these settings.
+writecliff does not change these settings when it is used as a library.
 """
 
 from __future__ import annotations

@@ -36,11 +36,11 @@ class SheetOptions:
     """Flash type: slc, mlc, tlc or qlc (default: mlc for drives up to 2012, then tlc)."""
 
     power_loss_protection: str | None = None
-    """Whether capacitors protect against power loss: yes or no. If yes, the rated random writes are
+    """Protection against power loss by capacitors: yes or no. If yes, the rated random writes are
     taken as steady-state figures."""
 
     dram: str | None = None
-    """Whether the drive has DRAM for the mapping table: yes or no."""
+    """DRAM for the mapping table: yes or no."""
 
     sequential_read: str | None = None
     """Sequential read rate, such as 550MB/s."""

@@ -157,7 +157,7 @@ class Characterised(Answer, frozen=True, tag="writecliff/characterise/1"):
     updates: Object
     content: Object | None  # Content statistics from hashes: `writes`, `distinct`, `duplicate_pct`
     intervals: Object  # Intervals of `length_s`: `rows` with counts, bytes and `working_set_bytes`
-    volumes: Sequence[Object]  # The same figures by volume, busiest first; at most 1024
+    volumes: Sequence[Object]  # These figures by volume, busiest first; at most 1024
     volumes_total: int  # Number of volumes
     heat: Any  # I/O counts by address (rows) and time (columns) for the 4 busiest volumes
     processes: Sequence[Object]  # `process`, `ios`, `bytes` of the busiest processes
@@ -166,7 +166,7 @@ class Characterised(Answer, frozen=True, tag="writecliff/characterise/1"):
     # `footprint_overwrites_per_day`, `read_not_written_bytes`, `replay` (with `--on`: `waf`,
     # `endurance_bytes`, `years`, ...)
     drive: Object
-    against: Object | None  # The same figures for the trace of `--against`
+    against: Object | None  # These figures for the trace of `--against`
     report: Path  # HTML report
     skipped_lines: int  # Lines (or records of binary formats) that are not I/Os
     skipped: Sequence[Skipped]  # Skipped lines, by reason

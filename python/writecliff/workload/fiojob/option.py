@@ -11,7 +11,7 @@ from writecliff.workload.fiojob.values import Context, Reader, flag, optional_st
 
 
 class Treatment(Enum):
-    """How an option in a job file is treated."""
+    """Treatment of an option in a job file."""
 
     HONOURED = "honoured"
     REPORTING = "honoured in the fio-shaped JSON"

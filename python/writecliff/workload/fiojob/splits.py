@@ -1,6 +1,6 @@
 """Parse fio lists with percentages: bssplit, zoned random_distribution, write_mode.
 
-As in fio 3.33 (options.c), entries without a percentage divide the remainder equally. Percentages
+Entries without a percentage divide the remainder equally, as in fio 3.33 (options.c). Percentages
 are whole numbers. Commas separate the lists for reads, writes and trims.
 """
 
