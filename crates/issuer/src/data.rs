@@ -1,7 +1,7 @@
 //! Write data: random and new for each write, with an optional fraction of zeros.
 //!
-//! The data of each write are a range of a pool of random words, `XORed` with a word specific to the
-//! write. Data within a write are as incompressible as the pool, and different writes have no word
+//! The data of each write are a range of a pool of random words, combined by XOR with a word
+//! specific to the write. Data within a write are as incompressible as the pool, and different writes have no word
 //! in common. This method costs no more than a copy, whereas a random number for every word would
 //! delay large I/Os.
 
