@@ -462,7 +462,7 @@ class _Reader:
         if synced:
             notes.append(
                 "programs wrote to mapped files; ranges passed to msync count as completely "
-                "written: {some_of(synced)}"
+                f"written: {some_of(synced)}"
             )
         if silent:
             notes.append(

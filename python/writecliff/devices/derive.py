@@ -327,8 +327,7 @@ class _Derivation:
         why = ""
         while lines > 1 and self._blocks_of(lines) < needed:
             lines //= 2
-            why = f": {self.generation.word_lines} are typical, but would leave too few blocks "
-            "per die"
+            why = f": {self.generation.word_lines} are usual, but leave too few blocks per die"
         return lines, why
 
     # -- the file ---------------------------------------------------------------------------

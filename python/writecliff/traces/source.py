@@ -183,7 +183,7 @@ def open_trace(
         format = PARQUET
     if columns is not None and format not in (None, PARQUET):
         raise ConfigError(
-            "--columns cannot be combined with --format {format}", hint="omit either option"
+            f"--columns cannot be combined with --format {format}", hint="omit either option"
         )
     if format == PARQUET or (format is None and _is_parquet(path)):
         if member is not None:
