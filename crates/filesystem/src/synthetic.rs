@@ -3,10 +3,10 @@
 //!
 //! The store is modelled on a levelled LSM tree (O'Neil et al., "The log-structured merge-tree",
 //! 1996, in the levelled form of `LevelDB`). The log is as long as the in-memory table and is
-//! deleted once that table is flushed. Four flushed tables are merged into level 1. When a level is full,
-//! one of its tables is merged with the `FANOUT` overlapping tables of the next level. At any time,
-//! one flush and one merge run concurrently with the log, so data of very different lifetimes are
-//! interleaved on the drive. The model has table sizes but no keys.
+//! deleted once that table is flushed. Four flushed tables are merged into level 1. When a level is
+//! full, one of its tables is merged with the `FANOUT` overlapping tables of the next level. At any
+//! time, one flush and one merge run concurrently with the log, so data of very different lifetimes
+//! are interleaved on the drive. The model has table sizes but no keys.
 
 use std::collections::VecDeque;
 

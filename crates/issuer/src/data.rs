@@ -1,9 +1,9 @@
 //! Write data: random and new for each write, with an optional fraction of zeros.
 //!
 //! The data of each write are a range of a pool of random words, combined by XOR with a word
-//! specific to the write. Data within a write are as incompressible as the pool, and different writes have no word
-//! in common. This method costs no more than a copy, whereas a random number for every word would
-//! delay large I/Os.
+//! specific to the write. Data within a write are as incompressible as the pool, and different
+//! writes have no word in common. This method costs no more than a copy, whereas a random number for
+//! every word would delay large I/Os.
 
 use writecliff_base::{Prng, SECTOR_BYTES};
 

@@ -471,8 +471,8 @@ class _Reader:
         notes += uring_notes(self._uring)
         if self._lost_hints:
             notes.append(
-                f"the values of {self._lost_hints} write hints are unknown, because strace does "
-                f"not show them"
+                f"{self._lost_hints} write hints have unknown values, because strace does not show "
+                "them"
             )
         return notes
 

@@ -1,4 +1,4 @@
-"""Find the drive for a load, by limits, weights and prices."""
+"""Choose a drive for a load, by limits, weights and prices."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from writecliff.shown import Grid
 
 GROUP = "tests and suites", 6
-EXIT_MISSED = 3  # no drive meets the limits
+EXIT_MISSED = 3  # exit code if no drive meets the limits
 EXIT_INTERRUPTED = 130
-SHOWN = 5  # drives of a provisional ranking
+SHOWN = 5  # number of drives in a provisional ranking
 EXPLAINED = 5  # drives with reasons below the ranking
 
 
@@ -49,18 +49,19 @@ def choose(
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Find the best drive for a load, by limits, weights and prices.
+    """Find the best drive for a load, given limits, weights and prices.
 
-    Each drive is preconditioned and runs the same load. All drives are first simulated at a small
-    fraction of their size, then those that could still win at a larger one. The page explains the
-    ranking and its confidence. The exit code is 3 if no drive meets all limits.
+    Each drive is preconditioned, then runs the same load. All drives are first simulated at a small
+    fraction of their size, and drives that could still win are then simulated at a larger fraction.
+    The report explains the ranking and how certain it is. The exit code is 3 if no drive meets all
+    limits.
 
     Parameters
     ----------
     workload
         The load: a workload file, a fio job file, a ready-made workload (`writecliff profile
-        list`), or a block trace, from which a workload is synthesised as by `writecliff trace
-        synthesise`.
+        list`), or a block trace, from which `writecliff trace synthesise` would synthesise the
+        workload.
     candidates
         The drives, separated by commas or repeated: names of `writecliff device list`, patterns
         such as "pm863-*", device files, today (the default: current drives) or all.
@@ -70,38 +71,40 @@ def choose(
         A limit on a figure, such as "p99.99 <= 2 ms", "life >= 5 years", "iops >= 50000" or
         "reads/p99.9 <= 500 us"; may be repeated.
     weight
-        Weight of a figure, as FIGURE=WEIGHT; may be repeated (default: 1 each for p99.99, life,
-        price with a price list, and IOPS if the load has no rate).
+        Weight of a figure, as FIGURE=WEIGHT; may be repeated (default: 1 each for p99.99, for life,
+        for price if --prices is given, and for IOPS if the load has no rate).
     prices
         A CSV file of drives and prices, in any currency.
     writes_per_day
-        Volume written per day, such as 2TB, for the lifetime (default: the load's rate, all day).
+        Volume written per day, such as 2TB, for the lifetime estimate (default: the load's write
+        rate, around the clock).
     overprovision
-        Over-provisionings to run each drive with in addition to its own, in percent: 28 or 14,28.
+        Additional over-provisioning levels at which to run each drive, in percent, such as 28 or
+        14,28.
     precondition
-        Initial state of the drives: fill, sustained, used:40%, none (default: that of the load,
-        else sustained).
+        Initial state of the drives: fill, sustained, used:40% or none (default: the load's initial
+        state, else sustained).
     duration
-        Length of each job that has a duration, such as 30min.
+        Duration of each timed job, such as 30min.
     seeds
-        Runs per drive (default: 1). Each repetition prepares another drive with another seed;
-        intervals are then those of the mean over the seeds.
+        Runs per drive (default: 1). Each repetition prepares a new drive with a different seed, and
+        intervals then apply to the mean over the seeds.
     scale
-        Largest factor by which drives are scaled down at the finest level; 1: whole (default: to
-        100 GB; drives with an SLC cache to 1/16).
+        Largest factor by which drives are scaled down at the finest level; 1 simulates whole drives
+        (default: down to 100 GB, and by 16 for drives with an SLC cache).
     exhaustive
-        Simulate all drives at the finest level.
+        Simulate every drive at the finest level.
     budget
-        Time for the finer levels (default: 5min). The answer then names the drives that could still
-        win.
+        Time budget for the finer levels (default: 5min). If time runs out, the result lists the
+        drives that could still win.
     what_if
-        Repeat the runs of the first three drives with more spare flash, another queue depth or
-        rate, and streams (default: no; with --resume, as the choice was started).
+        Repeat the runs of the top three drives with more spare flash, with another queue depth or
+        rate, and with streams (default: no; with --resume, the original setting).
     output
         Directory of the runs; it must be empty or not exist (default: choices/LOAD-TIME).
     resume
-        Resume the choice in this directory. Limits, weights, prices, --budget and --what-if may be
-        given anew: the measurements are ranked again.
+        Resume the choice in this directory. New limits, weights, prices, --budget and --what-if are
+        accepted, and the measurements are ranked again.
     store
         The store for the new runs (default: WRITECLIFF_STORE, else the current folder).
     jobs
@@ -109,7 +112,7 @@ def choose(
     scheduler
         Run on a Dask cluster: local, or the address of a scheduler (tcp://HOST:PORT).
     quiet
-        Show no progress on stderr.
+        Suppress progress on stderr.
     """
     from writecliff.api.choose import ask, ask_again
 
@@ -119,14 +122,16 @@ def choose(
                  duration, seeds, scale, exhaustive or None, output)  # fmt: skip
         if any(option is not None and option != () for option in fixed):
             raise ConfigError(
-                "the load and drives of a choice cannot be changed on resume",
-                hint="with --resume, give only limits, weights, prices, --budget and --what-if",
+                "the load and drives of a choice cannot be changed when it is resumed",
+                hint="with --resume, set only limits, weights, prices, --budget and --what-if",
             )
         again = ask_again(resume, limits=limit, weights=weight, prices=prices, budget=budget,
                           what_if=what_if)  # fmt: skip
         return _answer(again, resume, jobs, scheduler, quiet=quiet, as_json=json)
     if workload is None:
-        raise ConfigError("no load given", hint="give --workload, for example --workload oltp-4k")
+        raise ConfigError(
+            "no load was specified", hint="add --workload, for example --workload oltp-4k"
+        )
     asked = ask(
         workload,
         candidates=candidates,
@@ -170,10 +175,10 @@ def _answer(
 
     def provisional(ranking: Grid, names: Sequence[str]) -> None:
         rows, others = ranking.rows[:SHOWN], len(ranking.rows) - SHOWN
-        screen.log("ranking so far:")
+        screen.log("provisional ranking:")
         screen.log(table(("", *ranking.head[1:]), rows, ranking.align))
         more = [f"and {others} more"] if others > 0 else []
-        screen.log("; ".join([*more, f"simulated larger now: {', '.join(names)}"]))
+        screen.log("; ".join([*more, f"simulating at a larger scale: {', '.join(names)}"]))
 
     with screen.showing(view.render, keep=True):
         done = choose_drive(asked.question, output=path, named=asked.named, workers=jobs,
@@ -184,7 +189,7 @@ def _answer(
     else:
         _show(done)
     if done.answer.ended == "interrupted":
-        screen.log(f"resume with `writecliff choose --resume {path}`")
+        screen.log(f"to resume, run `writecliff choose --resume {path}`")
         return EXIT_INTERRUPTED
     return 0 if done.answer.answered else EXIT_MISSED
 
@@ -199,7 +204,7 @@ def _show(done: Choice) -> None:
     for change in done.answer.changed:
         first = change.first.name
         same = first == done.answer.first.name
-        print(f"with {change.text}: {first} is first{'' if same else ' instead'}")
+        print(f"with {change.text}: {first} ranks first{'' if same else ' instead'}")
     if done.answer.smaller:
         print(done.answer.smaller)
     print(done.page)

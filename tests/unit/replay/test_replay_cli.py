@@ -79,7 +79,7 @@ def test_a_replay_is_kept_with_its_report(cli: CommandLine, trace_folder: Path) 
     assert [part.title for part in model.sections] == [
         "Lifetime", "Streams", "Response times", "Reference test platform",
     ]  # fmt: skip
-    assert {figure.name for part in model.sections for figure in part.figures} == {
+    assert {figure.name for figure in model.figures} == {
         "waf", "percentiles", "histogram-read", "histogram-write",
     }  # fmt: skip
     again = cli(_words(trace_folder, "replay", "--output", "r"))

@@ -74,7 +74,7 @@ def test_planes_read_by_themselves_where_reads_need_it() -> None:
     ):
         dies = dies_of(raw, newest, bits, usual, stated)
         assert (dies.count, dies.planes, dies.independent, dies.slower) == want
-    assert dies.why == "as many as 3,000,000 reads a second at queue depth 256 need"
+    assert dies.why == "enough for 3,000,000 reads a second at queue depth 256"
     assert not dies_of(raw, GENERATIONS[3], bits, many, none).independent
 
 
