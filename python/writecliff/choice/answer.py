@@ -1,4 +1,4 @@
-"""Answer to a choice, from its runs alone: ranking, verdict, and the effect of variants."""
+"""The result of a choice, derived from its runs: ranking, verdict, and the effect of variants."""
 
 from __future__ import annotations
 
@@ -44,51 +44,52 @@ SCALED_TEXT = "the errors are in 'Errors of smaller drives' in the guide to choo
 
 @dataclass(frozen=True)
 class Measured:
-    """A drive and the figures of its runs."""
+    """A drive, and the figures of its runs."""
 
     contender: Contender
     figures: Figures
     runs: tuple[Path, ...]
-    scale: float  # factor by which it was simulated smaller than it is
-    power_loss_protection: bool | None = None  # None: the drive has no volatile buffer
-    life_end: LifeEnd | None = None  # the rating that its life reaches first
+    scale: float  # factor by which the simulated drive was scaled down
+    power_loss_protection: bool | None = None  # `None` if the drive has no volatile buffer
+    life_end: LifeEnd | None = None  # the rating that the drive reaches first
 
 
 @dataclass(frozen=True)
 class Changed:
-    """Order and figures of the first drives with one change."""
+    """Ranking and figures of the top drives after a single change."""
 
     key: str
     text: str
     ranked: tuple[Ranked, ...]
-    applied: tuple[str, ...]  # names of the drives to which the change applies
+    applied: tuple[str, ...]  # names of the drives that the change affects
 
     @property
     def first(self) -> Ranked:
-        """Drive that is first after the change."""
+        """Top-ranked drive after the change."""
         return self.ranked[0]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer to a choice."""
+    """Result of a choice."""
 
     question: Question
     weights: Mapping[str, float]
-    measured: Mapping[str, Measured]  # by name of the contender
+    measured: Mapping[str, Measured]  # keyed by contender name
     ranked: tuple[Ranked, ...]
     changed: tuple[Changed, ...] = ()
-    levels: Mapping[str, str] = field(default_factory=dict)  # level of simulation, by name
+    levels: Mapping[str, str] = field(default_factory=dict)  # simulation level, by contender name
     ended: Ended = "decided"
-    open: tuple[str, ...] = ()  # drives whose finer simulation could change the first
+    open: tuple[str, ...] = ()  # drives that finer simulation could move to the top rank
 
     @property
     def undecided(self) -> str:
-        """Reason why the first drive is not decided; "" if it is."""
+        """Reason why the top rank is undecided, or "" if it is decided."""
         others = [name for name in self.open if name != self.first.name]
         if self.ended == "decided" or not others:
             return ""
-        why = "the time was spent" if self.ended == "budget" else "the choice was interrupted"
+        spent = self.ended == "budget"
+        why = "the time budget was spent" if spent else "the choice was interrupted"
         return f"not decided, because {why}: {', '.join(others)} could still be first"
 
     @property
@@ -98,12 +99,12 @@ class Answer:
 
     @property
     def answered(self) -> bool:
-        """`True` if a drive meets all limits."""
+        """`True` if at least one drive meets all limits."""
         return self.first.passes
 
     @property
     def verdict(self) -> str:
-        """Answer in one or two sentences."""
+        """The result, in one or two sentences."""
         first, passing = self.first, sum(row.passes for row in self.ranked)
         many = len(self.ranked)
         if not self.answered:
@@ -151,7 +152,7 @@ class Answer:
 
     @property
     def pareto(self) -> frozenset[str]:
-        """Names of the drives for which no other drive is better in every weighted figure."""
+        """Names of the drives that no other drive beats in every weighted figure."""
         scored = [row for row in self.ranked if row.score is not None]
         return frozenset(
             row.name
@@ -160,7 +161,7 @@ class Answer:
         )
 
     def mapping(self) -> dict[str, Any]:
-        """Return the answer as `writecliff choose --json` prints it."""
+        """Return the result in the format of `writecliff choose --json`."""
         return {
             "workload": self.question.workload,
             "limits": list(self.question.limits),
@@ -251,10 +252,10 @@ def _dominates(row: Ranked, other: Ranked) -> bool:
 def measure(
     question: Question, contenders: Sequence[Contender], runs: Mapping[str, Sequence[Path]]
 ) -> dict[str, Measured]:
-    """Return the figures of each contender, by name, from its runs: one for each seed.
+    """Return the figures of each contender, by name, from its runs (one run per seed).
 
     Raises:
-        StoreError: a run cannot be read.
+        StoreError: If a run cannot be read.
     """
     measured = {}
     for contender in contenders:
@@ -283,7 +284,7 @@ def ranking_of(
     measured: Mapping[str, Measured],
     load: LoadKinds,
 ) -> tuple[Ranked, ...]:
-    """Return the drives in order; the kinds of the load determine the model errors."""
+    """Return the drives in ranking order; the load's kinds determine the model errors."""
     drives = {
         name: (
             drive.contender.drive,
