@@ -2,8 +2,8 @@
 //!
 //! The data of each write are a range of a pool of random words, combined by XOR with a word
 //! specific to the write. Data within a write are as incompressible as the pool, and different
-//! writes have no word in common. This method costs no more than a copy, whereas a random number for
-//! every word would delay large I/Os.
+//! writes have no word in common. This method costs no more than a copy, whereas a random number
+//! for every word would delay large I/Os.
 
 use writecliff_base::{Prng, SECTOR_BYTES};
 
