@@ -112,7 +112,7 @@ def test_candidates_by_name_pattern_file_and_capacity(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["pm863-480"], "two or more drives, only one is selected"),
+        (["pm863-480"], "at least two drives, but only one is selected"),
         (["pm86-480", "pm863-960"], "pm863-480"),
         (["qm*"], "no drive of the catalogue matches 'qm\\*'"),
         (["/dev/sda", "pm863-960"], "/dev/sda is a real drive"),
