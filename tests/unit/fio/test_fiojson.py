@@ -399,7 +399,7 @@ def test_depth_is_not_made_up_for_jobs_held_by_a_rate(tmp_path: Path) -> None:
 
 
 def test_more_results_than_workloads_is_a_mistake() -> None:
-    with pytest.raises(ValueError, match="1 results for 0 steps"):
+    with pytest.raises(ValueError, match="1 results were given for 0 steps"):
         to_fio_json([_step([{}])], [], version="0")
 
 

@@ -183,7 +183,7 @@ def test_the_capture_describes_its_load() -> None:
 
 
 def test_a_capture_of_an_unknown_load_is_refused() -> None:
-    with pytest.raises(ConfigError, match="does not record its numbers of records"):
+    with pytest.raises(ConfigError, match="does not record its number of records"):
         fms_cassandra.load_of(_trace({}), load_rules("cassandra"))
 
 
@@ -195,5 +195,5 @@ def test_a_capture_that_exists_is_used_again(
     lines: list[str] = []
     with pytest.raises(TraceError, match="fms-cassandra"):
         fms_cassandra.run(scale=32.0, log=lines.append)
-    assert "remove it to capture again" in lines[0]
+    assert "remove the file to capture again" in lines[0]
     assert (tmp_path / fms_cassandra.TRACE).read_bytes() == b"no trace"

@@ -298,9 +298,9 @@ def _value(row: Cells) -> float | None:
         return None
     value = _number(text)
     if value is None:
-        raise ConfigError(f"the value '{text}' is not a number")
+        raise ConfigError(f"value is '{text}', not a number")
     if not VALUE_MIN <= value <= VALUE_MAX:
-        raise ConfigError(f"the value {value:g} is not from {VALUE_MIN:g} to {VALUE_MAX:g}")
+        raise ConfigError(f"value is {value:g}, not from {VALUE_MIN:g} to {VALUE_MAX:g}")
     return value
 
 
