@@ -117,7 +117,7 @@ def test_the_composite_load_runs_on_any_sector(
     reads, writes = result.total("read"), result.total("write")
     assert reads[0] + writes[0] == 20_000
     assert reads[0] == pytest.approx(8_000, abs=350)  # 40 %, five standard deviations
-    raised = [text for text in result.warnings if "were raised to it" in text]
+    raised = [text for text in result.warnings if "were rounded up" in text]
     assert len(raised) == (1 if sector == 4096 else 0)
     mean = (reads[1] + writes[1]) / 20_000 / KIB
     # 10 % of the I/Os grow to 4 KiB; the spread of the mean of 20,000 is 0.08 KiB.
