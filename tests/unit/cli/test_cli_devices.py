@@ -64,7 +64,7 @@ def test_an_exported_drive_is_the_same_drive(
     assert len(set(hashes)) == 1
     assert json.loads(cli("device export pm863-800 --json").out)["text"] == printed
     completed = cli("device export sata-tlc-120 --output my.toml")
-    assert completed.code == 2 and "my.toml exists" in completed.err
+    assert completed.code == 2 and "my.toml already exists" in completed.err
     assert Path("my.toml").read_text() == printed
 
 

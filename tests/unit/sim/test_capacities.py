@@ -55,7 +55,7 @@ def test_random_rates_have_a_constant_time_and_one_that_the_dies_share() -> None
     )
     derived, fields = scaled_sheet("a", 2e12, sheets_of)
     assert derived.random_write == pytest.approx(1e6 / (2 + 8 / 2))
-    assert fields["random_write"].reason == "from a-1000 and a-8000"
+    assert fields["random_write"].reason == "interpolated between a-1000 and a-8000"
 
 
 def test_rates_that_grow_faster_than_the_capacity_are_interpolated() -> None:
@@ -132,8 +132,9 @@ def test_a_derived_drive_states_where_it_is_from() -> None:
     assert file_name == "micron-7450-3840.toml"
     head = "\n".join(line for line in text.splitlines() if line.startswith("#"))
     assert "derived by rule from micron-7450-960, micron-7450-15360" in head
-    assert "* random read 849,359 per second: from micron-7450-960 and micron-7450-15360" in head
-    assert "* sequential write 5,600 MB/s: from micron-7450-960 and micron-7450-15360" in head
+    between = "interpolated between micron-7450-960 and micron-7450-15360"
+    assert f"* random read 849,359 per second: {between}" in head
+    assert f"* sequential write 5,600 MB/s: {between}" in head
     assert "* read latency 80 us: as of micron-7450-960" in head
     values = {value.key: value.source for value in describe_device(text, file_name).values}
     assert values["controller.mapping_update_time"].startswith("bounds sequential writes at 5,600")
