@@ -387,6 +387,34 @@ def test_names_of_rust_are_nouns_of_the_field() -> None:
     assert {name: names for name in RUST if (names := _rust_stand_ins(_text(name)))} == {}
 
 
+FIELD = re.compile(r"(?<!\{)\{([A-Za-z_]\w*)[^{}]*\}(?!\})")
+
+
+def _lost_values(name: str, nodes: list[ast.AST]) -> list[str]:
+    """Return texts in functions with a variable in braces, but without the `f` that inserts it."""
+    if not name.startswith("python/"):
+        return []
+    assigned = (n for part in ast.iter_child_nodes(nodes[0]) for n in ast.walk(part)
+                if isinstance(part, ast.Assign))  # fmt: skip
+    constants = set(_python_names(list(assigned)))
+    lines = []
+    for function in (node for node in nodes if isinstance(node, ast.FunctionDef)):
+        inner = list(ast.walk(function))
+        names = constants | set(_python_names(inner))
+        templates = (n for n in inner if isinstance(n, ast.Attribute)
+                     if n.attr in ("format", "replace"))  # fmt: skip
+        skipped = {id(part) for template in templates for part in ast.walk(template)}
+        skipped |= {id(node.value) for node in inner if isinstance(node, ast.Expr)}  # docstrings
+        lines += [
+            f"{name}:{text.lineno}"
+            for text in inner
+            if isinstance(text, ast.Constant) and isinstance(text.value, str)
+            if " " in text.value and id(text) not in skipped
+            if names & set(FIELD.findall(text.value))
+        ]
+    return lines
+
+
 class Parsed(NamedTuple):
     """Findings in the syntax trees of all Python files, each of which is parsed once."""
 
@@ -400,6 +428,7 @@ CHECKS = {
     _skips_without_reason: "say why the test is skipped",
     _python_openings: "begin with what it is or returns",
     _python_stand_ins: "name the value",
+    _lost_values: "write f before the text",
 }
 
 
@@ -421,6 +450,20 @@ def _parsed() -> Parsed:
 @pytest.mark.parametrize("check", CHECKS)
 def test_python_files_have_no(check: Callable[[str, list[ast.AST]], list[str]]) -> None:
     assert _parsed().findings[check] == [], CHECKS[check]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_lost"),
+    [
+        ('print("drive {size} is too small")', True),
+        ('print(f"drive {size} " "of {LIMIT:g}")', True),
+        ('print("drive {size}".format(size=size))', False),
+        ('print("drive {other}")', False),
+    ],
+)
+def test_a_lost_value_is_seen(line: str, is_lost: bool) -> None:
+    nodes = _nodes(f"LIMIT = 1\ndef check(size):\n    {line}\n")
+    assert _lost_values("python/a.py", nodes) == (["python/a.py:3"] if is_lost else [])
 
 
 @pytest.mark.parametrize(

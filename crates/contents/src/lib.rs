@@ -35,8 +35,7 @@ pub enum ContentsError {
     OutOfRange { offset: u64, length: u64, capacity: u64 },
     /// Memory limit that the write would exceed.
     #[error(
-        "the data exceed the memory limit of {0}: raise the limit, or store the data in a \
-        file"
+        "the data exceed the memory limit of {0}: raise the limit, or store the data in a file"
     )]
     Full(Bytes),
     /// The contents do not accept writes.

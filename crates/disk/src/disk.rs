@@ -321,8 +321,7 @@ impl Drive for Disk {
         ensure(self.core.outstanding() == 0, "host commands are outstanding")?;
         ensure(
             self.queue.is_empty(),
-            "the media queue is not empty although no host commands are \
-            outstanding",
+            "the media queue is not empty although no host commands are outstanding",
         )?;
         ensure(
             self.work.is_some() || self.dirty.writes.is_empty(),

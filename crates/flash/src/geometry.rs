@@ -224,8 +224,7 @@ impl Geometry {
     pub fn with_parity(self, dies: u32) -> Result<Self, GeometryError> {
         if dies < 2 || !self.dies.is_multiple_of(dies) {
             let message = format!(
-                "stripe is {dies}; it must be at least 2 and divide the number of dies \
-                    ({})",
+                "stripe is {dies}; it must be at least 2 and divide the number of dies ({})",
                 self.dies
             );
             return Err(GeometryError { key: "stripe", message });

@@ -112,8 +112,7 @@ impl Groups {
             let (idle, counted) = (group.count_idle(parts), group.idle);
             if idle != counted {
                 return Err(format!(
-                    "{idle} allocation units are idle, but the counter shows \
-                    {counted}"
+                    "{idle} allocation units are idle, but the counter shows {counted}"
                 ));
             }
         }
@@ -149,8 +148,7 @@ pub(crate) fn check_all(parts: &Parts, groups: &Groups) -> Result<(), String> {
     if let Some(unit) = (0..valid.len()).find(|&u| valid[u] != table.valid[u]) {
         let (is, counted) = (valid[unit], table.valid[unit]);
         return Err(format!(
-            "unit {unit} has {is} valid allocation units, but its counter shows \
-            {counted}"
+            "unit {unit} has {is} valid allocation units, but its counter shows {counted}"
         ));
     }
     let damaged = |section| format!("{section} is inconsistent with the rest of the state");

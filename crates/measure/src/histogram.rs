@@ -201,10 +201,9 @@ impl Histogram {
         let mut total = 0_u64;
         for (&value, &count) in values_ns.iter().zip(counts) {
             // The total limits each single count, so no bucket can overflow.
-            total = total.checked_add(count).ok_or(Inconsistent(
-                "the histogram has more than 2^64 \
-                I/Os",
-            ))?;
+            total = total
+                .checked_add(count)
+                .ok_or(Inconsistent("the histogram has more than 2^64 I/Os"))?;
             histogram.counts[bucket_of(value)] += count;
         }
         if total == 0 {
@@ -258,10 +257,10 @@ impl Histogram {
         let mut next = 0_usize;
         while !rest.is_empty() {
             let gap = take_u64(&mut rest)?.min(BUCKETS as u64) as usize;
-            let slot = histogram.counts.get_mut(next + gap).ok_or(Damaged(
-                "a bucket number is out \
-                of range",
-            ))?;
+            let slot = histogram
+                .counts
+                .get_mut(next + gap)
+                .ok_or(Damaged("a bucket number is out of range"))?;
             *slot = take_u64(&mut rest)?;
             total = total.checked_add(*slot).ok_or(Damaged("more than 2^64 I/Os"))?;
             next += gap + 1;
@@ -299,12 +298,8 @@ fn take(rest: &mut &[u8]) -> Result<u128, HistogramError> {
 }
 
 fn take_u64(rest: &mut &[u8]) -> Result<u64, HistogramError> {
-    u64::try_from(take(rest)?).map_err(|_| {
-        HistogramError::Damaged(
-            "a number has more than 64 \
-        bits",
-        )
-    })
+    u64::try_from(take(rest)?)
+        .map_err(|_| HistogramError::Damaged("a number has more than 64 bits"))
 }
 
 #[cfg(test)]

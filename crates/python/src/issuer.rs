@@ -46,8 +46,7 @@ impl TraceFit {
     ) -> PyResult<Self> {
         if sector_bytes == 0 || capacity_bytes < sector_bytes {
             return Err(errors::config(
-                "the drive has no sectors: its capacity must be at least \
-                one sector",
+                "the drive has no sectors: its capacity must be at least one sector",
                 None,
             ));
         }

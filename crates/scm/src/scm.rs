@@ -218,8 +218,7 @@ impl Drive for Scm {
         ensure(self.core.outstanding() == 0, "host commands are outstanding")?;
         ensure(
             self.core.next_event().is_none(),
-            "events are scheduled although no host commands \
-            are outstanding",
+            "events are scheduled although no host commands are outstanding",
         )?;
         ensure(
             self.media.busy_until() <= self.core.now,
@@ -228,8 +227,7 @@ impl Drive for Scm {
         let media = &self.media.counters;
         ensure(
             media.write_bytes >= self.host.write_bytes,
-            "the memory has written fewer bytes \
-            than the host",
+            "the memory has written fewer bytes than the host",
         )
     }
 

@@ -58,8 +58,7 @@ pub enum StateError {
     TwoContents,
     /// Version digit of the state.
     #[error(
-        "the state has version {0:?}, which this program does not support: create the state \
-        again"
+        "the state has version {0:?}, which this program does not support: create the state again"
     )]
     Version(char),
     /// Logical block size in bytes that is not in [`crate::LOGICAL_BLOCKS`].

@@ -221,8 +221,7 @@ impl AddressGenerator {
             AddressKind::Once => Self::Once(Box::new(BlockMap::new(units, unit))),
             _ => Self::skewed(addresses, units, offsets).ok_or_else(|| {
                 format!(
-                    "{} is too small for the zones; it must have at least one \
-                    block per zone",
+                    "{} is too small for the zones; it must have at least one block per zone",
                     Bytes(active)
                 )
             })?,

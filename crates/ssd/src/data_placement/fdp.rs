@@ -133,8 +133,7 @@ impl Fdp {
             groups => format!(" in each of {groups} reclaim groups"),
         };
         let message = format!(
-            "placement {what} {number} does not exist; the namespace has 0 to \
-            {last}{groups}"
+            "placement {what} {number} does not exist; the namespace has 0 to {last}{groups}"
         );
         Refusal::InvalidField(message)
     }

@@ -62,8 +62,7 @@ impl ScsiStreams {
         let most = self.resources.limit();
         if first > most {
             let about = format!(
-                "starting stream identifier {first} is out of range; the drive \
-                has {most} streams"
+                "starting stream identifier {first} is out of range; the drive has {most} streams"
             );
             return Err(Refusal::CheckCondition { sense: Sense::InvalidFieldInCdb, about });
         }

@@ -63,8 +63,7 @@ pub(crate) struct Medium {
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "independent facts that are tested on every \
-    command"
+    reason = "independent facts that are tested on every command"
 )]
 pub(crate) struct Steps {
     /// Start of a command.

@@ -282,8 +282,7 @@ impl FlashImage {
         match self.slots[ppa.index()] {
             Slot::Holds(page) if page.lpn.index() == lpn => Ok(page.version),
             other => Err(format!(
-                "page {lpn} is mapped to {ppa:?}, but the flash contains \
-                {other:?} there"
+                "page {lpn} is mapped to {ppa:?}, but the flash contains {other:?} there"
             )),
         }
     }
@@ -303,8 +302,7 @@ impl FlashImage {
                 None if ppa.is_none() => Ok(()),
                 Some((_, at)) if ppa == Ppa(at) => Ok(()),
                 _ => Err(format!(
-                    "page {lpn} is mapped to {ppa:?}, but its newest copy is \
-                    {newest:?}"
+                    "page {lpn} is mapped to {ppa:?}, but its newest copy is {newest:?}"
                 )),
             };
         };

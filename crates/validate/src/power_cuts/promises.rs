@@ -116,8 +116,7 @@ impl Promises {
             let may_be = |w: &&Write| w.version == version && is_allowed(w, history);
             let Some(write) = history.iter().rev().find(may_be) else {
                 return Err(format!(
-                    "page {lpn} contains version {version}, but its history is \
-                    {history:?}"
+                    "page {lpn} contains version {version}, but its history is {history:?}"
                 ));
             };
             let gone = |w: &&Write| {

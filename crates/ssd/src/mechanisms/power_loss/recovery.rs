@@ -107,10 +107,8 @@ impl DeviceConfig {
             return Some("power cuts of drives with data reduction require power-loss protection");
         }
         let has_bad_blocks = self.ftl.bad_blocks.is_some();
-        has_bad_blocks.then_some(
-            "power cuts of drives with bad blocks require power-loss \
-            protection",
-        )
+        has_bad_blocks
+            .then_some("power cuts of drives with bad blocks require power-loss protection")
     }
 }
 

@@ -95,8 +95,7 @@ impl SlcCache {
         if self.head() > self.erased_to || self.erased_to > self.tail + self.ring() {
             let (tail, head, erased_to) = (self.tail, self.head(), self.erased_to);
             return Err(format!(
-                "the log is at {tail} to {head}, but blocks are erased up to \
-                {erased_to}"
+                "the log is at {tail} to {head}, but blocks are erased up to {erased_to}"
             ));
         }
         Ok(())

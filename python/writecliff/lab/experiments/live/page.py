@@ -133,7 +133,7 @@ def _compared(result: Result) -> Table:
         ("operations a second", kinds.RIGHT, lambda row: ratio_text(row.throughput)),
         *((f"write {_POINTS[point]}", kinds.RIGHT, _latency_ratio(point)) for point in points),
         note="geometric means of the pairs' ratios, with 95 % confidence intervals (Student's t) "
-        "if there are several pairs and the intervals are not wider than a factor of {_WIDE:g} "
+        f"if there are several pairs and the intervals are not wider than a factor of {_WIDE:g} "
         "either way",
     )
 
@@ -163,7 +163,7 @@ def _trials(result: Result) -> Table:
         ("late", kinds.decimals(0, "%"), lambda trial: 100 * trial.late),
         ("run", kinds.TEXT, lambda trial: Path(trial.run).name),
         note="times and rates are the drive's: wall time divided by the factor by which the drive "
-        "is slowed down. Latency: {result.application.client}. Lifetime: until the flash reaches "
+        f"is slowed down. Latency: {result.application.client}. Lifetime: until the flash reaches "
         "its rated cycles, at the session's write amplification. Outstanding: the drive's writes, "
         "on average. Late: lateness of replies relative to the drive's own latency",
         data=TRIALS_CSV,
