@@ -131,7 +131,7 @@ def test_nothing_stays_mounted_after_sigterm(drive: str, folder: Path) -> None:
     [
         ("--app oracle", "unknown program 'oracle'"),
         ("--file-system fat --app sqlite", "unknown file system 'fat'"),
-        ("-- true", "no program to run, or no check"),
+        ("-- true", "the program to run, or the command that checks"),
         ("--app sqlite --check true", "--app defines its own commands"),
         ("--app sqlite --cuts 0", "at least 1"),
     ],

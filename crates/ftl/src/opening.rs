@@ -258,7 +258,8 @@ impl Group {
         assert_eq!(parts.table.state[index], UnitState::Free);
         assert_eq!(parts.table.valid[index], 0, "a unit with valid data must not be erased");
         let is_erased = parts.table.erased[index];
-        // The data of this unit and of the reserve must first be replaced on flash.
+        // Before the erase, newer copies of the data of this unit and of the reserve must be
+        // programmed.
         let mut freed_at = (!is_erased).then_some(parts.table.freed_at[index]);
         if parts.config.volatile_buffer {
             if parts.frontiers.is_of_host(frontier) {

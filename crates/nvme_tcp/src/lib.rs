@@ -1,6 +1,7 @@
-//! NVMe over TCP protocol (NVM Express TCP Transport Specification 1.1), which converts bytes from
-//! a host into commands and completions into bytes for the host. The crate uses no sockets and no
-//! threads, so the connection owner decides how to wait, and a test can act as the host.
+//! NVMe over TCP protocol (NVM Express TCP Transport Specification 1.1), as an engine without I/O:
+//! it parses commands from the host's byte stream, and encodes completions for the host. The crate
+//! uses no sockets and no threads, so the connection owner decides how to wait, and a test can act
+//! as the host.
 //!
 //! One connection carries one queue. The owner passes received bytes to [`Receiver::receive`],
 //! sends the bytes of [`Received::Send`], executes commands, and encodes completions with

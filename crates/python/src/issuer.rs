@@ -121,7 +121,7 @@ enum State {
 pub(crate) struct Issuer {
     state: Mutex<State>,
     shared: Arc<Shared>,
-    /// Feeder of a trace, until the trace ends.
+    /// Feeder that supplies the I/Os of a trace; `None` once the trace has ended.
     feeder: Mutex<Option<(Feeder, Fitting)>>,
     jobs: Vec<String>,
     panics: Watch,

@@ -57,7 +57,7 @@ pub trait DriveModel: Drive + Any + Send + Sync {
 
 /// Drive counters since the drive was new.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "two per step, and copied")]
+#[expect(clippy::large_enum_variant, reason = "each step has two, which are copied")]
 pub enum Counters {
     /// Counters of an SSD.
     Ssd(DriveCounters),

@@ -62,9 +62,7 @@ pub enum StateError {
     )]
     Version(char),
     /// Logical block size in bytes that is not in [`crate::LOGICAL_BLOCKS`].
-    #[error(
-        "the state is damaged: it has {0}-byte logical blocks, but drives have 512 or 4096 bytes"
-    )]
+    #[error("the state is damaged: {0} is no logical block size (512 or 4096 bytes)")]
     LogicalBlock(u64),
     /// Address of the server that has locked the state.
     #[error("another server uses the state; its address is {0}")]

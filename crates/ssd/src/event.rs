@@ -172,7 +172,7 @@ impl Scheduled {
 /// follows the events, and the last removed event, which is not after any other event, precedes
 /// them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[expect(clippy::unsafe_derive_deserialize, reason = "a restored lane has an end; see `From`")]
+#[expect(clippy::unsafe_derive_deserialize, reason = "`From` adds the end of a restored lane")]
 #[serde(from = "Vec<Key>", into = "Vec<Key>")]
 struct SortedLane {
     events: Vec<Scheduled>,

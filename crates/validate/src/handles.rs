@@ -82,7 +82,7 @@ struct EmulatorDrive {
 
 impl EmulatorDrive {
     fn new(case: &HandlesCase) -> Result<Self, ConfigError> {
-        // Handles that neither the host nor GC writes retain their first unit for ever.
+        // A handle that neither the host nor GC uses for writes keeps its first unit indefinitely.
         let unused = HANDLES - WRITERS - u32::from(!case.persistent);
         // The emulator runs GC after the host has opened a unit; this drive runs it before.
         let gc_low_watermark = case.units / FREE_AT_LEAST + 1;

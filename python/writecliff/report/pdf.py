@@ -36,7 +36,7 @@ class PdfUnavailableError(WritecliffError):
 
 
 def render_pdf(model: ReportModel | Page) -> bytes:
-    """Return a report or page as PDF; equal models produce equal bytes.
+    """Return a report or page as PDF; equal inputs produce identical files.
 
     Raises:
         PdfUnavailableError: If WeasyPrint or Pango is missing.

@@ -67,7 +67,7 @@ class WsatData:
         return replace(self.data.view("rounds"), end=manifest.reason if other else "")
 
     def column(self, value: Callable[[StepRow], float | None]) -> Numbers:
-        """Return a figure of every step."""
+        """Return the value of a figure for every step."""
         return np.array([or_nan(value(row)) for row in self.rows], dtype=np.float64)
 
     @cached_property

@@ -32,8 +32,8 @@ impl Ends {
     /// the run's end.
     fn take(&mut self, begin: u64, end: u64) -> Option<(u32, u64)> {
         let exact = self.0.iter().rposition(|run| run.0 == begin);
-        // A repeated I/O continues a run only directly after the run; otherwise, it accesses a hot
-        // address.
+        // A repeated I/O extends a run only if it immediately follows the run; otherwise, it counts
+        // as an access to a hot address.
         let again = || {
             let last = self.0.last()?;
             (begin < last.0 && last.0 == end && end - begin <= BACK_MAX).then(|| self.0.len() - 1)

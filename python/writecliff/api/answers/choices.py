@@ -118,7 +118,7 @@ class Twin(Answer, frozen=True, tag="writecliff/twin/1"):
     # Write amplification at the end of the overwrites; `null` if the drive does not report it
     waf_measured: float | None
     waf_twin: float | None  # Write amplification of the twin at that point
-    overwritten_pct: float  # Share of the capacity that was overwritten, 4 KiB at random
+    overwritten_pct: float  # Fraction of the capacity overwritten by random 4 KiB writes
     # Bytes written before the initial write rate dropped; `null` if the rate did not drop
     cache_bytes: int | None
     values: Sequence[FittedValue]  # Fitted values

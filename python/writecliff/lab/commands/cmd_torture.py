@@ -123,7 +123,7 @@ def _program(
         return ready_program(app, sync=sync)
     if not command or check is None:
         raise ConfigError(
-            "no program to run, or no check of its data",
+            "the program to run, or the command that checks its data, is missing",
             hint="give --app sqlite, or --check 'CHECK' -- COMMAND",
         )
     words = tuple(shlex.split(prepare)) if prepare else ()

@@ -34,7 +34,7 @@ _REFUSED = {
     "concerns fio itself": (
         "cmdhelp enghelp showcmd cpuclock-test crctest memcpytest inflate-log merge-blktrace-only"
     ),
-    "runs commands, which are not executed": (
+    "would run shell commands, which are not executed": (
         "trigger trigger-file trigger-timeout trigger-remote"
     ),
     "is not written": "latency-log bandwidth-log append-terse minimal",

@@ -137,7 +137,7 @@ def _version(location: SourceLocation, words: list[str]) -> int:
         raise fail(
             location,
             "is not a fio I/O log of version 2 or 3",
-            "its first line is 'fio version 3 iolog'",
+            "the first line of such a log is 'fio version 3 iolog'",
         )
     return int(match.group(1))
 
