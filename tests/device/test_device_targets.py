@@ -125,7 +125,7 @@ def a_loop_device_over_one_that_is_mounted_in_a_namespace_without_processes(
     upper = bench.loop(lower)
     _mounted_in_nobodys_namespace(bench, lower)
     return Danger(
-        upper, f"{lower}: in use: the kernel refuses exclusive", "a mount that no", [image]
+        upper, f"{lower} is in use: the kernel refuses exclusive", "a mount that no", [image]
     )
 
 

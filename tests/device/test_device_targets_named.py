@@ -126,7 +126,7 @@ def _assert_absent(path: str) -> None:
 def a_device_named_as_a_file(bench: Bench) -> Danger:
     image = bench.image()
     target = f"file:{bench.loop(image)}"
-    return Danger(target, "a block device, not a regular file", "without the prefix file:", [image])
+    return Danger(target, "a block device, not a regular file", "omit the file: prefix", [image])
 
 
 @kind
@@ -169,7 +169,10 @@ def a_copy_of_a_file_with_its_consent(bench: Bench) -> Danger:
     run("cp", "--archive", image, copy)
     assert os.listxattr(copy) == os.listxattr(image) != []
     return Danger(
-        f"file:{copy}", "holds data that was not written by a test", "choose a new", [image, copy]
+        f"file:{copy}",
+        "holds data that was not written by a test",
+        "name a new file",
+        [image, copy],
     )
 
 
@@ -177,7 +180,7 @@ def a_copy_of_a_file_with_its_consent(bench: Bench) -> Danger:
 def a_file_of_others(bench: Bench) -> Danger:
     image = bench.image()
     return Danger(
-        f"file:{image}", "holds data that was not written by a test", "choose a new", [image]
+        f"file:{image}", "holds data that was not written by a test", "name a new file", [image]
     )
 
 
@@ -185,7 +188,7 @@ def a_file_of_others(bench: Bench) -> Danger:
 def a_file_with_a_file_system(bench: Bench) -> Danger:
     image = _own_file(bench)
     bench.mkfs(image)
-    return Danger(f"file:{image}", "not empty: ext4 filesystem", "choose a new", [image])
+    return Danger(f"file:{image}", "not empty: ext4 filesystem", "name a new file", [image])
 
 
 def _own_file(bench: Bench) -> Path:

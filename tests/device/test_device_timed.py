@@ -192,8 +192,8 @@ def test_the_volumes_of_a_trace_are_not_laid_over_each_other(loop: str, tmp_path
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--on", "sim:sata-tlc-120", "--speed", "2"), "--speed is for real drives"),
-        (("--on", "sim:sata-tlc-120", "--wrap"), "--wrap is for real drives"),
+        (("--on", "sim:sata-tlc-120", "--speed", "2"), "--speed applies only to real drives"),
+        (("--on", "sim:sata-tlc-120", "--wrap"), "--wrap applies only to real drives"),
         (("--on", "{loop}", "--assign", "none"), "--assign applies only to simulated drives"),
         (("--on", "{loop}", "--fills", "2"), "--fills applies only to simulated drives"),
         (("--on", "{loop}", "--speed", "0"), "the speed must be a finite number above 0"),

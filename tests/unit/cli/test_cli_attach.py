@@ -120,14 +120,18 @@ def test_the_name_of_the_host(cli: CommandLine, initiator: Initiator) -> None:
 def test_several_drives_need_a_name(cli: CommandLine, initiator: Initiator) -> None:
     initiator.served = [OTHER, NQN]
     completed = cli("attach nvme-tcp://127.0.0.1:4420")
-    assert (completed.code, "2 drives are served there" in completed.err, NQN in completed.err) == (
+    assert (
+        completed.code,
+        "2 drives are served at this address" in completed.err,
+        NQN in completed.err,
+    ) == (
         2,
         True,
         True,
     )
     initiator.served = [DISCOVERY]
     completed = cli("attach nvme-tcp://127.0.0.1:4420")
-    assert (completed.code, "no drive is served there" in completed.err) == (2, True)
+    assert (completed.code, "no drive is served at this address" in completed.err) == (2, True)
 
 
 REFUSED = "Failed to write to /dev/nvme-fabrics: Connection refused"
@@ -146,7 +150,7 @@ REFUSED = "Failed to write to /dev/nvme-fabrics: Connection refused"
             "discover",
             ToolResult(ABSENT, "", "nvme is not installed"),
             1,
-            ["nvme-cli is not installed", "install the package"],
+            ["nvme-cli is not installed", "install the nvme-cli package"],
         ),
         (
             "discover",
@@ -184,7 +188,7 @@ def test_mistakes_are_explained(
         assert (completed.code, f"'{address}' is not the address of" in completed.err) == (2, True)
     initiator.has_namespace = False
     completed = cli("attach nvme-tcp://127.0.0.1:4420")
-    assert (completed.code, "no block device has appeared" in completed.err) == (1, True)
+    assert (completed.code, "no block device appeared" in completed.err) == (1, True)
     completed = cli(f"attach --detach {OTHER}")
     assert (completed.code, f"attached over NVMe/TCP: {NQN}" in completed.err) == (2, True)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)

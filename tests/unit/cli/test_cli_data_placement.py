@@ -54,7 +54,7 @@ def test_run_shows_statistics_events_and_overflow(
     assert "placement identifiers that the drive does not have (12)" in done.err
     text = cli(["run", str(load), "--on", target]).out
     assert "FDP: HBMW 1.05 MB, MBMW 1.05 MB, MBE 0 B; 8 placement handles" in text
-    assert "invalid placement identifier 256; 63 of them in the log" in text
+    assert "invalid placement identifier 256; 63 of these are in the log" in text
 
 
 def test_a_time_limit_of_units_is_an_event_of_the_run(

@@ -47,7 +47,7 @@ def test_json_goes_to_a_file_and_json_plus_has_the_bins(cli: CommandLine) -> Non
 def test_notes_logs_and_parse_only(cli: CommandLine, drive: FakeEngine) -> None:
     completed = cli(f"fio --on sim:fake {JOB} --write_iops_log=log --parse-only")
     assert (completed.code, completed.out) == (0, "") and drive.clock_ns == 0
-    assert "note: job x: blocks are drawn with repetition" in completed.err
+    assert "note: job x: blocks may repeat within a pass" in completed.err
     completed = cli(f"fio --on sim:fake --quiet {JOB} --write_iops_log=log --aux-path=logs")
     rows = Path("logs/log_iops.1.log").read_text().splitlines()
     assert [row.split(", ")[0] for row in rows] == ["1000", "2000", "3000"]

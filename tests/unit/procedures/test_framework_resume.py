@@ -147,7 +147,7 @@ def test_results_that_differ_are_refused(tmp_path: Path) -> None:
     directory = tmp_path / "r"
     with pytest.raises(RunInterrupted):
         run_procedure(PROCEDURE, FakeEngine(before_run=interrupted_at(9)), directory)
-    with pytest.raises(StoreError, match="ran again with a different result: ios is"):
+    with pytest.raises(StoreError, match="was repeated with a different result: ios is"):
         run_procedure(PROCEDURE, FakeEngine(noise=0.02), directory, resume=True)
     assert len(stored_rows(RunDirectory.open(directory))) == 8
 

@@ -280,7 +280,7 @@ def test_never_steady_is_a_result_after_25_rounds(name: str, tmp_path: Path) -> 
         assert (stage.rounds_done, stage.steady_at_round) == (25, None)
         assert stage.decision is not None
         assert stage.decision.rounds == (21, 22, 23, 24, 25)
-    assert all("was not reached in 25 rounds" in text for text in outcome.warnings)
+    assert all("was not reached within 25 rounds" in text for text in outcome.warnings)
     assert len(outcome.warnings) == len(outcome.history.stages)
 
 

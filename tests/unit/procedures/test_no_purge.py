@@ -63,9 +63,9 @@ def test_every_test_has_the_option(name: str, tmp_path: Path) -> None:
 
 def test_simulated_drives_refuse_it_before_anything_is_made(tmp_path: Path) -> None:
     procedure = procedure_from_mapping("wsat", {**SHORT, "no_purge": True})
-    with pytest.raises(ConfigError, match="for real drives"):
+    with pytest.raises(ConfigError, match="applies only to real drives"):
         run_procedure(procedure, FakeEngine(), tmp_path / "r")
     assert not (tmp_path / "r").exists()
-    with pytest.raises(ConfigError, match="for real drives"):
+    with pytest.raises(ConfigError, match="applies only to real drives"):
         plan_suite("pts-e", "sim:fake", common={"no_purge": True})
     assert plan_suite("pts-e", "/dev/fake", common={"no_purge": True})

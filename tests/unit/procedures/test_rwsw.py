@@ -75,7 +75,7 @@ def test_a_stored_run_needs_the_capture_no_more(portal: Path) -> None:
     [
         ("replay-native", "--speed-up 100", "steps", 2, ["The replay beside the capture"]),
         ("multi-wsat", f"--end capacity --drive-fills 0.3 {SHORT}", "applied", 3,
-         ["The drive against the capture", "Saturation"]),
+         ["The drive against the capture", "Steady state"]),
         ("is-wsat", f"--end time --time-hours 0.0006 --fill-capacities 0.2 {SHORT}", "streams", 3,
          ["Each stream alone", "Steady state of SEQ 64 KiB W"]),
     ],

@@ -302,7 +302,7 @@ def scales(
         Workloads from `writecliff profile list`, or workload files; may be repeated (default:
         oltp-4k and dbms-ab).
     output
-        Directory of the runs; complete runs in it are reused (default: a temporary directory).
+        Directory of the runs; its complete runs are reused (default: a temporary directory).
     toml
         Print the contents of `choice/scale_errors.toml`.
     """
