@@ -390,8 +390,8 @@ mod tests {
         let raw: Vec<u32> = (0..2 * CHUNK_NUMBERS).map(|_| random.next_u64() as u32).collect();
         writer.u32s("map", &raw).unwrap();
         let mut data = writer.finish().unwrap();
-        // The file contains the magic bytes, the name length, the name and the raw length, then two
-        // chunks of equal size.
+        // The encoded file contains the magic bytes, the name length, the name, the raw length and
+        // two chunks of equal size.
         let begin = 8 + 2 + 3 + 8;
         let size = (data.len() - begin - 2) / 2;
         let (first, second) = data[begin..begin + 2 * size].split_at_mut(size);

@@ -19,7 +19,7 @@ macro_rules! id {
             }
         }
 
-        // SAFETY: the type is a transparent wrapper of an integer.
+        // SAFETY: the type is a transparent wrapper around an integer.
         unsafe impl crate::memory::Zeroed for $name {}
 
         impl $name {

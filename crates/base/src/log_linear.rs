@@ -11,7 +11,7 @@ pub const fn buckets<const BITS: u32>() -> usize {
 #[inline]
 #[must_use]
 pub const fn bucket_of<const BITS: u32>(value: u64) -> usize {
-    // `value >> shift` is in 2^BITS..2^(BITS + 1), so its bit BITS adds one octave.
+    // `value >> shift` lies in 2^BITS..2^(BITS + 1), so bit BITS of the result adds one octave.
     let shift = (u64::BITS - 1 - (value | (1 << BITS)).leading_zeros()) - BITS;
     let bucket = ((shift as u64) << BITS) as usize + (value >> shift) as usize;
     debug_assert!(lower_bound::<BITS>(bucket) <= value);

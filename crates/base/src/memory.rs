@@ -23,9 +23,9 @@ pub fn zeroed<T: Zeroed>(length: usize) -> Vec<T> {
     let layout = Layout::array::<T>(length).expect("an array that fits the address space");
     // The whole array is initialised at allocation, so length and capacity are equal.
     #[allow(clippy::same_length_and_capacity)]
-    // SAFETY: the layout has a nonzero size because `Zeroed` guarantees a nonzero size of `T` and
-    // the length is above 0. The vector receives memory with exactly this layout from the global
-    // allocator, and all its values are valid.
+    // SAFETY: the layout size is not zero because `Zeroed` guarantees a nonzero size for `T`, and
+    // the length is above 0. The global allocator returned this memory with exactly this layout,
+    // and all its values are valid.
     unsafe {
         let start = alloc_zeroed(layout).cast::<T>();
         if start.is_null() {

@@ -60,7 +60,7 @@ impl Permutation {
     #[inline]
     fn round_trip(&self, value: u64) -> u64 {
         let (mut low, mut high) = (value & self.low_mask, value >> self.low_bits);
-        // Each half changes by a function of the other half, so every round is invertible.
+        // Every round is invertible because each half changes by a function of the other half.
         high ^= mix(low, self.keys[0]) & self.high_mask;
         low ^= mix(high, self.keys[1]) & self.low_mask;
         high ^= mix(low, self.keys[2]) & self.high_mask;

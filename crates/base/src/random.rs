@@ -104,8 +104,9 @@ mod tests {
         }
         let expected = f64::from(draws) / cells as f64;
         let chi2: f64 = seen.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
-        // The statistic has 63 degrees of freedom: mean 63, standard deviation 11.2. The limits are
-        // at five standard deviations.
+        // The chi-square statistic has 63 degrees of freedom: its mean is 63 and its standard
+        // deviation is 11.2. The test accepts a statistic within five standard deviations of the
+        // mean.
         assert!((7.0..119.0).contains(&chi2), "chi-square {chi2}");
     }
 

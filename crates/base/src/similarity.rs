@@ -7,8 +7,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(&word, &candidate.to_lowercase()), candidate))
-        // A threshold of 0.8 accepts a swapped or missing letter and a missing suffix, but not
-        // merely the same first letter.
+        // A threshold of 0.8 accepts a transposed or missing letter and a missing suffix, but not
+        // words that share only their first letter.
         .filter(|&(similarity, _)| similarity >= 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)

@@ -303,7 +303,8 @@ fn parse(
 ) -> Result<u64, QuantityError> {
     let exact = parse_any(text, units, example, unit_names)?;
     let rounded = exact.round();
-    // The limit of 2^63 leaves headroom for sums; 1e-6 tolerates the binary fraction in "0.1 us".
+    // The limit of 2^63 leaves headroom for sums, and 1e-6 tolerates the binary rounding of values
+    // such as "0.1 us".
     let whole = (exact - rounded).abs() <= 1e-6 * rounded.max(1.0);
     if !(0.0..9.2e18).contains(&exact) || !whole {
         return Err(QuantityError::OutOfRange(text.to_owned(), what));

@@ -31,7 +31,7 @@ impl Client {
         request.extend(OPTION.to_be_bytes());
         request.extend([option::EXPORT_NAME, 0].map(u32::to_be_bytes).as_flattened());
         channel.send(&request)?;
-        let export: [u8; 10] = channel.head()?; // the size of the export, and its flags
+        let export: [u8; 10] = channel.head()?; // The export size and its flags.
         let size = u64::from_be_bytes(*export.first_chunk().expect("10 bytes"));
         Ok(Self { channel, size })
     }

@@ -47,8 +47,8 @@ impl Client {
         if page.len() != 4096 {
             return Err(malformed("does not describe its namespace"));
         }
-        // See Identify Namespace (NVM Command Set 1.1, 4.1.5.1): NSZE, FLBAS, and LBADS of the
-        // format.
+        // Layout: Identify Namespace (NVM Command Set 1.1, 4.1.5.1), fields NSZE, FLBAS, and LBADS
+        // of the format.
         let blocks = u64::from_le_bytes(*page.first_chunk().expect("4096 bytes"));
         let format = 128 + 4 * usize::from(page[26] & 0xf);
         let shift = page[format + 2];
@@ -105,9 +105,10 @@ fn begin(
 /// Returns the name of the first subsystem that a discovery service lists.
 fn discover(address: &Address) -> io::Result<String> {
     const LOG: u32 = 0x70;
-    const ENTRY_BYTES: usize = 1024; // This value is also the header size.
+    const ENTRY_BYTES: usize = 1024; // The log page header has the same size.
     const LOG_BYTES: u32 = 8 * ENTRY_BYTES as u32;
-    const NVM_SUBSYSTEM: u8 = 2; // Linux also lists its discovery services, which are skipped.
+    // Skip the discovery services, which Linux lists as well.
+    const NVM_SUBSYSTEM: u8 = 2;
     let (mut service, _) = begin(address, DISCOVERY_NQN, ANY_CONTROLLER, 0)?;
     run(&mut service, HostEntry::configure(ENABLED), Data::None)?;
     let log = HostEntry::new(GET_LOG_PAGE).dword(10, LOG | (LOG_BYTES / 4 - 1) << 16);

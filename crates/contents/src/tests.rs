@@ -138,7 +138,7 @@ fn a_limit_is_kept_and_named() {
     let error = contents.write(0, &vec![9; 3 * MIB as usize]).unwrap_err();
     assert!(error.to_string().contains("exceed the memory limit of 2 MiB"), "{error}");
     assert!(contents.used().unwrap() <= Bytes(2 * MIB));
-    contents.write(0, &vec![8; MIB as usize]).unwrap(); // needs no additional memory
+    contents.write(0, &vec![8; MIB as usize]).unwrap();
     contents.deallocate(0, MIB).unwrap();
     contents.write(32 * MIB, &vec![8; MIB as usize / 2]).unwrap();
 }
@@ -225,7 +225,7 @@ fn a_mirror_has_every_change() {
     contents.write(capacity - 512, &[2; 512]).unwrap();
     contents.write(MIB + 100, &[3; 9000]).unwrap();
     contents.deallocate(2048, 6144).unwrap();
-    // A process killed at this point would leave this state.
+    // A process that is killed at this point would leave the file in this state.
     let mut restored = plain(capacity);
     restored.write(2 * MIB, &[9; 4096]).unwrap();
     restored.restore_mirror(&file.0).unwrap();

@@ -206,7 +206,7 @@ mod tests {
     use crate::MemoryOptions;
 
     const PAGES: u64 = 8;
-    const BYTES: u64 = PAGES * PAGE_BYTES as u64 - 512; // The last page is shorter than the others.
+    const BYTES: u64 = PAGES * PAGE_BYTES as u64 - 512; // The last page is partial.
 
     #[derive(Clone, Debug)]
     enum Action {
@@ -347,7 +347,8 @@ mod tests {
     #[test]
     fn ranges_that_become_durable_leave_no_trace() {
         let (mut contents, next) = contents(1 << 30);
-        contents.write(7 * PAGE_BYTES as u64, &[1; 512]).unwrap(); // the oldest state remains
+        // This write holds back the oldest state.
+        contents.write(7 * PAGE_BYTES as u64, &[1; 512]).unwrap();
         for n in 0..3 * ENDED_MAX {
             contents.write(0, &[n as u8; PAGE_BYTES]).unwrap();
             contents.durable_range(0, 1, next.load(Ordering::Relaxed));

@@ -62,11 +62,11 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DiskConfig> {
     check_together(&disk, &config)?;
     let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
     reject! { link,
-        "queue_depth" if in_drive > 4096 => // commands in flight have 16-bit numbers
+        "queue_depth" if in_drive > 4096 => // Tags of commands in flight have 16 bits.
             "the queues hold {in_drive} commands; a disk supports at most 4,096";
     }
     if let (Some(table), Some(flash)) = (&flash, &config.flash_cache) {
-        // Blocks of the flash cache have 30-bit numbers.
+        // Block numbers in the flash cache have 30 bits.
         let blocks = config.user_capacity.max(flash.size).0 / flash.block.0;
         reject! { table,
             "block" if blocks >= 1 << 30 =>

@@ -125,7 +125,7 @@ impl SectorLayout {
         let index = along.min(self.turn) * zone.sectors_per_track / self.turn;
         let mut sector =
             zone.first_sector + (track - zone.first_track) * zone.sectors_per_track + index;
-        // Times are rounded down to nanoseconds, so the quotient may be too low by one.
+        // Times are rounded down to whole nanoseconds, so the quotient may be too low by one.
         if index < zone.sectors_per_track && self.passed(sector) <= passage {
             sector += 1;
         }

@@ -153,7 +153,7 @@ impl Mechanics {
     /// recalibration delays it. The arm has been idle since `idle_since`. Recalibrations that came
     /// due and finished during the idle time cause no delay.
     pub(crate) fn recalibrated(&mut self, idle_since: Nanos, now: Nanos) -> Option<Nanos> {
-        // Every head is measured at each radius, for one revolution.
+        // Recalibration measures every head at each radius for one revolution.
         let interval = self.config.recalibration_interval?;
         let radii = self.config.recalibration_radii?;
         if self.recalibration_due > now {
@@ -163,7 +163,7 @@ impl Mechanics {
         let measured =
             u64::from(self.config.heads) * (self.config.head_switch + self.layout.turn()).0;
         let takes = Nanos(u64::from(radii) * (self.seeks.time(step.max(1)).0 + measured));
-        // Recalibrations that came due during idle time are finished, except perhaps the last.
+        // All recalibrations that came due during idle time have finished, except perhaps the last.
         let due = self.recalibration_due;
         let times = (now - due).0 / interval.0;
         let last = Nanos(due.0 + times * interval.0).max(idle_since);

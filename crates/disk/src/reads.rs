@@ -84,7 +84,7 @@ impl Reads {
             return;
         }
         if newest.end == ahead.limit {
-            // Read-ahead had stopped, so wait until the next sector comes round again.
+            // Read-ahead had stopped, so wait until the next sector passes under the head again.
             ahead.passage = mechanics.layout.passage(ahead.limit);
             ahead.since = now + mechanics.until_sector(now, ahead.limit);
         }

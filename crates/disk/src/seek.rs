@@ -53,7 +53,8 @@ impl SeekCurve {
     fn with_knee(stroke: f64, knee: f64, track: f64, full: f64) -> Self {
         debug_assert!((0.0..=1.0).contains(&knee), "the knee is within the stroke");
         let root = knee.sqrt();
-        // Equal slopes: b / (2 √k) = e; equal values: a + b √k = c + e k; c + e = full.
+        // Equal slopes require b / (2 √k) = e, and equal values require a + b √k = c + e k, where c
+        // + e = full.
         let b = 2.0 * (full - track) * root / (1.0 + knee);
         let e = (full - track) / (1.0 + knee);
         Self { stroke, knee, short: [track, b], long: [full - e, e] }
@@ -124,7 +125,7 @@ mod tests {
     fn an_impossible_average_is_rejected_with_its_limits() {
         let ms = Nanos::from_micros;
         let (least, most) = SeekCurve::new(1000, ms(300), ms(5000), ms(6300)).unwrap_err();
-        // The limits lie at 1/3 and 8/15 of the way from the shortest to the longest seek.
+        // The two limits lie at 1/3 and 8/15 of the way from the shortest seek to the longest seek.
         assert!(least.0.abs_diff(2_300_000) < 2 && most.0.abs_diff(3_500_000) < 2);
     }
 }

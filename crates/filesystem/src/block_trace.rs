@@ -106,7 +106,7 @@ impl Events {
         copies: u32,
         watch: &mut Watch<'_>,
     ) -> ControlFlow<(), Footprint> {
-        // Measure one copy first (two rounds), then run two rounds of all copies.
+        // Measure two rounds with one copy first, then run two rounds with all copies.
         let alone = u64::from(copies > 1);
         let whole = 2.0 * (self.len() as u64 * (u64::from(copies) + alone)).max(1) as f64;
         let mut before = 0.0;
@@ -122,8 +122,8 @@ impl Events {
         let mut footprint = Footprint { peak_blocks: 0, end_blocks: 0, written_blocks: 0 };
         let mut requests = Vec::new();
         while all.rounds() < 2 {
-            // The unbounded drive ends at 16 TiB. A trace that fills the unbounded drive does not
-            // fit any drive, and its peak size reveals this.
+            // The address space of the unbounded drive ends at 16 TiB. A trace that fills the
+            // unbounded drive does not fit on any drive, and the peak size of the trace shows this.
             match all.round(&mut layout, &mut requests, &mut look) {
                 Ok(()) => {}
                 Err(Halt::Full) => break,

@@ -45,8 +45,8 @@ impl Classes {
                 "the columns differ in length or are too long".to_owned(),
             ));
         }
-        // For each path, the few classes of its rows: the other labels packed into a key, and the
-        // class.
+        // For each path, a few (key, class) pairs, where the key packs the labels of a row other
+        // than its path.
         let paths = path.iter().max().map_or(0, |&most| most.max(0) as usize + 1);
         let mut by_path: Vec<Vec<(u64, u32)>> = vec![Vec::new(); paths];
         let mut classes = Self { of_row: Vec::with_capacity(rows), first: Vec::new() };

@@ -158,7 +158,8 @@ impl FileLayout {
                 self.free(event.file, first, (end / SLOT_BYTES) as u32, out);
                 Ok(())
             }
-            // An object that is created again was left by an earlier round of the trace.
+            // An object that already exists when it is created was left by an earlier round of the
+            // trace.
             FileOp::Unlink | FileOp::Create => {
                 self.unlink(event.file, out);
                 Ok(())

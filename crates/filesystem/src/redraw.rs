@@ -92,7 +92,8 @@ impl Redraw {
         if repeats_its_order(&rest) {
             rest.clear();
         }
-        // A file that is created in one step is replaced as a whole, so nothing overwrites it.
+        // A file that is created in one step is always replaced as a whole and never overwritten in
+        // place.
         let mut runs_of = vec![0_u32; files as usize];
         for run in &rest {
             runs_of[run.file as usize] += 1;
@@ -114,7 +115,7 @@ impl Redraw {
         bounds.sort_unstable();
         bounds.dedup();
         let at = |file, block| bounds.partition_point(|&bound| bound < (file, block));
-        // Differences between adjacent cells in the number of runs, and in the number of runs that
+        // Differences between adjacent cells: in the run count, and in the count of runs that
         // prevent an exchange.
         let mut writes = vec![0_i64; bounds.len() + 1];
         let mut fixed = vec![0_i64; bounds.len() + 1];
@@ -166,8 +167,8 @@ impl Redraw {
         redraw.undrawn_blocks = undrawn.iter().sum();
         let first = |file| at(file, 0) as u32;
         redraw.of_file = (0..=files).map(first).collect();
-        // If writes are independent, a cell is written 0, 1, 2, ... times in a round by chance
-        // (Poisson). A program that writes each cell once before it writes any cell again has a
+        // If writes are independent, the number of writes to a cell in a round follows a Poisson
+        // distribution. A program that writes every cell once before it rewrites any cell has a
         // different distribution.
         redraw.independent = counts[2] > 0 && 3 * counts[1] * counts[3] >= counts[2] * counts[2];
         redraw
@@ -241,7 +242,7 @@ fn heat(count: u64) -> u64 {
 /// Merges writes that continue a recent run.
 fn runs<'a>(writes: impl Iterator<Item = &'a TraceEvent>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    // Indices of runs; the run that was continued last is at the end.
+    // Run indices; the most recently continued run is last.
     let mut recent: Vec<usize> = Vec::with_capacity(RECENT_RUNS + 1);
     for write in writes {
         let (first, end) = blocks(write);

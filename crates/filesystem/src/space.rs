@@ -114,7 +114,7 @@ impl Space {
         let extents = |(&end, &count): (&u32, &u32)| (end - count, end);
         let ahead = self.free.range(beyond).map(extents);
         let ahead = ahead.map(|(start, end)| (start.max(from), end));
-        // A free extent that spans `from` is considered twice.
+        // This loop considers a free extent that spans `from` twice.
         let behind = self.free.iter().map(extents);
         let behind = behind.take_while(|&(start, _)| start < from);
         let mut nearest = None;

@@ -171,7 +171,8 @@ impl Run {
         for _ in 0..FANOUT.min(self.levels[level + 1].len()) {
             inputs.push(self.draw(level + 1));
         }
-        // The last level contains every key, so data merged into this level replace older data.
+        // The last level contains every key, so data that are merged into this level replace older
+        // data.
         let settled = level == 2 && self.levels[3].len() + inputs.len() > LEVELS[2];
         Some(self.merge_of(inputs, level + 1, usize::from(settled)))
     }

@@ -87,7 +87,7 @@ proptest! {
         let system = FileSystem { allocator, ..system(write_back) };
         let mut layout = FileLayout::new(2000, FILES, system);
         let mut model = BTreeSet::new();
-        // File that last wrote each block of the drive.
+        // File that last wrote each drive block.
         let mut owner: BTreeMap<u32, u32> = BTreeMap::new();
         let mut out = Vec::new();
         for event in &events {
@@ -128,8 +128,8 @@ proptest! {
         events in proptest::collection::vec(any_event(), 1..80), times in 1_u32..4,
     ) {
         let mut trace = Events::default();
-        // The trace also writes to a file that no other operation touches, because a trace that
-        // writes nothing is an error.
+        // The trace also writes to a file that no other operation accesses, because a trace without
+        // writes is an error.
         trace.add(event(FileOp::Write, FILES, 0, 1));
         for &event in &events {
             trace.add(event);
@@ -195,7 +195,7 @@ fn the_page_cache_holds_writes_until_fsync() {
     assert_eq!(written(&synced), 2);
     let overwrites = [event(FileOp::Write, 0, 0, 8192); 9];
     assert_eq!(written(&overwrites), 2);
-    // A file removed before its write-back causes no requests, not even a TRIM.
+    // A file that is removed before its write-back causes no requests, not even a TRIM.
     let gone = [event(FileOp::Unlink, 0, 0, 0), event(FileOp::Write, 1, 0, 1)];
     let trace = laid(&[&overwrites[..], &gone].concat(), 64, WriteBack::PageCache);
     assert_eq!((trace.written_blocks, trace.requests.len()), (1, 1));
@@ -214,7 +214,7 @@ fn what_is_dirty_for_30_s_is_written_back() {
     };
     assert_eq!(written(&[0, 10, 20, 29]), 1);
     assert_eq!(written(&[1, 34]), 2);
-    // The age is measured from the first write and checked every 5 s.
+    // The cache measures the age of dirty data from the first write and checks it every 5 s.
     assert_eq!(written(&[1, 20, 32, 33, 35, 36]), 2);
 }
 
@@ -223,7 +223,8 @@ fn what_waits_is_limited() {
     let whole = |file| event(FileOp::Write, file, 0, 1 << 29);
     let blocks = (1 << 29) / SLOT_BYTES;
     let events = [0, 1, 0, 2, 0].map(whole);
-    // The third file exceeds 1 GiB, so the first file, which has waited longest, is written back.
+    // The third file raises the total above 1 GiB, so the first file, which has waited longest, is
+    // written back.
     assert_eq!(laid(&events, 1 << 20, WriteBack::PageCache).written_blocks, 4 * blocks);
 }
 
@@ -369,10 +370,11 @@ fn block_positions(folders: [u16; 3], allocator: Allocator, trim: bool) -> (Vec<
 
 #[test]
 fn allocators_differ_in_where_they_reuse_freed_space() {
-    // Next-fit continues after the second file, at a multiple of 256 blocks.
+    // The next-fit allocator continues after the second file, at a multiple of 256 blocks.
     assert_eq!(block_positions([0; 3], Allocator::NextFit, true), (vec![0, 512, 1024], 4));
     assert_eq!(block_positions([0; 3], Allocator::FirstFit, true), (vec![0, 512, 0], 4));
-    // Folders 0 to 3 start at the quarters of the drive; folder 5 shares a quarter with folder 1.
+    // Folders 0 to 3 start at the quarters of the drive, and folder 5 shares a quarter with folder
+    // 1.
     assert_eq!(block_positions([0, 1, 3], Allocator::Folders, true), (vec![0, 2048, 6144], 4));
     assert_eq!(block_positions([1, 5, 1], Allocator::Folders, true), (vec![2048, 2560, 2048], 4));
 }
@@ -415,7 +417,7 @@ fn copies_write_at_the_same_rate_and_are_staggered() {
     };
     let laid = events.lay_out(&how).unwrap();
     assert_eq!(laid.rounds, 5);
-    // Meanwhile, the leading copy has advanced by three quarters of a round, in whole files.
+    // Meanwhile, the leading copy has advanced by three quarters of a round in whole files.
     assert!((4 * 5 * 80..4 * 5 * 80 + 4 * 80).contains(&laid.written_blocks), "{laid:?}");
     assert!(laid.mean_blocks <= laid.peak_blocks && laid.peak_blocks <= four.peak_blocks);
     assert!(laid.mean_blocks >= 4 * 40, "{laid:?}");
@@ -431,7 +433,7 @@ fn mean_blocks_averages_live_blocks_over_blocks_written() {
         repeats: Repeats::Times(1),
         copies: 1,
     };
-    // The files occupy 10, 20, ... 80 blocks after each ten blocks written.
+    // The files occupy 10, 20, ... 80 blocks, rising by ten blocks with every ten blocks written.
     assert_eq!(grows_and_shrinks().lay_out(&how).unwrap().mean_blocks, 45);
 }
 

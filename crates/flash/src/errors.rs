@@ -123,7 +123,7 @@ impl FailureCurve {
         if spread <= 0.0 {
             return alike;
         }
-        // Integrate over the normal distribution up to five standard deviations.
+        // Integrate over the normal distribution within five standard deviations of the mean.
         let normal = (-50..=50).map(|i| f64::from(i) / 10.0).map(|z| (z, (-z * z / 2.0).exp()));
         let normal: Vec<(f64, f64)> = normal.collect();
         let whole: f64 = normal.iter().map(|&(_, weight)| weight).sum();
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn large_codewords_match_the_normal_and_poisson_limits() {
         let code = Code { bits: 8192, correctable: 72 };
-        // Half of the codewords have more bit errors than the median.
+        // Half of the codewords have more bit errors than the median count.
         let half = code.failure(72.67 / 8192.0);
         assert!((half - 0.5).abs() < 0.01, "{half}");
         assert!(code.failure(0.05) > 1.0 - 1e-12);
@@ -196,8 +196,8 @@ mod tests {
         assert!(wide.at(4e-3) > 100.0 * curve.at(4e-3), "weak pages fail earlier");
         assert!(wide.at(1.2e-2) < curve.at(1.2e-2), "strong pages fail later");
         assert!((1..999).all(|n| wide.at(1e-5 * f64::from(n)) <= wide.at(1e-5 * f64::from(n + 1))));
-        // With a code that fails abruptly above an error rate, the spread turns the curve into the
-        // normal distribution.
+        // With a code that fails abruptly above a fixed error rate, the spread between codewords
+        // turns the failure curve into the normal distribution.
         let steep = Code { bits: 1 << 20, correctable: 10_486 };
         let share = FailureCurve::new(steep, 0.5).at(0.01 * (-0.5_f64).exp());
         assert!((share - 0.1587).abs() < 0.012, "{share}: one standard deviation");

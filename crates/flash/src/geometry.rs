@@ -510,7 +510,7 @@ fn check(shape: &Shape) -> Result<(), GeometryError> {
         shape.pages_per_block,
         (page / u64::from(SLOT_BYTES)) as u32,
     ];
-    // The bounds of the counts keep this product within 64 bits.
+    // The bounds on the factors keep this product within 64 bits.
     let total: u64 = slots.iter().map(|&n| u64::from(n)).product();
     if total > RAW_SLOTS_MAX {
         return fail("blocks_per_plane", "the flash holds more than 2048 TiB".to_owned());
@@ -567,7 +567,7 @@ mod tests {
     fn page_types_alternate_without_one_shot() {
         let g = Geometry::new(Shape { one_shot: false, multi_plane: false, ..shape() }).unwrap();
         assert_eq!((g.slots_per_read_group, g.slots_per_program_unit), (4, 4));
-        // The rows of a die are plane 0 and plane 1 of page 0, then those of page 1.
+        // The rows of a die are planes 0 and 1 of page 0, followed by planes 0 and 1 of page 1.
         let types: Vec<u32> = (0..6).map(|row| g.page_type(row, 0)).collect();
         assert_eq!(types, [0, 0, 1, 1, 2, 2]);
     }

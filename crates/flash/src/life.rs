@@ -46,8 +46,8 @@ mod tests {
     fn the_given_share_has_failed_at_the_rated_cycles() {
         assert!((LIFE.failed(3000.0) - 0.02).abs() < 1e-12);
         assert!(LIFE.failed(0.0).abs() < 1e-12);
-        // For few cycles, the fraction grows as a power of the cycles, with the shape as the
-        // exponent.
+        // At low cycle counts, the failed fraction grows as a power of the cycle count, and `shape`
+        // is the exponent.
         let ratio = LIFE.failed(3000.0) / LIFE.failed(1500.0);
         assert!((ratio - 16.0).abs() < 0.2, "{ratio}");
     }

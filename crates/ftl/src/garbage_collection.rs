@@ -200,8 +200,8 @@ impl Group {
         }
         let frontier = self.collection.destination;
         self.relocate_read_group_to(parts, frontier, sink);
-        // The host and relocation may share an open unit, and host writes do not make room for
-        // relocated data. While the reserve is in use, such a victim must not be postponed.
+        // The host and GC may share an open unit, and host writes do not make room for relocated
+        // data. While the reserve is in use, such a victim must not be postponed.
         while parts.frontiers.is_of_host(frontier)
             && self.collection.is_running()
             && self.is_short_of_units(parts)
@@ -430,7 +430,7 @@ impl Group {
             if parts.frontiers[frontier].needs_unit() {
                 self.open(parts, frontier, sink);
             }
-            // The data are counted before they are appended because a full unit is programmed with
+            // Count the data before appending them, because a full unit is programmed together with
             // its count.
             if parts.frontiers.is_of_host(frontier) {
                 parts.frontiers[frontier].moved += 1;

@@ -180,7 +180,7 @@ impl Groups {
         let (assigned, handle) = (group_of(stream), frontiers.handle_of(stream).0);
         let in_group = |group: usize| StreamId(group as u16 * frontiers.handles + handle);
         let room = |group: usize| self.all[group].room(parts, in_group(group));
-        // The unit of the last selection has been opened, and garbage collection may have filled
+        // The most recently selected unit has been opened, and garbage collection may have filled
         // it.
         let stays = before.unit.is_none()
             && !frontier(before.stream).needs_unit()

@@ -54,14 +54,15 @@ impl LiveSlots {
         assert!(holders.len() <= GROUP_MAX, "more slots than a read group holds");
         let (mut ppa, mut count) = (first, 0);
         let mut add = |holder: Lpn| {
-            // The store is unconditional and the count is arithmetic because branch predictors
-            // cannot predict whether a slot is live. SAFETY: `count` is at most the number of
+            // The store is unconditional and the count is arithmetic, because branch predictors
+            // cannot predict which slots are live. SAFETY: `count` is at most the number of
             // previously visited holders, which is below `GROUP_MAX`.
             unsafe { self.holders.get_unchecked_mut(count) }.write(holder);
             count += usize::from(is_current(Ppa(ppa), holder));
             ppa += 1;
         };
-        // Process four at a time, because the compiler does not unroll a loop that can panic.
+        // Process four elements per iteration, because the compiler does not unroll a loop that can
+        // panic.
         let (fours, rest) = holders.as_chunks::<4>();
         for four in fours {
             for &holder in four {
@@ -266,7 +267,7 @@ impl Map {
     pub(crate) fn move_run<S: FlashSink>(&mut self, lpns: &[Lpn], first: u32, sink: &mut S) {
         debug_assert!(self.pieces.is_none(), "`move_piece` moves pieces");
         let reverse = &mut self.reverse[first as usize..first as usize + lpns.len()];
-        // In this order, one comparison detects the end of both slices.
+        // With this order, one comparison detects the end of both slices.
         for ((back, &lpn), slot) in reverse.iter_mut().zip(lpns).zip(first..) {
             *back = lpn;
             let before = replace(&mut self.forward[lpn.index()], Ppa(slot));
@@ -321,7 +322,7 @@ impl Map {
             let to = self.reverse.len().min(from + FETCHED);
             let soon = self.reverse.get(from..to).unwrap_or_default();
             // Process chunks, because the compiler does not unroll a loop of prefetches. The few
-            // slots at the end of the drive that do not fill a chunk need no prefetch.
+            // slots at the end of the drive that do not fill a chunk do not need a prefetch.
             for eight in soon.as_chunks::<8>().0 {
                 for lpn in eight {
                     prefetch_far(&self.forward, lpn.index());
@@ -418,7 +419,8 @@ impl Map {
             }
             let slot = self.reverse.get_mut(ppa as usize);
             let slot = slot.ok_or_else(|| damaged("ftl.forward"))?;
-            // The reverse entry may be stale. Only pages below this page have been restored.
+            // The reverse map entry may be stale. Only pages below this page number have been
+            // restored.
             let before = replace(slot, Lpn(lpn as u32)).index();
             if before < lpn && self.forward[before] == Ppa(ppa) {
                 return Err(damaged("ftl.forward"));

@@ -181,7 +181,7 @@ impl Group {
         frontier: FrontierId,
         sink: &mut S,
     ) -> u32 {
-        // A piece may continue in the next program unit, which is then also padded.
+        // A piece may continue in the next program unit, which is then padded as well.
         while self.pad(parts, frontier, sink) {}
         let f = parts.frontiers[frontier];
         if f.needs_unit() {
@@ -205,7 +205,7 @@ impl Group {
         sink: &mut S,
     ) {
         self.make_room(parts, sink);
-        // Making room may already have opened the unit if relocated data go to the host's unit.
+        // Making room may already have opened the unit if GC relocates data to the host's unit.
         if parts.frontiers[frontier].needs_unit() {
             self.open(parts, frontier, sink);
         }
@@ -258,7 +258,7 @@ impl Group {
         assert_eq!(parts.table.state[index], UnitState::Free);
         assert_eq!(parts.table.valid[index], 0, "a unit with valid data must not be erased");
         let is_erased = parts.table.erased[index];
-        // Before the erase, newer copies of the data of this unit and of the reserve must be
+        // Before the erase, newer copies of the data in this unit and in the reserve must be
         // programmed.
         let mut freed_at = (!is_erased).then_some(parts.table.freed_at[index]);
         if parts.config.volatile_buffer {

@@ -149,7 +149,7 @@ impl Parts {
             return false;
         }
         let full = self.full_units(open.unit);
-        // In fast-forward, data are on flash before their program unit is full.
+        // In fast-forward, data count as on flash before their program unit is full.
         assert!(open.begun <= full, "only full program units are programmed");
         let mut filling = self.geometry.unit_ppas(open.unit, full);
         let is_filled = filling.any(|ppa| self.map.holder(Ppa(ppa)).is_some());

@@ -50,8 +50,8 @@ impl Ftl {
     /// Writes the state as sections `ftl.*`.
     pub fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
         let parts = &self.parts;
-        // The reverse map follows the forward map because reverse entries matter only where the
-        // forward map points back; stale entries are not restored.
+        // The reverse map follows the forward map. Reverse entries matter only where the forward
+        // map points back, so stale entries are not restored.
         out.u32s("ftl.forward", &parts.map.forward)?;
         parts.table.save(out)?;
         out.u32s("ftl.erases", &parts.wear.erases)?;

@@ -86,7 +86,8 @@ pub fn greedy(alpha: f64, b: u32) -> f64 {
 pub fn d_choices(alpha: f64, b: u32, d: u32) -> f64 {
     let size = f64::from(b);
     let excess = |h: f64| size - expected_victim(alpha, b, d, h) - h;
-    // h = 0 is a trivial root. The required root is the largest, and `excess` is negative above it.
+    // h = 0 is a trivial root of the equation. The required root is the largest root, and `excess`
+    // is negative above it.
     let mut high = size;
     let mut low = size;
     while excess(low) < 0.0 && low > 1e-6 {
@@ -106,8 +107,8 @@ fn expected_victim(alpha: f64, b: u32, d: u32, h: f64) -> f64 {
     let (mut share, mut mean) = (0.0_f64, 0.0);
     for i in (1..=b).rev() {
         let rate = alpha * f64::from(b) / (h * f64::from(i));
-        // Solve s = share + rate (1 − s^d) for s in [share, 1] by bisection; the function is
-        // monotone.
+        // Solve s = share + rate (1 − s^d) for s in [share, 1] by bisection, because the function
+        // is monotone.
         let (mut low, mut high) = (share, 1.0);
         for _ in 0..60 {
             let s = 0.5 * (low + high);
@@ -140,7 +141,7 @@ pub fn best_split(classes: &[Class], alpha: f64, b: u32) -> (Vec<f64>, f64) {
     let cost = |c: &Class, pieces: u32| {
         c.writes * greedy(c.data / (c.data + f64::from(pieces) * piece), b)
     };
-    // A class without any spare space would have unbounded write amplification, so each class
+    // A class that has no spare space would have unbounded write amplification, so each class
     // starts with one unit of space.
     let mut pieces = vec![1_u32; classes.len()];
     let gain = |c: &Class, n: u32| cost(c, n) - cost(c, n + 1);

@@ -8,7 +8,7 @@ pub const SECTORS_PER_SLOT: u32 = (SLOT_BYTES / SECTOR_BYTES) as u32;
 /// Content of a write, for controllers that compress or deduplicate. Other controllers store every
 /// slot uncompressed, regardless of its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C, align(8))] // fits in one word because every request carries it
+#[repr(C, align(8))] // Every request carries this value, so it must fit into one word.
 pub struct Content {
     /// Compressed size of each slot in sectors, 1 to 8.
     pub sectors: u32,

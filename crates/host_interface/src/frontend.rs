@@ -59,7 +59,7 @@ impl Frontend {
     #[inline]
     fn queue(&mut self, number: u32) -> &mut SubmissionQueue {
         let (number, queues) = (number as usize, self.queues.len());
-        // Most hosts number their queues as the drive does, which avoids the division.
+        // Most hosts number their queues as the drive does, so this comparison avoids the division.
         let index = if number < queues { number } else { number % queues };
         &mut self.queues[index]
     }

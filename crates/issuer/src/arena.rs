@@ -58,14 +58,15 @@ impl Arena {
     }
 
     pub(crate) fn address(&self, piece: Piece) -> *mut u8 {
-        // SAFETY: pieces lie within the mapping.
+        // SAFETY: every piece lies within the mapping.
         unsafe { self.start().add(piece.begin) }
     }
 
     pub(crate) fn bytes(&mut self, piece: Piece, length: usize) -> &mut [u8] {
         assert!(length <= 1 << piece.order, "a piece holds what it was taken for");
-        // SAFETY: the piece lies within the mapping, is allocated, and is not in flight; its owner
-        // fills it before submitting it. A slice of the whole mapping would contain other pieces.
+        // SAFETY: the piece lies within the mapping, is allocated, and is not in flight. The owner
+        // of the piece fills it before submitting it. A slice of the whole mapping would alias
+        // other pieces.
         unsafe { std::slice::from_raw_parts_mut(self.address(piece), length) }
     }
 
@@ -116,7 +117,7 @@ mod tests {
         let start = arena.start();
         arena.leak();
         assert!(is_mapped(start));
-        // SAFETY: the mapping was leaked above, and nothing refers to it.
+        // SAFETY: this thread leaked the mapping, and nothing refers to it any longer.
         unsafe { libc::munmap(start.cast(), Arena::BYTES) };
     }
 

@@ -50,7 +50,7 @@ impl Data {
                 let word = (word ^ key).to_le_bytes();
                 to.copy_from_slice(&word[..to.len()]);
             }
-            // The pool wraps around, so the next pass uses another key.
+            // The data pool wraps around, so the next pass uses another key.
             (rest, from, key) = (later, 0, mixed(key));
         }
         let zeros = (SECTOR_BYTES as f64 * compressible_pct / 100.0).round() as usize;

@@ -80,7 +80,7 @@ impl Common {
     fn work(&self, made: &Sender<Deallocated>) {
         while let Some(request) = self.next() {
             let result = self.deallocate(&request);
-            // The receiver no longer exists once the issue has ended.
+            // The receiver is dropped once the issuer has stopped.
             let _ = made.send(Deallocated { slot: request.slot, at_ns: now_ns(), result });
         }
     }
@@ -96,7 +96,7 @@ impl Common {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             fallocate(&self.fd, hole, offset, length)
         } else {
-            // SAFETY: the operation reads a range of two words.
+            // SAFETY: the ioctl reads a range of two words.
             unsafe { ioctl(&self.fd, Setter::<BLKDISCARD, [u64; 2]>::new([offset, length])) }
         };
         outcome.map_or_else(|error| -error.raw_os_error(), |()| 0)
@@ -105,7 +105,8 @@ impl Common {
 
 impl Drop for Deallocator {
     fn drop(&mut self) {
-        // The threads are not joined: one may wait for a drive that does not respond.
+        // The threads are not joined, because a thread may be waiting for a drive that does not
+        // respond.
         self.common.ended.store(true, Ordering::Relaxed);
     }
 }

@@ -321,7 +321,7 @@ impl Issuing<'_> {
             && !self.shared.is_stopped()
             && self.collector.measured.failures == 0
         {
-            // The next submission reports an error of the ring again.
+            // If the ring has failed, the next submission reports the same error again.
             let _ = self.issue_waiting(io.lane as usize);
         }
     }

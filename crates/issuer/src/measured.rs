@@ -154,7 +154,7 @@ impl Collector {
         }
         self.ios += 1;
         self.bytes += io.length;
-        // A series that is too long is truncated; the run continues, and its totals are complete.
+        // A series that is too long is truncated. The run continues, and its totals are complete.
         if self.series.is_due(complete_ns) && self.series.has_room(complete_ns) {
             self.series.advance(complete_ns, |_| UNKNOWN);
         }

@@ -36,9 +36,9 @@ impl Ring {
     pub(crate) fn new(fd: RawFd, arena: &Arena, depth: u32) -> io::Result<Self> {
         let mut builder = IoUring::builder();
         builder.setup_cqsize((2 * depth).next_power_of_two().max(2 * ENTRIES)).setup_clamp();
-        // Completions are processed only when this thread polls for them, which happens frequently,
-        // so that they do not interrupt submissions. This setup needs Linux 6.1; the plain ring
-        // also works, but is slower.
+        // The thread polls frequently, so processing completions only then prevents them from
+        // interrupting submissions. This ring setup needs Linux 6.1. The plain ring also works, but
+        // is slower.
         let mut deferred = builder.clone();
         deferred.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
         let ring = deferred.build(ENTRIES).or_else(|_| builder.build(ENTRIES))?;
@@ -47,7 +47,7 @@ impl Ring {
         }
         ring.submitter().register_files(&[fd])?;
         let memory = libc::iovec { iov_base: arena.start().cast(), iov_len: Arena::BYTES };
-        // SAFETY: the arena outlives the ring, which is dropped first or has no I/Os.
+        // SAFETY: the arena outlives the ring, because the ring is dropped first or has no I/Os.
         let pinned = unsafe { ring.submitter().register_buffers(&[memory]) };
         Ok(Self { ring, is_pinned: pinned.is_ok() })
     }
@@ -73,8 +73,8 @@ impl Ring {
             (Operation::Flush, _) => opcode::Fsync::new(TARGET).flags(FsyncFlags::DATASYNC).build(),
             (Operation::Trim, _) => unreachable!("deallocations have threads of their own"),
         };
-        // SAFETY: the memory is a piece that remains allocated until the completion, or the read
-        // region.
+        // SAFETY: the memory is either the read region or a piece that remains allocated until the
+        // completion.
         let pushed = unsafe { self.ring.submission().push(&entry.user_data(u64::from(slot))) };
         assert!(pushed.is_ok(), "each batch is submitted before the next");
     }

@@ -200,7 +200,7 @@ impl Histogram {
         let mut histogram = Self::new();
         let mut total = 0_u64;
         for (&value, &count) in values_ns.iter().zip(counts) {
-            // The total limits each single count, so no bucket can overflow.
+            // No bucket can overflow because the total bounds every count.
             total = total
                 .checked_add(count)
                 .ok_or(Inconsistent("the histogram has more than 2^64 I/Os"))?;
@@ -212,7 +212,8 @@ impl Histogram {
         if min_ns > max_ns {
             return Err(Inconsistent("the minimum exceeds the maximum"));
         }
-        // Reported means are rounded, so the last digit may lie outside the extremes.
+        // Reported means are rounded, so the last digit of a mean may lie outside the range from
+        // minimum to maximum.
         let slack = 1e-6 * mean_ns + 1.0;
         if !(min_ns as f64 - slack..=max_ns as f64 + slack).contains(&mean_ns) {
             return Err(Inconsistent("the mean is not between minimum and maximum"));

@@ -65,7 +65,8 @@ impl Moments {
         }
         assert!(min <= max && sd >= 0.0, "the caller checks what the tool reported");
         let n = u128::from(count);
-        // The tool reported a rounded mean of integers; the nearest integer sum is the exact sum.
+        // The tool reported the rounded mean of integers, so the nearest integer to mean times
+        // count is the exact sum.
         let sum = (mean * count as f64).round() as u128;
         let (quotient, rest) = (sum / n, sum % n);
         let central = (sd * sd * (count - 1) as f64).round() as u128;
@@ -108,8 +109,8 @@ impl Moments {
         }
         let n = u128::from(self.count);
         let (quotient, rest) = (self.sum / n, self.sum % n);
-        // The sum of (x - quotient)^2 consists of small numbers, so nothing cancels in floating
-        // point.
+        // The sum of (x - quotient)^2 consists of small numbers, so floating-point addition loses
+        // no precision to cancellation.
         let central = self
             .sum_of_squares
             .wrapping_sub(self.sum.wrapping_mul(2).wrapping_mul(quotient))

@@ -227,8 +227,8 @@ mod tests {
                 inside += u32::from(above && below);
             }
             let coverage = f64::from(inside) / f64::from(rounds);
-            // The coverage is at least 95 % minus three standard errors; buckets and whole ranks
-            // can only increase it.
+            // The test requires a coverage of 95 % minus three standard errors. Buckets and integer
+            // ranks can only increase the coverage.
             assert!(
                 coverage >= 0.95 - 3.0 * (0.0475_f64 / f64::from(rounds)).sqrt(),
                 "{n} {q}: {coverage}"

@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn ages_of_an_overload_grow_by_what_is_not_served() {
-        // 10,000 I/Os per second arrive and 8,000 are served. I/O n completes at n / 8,000.
+        // I/Os arrive at 10,000/s and are served at 8,000/s. I/O n completes at n / 8,000.
         let overload = fit((0..10_000_u64).map(|n| (n * 100_000, n * 25_000)));
         assert!((overload.slope - 0.25).abs() < 1e-9, "{overload:?}");
         assert_eq!(overload.span_ns, 999_900_000);

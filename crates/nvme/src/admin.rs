@@ -47,9 +47,9 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
         GET_LOG_PAGE => logs::execute(&mut context, request),
         IDENTIFY => identify::execute(&context, request),
         ABORT => {
-            // Only event requests can be aborted: the drive already executes other commands, which
-            // complete normally. In that case, bit 0 of the result reports that the command was not
-            // aborted.
+            // Only event requests can be aborted, because the drive already executes all other
+            // commands, which complete normally. If the command was not aborted, bit 0 of the
+            // result is set.
             let (queue, command_id) = (entry.word(40), entry.word(42));
             let was_aborted = queue == 0 && context.controller.events.abort(command_id);
             Ok(Answer::result(u32::from(!was_aborted)))

@@ -69,7 +69,7 @@ pub(crate) fn send(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
     own_or_all(entry, directive == STREAMS)?;
     match (directive, operation) {
         (IDENTIFY, 1) => {
-            // Data Placement is enabled by feature 1Dh, and Identify is always enabled.
+            // Data Placement is enabled by feature 1Dh. Identify is always enabled.
             let (enabled, is_streams) = (entry.flag(12, 0), entry.bits(12, 8, 15) == STREAMS);
             let answer =
                 is_streams.then(|| ask(context.drive, |drive| drive.enable_streams(enabled)));

@@ -8,7 +8,7 @@ use crate::page::Page;
 use crate::status::{Refusal, Status};
 use crate::subsystem::{Answer, Answered, Context, own_namespace};
 
-// Actions of Sanitize.
+// Sanitize actions.
 const EXIT_FAILURE_MODE: u32 = 1;
 const BLOCK_ERASE: u32 = 2;
 const CRYPTO_ERASE: u32 = 4;
@@ -29,7 +29,7 @@ pub(crate) fn format(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
         return Err(Refusal::at(Status::INVALID_FORMAT, 40));
     }
     match entry.bits(10, 9, 11) {
-        0 | 1 => {} // no secure erase, or erasure of the user data
+        0 | 1 => {} // Values 0 and 1: no secure erase, and user data erase.
         2 if identity.crypto_erase => {}
         _ => return Err(Refusal::field(10)),
     }
@@ -41,7 +41,7 @@ pub(crate) fn format(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
 pub(crate) fn sanitize(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
     let identity = context.drive.identity();
     match entry.bits(10, 0, 2) {
-        EXIT_FAILURE_MODE => return Ok(Answer::OK), // operations cannot fail
+        EXIT_FAILURE_MODE => return Ok(Answer::OK), // Sanitize cannot fail.
         BLOCK_ERASE if identity.block_erase => {}
         CRYPTO_ERASE if identity.crypto_erase => {}
         _ => return Err(Refusal::field(10)),

@@ -71,7 +71,7 @@ impl ErrorLog {
             page.u64(at + 16, entry.lba);
             page.u32(at + 24, entry.nsid);
             page.u8(at + 31, entry.opcode);
-            page.u8(at + 63, 1); // structure version that has the opcode field
+            page.u8(at + 63, 1); // Version 1 of the structure has the opcode field.
         }
         page
     }

@@ -22,7 +22,7 @@ pub(crate) const SMART_WARNINGS: u32 = 0x3f;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Event {
-    // SMART / Health Status.
+    // SMART / Health Status events.
     Reliability = 0x02_00_01,
     Temperature = 0x02_01_01,
     Spare = 0x02_02_01,
@@ -133,7 +133,7 @@ mod tests {
         events.acknowledge(0x81);
         assert_eq!(events.report(), None);
         events.acknowledge(0x02);
-        // Reading the page has also notified the host of the second event.
+        // The event that this page caused has already notified the host of the second event.
         assert_eq!(events.report(), None);
         events.raise(WARM);
         assert_eq!(events.report(), Some((1, 0x02_01_01)));

@@ -143,7 +143,7 @@ fn free_id(
     if controllers.len() >= usize::from(most) {
         return Err(Status::CONNECT_BUSY.into());
     }
-    // FFF0h to FFFFh are reserved, and 0 is skipped for clarity.
+    // Controller IDs FFF0h to FFFFh are reserved, and the server skips 0 for clarity.
     while *next == 0 || *next >= 0xfff0 || controllers.contains_key(next) {
         *next = if *next >= 0xfff0 { 1 } else { *next + 1 };
     }
@@ -184,7 +184,7 @@ fn property_get(context: &Context<'_>, entry: Entry<'_>) -> Answered {
         (VS, false) => u64::from(VERSION),
         (CC, false) => u64::from(context.controller.configuration),
         (CSTS, false) => u64::from(context.controller.status),
-        // Controller Ready With Media Timeout in units of 500 ms.
+        // Controller Ready With Media Timeout (CRWMT), in units of 500 ms.
         (CRTO, false) => 30,
         (CAP | VS | CC | CSTS | CRTO, _) => return Err(Refusal::field(10)),
         _ => return Err(Refusal::field(11)),

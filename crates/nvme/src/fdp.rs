@@ -11,13 +11,13 @@ use crate::page::Page;
 use crate::status::{Refusal, Status};
 use crate::subsystem::{Answer, Answered, Context};
 
-// Sizes of the start of most structures, and of the entries after it.
+// Header size and entry size, in bytes, of most structures.
 const HEADER: usize = 16;
 const CONFIGURATION: usize = 64;
 const EVENT: usize = 64;
 const HANDLE_STATUS: usize = 32;
 
-// Operations of I/O Management commands.
+// I/O Management operations.
 const NO_ACTION: u32 = 0;
 const HANDLES: u32 = 1;
 
@@ -117,7 +117,7 @@ pub(crate) fn events(context: &mut Context<'_>, of_host: bool) -> Page {
         let has_id = event.placement_id.is_some();
         let has_handle = event.handle.is_some();
         page.u8(at, event.kind.code());
-        // Flags: placement identifier, namespace and location are valid.
+        // Flags that mark the placement identifier, namespace and location as valid.
         page.u8(at + 1, u8::from(has_id) | u8::from(has_id) << 1 | u8::from(has_handle) << 2);
         page.u16(at + 2, event.placement_id.unwrap_or(0));
         page.u64(at + 4, context.controller.features.timestamp_of(event.time));
@@ -126,7 +126,7 @@ pub(crate) fn events(context: &mut Context<'_>, of_host: bool) -> Page {
             let blocks = moved.0 / block.0;
             page.u16(at + 18, u16::try_from(blocks).unwrap_or(u16::MAX));
         }
-        // The first reclaim group is used if the namespace does not have the identifier.
+        // The first reclaim group is the default if the namespace does not have the identifier.
         let fdp = context.drive.identity().fdp();
         let listed = event.placement_id.zip(fdp).filter(|&(id, fdp)| fdp.has(id));
         page.u16(at + 32, listed.map_or(0, |(id, fdp)| fdp.split(id).0));

@@ -25,7 +25,7 @@ pub(crate) const FDP: u8 = 0x1d;
 const FDP_EVENTS: u8 = 0x1e;
 const HOST_IDENTIFIER: u8 = 0x81;
 
-// Supported capabilities, as returned by Get Features.
+// Feature capabilities, as returned by Get Features.
 const SAVEABLE: u32 = 1;
 pub(crate) const OF_NAMESPACE: u32 = 1 << 1;
 const CHANGEABLE: u32 = 1 << 2;
@@ -64,7 +64,7 @@ pub(crate) fn get(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     }
     let features = match entry.bits(10, 8, 10) {
         0 => context.controller.features,
-        // Only features that never change are saveable, so the saved value equals the default.
+        // Only features that never change are saveable, so a saved value equals the default.
         1 | 2 => {
             if feature == WRITE_CACHE {
                 return Ok(Answer::result(1));
@@ -77,18 +77,19 @@ pub(crate) fn get(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     match feature {
         TIMESTAMP => {
             whole_page(request, 8)?;
-            // Milliseconds in 48 bits; bits 3:1 of the next byte identify the origin.
+            // The timestamp has 48 bits and counts milliseconds. Bits 3:1 of the next byte identify
+            // its origin.
             let origin = u64::from(features.timestamp.is_some());
             let timestamp = features.timestamp_of(context.drive.now()) | origin << 49;
             Ok(Answer::data(timestamp.to_le_bytes().to_vec()))
         }
         FDP => {
             fdp::own_group(entry)?;
-            Ok(Answer::result(1)) // enabled with configuration 0
+            Ok(Answer::result(1)) // The feature is enabled with configuration 0.
         }
         FDP_EVENTS => fdp::get_events(context, request),
         HOST_IDENTIFIER => {
-            let is_extended = entry.flag(11, 0); // always 128 bits over fabrics
+            let is_extended = entry.flag(11, 0); // Required over fabrics.
             if !is_extended {
                 return Err(Refusal::field(11));
             }
@@ -122,7 +123,7 @@ fn value(
         WRITE_ATOMICITY => features.write_atomicity,
         ASYNC_EVENTS => features.async_events,
         KEEP_ALIVE => features.keep_alive_ms,
-        _ => 0, // profile with the NVM command set
+        _ => 0, // Command Profile 0 selects the NVM command set.
     })
 }
 
@@ -135,7 +136,7 @@ pub(crate) fn set(context: &mut Context<'_>, request: Request<'_>) -> Answered {
         return Err(Refusal::at(Status::FEATURE_NOT_SAVEABLE, 40));
     }
     if feature == HOST_IDENTIFIER {
-        return Err(Status::SEQUENCE_ERROR.into()); // set by Connect
+        return Err(Status::SEQUENCE_ERROR.into()); // The Connect command sets the host identifier.
     }
     if supported & OF_NAMESPACE == 0 && !matches!(entry.nsid(), 0 | ALL_NAMESPACES) {
         return Err(Refusal::at(Status::FEATURE_NOT_OF_NAMESPACE, 4));
@@ -153,7 +154,7 @@ pub(crate) fn set(context: &mut Context<'_>, request: Request<'_>) -> Answered {
         }
         FDP => {
             fdp::own_group(entry)?;
-            // The configuration of an endurance group with a namespace cannot be changed.
+            // The host cannot change the configuration of an endurance group that has a namespace.
             return Err(Status::SEQUENCE_ERROR.into());
         }
         FDP_EVENTS => fdp::set_events(context, request)?,
@@ -171,7 +172,7 @@ fn set_value(features: &mut Features, entry: Entry<'_>, feature: u8) -> Result<(
         ARBITRATION => features.arbitration = entry.dword(11),
         POWER => {
             if entry.bits(11, 0, 4) != 0 {
-                return Err(Refusal::field(11)); // only power state 0 exists
+                return Err(Refusal::field(11)); // The controller has only power state 0.
             }
             features.workload_hint = entry.bits(11, 5, 7);
         }
@@ -181,13 +182,13 @@ fn set_value(features: &mut Features, entry: Entry<'_>, feature: u8) -> Result<(
             *(if is_under { &mut features.under } else { &mut features.over }) = value;
         }
         ERROR_RECOVERY => {
-            let reports_deallocated = entry.flag(11, 16); // DULBE, which NSFEAT does not advertise
+            let reports_deallocated = entry.flag(11, 16); // Unsupported (see NSFEAT).
             if reports_deallocated {
                 return Err(Refusal::field(11));
             }
             features.error_recovery = entry.bits(11, 0, 15);
         }
-        // AWUN equals AWUPF, so disabling this feature has no other effect.
+        // AWUN equals AWUPF, so disabling normal write atomicity has no effect.
         WRITE_ATOMICITY => features.write_atomicity = entry.bits(11, 0, 0),
         ASYNC_EVENTS => {
             features.async_events = entry.dword(11) & (SMART_WARNINGS | NAMESPACE_NOTICES);

@@ -78,11 +78,11 @@ fn fill(page: &mut Page, context: &Context<'_>, entry: Entry<'_>, cns: u8) -> Re
             | ALLOCATED_NAMESPACE_OF_SET
     );
     if is_of_command_set && entry.bits(11, 24, 31) != 0 {
-        return Err(Refusal::field(11)); // only the NVM command set is supported
+        return Err(Refusal::field(11)); // The controller supports only the NVM command set.
     }
     let first_controller = entry.bits(10, 16, 31) as u16;
     match cns {
-        // The only namespace is allocated and active, so both types of lists are equal.
+        // The only namespace is both allocated and active, so both types of lists are equal.
         NAMESPACE | ALLOCATED_NAMESPACE => {
             own_namespace(entry)?;
             namespace(page, context);
@@ -92,7 +92,7 @@ fn fill(page: &mut Page, context: &Context<'_>, entry: Entry<'_>, cns: u8) -> Re
         | ALLOCATED_NAMESPACES
         | ALLOCATED_NAMESPACES_OF_SET => match entry.nsid() {
             0 => page.u32(0, NSID),
-            NSID..0xffff_fffe => {} // no identifier is higher
+            NSID..0xffff_fffe => {} // No namespace identifier is higher.
             _ => return Err(Refusal::at(Status::INVALID_NAMESPACE, 4)),
         },
         DESCRIPTORS => {
@@ -120,7 +120,7 @@ fn fill(page: &mut Page, context: &Context<'_>, entry: Entry<'_>, cns: u8) -> Re
         }
         CONTROLLERS => identifiers(page, &context.shared.ids, first_controller),
         ENDURANCE_GROUPS => identifiers(page, &[ENDURANCE_GROUP], entry.bits(11, 0, 15) as u16),
-        COMMAND_SETS => page.u64(0, 1), // the NVM command set is the only combination
+        COMMAND_SETS => page.u64(0, 1), // The only combination consists of the NVM command set.
         _ => return Err(Refusal::field(10)),
     }
     Ok(())
@@ -135,7 +135,7 @@ fn controller(page: &mut Page, context: &Context<'_>) {
     page.u32(80, VERSION);
     page.u8(259, events::LIMIT as u8 - 1);
     page.u8(262, ENTRIES_MAX as u8 - 1);
-    page.u16(320, 10); // KAS: keep-alive timeouts are multiples of one second
+    page.u16(320, 10); // KAS: keep-alive timeouts are multiples of one second.
     page.u16(514, QUEUE_ENTRIES);
     page.u32(536, SGL);
     match context.controller.kind {
@@ -155,21 +155,22 @@ fn controller(page: &mut Page, context: &Context<'_>) {
 
 fn io_controller(page: &mut Page, context: &Context<'_>, identity: &Identity) {
     page.text(24, 40, &identity.model);
-    page.u8(76, 1 << 1); // CMIC: the subsystem may have several controllers
+    page.u8(76, 1 << 1); // CMIC: the subsystem may have several controllers.
     page.u32(92, events::NAMESPACE_NOTICES);
     let fdp = if identity.fdp().is_some() { ATTRIBUTE_FDP } else { 0 };
     page.u32(96, ATTRIBUTES | fdp);
     page.u8(111, 1); // CNTRLTYPE: I/O
-    page.u8(253, 1); // NVMSR: a storage device
+    page.u8(253, 1); // NVMSR: storage device.
     let has_directives = identity.placement != PlacementInterface::None;
-    page.u16(256, 1 << 1 | u16::from(has_directives) << 5); // OACS: Format NVM, directives
+    // OACS: Format NVM and directives.
+    page.u16(256, 1 << 1 | u16::from(has_directives) << 5);
     page.u8(258, 3); // ACL
-    page.u8(260, 1 | 1 << 1); // FRMW: one read-only firmware slot
-    page.u8(261, 1 << 1 | 1 << 2 | 1 << 5); // LPA: effects, extended data, supported log pages
+    page.u8(260, 1 | 1 << 1); // FRMW: one read-only firmware slot.
+    page.u8(261, 1 << 1 | 1 << 2 | 1 << 5); // LPA: effects, extended data, supported log pages.
     page.u16(266, identity.warning_temperature.map_or(0, kelvin));
     page.u16(268, identity.critical_temperature.map_or(0, kelvin));
     page.u128(280, u128::from(identity.capacity.0));
-    // SANICAP. Without deallocation, sanitize makes no additional media modification.
+    // SANICAP. Sanitize without deallocation makes no additional media modification.
     let erasures = u32::from(identity.crypto_erase) | u32::from(identity.block_erase) << 1;
     page.u32(328, if erasures == 0 { 0 } else { erasures | 1 << 30 });
     page.u16(340, ENDURANCE_GROUP); // ENDGIDMAX
@@ -177,11 +178,11 @@ fn io_controller(page: &mut Page, context: &Context<'_>, identity: &Identity) {
     page.u8(512, 0x66);
     page.u8(513, 0x44);
     page.u32(516, 1); // NN
-    // ONCS: Compare, Dataset Management, Write Zeroes, save and select fields of features,
-    // Timestamp, Verify
+    // ONCS: ONCS: Compare, Dataset Management, Write Zeroes, the Save and Select fields of
+    // features, Timestamp, Verify.
     page.u16(520, 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7);
     page.u8(524, u8::from(identity.crypto_erase) << 2);
-    page.u8(525, u8::from(identity.volatile_cache) | 3 << 1); // a flush may address all namespaces
+    page.u8(525, u8::from(identity.volatile_cache) | 3 << 1); // A flush may address all namespaces.
     let atomic = atomic_blocks(context);
     page.u16(526, atomic);
     page.u16(528, atomic);
@@ -207,12 +208,12 @@ fn namespace(page: &mut Page, context: &Context<'_>) {
     page.u8(25, identity.lba_formats.len() as u8 - 1);
     page.u8(26, context.drive.lba_format());
     page.u8(30, SHARED);
-    page.u8(33, 1 | 1 << 3); // DLFEAT: deallocated blocks read as zeros; Write Zeroes deallocates
+    page.u8(33, 1 | 1 << 3); // DLFEAT: zeros if deallocated; Write Zeroes deallocates.
     let atomic = atomic_blocks(context);
     page.u16(34, atomic);
     page.u16(36, atomic);
     page.u128(48, u128::from(identity.capacity.0));
-    // NPWG, NPWA, NPDG, NPDA, NOWS: 0's based numbers of blocks
+    // NPWG, NPWA, NPDG, NPDA, NOWS: 0's based block counts.
     let blocks = identity.write_granularity.0 / context.block_bytes().0;
     let granularity = blocks.clamp(1, 1 << 16) - 1;
     for at in [64, 66, 68, 70, 72] {
@@ -222,7 +223,7 @@ fn namespace(page: &mut Page, context: &Context<'_>) {
     page.put(104, &identity.nguid);
     page.put(120, &identity.eui64);
     for (index, format) in identity.lba_formats.iter().enumerate() {
-        // Larger blocks are faster; relative performance 0 is the best.
+        // Larger blocks are faster, and 0 is the best relative performance.
         let relative = identity.lba_formats.iter().filter(|other| other.0 > format.0).count();
         page.u32(128 + 4 * index, format.0.ilog2() << 16 | (relative.min(3) as u32) << 24);
     }

@@ -57,7 +57,7 @@ pub(crate) fn execute(context: &mut Context<'_>, request: Request<'_>) -> Answer
         return Err(Refusal::field(10));
     }
     whole_page(request, bytes as usize)?;
-    let is_index = entry.flag(14, 23); // no log page of this controller has an index offset
+    let is_index = entry.flag(14, 23); // No log page has an index offset.
     if is_index {
         return Err(Refusal::field(14));
     }
@@ -91,7 +91,7 @@ fn page(context: &mut Context<'_>, entry: Entry<'_>, id: u8) -> Result<Page, Ref
         }
         FIRMWARE => {
             let mut page = Page::new(512);
-            page.u8(0, 1); // the first slot is active
+            page.u8(0, 1); // The active firmware slot is slot 1.
             page.text(8, 8, &context.drive.identity().firmware);
             page
         }
@@ -102,7 +102,7 @@ fn page(context: &mut Context<'_>, entry: Entry<'_>, id: u8) -> Result<Page, Ref
         }
         EFFECTS => command_effects(context.drive.identity(), entry.bits(14, 24, 31)),
         FEATURE_EFFECTS => feature_effects(context.drive.identity()),
-        MI_EFFECTS => Page::new(4096), // the management interface has no commands
+        MI_EFFECTS => Page::new(4096), // The management interface has no commands.
         ENDURANCE => endurance_group(context),
         FDP_CONFIGURATIONS => fdp::configurations(context.drive.identity()),
         FDP_USAGE => fdp::usage(context.drive.identity()),
@@ -202,7 +202,7 @@ fn smart(health: &Health, features: &Features) -> Page {
     page.u128(144, u128::from(health.unsafe_shutdowns));
     page.u128(160, u128::from(health.media_errors));
     page.u128(176, u128::from(health.error_entries));
-    // Temperature Sensor 1 is the only sensor; 0 means that a sensor does not exist.
+    // Temperature Sensor 1 is the only sensor; 0 marks a nonexistent sensor.
     page.u16(200, health.temperature.map_or(0, kelvin));
     page.u32(224, whole(health.throttled, SECOND) as u32);
     page
@@ -228,7 +228,7 @@ fn endurance_group(context: &Context<'_>) -> Page {
 }
 
 // Commands Supported and Effects (05h; Base 2.1, 5.1.12.1.6), and Feature Identifiers Supported and
-// Effects (12h; 5.1.12.1.18). Identify Controller declares that both report scopes (LPA, bit 5).
+// Effects (12h; 5.1.12.1.18). Bit 5 of LPA in Identify Controller declares both report scopes.
 
 /// Command Set Identifier of the NVM command set.
 const NVM: u32 = 0;

@@ -23,7 +23,7 @@ pub(crate) const H2C_DATA: u8 = 0x06;
 pub(crate) const C2H_DATA: u8 = 0x07;
 pub(crate) const READY_TO_TRANSFER: u8 = 0x09;
 
-// Flags of the common header.
+// Flags in the common header.
 pub(crate) const HEADER_DIGEST: u8 = 1 << 0;
 pub(crate) const DATA_DIGEST: u8 = 1 << 1;
 pub(crate) const LAST: u8 = 1 << 2;
@@ -54,7 +54,7 @@ impl Settings {
     /// permit any number of outstanding R2Ts; the controller uses one R2T per command.
     pub(crate) fn requested(pdu: &[u8]) -> Result<Self, Fault> {
         if u16_at(pdu, 8) != 0 {
-            return Err(Fault::Unsupported(8)); // PDU Format Version (PFV)
+            return Err(Fault::Unsupported(8)); // PDU Format Version (PFV).
         }
         if pdu[10] > 31 {
             return Err(Fault::Header(10));

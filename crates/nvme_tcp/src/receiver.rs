@@ -256,7 +256,7 @@ impl Receiver {
             return Err(Fault::Header(2));
         };
         if self.outstanding.fetch_add(1, Ordering::Relaxed) >= self.entries {
-            return Err(Fault::Sequence); // the queue has no room for the command
+            return Err(Fault::Sequence); // The queue has no room for the command.
         }
         let mut command = Command { entry, data: Vec::new(), buffer: 0, refused: None };
         match sgl::data(Entry(&entry), data.len()) {

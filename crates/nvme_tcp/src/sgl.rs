@@ -26,7 +26,8 @@ pub(crate) enum Data {
 pub(crate) fn data(entry: Entry<'_>, in_capsule: usize) -> Result<Data, Status> {
     let kind = entry.0[39];
     let (address, length) = (entry.quadword(6), entry.dword(8));
-    // Bits 1:0 of the opcode, or of a fabrics command's type, specify the transfer direction.
+    // Bits 1:0 of the opcode (for fabrics commands, of the command type) specify the transfer
+    // direction.
     let code = if entry.opcode() == FABRICS { entry.0[4] } else { entry.opcode() };
     match (code & 3, kind) {
         (3, _) => Err(Status::INVALID_OPCODE),

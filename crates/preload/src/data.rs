@@ -16,7 +16,7 @@ pub(crate) fn moved(op: Op, fd: c_int, offset: Option<off_t>, length: ssize_t) {
     let at = match offset {
         Some(at) if at >= 0 => at,
         _ => {
-            // SAFETY: the call only queries the position.
+            // SAFETY: the call only queries the file position.
             let end = unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) };
             stdio::at(fd, end);
             end - length as off_t
@@ -47,7 +47,8 @@ fn wrote_as(fd: c_int, offset: off_t, how: c_int, length: ssize_t) {
 
 /// Returns `true` if a write to the descriptor is durable when the call returns.
 fn bypasses_cache(fd: c_int) -> bool {
-    // SAFETY: the call only queries the flags. This is a raw system call because fcntl is hooked.
+    // SAFETY: the call only queries the descriptor flags. This code makes a raw system call because
+    // fcntl is hooked.
     let flags = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFL) } as c_int;
     flags >= 0 && flags & (libc::O_DIRECT | libc::O_DSYNC) != 0
 }
@@ -177,7 +178,7 @@ impl Iocb {
             _ => return None,
         };
         let length = if vectors {
-            // SAFETY: the pointer refers to an array of that length, by the contract of io_submit.
+            // SAFETY: by the contract of io_submit, the pointer refers to an array of that length.
             let parts = unsafe {
                 std::slice::from_raw_parts(self.buffer as *const iovec, self.length as usize)
             };
@@ -211,7 +212,7 @@ unsafe extern "C" fn io_submit(
     let mut submitted = 0;
     while submitted < requests {
         let batch = (requests - submitted).min(BATCH);
-        // SAFETY: SAFETY: the list has `count` requests by the contract of io_submit, and
+        // SAFETY: SAFETY: by the contract of io_submit, the list has `count` requests, and
         // `submitted` is below `count`.
         let accepted = unsafe {
             let part = list.add(submitted);

@@ -120,7 +120,7 @@ pub(crate) fn named(index: usize) -> Option<&'static AtomicU64> {
     if base.is_null() {
         return None;
     }
-    // SAFETY: the table lies between the header and the slots, and the index is within the table.
+    // SAFETY: the table lies between the header and the slots, and the index lies within the table.
     Some(unsafe { &*base.byte_add(HEADER_BYTES as usize).cast::<AtomicU64>().add(index % NAMED) })
 }
 
@@ -149,8 +149,8 @@ pub(crate) fn begin() {
             let (shared, file) = (libc::MAP_SHARED as c_long, fd as c_long);
             let map = libc::syscall(libc::SYS_mmap, anywhere, size, access, shared, file, from);
             if map != -1 {
-                // The value is copied because programs that rewrite their arguments overwrite their
-                // environment.
+                // The value is copied because a program that rewrites its arguments also overwrites
+                // its environment.
                 PATH.store(libc::strdup(path), Ordering::Release);
                 BASE.store(map as *mut Header, Ordering::Release);
             }
@@ -172,7 +172,7 @@ fn claim(count: u64) -> Option<*mut Slot> {
         header.dropped.fetch_add(1, Ordering::Relaxed);
         return None;
     }
-    // SAFETY: the slot is within the mapping, whose size follows from the capacity.
+    // SAFETY: the slot lies within the mapping, whose size follows from the capacity.
     Some(unsafe {
         let base = BASE.load(Ordering::Acquire);
         base.byte_add((SLOTS_AT + first * EVENT_SLOT_BYTES) as usize).cast::<Slot>()
@@ -186,8 +186,8 @@ fn allocate(header: &Header, end: u64) -> bool {
         return true;
     }
     let wanted = (end.div_ceil(STRETCH_SLOTS) * STRETCH_SLOTS).min(header.capacity);
-    // SAFETY: these are raw system calls on the event file; concurrent calls from several threads
-    // are harmless.
+    // SAFETY: these are raw system calls on the event file, and concurrent calls from several
+    // threads are harmless.
     unsafe {
         let path = PATH.load(Ordering::Acquire);
         let flags = libc::O_WRONLY | libc::O_CLOEXEC;

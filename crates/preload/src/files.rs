@@ -26,8 +26,8 @@ impl File {
     unsafe fn query(dirfd: c_int, path: *const c_char, flags: c_int) -> Option<Self> {
         let wanted = libc::STATX_TYPE | libc::STATX_INO | libc::STATX_NLINK | libc::STATX_SIZE;
         let mut stat = MaybeUninit::<libc::statx>::uninit();
-        // SAFETY: the structure is read only after the kernel has filled it. This is a raw system
-        // call because older C libraries have no such function.
+        // SAFETY: the structure is read only after the kernel has filled it. This code makes a raw
+        // system call because older C libraries have no such function.
         let stat = unsafe {
             let buffer = stat.as_mut_ptr();
             if libc::syscall(libc::SYS_statx, dirfd, path, flags, wanted, buffer) != 0 {

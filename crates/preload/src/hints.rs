@@ -25,12 +25,12 @@ unsafe fn control(real: Real, fd: c_int, command: c_int, argument: c_ulong) -> c
     }
     let errno = crate::errno();
     if result != 0 && (errno == libc::EFAULT || errno == libc::EBADF) {
-        return result; // invalid pointer or descriptor
+        return result; // The pointer or descriptor is invalid.
     }
     let mut left = errno;
     let mut hint_errno = if result == 0 { 0 } else { errno };
-    // SAFETY: the kernel has just read 8 bytes from this address, aligned or not, unless it does
-    // not support the command; every caller passes at least 4 bytes.
+    // SAFETY: unless the kernel does not support the command, it has just read 8 bytes from this
+    // address, aligned or not. Every caller passes at least 4 bytes.
     let low = u64::from(unsafe { (argument as *const u32).read_unaligned() });
     let mut flags = 0;
     if hint_errno == libc::EINVAL && low < HINTS && events::has(REPAIR_HINTS) {

@@ -46,8 +46,8 @@ pub(crate) fn refresh() {
         return;
     }
     let mut comm = [0u8; 16];
-    // SAFETY: the kernel writes at most 16 bytes. This is a raw system call because `prctl` is
-    // hooked.
+    // SAFETY: the kernel writes at most 16 bytes. This code makes a raw system call because `prctl`
+    // is hooked.
     unsafe { libc::syscall(libc::SYS_prctl, libc::PR_GET_NAME, comm.as_mut_ptr()) };
     KNOWN.with(|cell| cell.set(Known { comm, queried_ns: now, renames }));
     if TITLES.load(Ordering::Relaxed) < TITLE_QUERIES {
@@ -61,7 +61,7 @@ pub(crate) fn refresh() {
 /// it.
 fn title() {
     let mut bytes = [0u8; 128];
-    // SAFETY: these are raw system calls because `open`, `read` and `close` are hooked; the length
+    // SAFETY: these are raw system calls because `open`, `read` and `close` are hooked. The length
     // equals the buffer length.
     let got = unsafe {
         let (path, flags) = (c"/proc/self/cmdline".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
@@ -110,7 +110,7 @@ hook!(pthread_setname_np(thread: libc::pthread_t, name: *const c_char) -> c_int,
 
 type Prctl = unsafe extern "C" fn(c_int, ...) -> c_int;
 
-// The function is variadic in C; all callers pass integers, which have the same calling convention.
+// The C function is variadic. All callers pass integers, which have the same calling convention.
 hook!(prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int as Prctl,
 |real| {
     let result = real();

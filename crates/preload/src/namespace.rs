@@ -63,22 +63,22 @@ unsafe fn opening(
     flags: c_int,
     open: impl FnOnce() -> c_int,
 ) -> c_int {
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees this by the function's contract.
     let before = unsafe { Before::opening(dirfd, path, flags) };
     let fd = open();
     crate::after(|| before.note_open(fd, flags));
     fd
 }
 
-// The mode argument is variadic in C. The mode is always passed because the C library reads it only
-// if the flags require a mode.
+// The mode argument is variadic in C. The mode is always passed. The C library reads it only if the
+// flags require a mode.
 hook!(open | open64 | __open_2 | __open64_2
     (path: *const c_char, flags: c_int, mode: mode_t) -> c_int as Open,
     // SAFETY: the path is the caller's C string.
     |real| unsafe { opening(AT_FDCWD, path, flags, real) });
 hook!(openat | openat64 | __openat_2 | __openat64_2
     (dirfd: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int as OpenAt,
-    // SAFETY: the caller's C string.
+    // SAFETY: the path is the caller's C string.
     |real| unsafe { opening(dirfd, path, flags, real) });
 hook!(creat | creat64(path: *const c_char, mode: mode_t) -> c_int,
 // SAFETY: the caller's C string.

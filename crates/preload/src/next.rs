@@ -21,8 +21,8 @@ impl Next {
     /// Returns the function address; null if the C library has no such function.
     pub(crate) fn get(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Relaxed);
-        // The address is unknown only if a library that is initialised before this library calls
-        // the hook.
+        // The address is unknown only if another library calls the hook before this library has
+        // been initialised.
         if address.is_null() { self.find() } else { address }
     }
 

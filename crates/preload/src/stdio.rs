@@ -16,7 +16,7 @@ use std::ffi::CStr;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 
-const TRACKED: usize = 1024; // tracked descriptors; higher numbers are not tracked
+const TRACKED: usize = 1024; // Number of tracked descriptors.
 const NOT_TRACKED: i64 = -1;
 const MEMORY_PAGE: usize = 4096;
 
@@ -40,7 +40,7 @@ fn entry(fd: c_int) -> Option<&'static Stream> {
 }
 
 fn position(fd: c_int) -> off_t {
-    // SAFETY: the call only queries the position.
+    // SAFETY: the call only queries the file position.
     unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) }
 }
 
@@ -51,7 +51,7 @@ fn descriptor(stream: *mut FILE) -> c_int {
         return -1;
     }
     let errno = crate::errno();
-    // SAFETY: the pointer is a stream of the program.
+    // SAFETY: the pointer is an open stream of the program.
     let fd = unsafe { libc::fileno(stream) };
     crate::set_errno(errno);
     fd
@@ -101,8 +101,8 @@ pub(crate) fn flush_all() {
         if stream.position.load(Ordering::Relaxed) == NOT_TRACKED || file.is_null() {
             continue;
         }
-        // SAFETY: the stream is open because closing a stream removes it from the table. A stream
-        // that another thread has locked is skipped because waiting for it might never end.
+        // SAFETY: the stream is open, because closing a stream removes it from the table. A stream
+        // that another thread has locked is skipped, because the lock might never be released.
         unsafe {
             if ftrylockfile(file) == 0 {
                 fflush_unlocked(file);
@@ -143,7 +143,7 @@ fn follow(stream: *mut FILE, flags: c_int, before: &Before) {
     }
     before.note_open(fd, flags);
     if flags & libc::O_ACCMODE == libc::O_RDWR {
-        return; // read-ahead moves the descriptor just like a write
+        return; // Read-ahead moves the file position just as a write does.
     }
     let Some(entry) = STREAMS.get(fd as usize) else { return };
     if let Some(file) = File::open(fd) {
@@ -187,8 +187,8 @@ hook!(fclose(stream: *mut FILE) -> c_int, |real| {
     crate::after(|| {
         let fd = descriptor(stream);
         if entry(fd).is_some() {
-            // SAFETY: the pointer is a stream of the program, which closing would also flush. If
-            // the flush fails, closing fails in the same way.
+            // SAFETY: the pointer is an open stream of the program, and closing would also flush
+            // it. If the flush fails, closing fails with the same error.
             unsafe { libc::fflush(stream) };
             record_written(fd);
             closed(fd);
@@ -215,8 +215,8 @@ fn seeking(stream: *mut FILE, seek: impl FnOnce() -> c_int) -> c_int {
     let fd = descriptor(stream);
     if entry(fd).is_some() {
         crate::after(|| {
-            // SAFETY: seeking also flushes the stream; the position shows how many bytes were
-            // written.
+            // SAFETY: seeking also flushes the stream, so the new position shows how many bytes
+            // were written.
             unsafe { libc::fflush(stream) };
             record_written(fd);
         });

@@ -41,7 +41,7 @@ impl Text {
     /// Returns the kernel's path for an open file.
     pub(crate) fn of_descriptor(fd: c_int) -> Self {
         let mut name = [0; 32];
-        let written = write!(&mut name[..], "/proc/self/fd/{fd}"); // allocates no memory
+        let written = write!(&mut name[..], "/proc/self/fd/{fd}"); // No allocation.
         debug_assert!(written.is_ok(), "the name of a descriptor has at most 25 bytes");
         CStr::from_bytes_until_nul(&name).map_or_else(|_| Self::new(), Self::of_link)
     }

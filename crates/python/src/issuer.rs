@@ -223,7 +223,7 @@ impl Issuer {
         };
         if let Some((spec, capacity, feeder)) = prepared.generated.take() {
             std::thread::spawn(move || {
-                // The generator was already created once as a check.
+                // The validation step has already created this generator once.
                 if let Ok(generated) = Generated::new(&spec, capacity) {
                     generated.feed(feeder);
                 }

@@ -281,7 +281,7 @@ impl Server {
         py.detach(|| {
             let parts = match served.into_parts() {
                 Ok(parts) => parts,
-                Err(_) if state.is_none() => return Ok(()), // no state file to save
+                Err(_) if state.is_none() => return Ok(()), // There is no state file to save.
                 Err(_) => return Err(PyRuntimeError::new_err("the drive is still in use")),
             };
             let path = state.as_deref();

@@ -18,7 +18,7 @@ type Measured = Result<WafRow, ConfigError>;
 #[pyo3(signature = (
     policy, overprovision, pages_per_block, blocks, seed = 1, warm_up = 10, measured = 10
 ))]
-#[allow(clippy::too_many_arguments)] // one keyword argument per table column
+#[allow(clippy::too_many_arguments)] // Each table column is a keyword argument.
 pub(crate) fn validate_waf(
     py: Python<'_>,
     policy: &str,
@@ -43,7 +43,7 @@ pub(crate) fn validate_waf(
     policy, overprovision, sizes, duplicates, *, pages_per_block, blocks, seed = 1, warm_up = 10,
     measured = 10
 ))]
-#[allow(clippy::too_many_arguments)] // one keyword argument a column of the table
+#[allow(clippy::too_many_arguments)] // Each table column is a keyword argument.
 pub(crate) fn validate_reduction(
     py: Python<'_>,
     policy: &str,
@@ -102,7 +102,7 @@ fn unknown(what: &str, name: &str) -> PyErr {
     self_tuned = false, policy = "greedy", data = 0.2, writes = 0.8, request = 32,
     pages_per_block = 256, blocks = 4096, seed = 1, warm_up = 10, measured = 10
 ))]
-#[allow(clippy::too_many_arguments)] // one keyword argument a column of the table
+#[allow(clippy::too_many_arguments)] // Each table column is a keyword argument.
 pub(crate) fn validate_data_placement(
     py: Python<'_>,
     load: &str,
@@ -149,7 +149,7 @@ pub(crate) fn validate_data_placement(
     units, user_units, pages_per_block, *, persistent, rates, capacities, settled = None,
     seed = 1
 ))]
-#[allow(clippy::too_many_arguments)] // one keyword argument a column of the table
+#[allow(clippy::too_many_arguments)] // Each table column is a keyword argument.
 pub(crate) fn validate_handles(
     py: Python<'_>,
     units: u32,

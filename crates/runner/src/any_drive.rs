@@ -122,8 +122,8 @@ impl AnyDrive {
     /// Returns the reason why the drive cannot be created.
     pub fn new(config: AnyConfig, attribute_latency: bool) -> Result<Self, String> {
         Ok(Self(match config {
-            // The cause recorder also enforces a limit on active dies. A separate type for the
-            // limit would require compiling another copy of the drive.
+            // The recorder of latency causes also enforces a limit on active dies. A separate type
+            // for the limit would make the compiler generate another copy of the drive.
             AnyConfig::Ssd(config) if attribute_latency || config.max_active_dies().is_some() => {
                 let mut ssd = recording::<Attribution>(*config)?;
                 ssd.reports_causes = attribute_latency;

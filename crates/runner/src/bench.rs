@@ -140,7 +140,7 @@ impl Bench {
             "read-qd32" => self.closed(case, 100.0, 32),
             "write-steady" => self.closed(case, 0.0, 32),
             "mix-70-30" => self.closed(case, 70.0, 32),
-            // This queue depth keeps a drive with many dies busy.
+            // This queue depth keeps a drive with many dies fully busy.
             "mix-256" => self.closed(case, 70.0, 256),
             "save-restore-960" => self.save_restore(case),
             "day-15k" => self.day(case),
@@ -314,8 +314,8 @@ impl Bench {
 
 fn precondition(ssd: &mut Ssd, overwrites: f64) -> Result<[StepOutcome; 2], BenchError> {
     let capacity = ssd.config().user_capacity.0;
-    // The case uses a separate seed because a workload with the preconditioning seed would access
-    // addresses in the order of their location on flash.
+    // The case has its own seed. A workload with the preconditioning seed would access addresses in
+    // the order of their location on flash.
     let seeded = |seed, spec| WorkloadSpec { seed, ..spec };
     let fill = workload(JobSpec {
         pattern: Pattern::Sequential,
@@ -388,8 +388,8 @@ impl Meter {
 /// in MiB.
 #[cfg(unix)]
 fn usage() -> (f64, f64) {
-    // SAFETY: `rusage` consists of integers, for which zero is valid, and the call only writes to
-    // the structure.
+    // SAFETY: `rusage` consists of integers, for which zero is valid, and the call writes only to
+    // this structure.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);

@@ -59,7 +59,7 @@ impl Device {
         match &mut config {
             AnyConfig::Ssd(ssd) => ssd.ftl.seed = seed,
             AnyConfig::Disk(disk) => disk.seed = seed,
-            AnyConfig::Scm(_) => {} // makes no random choices
+            AnyConfig::Scm(_) => {} // SCM drives make no random choices.
         }
         config
     }

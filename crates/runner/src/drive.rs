@@ -185,7 +185,7 @@ impl Run {
                 let now = drive.now().0;
                 verdict = observer.look(&self.live(drive, last_ns, last_ios));
                 (last_ns, last_ios) = (now, self.ios);
-                // If the step is stopped, complete the outstanding I/Os and issue no more.
+                // If the step is stopped, complete the outstanding I/Os and issue no more I/Os.
                 self.stopping = verdict.is_break();
                 if self.stopping {
                     self.timers.clear();
@@ -234,8 +234,8 @@ impl Run {
         );
         let thread = &mut self.threads[io.thread as usize];
         let job = &mut self.jobs[thread.job];
-        // In nearly all cases, no interval or batch ends and the thread replaces the request, so
-        // the number of outstanding requests does not change.
+        // In nearly all cases, no interval or batch ends here and the thread replaces the request,
+        // so the number of outstanding requests does not change.
         let is_replaced = io.stage == Stage::Io
             && now <= self.due_ns
             && thread.is_plain
@@ -331,7 +331,7 @@ impl Run {
         let job = &self.jobs[self.threads[thread].job];
         if job.ends_all && job.outstanding == 0 && !job.may_issue(now) {
             end_all(&mut self.jobs, now);
-            self.timers.clear(); // the threads belong to ended jobs
+            self.timers.clear(); // All timers belong to threads of ended jobs.
         }
         self.issue(drive, thread, now);
     }
@@ -457,7 +457,7 @@ impl Run {
                 return;
             }
             if let Some(burst) = job.paused_until(now) {
-                // A pause that lasts until the end of the job requires no wake-up.
+                // A pause that lasts until the job ends requires no wake-up.
                 if job.may_issue(burst) {
                     self.sleep(index, burst);
                 } else {

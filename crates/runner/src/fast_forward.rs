@@ -104,7 +104,7 @@ impl<D: DriveModel> Run<'_, D> {
     fn turn(&mut self, index: usize) -> bool {
         for _ in 0..self.threads[index].queue_depth {
             if self.flows.holds(index) {
-                return true; // the thread has more turns
+                return true; // The thread has more I/Os to issue.
             }
             if self.stop || !self.request(index) {
                 return false;
@@ -121,7 +121,7 @@ impl<D: DriveModel> Run<'_, D> {
                 continue;
             }
             let pacing = &mut self.threads[index].pacing;
-            let mean = 4096; // past lengths do not order future requests
+            let mean = 4096; // Earlier I/O lengths do not affect the order of later requests.
             let operation = pacing.next_operation(0).unwrap_or(Operation::Write);
             let next = pacing.next_arrival_ns(operation, mean).unwrap_or(0);
             debug_assert!(next >= now, "arrivals of a thread go back");

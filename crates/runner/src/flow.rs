@@ -110,7 +110,7 @@ impl Flows {
 impl Group {
     /// Returns `true` if the group's I/Os are behind the I/Os of `member`.
     fn is_behind(&self, member: &Member) -> bool {
-        // The limit is one more I/O than the group has, as in fio, so that the first I/O of a
+        // The limit is one I/O more than the group has, as in fio, so that the first I/O of a
         // thread is never held.
         let share = u128::from(member.ios) * u128::from(self.weight);
         share > u128::from(member.weight) * u128::from(self.ios + 1)

@@ -136,7 +136,7 @@ fn loss(
     let cut = ssd.cut_power();
     // Slots programmed with capacitor power are not lost.
     let lost = if is_protected { cut.lost_slots } else { ledger.open_writes() };
-    // If the drive has a cache, a write is acknowledged when it enters the buffer.
+    // If the drive has a cache, it acknowledges a write when the write enters the buffer.
     debug_assert!(!ssd.write_cache() || lost == cut.lost_slots, "{lost} lost, but {cut:?}");
     assert!(lost <= confirmed, "{lost} of {confirmed} confirmed writes are lost");
     Loss {

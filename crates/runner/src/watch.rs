@@ -116,7 +116,7 @@ impl Watch {
                 self.rows += 1;
             }
             if end_ns < self.start.0.saturating_add(self.interval_ns) {
-                continue; // the job had not started, or had not yet run for a whole interval
+                continue; // The job has not started, or has run for less than an interval.
             }
             let verdict = self.judge_interval(end_ns - self.start.0, &activity, results);
             if verdict != Verdict::Continue {

@@ -59,7 +59,8 @@ fn ssds() -> [String; 11] {
     assert!(plain.contains(default));
     let per_handle =
         plain.replace(default, "gc_destination = \"per-handle\"\nisolated_streams = [1, 2]");
-    // Parity takes half of the flash, and is not modelled together with independent plane reads.
+    // Parity occupies half of the flash, and the simulator does not combine parity with independent
+    // plane reads.
     let per_handle = per_handle.replace("\"40 MiB\"", "\"10 MiB\"");
     let per_handle = per_handle.replace("independent_plane_reads = true\n", "");
     let fold_at = "fold_at = \"50 %\"";

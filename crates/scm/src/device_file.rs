@@ -51,7 +51,7 @@ pub fn describe(toml: &LocatedToml) -> Answer<ScmConfig> {
     };
     let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
     reject! { link,
-        "queue_depth" if in_drive > 65_535 => // commands in flight have 16-bit numbers
+        "queue_depth" if in_drive > 65_535 => // Tags of commands in flight have 16 bits.
             "the queues hold {in_drive} commands; the drive takes at most 65,535";
     }
     for table in [media, controller, link] {

@@ -138,8 +138,8 @@ impl Media {
         let first = self.controller_free + self.access_time;
         let last = self.controller_free + times(self.access_time, count);
         self.controller_free = last;
-        // Each access starts when it has been issued and the previous access has completed. The
-        // critical path starts with the bank, with the first access or with the last access.
+        // Each access starts once it has been issued and the previous access has completed. The
+        // critical path starts with the bank, the first access or the last access.
         let busy = self.bank_free[bank].max(first) + times(time, count);
         let done = busy.max(last + time);
         debug_assert!(done >= self.bank_free[bank], "a bank serves accesses in order");

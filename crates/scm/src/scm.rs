@@ -64,7 +64,7 @@ impl Scm {
     /// Returns a new drive at time 0.
     pub fn new(config: ScmConfig) -> Self {
         let controller = &config.controller;
-        // `media` adds the controller time per command because it issues the accesses.
+        // `media` adds the controller time per command, because the controller issues the accesses.
         let frontend = Frontend::new(&config.link, Nanos::ZERO, controller.latency);
         Self {
             core: EventLoop::new(frontend),

@@ -94,7 +94,7 @@ impl Core {
         undo_limit: Bytes,
     ) -> Self {
         let durability = Durability::of(&mut drive, timing, undo_limit);
-        // A restored drive has no record of data in flight to flash.
+        // A restored drive has no record of data that were being written to flash.
         let quiesces = timing == Timing::Fast || drive.volatile().is_some();
         if quiesces {
             drive.quiesce();
@@ -225,7 +225,7 @@ impl Core {
     ) {
         debug_assert_eq!(self.refusal(&request), None, "the session has checked it");
         self.keep(client.number, &request, arrived);
-        // The drive itself counts rejected writes; a rejected trim does not reach the drive.
+        // The drive itself counts rejected writes, but a rejected trim does not reach the drive.
         let is_refused_trim =
             failure == Some(Failure::WriteProtected) && request.operation == Operation::Trim;
         if !is_refused_trim && let Some(record) = Record::of(&request) {
@@ -310,7 +310,7 @@ impl Core {
                 continue;
             }
             if request.operation == Operation::Write && self.drive.is_read_only() {
-                failure = Some(Failure::WriteProtected); // counted by the drive
+                failure = Some(Failure::WriteProtected); // The drive counts this failure.
             }
             self.has_fast_forwarded = true;
             let Durability::Untimed(untimed) = &mut self.durability else {

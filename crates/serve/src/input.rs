@@ -161,7 +161,7 @@ mod tests {
             for _ in 0..sleeps {
                 assert!(look(&mut input).is_none(), "no poll while it backs off");
             }
-            // The woken thread receives the request.
+            // The thread that is woken receives the request.
             assert!(matches!(socket.receive(&mut [0; 8], true), Ok(1)));
         }
         // A request that has already arrived resets the back-off.

@@ -127,10 +127,10 @@ impl Drop for Listener {
     fn drop(&mut self) {
         self.bell.ring();
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join(); // the panic hook has already run
+            let _ = thread.join(); // The panic hook has already run.
         }
         if let Address::Unix(path) = &self.address {
-            let _ = fs::remove_file(path); // it may already have been removed
+            let _ = fs::remove_file(path); // The file may already have been removed.
         }
     }
 }
@@ -183,7 +183,7 @@ fn accept_all(acceptor: &Acceptor, bell: &Bell, served: &Served, connection: &Co
         client.outbox.close();
     }
     for client in running {
-        let _ = client.thread.join(); // the panic hook has already run
+        let _ = client.thread.join(); // The panic hook has already run.
     }
 }
 
@@ -214,7 +214,7 @@ fn begin(socket: Socket, served: &Served, connection: &Connection) -> Option<Run
 /// connection needs two descriptors.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
-    // If this call fails, the limit does not change.
+    // If this call fails, the limit stays unchanged.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 

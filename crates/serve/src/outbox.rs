@@ -89,7 +89,7 @@ impl Outbox {
     pub(crate) fn deliver(&self) {
         let sent = locked(&self.queue).send(self, false);
         if sent.is_err() {
-            self.socket.shut_down(); // the connection's thread detects the end of the stream
+            self.socket.shut_down(); // The connection's thread detects the end of the stream.
         }
         if self.wants_bell.swap(false, Ordering::SeqCst) || matches!(sent, Ok(false)) {
             self.bell.ring();
@@ -157,8 +157,8 @@ impl Queue {
                         let rest = Part::Data { offset: offset + count, length: length - count };
                         self.parts.push_front(rest);
                     }
-                    // The header has been sent, so an error can be reported only by ending the
-                    // connection.
+                    // The header has already been sent, so the server can report an error only by
+                    // closing the connection.
                     if self.copy(served, offset, count).is_err() {
                         self.is_broken = true;
                     }

@@ -61,7 +61,7 @@ impl Socket {
 
     /// Ends the connection in both directions, which wakes the threads that wait for it.
     pub fn shut_down(&self) {
-        let _ = rustix::net::shutdown(&self.0, Shutdown::Both); // the peer may have disconnected
+        let _ = rustix::net::shutdown(&self.0, Shutdown::Both); // The peer may have disconnected.
     }
 
     /// Waits until data can be received (if `receive`) or sent (if `send`), the bell rings (and is
@@ -111,13 +111,14 @@ impl Bell {
     }
 
     pub(crate) fn ring(&self) {
-        // The write fails only if the counter is at its maximum, in which case the bell is already
-        // ringing.
+        // The write fails only if the counter is at its maximum, in which case the bell is ringing
+        // already.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
     /// Resets the bell.
     fn answer(&self) {
-        let _ = rustix::io::read(&self.0, &mut [0; 8]); // fails if the bell is not ringing
+        // The read fails if the bell is not ringing.
+        let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }
 }

@@ -77,7 +77,7 @@ pub fn save(parts: &ServedParts, path: &Path) -> Result<(), StateError> {
     let part = beside(path, ".part");
     let written = write(parts, &part).and_then(|()| Ok(fs::rename(&part, path)?));
     if written.is_err() {
-        let _ = fs::remove_file(&part); // the first error is reported
+        let _ = fs::remove_file(&part); // This function reports only the first error.
     }
     written
 }
@@ -156,8 +156,8 @@ pub fn open(parts: &mut ServedParts, path: &Path) -> Result<bool, StateError> {
     let was_there = path.exists();
     let mut saved = if was_there { Some(restore_drive(parts, path)?) } else { None };
     let power_ups = parts.power.cycles;
-    // The journal of an earlier state file may remain if the server was killed after saving the
-    // state.
+    // If the server was killed after saving the state, the journal of an earlier state file may
+    // remain.
     let killed = journal.header()?.filter(|of| was_there && of.power_ups == power_ups);
     let is_mirrored = killed.is_some_and(|of| of.has_data);
     if is_mirrored && !parts.contents.is_in_memory() {

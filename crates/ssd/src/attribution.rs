@@ -71,8 +71,6 @@ pub trait Recorder: Default {
     /// Records that the command has completed at the host.
     fn completed(&mut self, _command: u16, _now: Nanos) {}
 
-    // Flash contents; see `power_loss.rs`.
-
     /// Records that a host write or deallocation with this tag is about to be placed.
     fn writing(&mut self, _tag: u32) {}
     /// Records that a host write has moved a logical page from `before` to `at`. The new data are

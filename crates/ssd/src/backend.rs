@@ -237,12 +237,12 @@ impl<R: Recorder> Backend<R> {
     pub(crate) fn queue_read(&mut self, index: usize, operation: FlashOperation) {
         let die = &mut self.dies[index];
         if matches!(die.state, DieState::Sensing(_)) {
-            // This branch is the most frequent case; nothing starts before the end of sensing.
+            // This branch is the most frequent case: nothing starts before sensing ends.
             die.reads.push(operation);
             return;
         }
         if die.is_quiet(self.now) && !die.wake_scheduled && self.may_start(index) {
-            // Shortcut for the common case, which bypasses the queue.
+            // The common case bypasses the queue.
             self.dies[index].begin_read();
             if Starter::<R>::starts(operation) {
                 let (dies, mut starter) = self.split();

@@ -264,7 +264,7 @@ impl<T: Copy> Queue<T> {
     fn make_room(&mut self) {
         self.items.drain(..self.first);
         self.first = 0;
-        // At least half of the memory is free afterwards, so this case is rare.
+        // This case is rare because at least half of the memory is free after each growth.
         self.items.reserve(self.items.len().max(4));
     }
 
@@ -396,7 +396,7 @@ impl Die {
             _ => true,
         };
         let can_have = match self.state {
-            // The operations may wait until other dies are no longer active.
+            // The queued operations may have to wait until other dies become inactive.
             DieState::Idle => true,
             DieState::Sensing(operation) => operation.is_read(),
             DieState::Reading => false,
@@ -486,8 +486,8 @@ impl Die {
         assert!(!operation.is_read(), "reads are not suspended");
         self.suspends += 1;
         self.suspended = Some(Suspended { operation, remaining });
-        // The die is free for the read after the suspend latency. `Sending` models this latency:
-        // the die is busy, and no operation depends on its end.
+        // After the suspend latency, the die is free for the read. The `Sending` state models this
+        // latency: the die is busy, but no operation depends on the end of the latency.
         self.state = DieState::Sending;
         self.busy_until = now + suspension.time();
         self.wake_scheduled = true;
@@ -582,7 +582,7 @@ mod tests {
     fn a_queue_keeps_its_order_while_it_grows_and_shrinks() {
         let (mut queue, mut model) = (Queue::default(), std::collections::VecDeque::new());
         for n in 0..1000_u16 {
-            // The test grows and shrinks the queue, and sometimes empties it.
+            // The test grows, shrinks and sometimes empties the queue.
             if n % 100 < 50 || n % 3 == 0 {
                 queue.push(read(n));
                 model.push_back(read(n));

@@ -176,7 +176,7 @@ impl Scheduled {
 #[serde(from = "Vec<Key>", into = "Vec<Key>")]
 struct SortedLane {
     events: Vec<Scheduled>,
-    // The narrow types let the compiler prove that sums do not overflow.
+    // The narrow types let the compiler prove that the sums do not overflow.
     first: u32,
     last: u32,
 }
@@ -220,8 +220,8 @@ impl SortedLane {
         let last = self.last as usize;
         let appends = last + 2 < self.events.len() && self.events[last].when <= event.when;
         if appends {
-            // The fields are written individually because the compiler would build the event in
-            // memory and copy it.
+            // The code writes each field individually, because the compiler would otherwise build
+            // the event in memory and copy it.
             let place = &mut self.events[last + 1];
             (place.when, place.order, place.event) = (event.when, event.order, event.event);
             self.events[last + 2].when = NEVER;
@@ -279,7 +279,7 @@ impl SortedLane {
         self.events.copy_within(self.first as usize..self.last as usize + 2, 1);
         (self.first, self.last) = (1, self.last + 1 - self.first);
         self.events[0].when = 0;
-        // At least half of the memory is free afterwards, so this case is rare.
+        // This case is rare because at least half of the memory is free after each growth.
         if self.events.len() < 2 * self.last as usize + 4 {
             self.events.resize(2 * self.events.len(), Scheduled::NEVER);
         }
@@ -314,7 +314,7 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
-    // This function is always inlined because little code remains if lane and event type are
+    // This function is always inlined because little code remains if the lane and event type are
     // constant.
     #[expect(clippy::inline_always)]
     #[inline(always)]
@@ -336,8 +336,7 @@ impl EventQueue {
         }
     }
 
-    // This function is not a lane method, so that the event loop need not hold the address of each
-    // lane.
+    // This function is not a lane method, so the event loop does not need the address of each lane.
     #[inline(never)]
     fn insert(&mut self, lane: Lane, when: When, order: u32, event: Packed) {
         self.lanes[lane as usize].insert(Scheduled { when, order, event });
@@ -348,7 +347,7 @@ impl EventQueue {
     #[inline(always)]
     pub fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Packed)> {
         let when = self.next;
-        // No event is scheduled at the end of time, but an empty queue has that time.
+        // No event is ever scheduled at the end of time, but an empty queue reports that time.
         if when >= (limit.0.min(END.0 - 1) + 1) << LANE_BITS {
             return None;
         }
@@ -376,7 +375,7 @@ impl EventQueue {
         let lane = &mut self.lanes[lane_of(removed)];
         lane.take_back();
         let mut earliest = *lane.head();
-        // The order numbers may have wrapped.
+        // The order numbers may have wrapped around.
         let age = |event: &Scheduled| self.scheduled.wrapping_sub(event.order);
         for head in self.lanes[..LANES].iter().map(SortedLane::head) {
             if are_simultaneous(head.when, removed) && age(head) > age(&earliest) {

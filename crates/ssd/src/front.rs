@@ -226,7 +226,8 @@ impl Front for Direct {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
-        // Whole slots, the most frequent case, have separate code where their size is a constant.
+        // Whole slots are the most frequent case and have separate code, in which the slot size is
+        // a constant.
         let Some(lpns) = write.whole_slots() else {
             Self::place_in_part(write, ftl, sink);
             return Placed::default();

@@ -188,7 +188,7 @@ impl<R: Recorder> Ssd<R> {
         let first = command.offset / slot;
         let slots = (command.offset % slot + u64::from(command.length)).div_ceil(slot) as u32;
         let number = self.commands.begin(command, slots);
-        // The host may have submitted the command long ago if many commands are outstanding.
+        // If many commands are outstanding, the host may have submitted this command long ago.
         self.storage.ftl.prefetch_now(Lpn(first as u32));
         let backend = &mut self.storage.backend;
         backend.recorder.begun(number, arrival, now);
@@ -315,7 +315,7 @@ impl<R: Recorder> Ssd<R> {
                 true
             }
             Operation::Flush => {
-                // The mapping is also journaled, so that deallocations survive.
+                // The drive also journals the mapping so that deallocations survive a power cut.
                 self.storage.backend.recorder.journaled();
                 let is_volatile = self.buffer.is_volatile();
                 let units = if is_volatile { self.storage.await_all_units(number) } else { 0 };
@@ -356,7 +356,7 @@ impl<R: Recorder> Ssd<R> {
         if let AnyFront::Reduced(_) = self.storage.front {
             self.admit_writes();
         }
-        // If the drive completes a unit, it maps all slots of the unit.
+        // If the drive fills up a unit, it maps all slots of the unit.
         let storage = &mut self.storage;
         let counters = storage.ftl.counters();
         let host = match storage.front {
@@ -459,8 +459,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         }
     }
 
-    // This function is always inlined, including all calls for an event: idle time contains a
-    // second copy, and the compiler would otherwise outline the shared code.
+    // This function and all calls that handle an event are always inlined. Idle time contains a
+    // second copy, so the compiler would otherwise outline the shared code.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn step(&mut self, limit: Nanos) -> Option<Completion> {

@@ -28,7 +28,7 @@ impl WriteBuffer {
     pub(crate) fn of(config: &DeviceConfig) -> Self {
         let slots = i64::from(config.buffer_slots());
         let geometry = &config.geometry;
-        // Slots that partly filled units and mechanisms may occupy.
+        // Slot count that partly filled units and mechanisms may occupy.
         let units = i64::from(config.ftl.streams) * i64::from(geometry.ppas_per_program_unit);
         let mechanisms = config.sections.buffer_bytes(geometry) / u64::from(SLOT_BYTES);
         let merged = config.merged_bytes() / u64::from(SLOT_BYTES);

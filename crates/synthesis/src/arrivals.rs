@@ -155,7 +155,7 @@ fn fit(drawn: &mut [(u64, usize)], length_ns: u64, longest_ns: u64, idle_ns: u64
     drawn[longest].0 = longest_ns;
     let total = |drawn: &[(u64, usize)]| drawn.iter().map(|gap| gap.0).sum::<u64>();
     let is_idle = |n: usize, gap: u64| n != longest && gap >= idle_ns;
-    // Gaps that reach the longest gap leave their excess to the others.
+    // Gaps that reach the maximum leave their excess to the other gaps.
     for _ in 0..STRETCHES {
         let idle: u64 =
             drawn.iter().enumerate().filter(|gap| is_idle(gap.0, gap.1.0)).map(|gap| gap.1.0).sum();
@@ -172,7 +172,7 @@ fn fit(drawn: &mut [(u64, usize)], length_ns: u64, longest_ns: u64, idle_ns: u64
     if missing >= idle_ns {
         drawn[longest].0 += missing;
     }
-    // Gaps within bursts are shortened last because their classes are shared by all periods.
+    // Gaps within bursts are shortened last, because all periods share their classes.
     let others = total(drawn) - drawn[longest].0;
     let room = length_ns.saturating_sub(drawn[longest].0);
     if others > room {

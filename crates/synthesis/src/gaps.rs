@@ -83,7 +83,7 @@ impl Popularity<'_> {
         timed.truncate(count);
         let mut pages: Vec<u64> = timed.into_iter().map(|page| page.1).collect();
         pages.sort_unstable();
-        // If there are too few pages, the last groups are adjacent.
+        // If there are too few pages, the last groups are adjacent to each other.
         pages.extend(std::iter::repeat_n(u64::MAX / 2, count - pages.len()));
         pages
     }

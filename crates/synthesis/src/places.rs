@@ -74,7 +74,7 @@ fn add(model: &IoModel, group: usize, length: u64, random: &mut Prng, to: &mut V
         let of_place = uses / count + u64::from(place < uses % count);
         let offset = places.offset[group] + order.apply(place) * places.stride[group];
         let usage = Use { offset, run_bytes: places.run_bytes[group].max(length) };
-        // The first and last uses are at the ends of the lifetime.
+        // The first use and the last use lie at the ends of the lifetime.
         let shape = f64::from(places.shape[group]) / 100.0;
         to.extend(spread(of_place, life, shape, random).map(|within| (begin + within, usage)));
     }

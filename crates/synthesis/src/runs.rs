@@ -101,14 +101,14 @@ impl Runs {
             _ => 2,
         };
         let (of, range) = (&mut self.of[number], self.range);
-        // Runs that the metrics no longer track would not count as sequential.
+        // Runs that the trace metrics no longer track would not count as sequential.
         let cursors = &of.cursors;
         of.active.retain(|run| cursors.has(run.end));
         let owed = &mut self.owed[stream];
         let back = u64::from(continues.unwrap_or(0)).min(length);
         let continues = match (continues.is_some(), of.active.is_empty()) {
-            // All runs have reached their ends, and the stream can start its next run. Start this
-            // run, and let a later I/O that would start a run continue one instead.
+            // All runs have ended, so the stream can start its next run. Start this run now, and
+            // let a later I/O that would have started a run continue a run instead.
             (true, true) if starts.begins_run(stream, length) => {
                 *owed += 1;
                 false

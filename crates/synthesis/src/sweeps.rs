@@ -308,7 +308,7 @@ fn upwards(
     let grows = lengths.iter().zip(backs).map(|(length, back)| length - back.min(length));
     let grows: Vec<u64> = lengths.iter().take(1).copied().chain(grows.skip(1)).collect();
     let left_out = within.end.saturating_sub(within.start + grows.iter().sum::<u64>());
-    // I/Os that go back skip no bytes while there are other I/Os.
+    // Backward I/Os skip no bytes while other I/Os are available.
     let mut order: Vec<usize> = (1..lengths.len()).collect();
     shuffle(&mut order, random);
     order.sort_by_key(|k| backs[*k] > 0);

@@ -99,7 +99,7 @@ impl<'a> Iterator for Records<'a> {
                 }
                 PADDING => {
                     if delta == 0 {
-                        self.at = self.data.len(); // the remainder of the page is unused
+                        self.at = self.data.len(); // The remainder of the page is unused.
                         return None;
                     }
                     self.time_ns = self.time_ns.wrapping_add(delta);
@@ -107,7 +107,8 @@ impl<'a> Iterator for Records<'a> {
                 }
                 _ => {
                     self.time_ns = self.time_ns.wrapping_add(delta);
-                    // Longer events start with their length, which includes the length field.
+                    // Longer events start with a length field, whose value includes the field
+                    // itself.
                     let (from, to) = match kind {
                         0 => {
                             let length = self.u32_at(body).filter(|&length| length >= 4)?;

@@ -180,7 +180,7 @@ impl Requests {
         let mut event = *event;
         if event.sectors == 0 && event.flags.has(Flags::PREFLUSH) {
             if event.kind == EventKind::Get {
-                // The flush itself is a separate request without a bio.
+                // The flush itself is a separate request that has no bio.
                 self.asker = Some((event.thread_id, event.name));
                 return;
             }
@@ -227,7 +227,7 @@ impl Requests {
             }
             EventKind::Requeue => {
                 if let Some(row) = self.flushes.pop_back().and_then(|last| self.rows.get(last)) {
-                    row.state = State::Merged; // it is issued again as another row
+                    row.state = State::Merged; // The request is issued again as another row.
                     self.anomalies.requeued += 1;
                 }
             }
@@ -250,7 +250,7 @@ impl Requests {
                 row.issued(event.time_ns);
                 self.issued.add(key, self.rows.push(row));
             }
-            // This event is the end of a write with flushes, whose data were completed earlier.
+            // This event ends a write with flushes whose data were completed earlier.
             EventKind::Complete if event.sectors == 0 => {}
             EventKind::Complete | EventKind::BioComplete => {
                 let number = self.issued.take(key);
@@ -288,7 +288,8 @@ impl Requests {
         let key = (event.sector, event.operation);
         let number = match self.queued.take(key) {
             Some(number) => number,
-            None => self.rows.push(Row::of(event)), // created before the capture, or no bio
+            // The request was created before the capture, or has no bio.
+            None => self.rows.push(Row::of(event)),
         };
         if let Some(row) = self.rows.get(number) {
             row.issued(event.time_ns);

@@ -216,7 +216,7 @@ impl Reader {
                     }
                     return Ok(());
                 }
-                // This member describes the traces, as is common in archives.
+                // Archives commonly include a member that describes the traces.
                 Err(_) if self.source.is_archive() && self.choice.member.is_none() => {
                     self.passed_over.push(name);
                 }

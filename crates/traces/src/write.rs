@@ -264,7 +264,7 @@ impl RecordFormat for Blkparse {
             sector,
             sectors: end.div_ceil(SECTOR_BYTES) - sector,
         };
-        // The kernel counts the sectors of a request with 32 bits.
+        // The kernel counts the sectors of a request in a 32-bit integer.
         if event.sectors > u64::from(u32::MAX) {
             return Ok(false);
         }

@@ -134,7 +134,7 @@ impl Writers {
             start += range.1;
             range
         });
-        // Rates proportional to 1/lifetime, as integers.
+        // The rates are proportional to 1/lifetime and are integers.
         let rate = match reading {
             Lifetimes::BySize => [1; 4],
             Lifetimes::ByRate => LIFETIMES.map(|life| (COMMON_LIFETIME / life) as i64),

@@ -84,7 +84,7 @@ impl EmulatorDrive {
     fn new(case: &HandlesCase) -> Result<Self, ConfigError> {
         // A handle that neither the host nor GC uses for writes keeps its first unit indefinitely.
         let unused = HANDLES - WRITERS - u32::from(!case.persistent);
-        // The emulator runs GC after the host has opened a unit; this drive runs it before.
+        // The emulator runs GC after the host has opened a unit, but this drive runs GC before.
         let gc_low_watermark = case.units / FREE_AT_LEAST + 1;
         let config = FtlConfig {
             user_slots: u64::from(case.user_units * case.slots),

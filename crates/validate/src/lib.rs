@@ -62,7 +62,7 @@ pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
         GcPolicy::Fifo => theory::fifo(alpha),
         GcPolicy::DChoices { d: 1 } => theory::random(alpha),
         GcPolicy::DChoices { d } => theory::d_choices(alpha, case.slots, d),
-        _ => f64::NAN, // no closed form is known
+        _ => f64::NAN, // No closed form is known for this policy.
     };
     Ok(WafRow { waf_measured, waf_theory })
 }

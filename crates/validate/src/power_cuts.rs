@@ -159,7 +159,7 @@ impl Bench {
             let command = self.next_command();
             self.submit(command)?;
         }
-        // The maximum times are up to one program, up to one erase, or far longer.
+        // The power fails within one program, within one erase, or much later.
         let longest = [10_000, 1_000_000, 10_000_000][self.random.below(3) as usize];
         let until = self.ssd.now() + Nanos(self.random.below(longest));
         while let Some(done) = self.ssd.step(until) {

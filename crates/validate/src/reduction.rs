@@ -62,7 +62,7 @@ pub fn reduction(case: &WafCase, data: &Data) -> Result<WafRow, ConfigError> {
     host.overwrite(&mut ftl, case.measured);
     let allocated = |all: &dyn Fn(&Allocated) -> u64| (all(&ftl.allocated()) - all(&before)) as f64;
     let total = allocated(&|p| p.total().0);
-    // Space left unused at the end of a unit is lost.
+    // Space that is left unused at the end of a unit is lost.
     let lost = allocated(&|p| p.padding.0) / total;
     let written = 4096.0 * f64::from(user) * f64::from(case.measured);
     Ok(WafRow { waf_measured: total / written, waf_theory: theory(lost).unwrap_or(f64::NAN) })

@@ -250,7 +250,7 @@ impl AddressGenerator {
         class: &SizeClass,
         operation: Operation,
     ) -> u64 {
-        // This kind is by far the most frequent, and so cheap that a jump table would show in
+        // This kind is by far the most frequent and so cheap that a jump table would be visible in
         // profiles.
         if matches!(self, Self::Uniform) {
             return class.draw(random);

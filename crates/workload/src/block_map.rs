@@ -60,7 +60,7 @@ impl BlockMap {
         while bits > 0 {
             let words = bits.div_ceil(BITS);
             let mut level = vec![0; words as usize];
-            // Bits beyond the last block are never free.
+            // Bits beyond the last block are always marked as used.
             if let (Some(last), rest @ 1..) = (level.last_mut(), bits % BITS) {
                 *last = u64::MAX << rest;
             }
@@ -88,7 +88,7 @@ impl BlockMap {
     /// Returns the first free block at or after `block`.
     fn free_from(&self, block: u64) -> Option<u64> {
         let (mut level, mut bit) = (0, block);
-        // Move up until a word has a free bit at or after the position.
+        // Move up until a word has a free bit at or after the current position.
         loop {
             let word = self.levels.get(level)?.get((bit / BITS) as usize).copied()?;
             let free = !word & (u64::MAX << (bit % BITS));
@@ -98,7 +98,7 @@ impl BlockMap {
             }
             (level, bit) = (level + 1, bit / BITS + 1);
         }
-        // Move down to the first free bit of each word.
+        // Move down to the first free bit in each word.
         while level > 0 {
             level -= 1;
             bit = bit * BITS + u64::from((!self.levels[level][bit as usize]).trailing_zeros());

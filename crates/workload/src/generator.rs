@@ -120,7 +120,7 @@ struct FlushEvery {
 /// Returns the random generator for one purpose (`part`: operations or arrivals) of a thread.
 pub(crate) fn thread_random(seed: u64, job: u32, thread: u32, part: u64) -> Prng {
     assert!(thread < 1 << 16, "the label of thread {thread} would be that of another job");
-    // Threads are limited to 4096 and jobs are far below 2^16, so labels are unique.
+    // Threads are limited to 4096 and the job count is far below 2^16, so labels are unique.
     Prng::derive(seed, part << 48 | u64::from(job) << 16 | u64::from(thread))
 }
 
@@ -177,7 +177,7 @@ impl Mix {
     fn draw_operation(&self, random: &mut Prng) -> (Operation, u64) {
         let draw = random.next_u64();
         let (for_operation, for_size) = (draw >> 32, draw & 0xffff_ffff);
-        // Use an index instead of a branch because branch predictors cannot predict a random mix.
+        // Use an index rather than a branch, because branch predictors cannot predict a random mix.
         let above = usize::from(for_operation >= self.read_below)
             + usize::from(for_operation >= self.trim_below);
         let mixed = [Operation::Read, Operation::Trim, Operation::Write][above];
@@ -260,7 +260,7 @@ impl ThreadGenerator {
             requests.fill_with(|| self.next_of_others());
             return;
         }
-        // A local copy of the generator keeps its state in registers.
+        // A local copy lets the compiler keep the generator state in registers.
         let mut random = self.random.clone();
         requests.fill_with(|| self.draw_from(&mut random));
         self.random = random;
@@ -316,7 +316,7 @@ impl ThreadGenerator {
     fn count_write(&mut self, request: &mut IoRequest) {
         let of_course = self.course.as_mut().and_then(|course| course.stream(&mut self.random));
         request.stream = of_course.unwrap_or(self.stream);
-        // The counter wraps below 0 if flushes are disabled; its value is then unused.
+        // If flushes are disabled, the counter wraps below 0, but its value is then unused.
         self.flush.left = self.flush.left.wrapping_sub(1);
         if self.contents.repeats_below > 0 {
             request.content = self.contents.draw(&mut self.random, request.offset, request.length);

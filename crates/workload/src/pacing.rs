@@ -123,7 +123,7 @@ impl ThreadPacing {
         let share = job.rate_read_pct.map(|pct| pct / 100.0);
         let schedule = rate.map(|rate| at_rate(share.map_or(rate, |share| rate * share), &random));
         let writes = rate.zip(share).map(|(rate, share)| {
-            random.next_u64(); // uses a different sequence of gaps than reads
+            random.next_u64(); // Writes use a different sequence of gaps from reads.
             at_rate(rate * (1.0 - share), &random)
         });
         let logged = job.log.as_ref().filter(|log| !log.times_ns.is_empty());
@@ -221,7 +221,7 @@ impl ThreadPacing {
         if self.moves_schedule
             && let Some(schedule) = self.schedule_of(operation)
         {
-            // The next I/O is due at the end of the pause instead of one gap after the last I/O.
+            // The next I/O is due at the end of the pause rather than one gap after the last I/O.
             let gap_ns = if schedule.gap_ns <= think_ns { schedule.gap_ns } else { 0 };
             schedule.ns = schedule.ns.saturating_add(think_ns - gap_ns);
         }
@@ -254,8 +254,8 @@ impl Schedule {
             whole: 0,
             part: 0,
         };
-        // Thread t starts with the job's arrival number t; for rates in bytes, arrivals are counted
-        // in average blocks.
+        // Thread t starts with the job's arrival number t. For byte rates, arrivals are counted in
+        // average block sizes.
         let bytes = if per_byte { job.mean_block_bytes().round() as u128 } else { 1 };
         let phase = NUMERATOR * u128::from(thread) * bytes;
         let ns = u64::try_from(phase / u128::from(line.denominator)).unwrap_or(u64::MAX);
@@ -272,7 +272,7 @@ impl Schedule {
         let poisson = Poisson { random, rest: 0.0, mean_ns, per_byte };
         let gaps = Gaps::Poisson(Box::new(poisson));
         let mut schedule = Self { ns: 0, first_ns: 0, gaps, gap_ns: 0 };
-        // The process is stationary, so the first arrival also follows a random gap.
+        // The arrival process is stationary, so the first arrival also follows a random gap.
         schedule.advance(job.mean_block_bytes().round() as u32);
         schedule
     }

@@ -36,8 +36,8 @@ impl SegmentMap {
                 Bytes(largest)
             ));
         }
-        // From here on, units are blocks: every start is aligned and every gap has at least one
-        // block.
+        // From this point on, all units are blocks: every start is aligned, and every gap has at
+        // least one block.
         let (blocks, range_blocks) = (size / largest, range.0 / largest);
         let needed = spec.count.checked_mul(blocks + 1).map(|all| all - 1);
         let Some(free) = needed.and_then(|needed| range_blocks.checked_sub(needed)) else {

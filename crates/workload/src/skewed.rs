@@ -135,7 +135,7 @@ impl Zipf {
     }
 
     fn inverse(&self, area: f64) -> f64 {
-        // Rounding may pass the pole at -1 for large theta.
+        // For large theta, rounding may move the value past the pole at -1.
         let product = (area * (1.0 - self.theta)).max(-1.0);
         let ratio =
             if product.abs() > 1e-8 { product.ln_1p() / product } else { 1.0 - product / 2.0 };
@@ -329,7 +329,7 @@ impl Zoned {
             let later = count - 1 - i as u64;
             let end = (units as f64 * (size / 100.0)).round() as u64;
             let end = if later == 0 { units } else { end.clamp(first + 1, units - later) };
-            // The cast saturates; draws above the last threshold belong to the last zone in any
+            // The cast saturates. Draws above the last threshold belong to the last zone in any
             // case.
             assert!(end > first, "a zone has units");
             let threshold = (access / 100.0 * 2_f64.powi(64)) as u64;

@@ -90,7 +90,7 @@ impl Sprandom {
 /// Returns the solution a of (1 - exp(-a)) / a = 1 / (1 + spare).
 fn decay(spare: f64) -> f64 {
     let mean = 1.0 / (1.0 + spare);
-    // The mean falls from 1 at a = 0 and is below 1 / a.
+    // The mean falls from 1 at a = 0 and is less than 1 / a.
     let (mut low, mut high) = (0.0, 1.0 + spare);
     for _ in 0..64 {
         let middle = f64::midpoint(low, high);
@@ -130,7 +130,7 @@ mod tests {
         for (region, &count) in valid.iter().enumerate() {
             let valid_share = count as f64 / drawn.region_writes as f64;
             let expected = drawn.validity(region as u64);
-            // The last region has no successor that could repeat its writes.
+            // The last region has no successor that could rewrite its data.
             assert!((valid_share - expected).abs() < 0.02, "{region}: {valid_share} v {expected}");
         }
     }

@@ -228,7 +228,8 @@ fn load(table: Table<'_>, name: String, common: Common) -> Answer<FileStep> {
         "measure" if until_steady && !measured =>
             "a step with until = \"steady\" must be measured";
     }
-    // Reporting an unknown key such as [[jobs]] is more helpful than reporting the missing key.
+    // An error about an unknown key such as [[jobs]] is more helpful than an error about the
+    // missing key.
     let missing = table.missing("job");
     table.finish()?;
     let jobs = jobs.filter(|jobs| !jobs.is_empty()).ok_or(missing)?;

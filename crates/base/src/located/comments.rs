@@ -67,7 +67,7 @@ fn comment_beside(source: &Source, key_line: usize, value_end: usize) -> (String
         return (comment_above(source, key_line), 0..0);
     };
     let mut parts = vec![strip(&rest[offset..])];
-    // Comment lines below a trailing comment, in the same column, continue the trailing comment.
+    // Comment lines below a trailing comment continue it if they start in the same column.
     let column = column + offset;
     let following = (last_line + 1..=source.line_starts.len()).map(|n| source.line(n));
     parts.extend(following.map_while(|line| continuation(line, column)));
@@ -84,7 +84,7 @@ fn comment_above(source: &Source, key_line: usize) -> String {
     while first > 1 && source.line(first - 1).trim_start().starts_with('#') {
         first -= 1;
     }
-    // An indented block may continue the trailing comment of the line above it.
+    // An indented block may continue the trailing comment on the line above the block.
     let mut lines: Vec<&str> = (first..key_line).map(|n| source.line(n)).collect();
     if let Some(column) =
         first.checked_sub(1).filter(|&n| n > 0).and_then(|n| source.line(n).find('#'))

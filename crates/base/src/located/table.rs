@@ -330,8 +330,8 @@ impl<'a> Table<'a> {
     /// Returns the line of a key, or the line of the table if the key is absent.
     pub fn line_of(&self, key: &str) -> usize {
         let Some((position, item)) = self.items.get_key_value(key) else { return self.line };
-        // The span of a header's key is the header. A dotted key has a span, but the table that it
-        // implies has none.
+        // A header key has the span of its header. A dotted key has a span, but the table that the
+        // key implies has none.
         let span = position.span().or_else(|| item.span());
         span.map_or(self.line, |span| self.source.line_of(span.start))
     }

@@ -95,7 +95,7 @@ fn sequential_writes_stream_if_the_next_one_arrives_in_time() {
     let cached = rate_at(1, &[("write_cache = false", "write_cache = true")]);
     assert!((cached / zone - 1.0).abs() < 0.05, "{cached}");
     // At queue depth 1, every write has just missed its first sector, so transferring a quarter of
-    // a track takes whole revolutions.
+    // a track takes a whole number of revolutions.
     let alone = rate_at(1, &[]);
     assert!(alone < 0.35 * zone, "{alone}");
 }
@@ -187,8 +187,8 @@ fn retries_cost_turns_and_recalibrations_their_measurements() {
     let (warm, counters) = mean(&[("retries = 3", text)]);
     let seconds = 5000.0 * warm / 1e9;
     assert!((counters.arm.recalibrations as f64 - seconds / 5.0).abs() < 2.0, "{counters:?}");
-    // The expected time covers three seeks over a third of the stroke, and six measurements of one
-    // revolution and one head switch.
+    // The expected recalibration time covers three seeks over a third of the stroke, and six
+    // measurements of one revolution and one head switch each.
     let each = (warm - plain) * 5000.0 / counters.arm.recalibrations as f64;
     assert!((80e6..110e6).contains(&each), "{each}");
 }

@@ -133,9 +133,9 @@ fn least_spare(deaths: &[u32], parts: usize) -> Vec<u32> {
             Some(*sum)
         }))
         .collect();
-    // Candidates for the first index of a bucket are quantiles by number of writes and by sum of
-    // lifetimes, because a few long-lived data matter as much as many short-lived data. Equal
-    // lifetimes stay in one bucket.
+    // Candidates for the first index of a bucket are quantiles by write count and by total
+    // lifetime, because a few long-lived blocks matter as much as many short-lived blocks. Blocks
+    // with equal lifetimes stay in one bucket.
     let total = sums[lives.len()] as u128;
     let by_count = (0..STEPS).map(|step| step * lives.len() / STEPS);
     let by_sum = (0..STEPS).map(|step| {
@@ -150,15 +150,15 @@ fn least_spare(deaths: &[u32], parts: usize) -> Vec<u32> {
     cuts.sort_unstable();
     cuts.dedup();
     cuts.push(lives.len());
-    // Waiting dead data of the bucket between two cuts: all data wait for the longest-lived data.
+    // Dead data of a bucket wait for the longest-lived data of the bucket.
     let waits = |from: usize, to: usize| {
         let (from, to) = (cuts[from], cuts[to]);
         u64::from(lives[to - 1]) * (to - from) as u64 - (sums[to] - sums[from])
     };
     let last = cuts.len() - 1;
     let parts = parts.min(last);
-    // best[end] is the lowest cost of the buckets so far, ending at that cut; begin[part][end] is
-    // the first cut of the last bucket.
+    // `best[end]` is the lowest total cost of the buckets up to the cut `end`; `begin[part][end]`
+    // is the cut that starts the last bucket.
     let mut best: Vec<u64> =
         (0..=last).map(|end| if end == 0 { 0 } else { waits(0, end) }).collect();
     let mut begin = Vec::new();

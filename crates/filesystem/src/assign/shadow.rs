@@ -112,7 +112,7 @@ impl Shadow {
         };
         let best =
             sealed.filter(|s| (s.valid as usize) < self.size).map(|s| (benefit(s), s.number));
-        // Ties go to the lowest segment number.
+        // Ties are resolved in favour of the lowest segment number.
         let (_, number) = best.reduce(|a, b| if b.0 > a.0 { b } else { a })?;
         let whole = &mut self.segments[number as usize];
         let blocks = std::mem::take(&mut whole.blocks);
@@ -125,7 +125,7 @@ impl Shadow {
         self.stored -= victim.blocks.len() as u64;
         victim.blocks.clear();
         self.free.push(victim.number);
-        // Retain the allocation for the next use of the segment.
+        // Retain the allocation because the segment will be used again.
         self.segments[victim.number as usize].blocks = victim.blocks;
     }
 }
@@ -144,7 +144,7 @@ mod tests {
         let mut log = log();
         (0..16).for_each(|block| log.write(block, 1, block));
         assert!(log.victim(16).is_none());
-        // First 2 of 18 blocks are invalid (11.1 %), then 3 of 19 (15.8 %).
+        // At first, 2 of 18 blocks are invalid (11.1 %); later, 3 of 19 (15.8 %).
         log.write(4, 0, 16);
         log.write(5, 0, 17);
         assert!(log.victim(18).is_none());

@@ -82,7 +82,7 @@ fn rewrite(assigner: &mut dyn Assigner, block: u32, times: u32, from: u32, step:
 #[test]
 fn sfr_takes_the_logarithm_of_the_count_before_the_write() {
     let mut sfr = Sfr::new(1 << 16, 4);
-    // The counts 3 and 8 are the first counts with a logarithm above 1 and 2.
+    // 3 and 8 are the smallest counts whose logarithm exceeds 1 and 2.
     assert_eq!(rewrite(&mut sfr, 7, 10, 0, 1), [0, 0, 0, 1, 1, 1, 1, 1, 2, 2]);
     assert_eq!(rewrite(&mut sfr, 511, 1, 10, 1), [2], "chunks are 2 MiB");
     assert_eq!(rewrite(&mut sfr, 512, 1, 11, 1), [2], "a sequential write keeps its stream");
@@ -93,9 +93,10 @@ fn sfr_takes_the_logarithm_of_the_count_before_the_write() {
 fn sfr_halves_counts_with_every_whole_period() {
     let mut sfr = Sfr::new(1 << 16, 4);
     rewrite(&mut sfr, 7, 16, 0, 0);
-    // Just under 64 MiB later, the count has not decayed: it is 17.
+    // After slightly less than 64 MiB, the count is still 17 because it has not decayed.
     assert_eq!(rewrite(&mut sfr, 7, 1, 16_383, 0), [2]);
-    // Two periods later, the count is 17 / 4 + 1 = 5; the write itself still takes the old stream.
+    // After two periods, the count is 17 / 4 + 1 = 5, but the write itself still uses the old
+    // stream.
     assert_eq!(rewrite(&mut sfr, 7, 2, 16_383 + 2 * 16_384, 0), [2, 1]);
     // After 40 periods, only the latest write counts.
     assert_eq!(rewrite(&mut sfr, 7, 2, 42 * 16_384 + 16_383, 0), [1, 0]);
@@ -105,8 +106,8 @@ fn sfr_halves_counts_with_every_whole_period() {
 fn sfr_keeps_sequential_writes_in_one_stream() {
     let mut sfr = Sfr::new(1 << 16, 4);
     rewrite(&mut sfr, 10_752, 20, 0, 0);
-    // Chunk 20 is new and therefore cold; a write that continues from chunk 20 retains its stream
-    // although the next chunk is hot.
+    // Chunk 20 is new and therefore cold, and a write that continues from chunk 20 retains its
+    // stream although the next chunk is hot.
     assert_eq!(streams_of(&mut sfr, &request(10_240, 512, 0), 17), [0; 512]);
     assert_eq!(rewrite(&mut sfr, 10_752, 1, 18, 0), [0]);
     assert_eq!(rewrite(&mut sfr, 10_760, 1, 19, 0), [3]);
@@ -117,7 +118,8 @@ fn multi_queue_promotes_by_powers_of_two() {
     let mut queues = MultiQueue::new(1 << 16, 4);
     let seen = rewrite(&mut queues, 7, 18, 0, 10);
     assert_eq!(seen, [0, 0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3]);
-    // Chunks are 1 MiB; a request across a boundary is split between the streams of both chunks.
+    // Chunks are 1 MiB, so a request across a chunk boundary is split between the streams of both
+    // chunks.
     assert_eq!(streams_of(&mut queues, &request(255, 2, 0), 0), [3, 0]);
 }
 
@@ -125,9 +127,9 @@ fn multi_queue_promotes_by_powers_of_two() {
 fn multi_queue_demotes_idle_chunks_stepwise_and_promotes_them_again() {
     let mut queues = MultiQueue::new(1 << 16, 4);
     rewrite(&mut queues, 7, 8, 0, 1);
-    // The hottest chunk is written at every access, so the lifetime is 1. After two accesses to
-    // other chunks, the hottest chunk has expired and moves to queue 2; after two more accesses, it
-    // moves to queue 1.
+    // The hottest chunk is written at every access, so its lifetime is 1. After two accesses to
+    // other chunks, the hottest chunk has expired and moves to queue 2. After two more accesses,
+    // the hottest chunk moves to queue 1.
     let idle = |queues: &mut MultiQueue, from: u32, n: u32| {
         (from..from + n).for_each(|chunk| {
             rewrite(queues, 256 * chunk, 1, 0, 0);
@@ -138,7 +140,7 @@ fn multi_queue_demotes_idle_chunks_stepwise_and_promotes_them_again() {
     idle(&mut fresh, 1, 1);
     assert_eq!(rewrite(&mut fresh, 7, 1, 0, 0), [3]);
     idle(&mut queues, 1, 2);
-    // The chunk retains its count, so one write in the lower queue promotes it again.
+    // An expired chunk retains its count, so one write in the lower queue promotes the chunk again.
     assert_eq!(rewrite(&mut queues, 7, 2, 0, 0), [2, 3]);
     idle(&mut queues, 10, 4);
     assert_eq!(rewrite(&mut queues, 7, 2, 0, 0), [1, 3]);
@@ -148,9 +150,9 @@ fn multi_queue_demotes_idle_chunks_stepwise_and_promotes_them_again() {
 fn sepbit_classifies_writes_by_the_age_of_the_overwritten_data() {
     let mut sepbit = SepBit::new(1 << 12, 8);
     assert_eq!(streams_of(&mut sepbit, &request(0, 2048, 0), 0), [0; 2048], "new data");
-    // A hot set of one segment's size is overwritten cyclically. Initially all data are younger
-    // than the bound. Then the bound becomes the lifespan of a segment until 15 % of the log is
-    // invalid, which is about 360 blocks.
+    // The workload overwrites a hot set of one segment's size cyclically. Initially, all data are
+    // younger than the age bound. The age bound then becomes the lifespan of a segment until 15 %
+    // of the log (about 360 blocks) is invalid.
     let hot = |sepbit: &mut SepBit, from: u32, rounds: u32| {
         for round in 0..rounds {
             let streams = streams_of(sepbit, &request(0, 16, 0), from + 16 * round);
@@ -167,10 +169,11 @@ fn sepbit_classifies_writes_by_the_age_of_the_overwritten_data() {
 
 #[test]
 fn the_oracle_finds_the_bounds_that_need_the_least_spare_space() {
-    // Nearly all data have lifetime 1. With two streams, lifetime 2 shares the stream of lifetime 1
-    // because it would cost 48 each in a bucket with 50. With three streams, lifetime 2 shares a
-    // stream with 50. Sharing a stream costs less than one additional block for each of the many
-    // data with lifetime 1. Equal-sized quantiles would not find this division.
+    // Nearly all blocks have lifetime 1. With two streams, lifetime 2 shares the stream of lifetime
+    // 1, because each block would cost 48 in a bucket with lifetime 50. With three streams,
+    // lifetime 2 shares a stream with lifetime 50. This sharing costs less than one additional
+    // block for each of the many blocks with lifetime 1. Quantiles of equal size would not find
+    // this division.
     let lives = [1, 2, 1, 2, 1, 2, 1, 2, 50, 51, 1000];
     let mut deaths: Vec<u32> =
         (0..).zip(lives).map(|(clock, life): (u32, u32)| clock + life).collect();
@@ -188,15 +191,15 @@ fn the_oracle_finds_the_bounds_that_need_the_least_spare_space() {
 
 #[test]
 fn the_oracle_groups_data_by_death_time() {
-    // The epoch length is 10 and there are 4 streams: three streams take epochs in turn, and the
-    // last stream takes later deaths.
+    // The epoch length is 10 and there are 4 streams: three streams take turns at the epochs, and
+    // the fourth stream receives later deaths.
     let deaths = [10, 10, 30, 30, crate::NEVER, 12];
     let mut epochs = Oracle::new(&deaths, 4, Bucketing::Epochs(10));
     assert_eq!(streams_of(&mut epochs, &request(0, 6, 0), 0), [1, 1, 3, 3, 3, 1]);
     let lives = [1, 2, 3, 4, 104, 105, 106, 107];
     let mut quantiles = Oracle::new(&lives, 2, Bucketing::Lifetimes);
     assert_eq!(streams_of(&mut quantiles, &request(0, 8, 0), 0), [0, 0, 0, 0, 1, 1, 1, 1]);
-    // Four lifetimes are 1 and four are 100.
+    // Four blocks have lifetime 1 and four blocks have lifetime 100.
     let mut powers = Oracle::new(&lives, 3, Bucketing::Powers(2));
     assert_eq!(streams_of(&mut powers, &request(0, 8, 0), 0), [0, 0, 0, 0, 2, 2, 2, 2]);
 }

@@ -39,7 +39,7 @@ mod tests {
             let dies = Shape { channels: 16, dies_per_channel: 16, ..shape() };
             Geometry::new(Shape { blocks_per_plane, pages_per_block: 768, ..dies }).unwrap()
         };
-        // Reclaim units have 6 GiB, so the totals are 16 TiB minus 4 GiB and 16 TiB plus 2 GiB.
+        // Each reclaim unit has 6 GiB, so the totals are 16 TiB minus 4 GiB and 16 TiB plus 2 GiB.
         let (below, beyond) = (of_blocks(2730), of_blocks(2731));
         assert_eq!(below.check_addresses(0), Ok(()));
         assert!(below.check_addresses(1 << 20).is_err(), "a log of 4 GiB behind it");

@@ -53,7 +53,7 @@ impl Geometry {
 
     /// Returns the dies that a reclaim unit spans.
     pub fn dies_of(&self, unit: ReclaimUnitId) -> Range<u32> {
-        // Units above the FTL's range belong to an SLC cache, which uses all dies.
+        // Reclaim units above the FTL's range belong to an SLC cache, which uses all dies.
         if self.reclaim_groups == 1 {
             return 0..self.dies;
         }

@@ -262,7 +262,7 @@ impl BadBlocks {
     fn dissolve(&mut self, unit: ReclaimUnitId, erases: u32) {
         for position in 0..self.positions {
             let left = self.fails_at[self.index(unit, position)].saturating_sub(erases);
-            // Factory bad blocks have already been counted.
+            // The factory bad blocks have already been counted.
             self.counts.erase_failures += u64::from(left == 0 && erases > 0);
             if left > 0 && self.config.replaces {
                 self.spare[position as usize].push(left);

@@ -14,7 +14,7 @@ pub(super) fn choose(table: &UnitTable, among: &Among, now: u64) -> Option<Recla
         let valid = f64::from(table.valid[unit.index()]);
         let invalid = f64::from(table.alloc_units_per_reclaim_unit) - valid;
         let age = (now - table.closed_at[unit.index()]) as f64 + 1.0;
-        // An empty unit costs nothing, so its score is infinite; a full unit yields no space.
+        // An empty unit costs nothing, so its score is infinite. A full unit yields no space.
         let score = if invalid == 0.0 { continue } else { age * invalid / valid };
         if best.is_none_or(|(highest, _)| score > highest) {
             best = Some((score, unit));

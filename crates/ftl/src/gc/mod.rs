@@ -92,7 +92,8 @@ mod tests {
             (GcPolicy::Greedy, 3),
             (GcPolicy::Fifo, 2),
             (GcPolicy::DChoices { d: 64 }, 3),
-            // Benefit/cost at time 50: u1 10*.25/.75, u2 40*.125/.875, u3 20*.75/.25, u4 30*.5/.5
+            // Benefit divided by cost at time 50: u1 10*.25/.75, u2 40*.125/.875, u3 20*.75/.25, u4
+            // 30*.5/.5
             (GcPolicy::CostBenefit, 3),
             (GcPolicy::WindowedGreedy { window: 1 }, 2),
             (GcPolicy::WindowedGreedy { window: 2 }, 4),

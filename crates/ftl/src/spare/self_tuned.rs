@@ -103,7 +103,7 @@ impl SelfTuned {
         let census = self.census(table);
         self.follow_targets();
         let victim = match census.dead {
-            // A unit without valid data costs nothing, and no stream can use its space.
+            // A unit without valid data costs nothing to collect, and no stream can use its space.
             Some(dead) => dead,
             None => self.choose_alive(gc, table, among, now, random, &census)?,
         };
@@ -270,7 +270,8 @@ mod tests {
 
     #[test]
     fn the_stream_above_its_budget_gives_up_a_unit() {
-        // Both streams have 300 spare slots; the victim with the fewest valid slots is in stream 0.
+        // Both streams have 300 spare slots, and the victim with the fewest valid slots is in
+        // stream 0.
         let units = [
             (0, 30),
             (0, 30),
@@ -321,7 +322,7 @@ mod tests {
             tuned.host_opened(StreamId(n % 3));
         }
         assert!(tuned.streams.iter().all(|s| (s.rate - 1.0 / 3.0).abs() < 0.05));
-        // The streams are a random stream, a sequential stream (empty victims), and a stream that
+        // Stream 0 is random, stream 1 is sequential (its victims are empty), and stream 2 has
         // never had a victim.
         tuned.streams[0].valid = 0.6;
         tuned.streams[1].valid = 0.0;

@@ -31,8 +31,8 @@ pub(super) fn cold_unit(
     }
     let counts = &wear.erases[among.units.start as usize..among.units.end as usize];
     let mean = counts.iter().map(|&n| u64::from(n)).sum::<u64>() / counts.len() as u64;
-    // Select the oldest data among the less worn units: a unit that is rewritten frequently is
-    // already in circulation and will catch up by itself.
+    // Select the oldest data among the less worn units. A unit that is rewritten frequently is
+    // already in circulation and catches up without wear levelling.
     table
         .candidates(among)
         .filter(|&u| u64::from(wear.of(u)) + u64::from(threshold) < mean)

@@ -257,13 +257,13 @@ proptest! {
                 bench.check();
             }
         }
-        // Overwrite the drive so that GC runs even if the steps ended with a purge.
+        // Overwrite the drive to make GC run even if the steps ended with a purge.
         for n in 0..6 * USER {
             let lpn = n.wrapping_mul(2_654_435_761) % USER;
             bench.apply(&Step::Write { lpn, stream: (n % 3) as u16, bytes: 4096 });
         }
         bench.check();
-        // Purges may leave too few consecutive writes to fill the drive.
+        // After purges, too few consecutive writes may remain to fill the drive.
         let purged = steps.iter().any(|step| matches!(step, Step::Purge));
         prop_assert!(purged || bench.ftl.counters().collections > 0, "GC did not run");
     }

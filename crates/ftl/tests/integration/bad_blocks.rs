@@ -90,7 +90,8 @@ fn factory_bad_blocks_are_as_many_as_said_and_cost_what_the_worst_position_has()
         let ftl = drive(bad(share, 0.0, true), 40, seed);
         ftl.check_invariants().unwrap();
         near(value(&ftl, "factory_bad_blocks"), blocks * share, (blocks * share).sqrt());
-        // Only the worst position counts, so far fewer units are dropped than there are bad blocks.
+        // Only the worst block in each unit counts, so the drive drops far fewer units than it has
+        // bad blocks.
         assert!(value(&ftl, "dropped_units") <= 9.0);
         let alone = drive(bad(share, 0.0, false), 40, seed);
         alone.check_invariants().unwrap();
@@ -127,7 +128,7 @@ fn the_drive_becomes_read_only_when_the_spare_is_used_up_and_not_before() {
         wear_out(&mut ftl, 100.0 * f64::from(RATED), &mut Prng::new(1));
         assert!(ftl.is_read_only());
         assert!(value(&ftl, "available_spare_pct").abs() < 1e-9);
-        // Internal writes after that point keep the state consistent.
+        // Internal writes after the switch to read-only mode keep the state consistent.
         let user = ftl.user_slots();
         for n in 0..4 * user {
             ftl.write(Lpn(n % user), StreamId::DEFAULT, 4096, &mut FastForward);

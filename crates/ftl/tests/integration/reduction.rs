@@ -187,7 +187,7 @@ proptest! {
                 model.check(&ftl);
             }
         }
-        // Overwrite the drive so that GC always runs.
+        // Overwrite the drive several times so that GC always runs.
         for n in 0..6 * USER {
             let lpn = n.wrapping_mul(2_654_435_761) % USER;
             let sectors = 5 + n % 4;

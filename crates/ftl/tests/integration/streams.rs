@@ -157,7 +157,7 @@ fn sequential_streams_get_no_useless_spare_space() {
     let user = ftl.user_slots();
     both(&mut host, &mut ftl, 4 * user);
     let waf = both(&mut host, &mut ftl, 3 * user);
-    // All spare space except for one or two units belongs to the random stream.
+    // All spare space except one or two units belongs to the random stream.
     let best = 0.5 + 0.5 * theory::greedy(0.5 / (0.5 + OP), SLOTS);
     assert!((waf / best - 1.0).abs() < 0.03, "{waf} v {best}");
     assert!(spare_of(&ftl, 0) <= 2 * SLOTS, "{}", spare_of(&ftl, 0));
@@ -176,7 +176,7 @@ fn sequential_writers_with_streams_have_no_amplification_with_any_gc_destination
         let user = ftl.user_slots();
         let ranges: Vec<(u32, u32)> = (0..4).map(|n| (n * (user / 4), user / 4)).collect();
         for round in 0..3 * user {
-            // The rates are 1 : 1/2 : 1/3 : 1/4.
+            // The write rates of the four streams are in the proportion 1 : 1/2 : 1/3 : 1/4.
             for (stream, &(start, length)) in (0_u16..).zip(&ranges) {
                 if round % (u32::from(stream) + 1) == 0 {
                     let lpn = start + round / (u32::from(stream) + 1) % length;

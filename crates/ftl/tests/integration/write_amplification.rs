@@ -139,8 +139,8 @@ fn one_stream_per_sequential_writer_gives_no_amplification() {
     let mut ftl = ftl(GcPolicy::Greedy, GcPacing::Incremental, 4);
     let user = u64::from(ftl.user_slots());
     let mut sink = FastForward;
-    // The workload has four writers, each cycling through a separate range, at lifetimes 1 : 10 :
-    // 33 : 55.
+    // The workload has four writers, each cycling through a separate range; their lifetimes are in
+    // the proportion 1 : 10 : 33 : 55.
     let ranges: Vec<(u64, u64)> = {
         let total = 99;
         let mut start = 0;

@@ -95,7 +95,7 @@ fn schedules_and_counts_start_again_after_a_ramp() {
     let job = JobSpec { ramp_ns, start_delay_ns, ios: Some(3), ..rated("j", 100.0) };
     let spec = workload(vec![job]);
     let due_ms: Vec<u64> = all(&spec).iter().map(|io| io.due_ns / MS).collect();
-    // Three I/Os are also an end condition during the ramp.
+    // The limit of three I/Os also applies during the ramp time.
     assert_eq!(due_ms, [10, 20, 30]);
     let job = JobSpec { ramp_ns, start_delay_ns, ios: Some(6), ..rated("j", 100.0) };
     let due_ms: Vec<u64> = all(&workload(vec![job])).iter().map(|io| io.due_ns / MS).collect();

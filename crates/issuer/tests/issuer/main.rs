@@ -188,7 +188,7 @@ fn an_error_of_the_drive_ends_it_and_is_told() {
     let failure = measured.failure.unwrap();
     assert_eq!((failure.io, failure.errno, failure.moved), (bad, 0, 0));
     assert_eq!(measured.jobs[0].operations[0].ios, 1, "no more is issued");
-    // Direct I/O rejects an address within a sector.
+    // Direct I/O rejects an address that is not aligned to a sector.
     let bad = io(MS, Operation::Read, 100, 4096);
     let (measured, done) = issued(&file.open(false), one_lane(8), ios(bad));
     assert_eq!(measured.failure.unwrap().errno, libc::EINVAL);

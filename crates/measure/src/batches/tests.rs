@@ -54,8 +54,7 @@ fn batches_are_joined_when_there_are_too_many() {
     assert_eq!(columns.width_ns.len(), 125);
     assert!(columns.width_ns.iter().all(|&width| width == 80_000_000));
     assert!(columns.ios.iter().all(|&ios| ios == 8));
-    // A tenth of the I/Os are slower, within the width of a bucket: the last 100 of 1000, 8 in a
-    // batch.
+    // The last 100 of 1000 I/Os, 8 in a batch, are slower by less than a bucket width.
     let slower = &columns.slower[1];
     assert_eq!(slower[..110], [0; 110]);
     assert_eq!(slower[115..], [8; 10]);
@@ -75,7 +74,7 @@ fn a_restart_forgets_what_was_before() {
     let mut histogram = Histogram::new();
     histogram.record(5);
     batches.close(50_000_000, totals(&histogram), NOTHING);
-    // Another job's results continue, and only its results after the restart belong to the first
+    // Another job's results continue, so only its results after the restart belong to the first
     // batch.
     for (before, mut after) in [Histogram::new(), histogram].map(|of| (of.clone(), of)) {
         batches.restart(50_000_000, totals(&before), NOTHING);

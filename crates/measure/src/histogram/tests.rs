@@ -67,14 +67,14 @@ fn bins_that_fio_printed() {
     for ((value, count), (lower, upper, ours)) in FIO_BINS.into_iter().zip(histogram.buckets()) {
         assert!(lower <= value && value <= upper && count == ours, "bin {value}");
     }
-    // fio prints the middle of the bucket, writecliff its upper end.
+    // fio prints the midpoint of the bucket, but writecliff prints its upper end.
     for (q, fio) in [(0.5, 142_336), (0.9, 160_768), (0.95, 173_056), (0.99, 238_592)] {
         let ours = histogram.quantile(q).unwrap().value_ns.unwrap();
         assert_eq!(bucket_of(ours), bucket_of(fio), "q {q}");
         assert!(ours >= fio);
     }
-    // fio prints 415744 for these percentiles, which is effectively the maximum: 300 samples do not
-    // determine a p99.9.
+    // fio prints 415744 for these percentiles, which is effectively the maximum, because 300
+    // samples do not determine a p99.9.
     assert_eq!(histogram.quantile(0.999).unwrap().value_ns, None);
 }
 

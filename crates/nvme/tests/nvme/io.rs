@@ -50,7 +50,7 @@ fn ranges_are_deallocated_and_hints_ignored() {
     let mut ranges = vec![0; 48];
     ranges[4..8].copy_from_slice(&8u32.to_le_bytes());
     ranges[8..16].copy_from_slice(&16u64.to_le_bytes());
-    ranges[36..40].copy_from_slice(&1u32.to_le_bytes()); // the second range is empty
+    ranges[36..40].copy_from_slice(&1u32.to_le_bytes()); // The second range is empty.
     let deallocate = Command::new(0x09).nsid(1).dword(10, 2).dword(11, 1 << 2);
     let spans = vec![span(8192, 4096), span(0, 512)];
     assert_eq!(host.work(deallocate, &ranges), Work::Deallocate { spans });

@@ -7,7 +7,7 @@ use writecliff_nvme::{PlacementInterface, Status};
 #[test]
 fn smart_counts_what_the_drive_counted() {
     let mut host = Host::new(PlacementInterface::None);
-    host.admin(Command::new(0xff)); // an error for the error log
+    host.admin(Command::new(0xff)); // The invalid opcode adds an entry to the error log.
     assert_fields(
         &host.page(log(2, 512)),
         &[
@@ -43,7 +43,7 @@ fn a_drive_without_a_sensor_has_a_nominal_temperature() {
     let temperatures =
         [("critical_warning", 0, 1, 0), ("temperature", 1, 2, 313), ("temp_sensor 1", 200, 2, 0)];
     assert_fields(&host.page(log(2, 512)), &temperatures);
-    // The reported value determines the warning, so a host that sets its threshold to this
+    // The warning depends on the reported value, so a host that sets its threshold to this
     // temperature is warned.
     host.admin(Command::new(0x09).dword(10, 0x04).dword(11, 313));
     assert_eq!(host.page(log(2, 512))[0], 1 << 1);
@@ -145,8 +145,8 @@ fn supported_commands_are_those_that_work() {
             let command = Command::new(opcode).nsid(1);
             let at = 4 * usize::from(opcode);
             for (queue, at) in [(0, at), (1, 1024 + at)] {
-                // Fabrics commands do not belong to a command set, and Format would change later
-                // results.
+                // Fabrics commands do not belong to a command set. Format is skipped because it
+                // would change later results.
                 if opcode == 0x7f || (queue, opcode) == (0, 0x80) {
                     continue;
                 }

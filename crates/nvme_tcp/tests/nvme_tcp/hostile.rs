@@ -61,7 +61,7 @@ fn wrong_headers_end_the_connection() {
     ];
     for (bytes, expected) in cases {
         assert_eq!(fault(&mut plain(), &bytes), expected, "{:?}", &bytes[..8]);
-        // The PDU is rejected by its common header, before the remaining bytes are received.
+        // The host rejects the PDU after its common header, before the remaining bytes arrive.
         assert_eq!(plain().send(&bytes[..8]).unwrap_err().fault, expected);
     }
 }

@@ -93,8 +93,7 @@ fn data_are_a_completion_where_nobody_needs_another() {
             (success(1, 0, Vec::new()), false),
             (failure, false),
         ];
-        // The host sends more commands than may be outstanding, because each command counts as
-        // complete.
+        // The host may exceed the command limit because each command counts as complete.
         for (reply, is_one) in cases.iter().cycle().take(2000) {
             host.send(&host.capsule(entry(0x02, 1, BY_TRANSPORT, 64), &[])).unwrap();
             let bytes = host.reply(reply);

@@ -73,7 +73,7 @@ impl Ledger {
     pub(super) fn announce(&self, block: u32) {
         #[cfg(target_arch = "x86_64")]
         if let Some(entry) = self.written.get(block as usize) {
-            // SAFETY: the address is derived from a reference, and a prefetch has no architectural
+            // SAFETY: the address comes from a reference, and a prefetch has no architectural
             // effect.
             unsafe {
                 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

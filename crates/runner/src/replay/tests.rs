@@ -46,7 +46,7 @@ fn logs() -> Events {
         let (length, folder, time_ms) = (65_536, 0, 0);
         events.add(TraceEvent { op, file, offset, length, stream, origin, folder, time_ms });
     };
-    // Log n is 2^n MiB long; its predecessor is deleted when the log is full.
+    // Log n is 2^n MiB long; the program deletes log n - 1 when log n is full.
     let mut current = [0, 1, 2, 3];
     for step in 0..1024_u64 {
         for log in 0..4_u16 {
@@ -192,7 +192,7 @@ fn passes_of_an_oracle_are_shares_of_one_whole() {
         assert!(shares.is_sorted_by(|a, b| a < b), "{shares:?}");
         assert!(shares[0] < 0.6 && shares[shares.len() - 1] <= 1.0, "{shares:?}");
     }
-    // The observer is called several times for each bucketing and for the timed pass.
+    // The observer is called several times for each bucketing and once for the timed pass.
     assert!(seen.0.len() > 8 && seen.0[seen.0.len() - 1] > 0.9, "{:?}", seen.0);
 }
 
@@ -237,6 +237,6 @@ fn sequential_and_recurring_orders_amplify_nothing() {
         order.swap(last, random.below(last as u64 + 1) as usize);
     }
     assert!(waf_of(&overwrites((0..30_000).map(|n| order[n % 10_000]))) < 1.01);
-    // Each block is written once per round, in a different random order each time.
+    // Each round writes each block once, in a different random order.
     assert!(waf_of(&overwrites(order.into_iter())) > 1.3);
 }

@@ -106,14 +106,15 @@ mod tests {
     #[test]
     fn a_window_within_the_limit_after_the_ramp_is_steady() {
         assert_eq!(attained(spec(false, 5.0), &[100; 10]), Some(6));
-        // A value with a larger deviation prevents steady state until it has left the window.
+        // A value with a larger deviation prevents steady state until the value has left the
+        // window.
         assert_eq!(attained(spec(false, 5.0), &[1, 1, 100, 200, 100, 101, 99, 100, 9]), Some(8));
         assert_eq!(attained(spec(false, 5.0), &[0; 10]), None);
     }
 
     #[test]
     fn the_slope_is_per_value() {
-        // A slope of 10 per value at a mean of 115 is 8.7 %.
+        // A slope of 10 per interval at a mean of 115 is 8.7 %.
         let rising = [1, 1, 100, 110, 120, 130];
         assert_eq!(attained(spec(true, 8.6), &rising), None);
         assert_eq!(attained(spec(true, 8.8), &rising), Some(6));

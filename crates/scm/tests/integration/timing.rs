@@ -12,14 +12,15 @@ const BLOCK: u64 = 500;
 #[test]
 fn commands_alone_take_the_sum_of_their_parts() {
     let mut scm = scm(&[]);
-    // The service time consists of latency, controller, 8 consecutive accesses to a bank, data and
-    // completion.
+    // The service time consists of latency, controller time, 8 consecutive accesses to a bank, data
+    // transfer and completion.
     let issue = 100 + 50;
     assert_eq!(alone(&mut scm, Read, 0, 4096), Nanos(2000 + issue + 8 * 400 + BLOCK + 100));
-    // The service time consists of command and data, latency, controller, accesses and completion.
+    // The service time consists of command and data transfer, latency, controller time, accesses
+    // and completion.
     let write = 2000 + BLOCK + 100 + issue + 8 * 600 + 100;
     assert_eq!(alone(&mut scm, Write, 4096, 4096), Nanos(write));
-    // 512 bytes take one access and 63 ns on the link.
+    // A 512-byte command takes one access and 63 ns on the link.
     assert_eq!(alone(&mut scm, Read, 512, 512), Nanos(2000 + issue + 400 + 63 + 100));
     for operation in [Trim, Flush] {
         assert_eq!(alone(&mut scm, operation, 0, 4096), Nanos(2000 + 100 + 100 + 100));
@@ -29,7 +30,7 @@ fn commands_alone_take_the_sum_of_their_parts() {
 #[test]
 fn parts_in_several_banks_are_served_at_once() {
     let mut scm = scm(&[]);
-    // The accesses to the last of 8 banks are issued after 56 other accesses.
+    // The accesses to the last of 8 banks are issued after 56 accesses to the other banks.
     let last = 100 + 57 * 50 + 8 * 400;
     let expected = 2000 + last + BLOCK + 100;
     let latency = alone(&mut scm, Read, 0, 32_768);
@@ -49,7 +50,7 @@ fn the_slowest_part_limits_the_rate() {
     let near = |rate: f64, expected: f64| {
         assert!((rate / expected - 1.0).abs() < 0.03, "{rate} instead of {expected}");
     };
-    // The controller is the bottleneck: it takes the time of a command and its accesses.
+    // The controller is the bottleneck: its time per command plus its time for the accesses.
     let link = [("8192 MB/s", "65536 MB/s"), ("command = \"100 ns\"", "command = \"10 ns\"")];
     near(many(&link, Read, 512), 1e9 / 150.0);
     near(many(&link, Read, 4096), 1e9 / 500.0);
@@ -79,7 +80,7 @@ fn the_past_changes_nothing() {
         done.iter().map(|completion| (completion.at - begin, completion.tag)).collect::<Vec<_>>()
     };
     let new = run(&[]);
-    // Write twice the capacity at random, then the same volume in small pieces.
+    // Write twice the drive capacity at random, then write the same volume in small pieces.
     let written = (2 * CAPACITY / 65_536) as usize;
     assert_eq!(run(&[(0.0, 65_536, written), (0.0, 512, 100_000)]), new);
     assert_eq!(run(&[(50.0, 4096, 100_000)]), new);
@@ -110,7 +111,7 @@ fn longest_read(read_pct: f64) -> Nanos {
 #[test]
 fn a_read_of_a_mix_waits_for_no_more_than_the_accesses_before_it() {
     let alone = Nanos(2000 + 150 + 8 * 400 + BLOCK + 100);
-    let beside = Nanos(500 + BLOCK + 100); // time of the controller and the link
+    let beside = Nanos(500 + BLOCK + 100); // Controller and link time.
     assert!(longest_read(100.0) <= alone + Nanos(8 * 400) + beside);
     let mixed = longest_read(50.0);
     assert!(mixed > alone + Nanos(4 * 600), "no read waited: {mixed}");
@@ -124,8 +125,8 @@ fn accesses_of_one_place_are_served_in_order() {
         let operation = if tag % 3 == 0 { Read } else { Write };
         scm.submit(scm.now(), command(operation, 8192, 4096, tag));
     }
-    // Reads need not wait for data, so they precede the writes; reads and writes each complete in
-    // order.
+    // Reads precede the writes because reads need not wait for data. Reads and writes each complete
+    // in order.
     let mut last = [None, None];
     for _ in 0..50 {
         let done = scm.step(Nanos::MAX).unwrap();

@@ -201,7 +201,7 @@ pub(super) struct Untimed {
 
 impl Untimed {
     fn new(undo_bytes: Bytes) -> Self {
-        // A page may contain data of two requests, with one change each.
+        // A page may contain data from two requests, each with a separate change number.
         let changes_max = 2 * (undo_bytes.0 / SLOT_BYTES).max(1) as usize;
         Self { changes: VecDeque::new(), changes_max, before: Vec::new(), erases: 0 }
     }

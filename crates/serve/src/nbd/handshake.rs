@@ -120,7 +120,7 @@ impl Handshake<'_> {
             }
             let left = self.until.saturating_duration_since(Instant::now());
             let socket = &self.outbox.socket;
-            // No input is received from a client that does not read its replies.
+            // The server receives no input from a client that does not read its replies.
             if left.is_zero() || !socket.wait(is_sent, !is_sent, None, Some(left))? {
                 return Err(io::Error::from(io::ErrorKind::TimedOut));
             }
@@ -169,7 +169,7 @@ impl Handshake<'_> {
             option::EXPORT_NAME => return self.export_name(data),
             option::ABORT => {
                 self.answer(number, reply::ACK, &[]);
-                let _ = self.outbox.send_all(); // the client may have closed its end
+                let _ = self.outbox.send_all(); // The client may have closed the connection.
                 return Ok(Next::End);
             }
             option::INFO | option::GO => {

@@ -22,7 +22,7 @@ pub use transmission::REQUESTS_MAX;
 #[expect(clippy::needless_pass_by_value)]
 pub fn connection(outbox: Arc<Outbox>, served: Served) {
     let mut input = Input::default();
-    // An error ends the connection.
+    // An error also ends the connection.
     if let Ok(Some(agreed)) = handshake::handshake(&outbox, &mut input, &served) {
         let _ = transmission::transmit(&outbox, input, &served, agreed);
     }

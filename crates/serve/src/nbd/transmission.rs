@@ -35,7 +35,7 @@ impl Replier {
             if is_read && self.agreed.structured_replies {
                 reply.bytes(only_chunk(chunk::ERROR, cookie, 6).as_flattened());
                 reply.bytes(&number.to_be_bytes());
-                reply.bytes(&0_u16.to_be_bytes()); // message length in bytes
+                reply.bytes(&0_u16.to_be_bytes()); // Message length in bytes.
             } else {
                 reply.bytes(simple_reply(number, cookie).as_flattened());
             }
@@ -259,8 +259,8 @@ impl Transmission<'_> {
 
     /// Waits for more input, and sends as many replies as the client accepts meanwhile.
     fn receive(&mut self) -> io::Result<()> {
-        // The condition is checked before sending, so the replies of all requests that are not
-        // outstanding are queued.
+        // This check comes before sending, so the replies to all requests that are not outstanding
+        // are queued.
         let is_idle = self.outbox.is_idle();
         let is_sent = self.outbox.send_all()?;
         let served = self.session.served();
@@ -286,7 +286,7 @@ impl Transmission<'_> {
         self.input.leave();
         self.outbox.wants_bell.store(true, Ordering::SeqCst);
         let is_sent = self.outbox.send_all()?;
-        // A request may have completed before `wants_bell` was set.
+        // A request may have completed before this thread set `wants_bell`.
         let is_full = self.outbox.outstanding.load(Ordering::SeqCst) >= REQUESTS_MAX;
         if is_sent && !is_full {
             return Ok(());

@@ -45,7 +45,7 @@ pub(super) fn run(target: &Target, outbox: &Arc<Outbox>, served: &Served) {
     let (receiver, ready) = (Receiver::new(Limits::default()), Vec::new());
     let mut connection =
         Connection { target, outbox, replier, session, receiver, association: None, ready };
-    let _ = connection.run(); // an error ends the connection
+    let _ = connection.run(); // An error ends the connection.
     if let Some(association) = connection.association {
         target.left(association);
     }
@@ -55,7 +55,8 @@ impl Connection<'_> {
     fn run(&mut self) -> io::Result<()> {
         let (mut input, mut events) = (Input::default(), Vec::new());
         loop {
-            // The replies of an idle drive are queued, so this is checked before sending.
+            // This check comes before sending, because all replies of an idle drive are already
+            // queued.
             let is_idle = self.outbox.is_idle();
             self.fail_failed();
             let is_sent = self.outbox.send_all()?;
@@ -85,11 +86,12 @@ impl Connection<'_> {
     /// Sleeps until the host sends bytes. Returns the error `WouldBlock` if other work is due
     /// first.
     fn receive(&self, input: &mut Input, is_idle: bool, is_sent: bool) -> io::Result<()> {
-        // The bell never rings for an I/O queue without commands; closing the queue shuts the
+        // The bell never rings for an I/O queue that has no commands. Closing the queue shuts the
         // socket down.
         let is_alone = is_idle && is_sent && self.io_queue().is_some();
         if !is_alone {
-            // A thread that completes a read later sees that this thread waits for the read.
+            // A thread that completes a read after this point sees that the connection's thread is
+            // waiting.
             let is_reading_much = self.replier.is_reading_much();
             self.outbox.wants_bell.store(is_reading_much, Ordering::SeqCst);
             let holds = !is_sent || self.replier.is_reading_much();
@@ -259,7 +261,7 @@ impl Connection<'_> {
 
     fn submit(&mut self) -> io::Result<()> {
         for request in self.session.submit(&mut self.ready)? {
-            // The controller has checked the range, so the request can only fail because a purge
+            // The controller has checked the range, so the request can fail only because a purge
             // erased its data.
             let failure = Some(request::Failure::Io);
             self.replier.completed(&Done { request, due: Nanos::ZERO, failure });

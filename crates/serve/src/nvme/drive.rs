@@ -158,7 +158,7 @@ fn identity_of(config: &AnyConfig, serial: &str) -> Identity {
         AnyConfig::Ssd(ssd) => of_ssd(&mut identity, ssd),
         AnyConfig::Disk(_) => {}
         AnyConfig::Scm(scm) => {
-            // The simulated drive does not erase blocks; a new key is sufficient.
+            // A new key is sufficient, because the simulated drive need not erase any blocks.
             identity.crypto_erase = true;
             identity.volatile_cache = false;
             identity.write_granularity = scm.media.unit;

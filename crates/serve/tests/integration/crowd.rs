@@ -69,7 +69,7 @@ fn gather(server: &Server, path: &std::path::Path) -> Crowd {
         for _ in 0..16 {
             client.request(0, READ, 1, (0, 8 << 20));
         }
-        client.request(0, WRITE, 2, (0, 1 << 20)); // the data are never sent
+        client.request(0, WRITE, 2, (0, 1 << 20)); // The client never sends the data.
     }
     for host in crowd.hosts.iter_mut().filter(|host| host.queue > 0).take(SLOW) {
         for _ in 0..100 {

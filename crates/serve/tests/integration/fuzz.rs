@@ -258,7 +258,7 @@ impl Fuzz {
         let mut into = [0; 8192];
         for piece in all.chunks(piece) {
             if line.write(piece).is_err() {
-                return; // the server has disconnected, or waits until its replies are read
+                return; // The server has disconnected or waits for a reader.
             }
             if listens && random.below(8) == 0 {
                 let _ = line.read(&mut into);
@@ -326,7 +326,7 @@ impl Fuzz {
         assert_eq!(&admin.read(Entry::new(0x06).dword(10, 1), 4096)[4..7], b"SN1");
         assert!(io.read(Entry::blocks(0x02, 0, 1), self.block()).len() >= 512);
         drop((client, admin, io));
-        // Take the trace, as a server with a run directory does.
+        // Take the trace as a server with a run directory does.
         self.server.served.take_trace(writecliff_serve::Trace::default());
         let most = memory + CAPACITY + (64 << 20);
         eventually("memory is bounded", || resident() < most);

@@ -92,7 +92,8 @@ proptest! {
             _ => Client::ready(&server.path, true).stream,
         };
         stream.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
-        // The server may already have disconnected, or may wait until its replies are read.
+        // The server may have disconnected already, or may be waiting for the client to read its
+        // replies.
         let _ = stream.write_all(&bytes(&before));
         let _ = stream.write_all(&bytes(&after));
         is_served(&server);
@@ -158,7 +159,7 @@ fn slow_readers_hold_no_memory_and_nobody_up() {
         eventually("unread replies take less than 64 MiB", || {
             resident().saturating_sub(before) < 64 << 20
         });
-        // A client that starts reading receives all data.
+        // A client that starts to read receives all data.
         let client = &mut slow[7];
         client.stream.set_nonblocking(false).unwrap();
         for cookie in 0..requests.min(3) {

@@ -134,7 +134,7 @@ fn what_is_invalid_is_refused_and_the_connection_goes_on() {
             assert_eq!(client.call(flags, command, (0, 512)).0, INVALID, "{command}");
         }
         assert_eq!(client.call(0, FLUSH, (0, 512)).0, INVALID);
-        // The data of an invalid write are neither parsed as requests nor stored.
+        // The server neither parses the data of an invalid write as requests nor stores them.
         assert_eq!(client.write(0, CAPACITY - 512, &[7; 4096]), INVALID);
         assert_eq!(client.write(NO_HOLE, 0, &[7; 4096]), INVALID);
         assert_eq!(client.write(0, 0, &vec![7; 40 << 20]), INVALID);
@@ -178,7 +178,7 @@ fn requests_are_answered_as_the_drive_completes_them() {
     let mut client = Client::ready(&server.path, true);
     client.request(0, 1, 1, (0, 4096));
     client.send(&[1; 4096]);
-    client.request(0, READ, 2, (1 << 20, 4096)); // unmapped, so answered immediately
+    client.request(0, READ, 2, (1 << 20, 4096)); // The range is unmapped.
     assert_eq!(client.reply(4096), (2, 0, vec![0; 4096]));
     assert_eq!(client.reply(0), (1, 0, Vec::new()));
     server.end();

@@ -311,7 +311,7 @@ fn hostile_peers_disturb_nobody() {
         let _ = peer.stream.read_to_end(&mut words); // A connection reset also ends the connection.
         assert!(words.is_empty() || words[0] == 3);
     }
-    // This host does not read the requested data.
+    // This host never reads the requested data.
     let (_other, mut slow) = Host::both(server.port, &server.nqn, true);
     for _ in 0..100 {
         slow.send(Entry::blocks(READ, 0, 2048), Data::Read(1 << 20));

@@ -68,7 +68,7 @@ fn what_was_flushed_stays_and_the_rest_may_go() {
             write(&session, &replies, 0..16, false);
             submit(&session, Operation::Flush, 0, false);
             eventually("the flush completes", || replies.count() == 17);
-            write(&session, &replies, 16..24, true); // with forced unit access
+            write(&session, &replies, 16..24, true); // Write with forced unit access.
             write(&session, &replies, 24..64, false);
             let cut = cut(&served, seed);
             assert_eq!((cut.outstanding, cut.seed), (0, seed));
@@ -175,7 +175,7 @@ fn power_is_cut_at_a_write_before_it_is_answered() {
     assert_eq!((power.cycles, power.unsafe_shutdowns), (2, 1));
     assert_eq!(replies.count(), 4);
     let (new, answers) = session(&served);
-    write(&new, &answers, 4..6, false); // only one cut was planned
+    write(&new, &answers, 4..6, false); // The test plans only one power cut.
     assert_eq!(served.power_cuts().len(), 1);
     served.stop();
 }

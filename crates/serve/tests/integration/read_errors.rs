@@ -149,8 +149,8 @@ fn reads_of_a_lost_die_without_parity_fail() {
 
 #[test]
 fn an_nvme_host_gets_unrecovered_read_errors_that_smart_counts() {
-    // Half of the slots are corrupt, and the flash also loses some of these slots. Each error is
-    // counted once.
+    // Half of the slots are corrupt, and the flash loses some of the corrupt slots as well. The
+    // drive counts each error once.
     let both = erring("[integrity]\nbuffer_flips = 0.5\nguard = true\n");
     let drives = [(flipping(), REAL), (flipping(), Timing::Fast), (erring(""), REAL), (both, REAL)];
     for (drive, timing) in drives {

@@ -237,7 +237,7 @@ fn counters_and_errors_are_of_the_drives_life() {
             end(served, &folder.state());
             folder = killed;
         } else {
-            // The reads of the killed session occurred in its last second.
+            // The killed session issued these reads in its last second.
             assert_eq!(health.host_read_commands, if session == 1 { 7 } else { 14 });
             end(served, &folder.state());
         }
@@ -253,7 +253,7 @@ fn a_panic_of_the_simulator_closes_connections_and_leaves_the_journal_unchanged(
         let listener = Listener::new(&served, &Address::Unix(path.clone()), nbd::connection);
         let (mut client, mut other) = (Client::ready(&path, true), Client::ready(&path, true));
         assert_eq!(client.write(0, 0, &data(0, 1)), 0);
-        // The smaller drive makes the simulator panic on the next write, which is beyond the
+        // On the smaller drive, the simulator panics on the next write, which lies beyond the
         // drive's end.
         let small = drive_with("64 MiB", "32 MiB");
         served.with_drive(|drive| *drive = small);
@@ -381,8 +381,8 @@ fn a_state_is_used_by_one_server_and_damage_is_named() {
     let (again, _) = begin(&once_more.state(), Timing::Fast);
     assert!(is_there(&again, 0, 4) && is_there(&again, 8, 1));
     end(again, &once_more.state());
-    // These records are impossible for this drive. The first record after the header is changed:
-    // the type, the operation, and a number beyond the end.
+    // These records are impossible for this drive. The test changes the first record after the
+    // header: its type, its operation, and a number beyond the end.
     let first = 8 + 1 + whole[8] as usize;
     for (at, byte) in [(first + 1, 99), (first + 2, 0), (first + 3, 0xff)] {
         let damaged = folder.killed_now();
@@ -392,7 +392,7 @@ fn a_state_is_used_by_one_server_and_damage_is_named() {
         let error = state::open(&mut new_parts(), &damaged.state()).unwrap_err().to_string();
         assert!(error.contains("drive.state.journal is damaged"), "{at}: {error}");
     }
-    // This state belongs to another drive.
+    // This state belongs to a different drive.
     let mut other = new_parts();
     other.drive = drive_with("command_time = \"2 us\"", "command_time = \"3 us\"");
     let left = folder.killed_now();

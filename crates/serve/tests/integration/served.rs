@@ -167,7 +167,7 @@ fn large_and_many_requests_are_split_and_wait_their_turn() {
     batch.submit(request(20_000, Operation::Read, 0, CAPACITY), None).unwrap();
     batch.submit(request(20_001, Operation::Trim, 0, CAPACITY), None).unwrap();
     drop(batch);
-    served.stop(); // the drive completes the outstanding requests
+    served.stop(); // The drive completes the outstanding requests.
     assert_eq!(replies.count(), 20_002);
     let mut tags = replies.tags();
     tags.sort_unstable();
@@ -247,7 +247,7 @@ fn writes_and_moves_are_told_by_stream_of_the_drive() {
             }
             write(7, 0, 4 << 20);
         }
-        write(11, 0, 1 << 20); // the drive has two streams, so the oldest is released
+        write(11, 0, 1 << 20); // The drive has two streams, so it releases the oldest stream.
         let seen = served.snapshot();
         let written: Vec<_> = seen
             .streams

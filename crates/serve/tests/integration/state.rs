@@ -107,13 +107,14 @@ fn the_size_of_a_logical_block_is_kept() {
     state::save(&parts, &path).unwrap();
     let data = parts.contents.used().unwrap();
     assert_eq!(restored(), (Bytes(4096), data));
-    // Other versions are rejected; before version 5, the contents followed the drive.
+    // Other format versions are rejected, because the contents followed the drive state before
+    // version 5.
     let (saved_drive, saved_contents) = bytes(&parts);
     for (rest, version) in [(&b"WCSERVE6"[..], '6'), (&saved_contents, '4')] {
         fs::write(&path, [&saved_drive, rest].concat()).unwrap();
         assert!(refusal(drive(), &path).contains(&format!("version '{version}'")));
     }
-    // Other block sizes are rejected.
+    // Other logical block sizes are rejected.
     parts.logical_block = Bytes(520);
     state::save(&parts, &path).unwrap();
     assert!(refusal(drive(), &path).contains("520 is no logical block size"));
@@ -135,7 +136,7 @@ fn power_ups_are_counted_across_servers() {
         let parts = served.into_parts().unwrap_or_else(|_| panic!("in use"));
         state::save(&parts, &path).unwrap();
     }
-    // A file with only the drive state has no power-ups.
+    // A file with only the drive state has no power-up times.
     fs::write(&path, drive().save(Vec::new()).unwrap()).unwrap();
     let mut parts = ServedParts::new(drive(), empty());
     state::restore(&mut parts, &path).unwrap();

@@ -18,8 +18,8 @@ impl Timeline {
         while self.began.back().is_some_and(|&(begun, _)| begun >= from) {
             self.began.pop_back();
         }
-        // Consecutive programs and erases are not merged because a command may need the start time
-        // of the last.
+        // Consecutive programs and erases are not merged, because a command may need the start time
+        // of the last operation.
         let is_flow = matches!(activity, None | Some(Cause::OtherReads));
         if is_flow && self.began.back().is_some_and(|&(_, before)| before == activity) {
             return;

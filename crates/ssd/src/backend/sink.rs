@@ -28,8 +28,8 @@ impl<R: Recorder> Backend<R> {
 
     fn erase_now(&mut self, unit: ReclaimUnitId) {
         for die in self.geometry.dies_of(unit) {
-            // If a block is a portion of a whole block, one of `erase_portions` erases takes the
-            // time of a whole block and the others take no time.
+            // If a block is a portion of a whole block, one of every `erase_portions` erases takes
+            // the whole erase time and the other erases take no time.
             let portions = u64::from(self.times.flash.erase_portions);
             let draw = || nth(self.busy.program, u64::from(unit.0) << 32 | u64::from(die));
             if portions == 1 || draw() % portions == 0 {

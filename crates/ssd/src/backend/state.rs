@@ -90,7 +90,7 @@ impl<R: Recorder> Backend<R> {
         flash_hook!(self, m => m.resumed(&self.dies));
         self.start_waiting();
         for index in 0..self.dies.len() {
-            // Unlike this drive, the saved drive may have limited its active dies.
+            // The saved drive, unlike this drive, may have limited its active dies.
             if self.dies[index].is_idle() && self.dies[index].has_operations() {
                 self.start_next(index);
             }

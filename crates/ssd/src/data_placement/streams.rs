@@ -125,7 +125,7 @@ impl NvmeStreams {
         tally: &mut PlacementTally,
     ) -> Option<StreamId> {
         if !self.enabled {
-            return None; // the directive type is ignored while no directive is enabled
+            return None; // The drive ignores the directive type while no directive is enabled.
         }
         if self.resources.count() >= self.most() {
             if self.overflow == Overflow::Default || self.most() == 0 {

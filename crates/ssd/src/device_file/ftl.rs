@@ -15,7 +15,7 @@ use crate::mechanisms::indirection_units::MERGED_MAX;
 /// Maximum quantum of garbage collection: several blocks of every die of a large drive.
 const QUANTUM_MAX: Bytes = Bytes(1 << 30);
 
-// The policy parameters are separate keys, which `read` fills in.
+// The policy parameters are separate keys that `read` fills in.
 section! {
     pub(super) struct Keys {
         d: default Count(1..=1024) = 10, "candidates of `\"d-choices\"`";

@@ -81,7 +81,7 @@ pub fn resized(
     if (new.units as f64) < 0.75 * units as f64 || off.abs() > 0.05 {
         return Err(too_small(config, capacity, units, (units * new.unit_bytes()) as f64 / spare));
     }
-    // Pools counted in units retain their fraction of the flash, as far as GC permits.
+    // Pools whose sizes are in units retain their fraction of the flash, as far as GC permits.
     let pool = |units: u32, least: u32| {
         let scaled = f64::from(units) * new.units as f64 / old.units as f64;
         i64::from(least).max(scaled.round_ties_even() as i64)

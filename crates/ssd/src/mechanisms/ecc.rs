@@ -148,7 +148,7 @@ pub struct Ecc {
     pub(crate) counters: EccCounters,
 }
 
-// The FTL saves the erase counts; see `take_wear`.
+// The FTL saves the erase counts (see `take_wear`).
 saved! { Ecc { salt, [written_at], untimed_from, counters, (care) } }
 
 impl Ecc {
@@ -157,7 +157,7 @@ impl Ecc {
     fn rate(&self, erases: u32, age: Nanos, reads: f64) -> f64 {
         let (errors, wear) = (&self.config.errors, f64::from(erases) / self.rated_cycles);
         let Some(care) = &self.care else { return errors.rate(wear, age) };
-        // Effect of wear alone, as a fraction of the rate at the rated cycles.
+        // Wear effect alone, as a fraction of the wear effect at the rated cycle count.
         let worn = errors.worn(wear) / errors.at_rated.max(f64::MIN_POSITIVE);
         let age = Nanos((age.0 as f64 * care.config.aging) as u64);
         (errors.rate(wear, age) + care.config.read_disturb * reads * worn).min(0.5)

@@ -216,7 +216,8 @@ pub(crate) trait Numbered {
 /// call.
 macro_rules! each {
     ($drive:ident, [$($name:ident),*], $mechanism:ident => $call:expr) => {$(
-        // The check comes first because most drives have few mechanisms and `take` also writes.
+        // This check comes first because most drives have few mechanisms and `take` also writes to
+        // memory.
         if $drive.mechanisms.$name.is_some()
             && let Some(mut $mechanism) = $drive.mechanisms.$name.take()
         {

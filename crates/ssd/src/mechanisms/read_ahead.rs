@@ -211,7 +211,7 @@ impl ReadAhead {
         let continues =
             until < self.user_slots && self.location_to_read(drive, until) == Some(run.location);
         if continues && run.first > behind {
-            // The remaining data of the page are read with it later.
+            // A later read fetches the remaining data of the page along with the page.
             self.streams[index].end = run.first;
         } else {
             self.fetch(drive, run);
@@ -309,7 +309,7 @@ impl Mechanism for ReadAhead {
         let is_served = self.serve(drive, number, read);
         let (offset, length) = (read.command.offset, read.command.length);
         if is_served && self.streams.iter().any(|stream| stream.next == offset) {
-            // These slots do not count as unused because the stream moves past them.
+            // These slots do not count as unused because the stream skips them.
             let passed = ((offset + u64::from(length)) / u64::from(SLOT_BYTES)) as u32;
             (read.first.0..passed).for_each(|lpn| {
                 self.held.remove(&lpn);
@@ -317,7 +317,7 @@ impl Mechanism for ReadAhead {
         }
         let index = self.follow(offset, offset + u64::from(length));
         if !is_served {
-            // The host's own flash reads are queued first.
+            // The drive queues the host's own flash reads first.
             drive.read_held(number);
         }
         self.extend(drive, index);

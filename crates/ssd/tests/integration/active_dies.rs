@@ -78,8 +78,8 @@ fn measured<R: Recorder>(ssd: &mut Ssd<R>, next: impl FnMut(&mut Prng) -> Comman
 #[test]
 fn one_active_die_serves_one_read_after_the_other() {
     let (seconds, watts) = measured(&mut limited(1), |random| read(random.below(8_000), 1));
-    // Command time and a mean tR of 60 us. The next die is one of the other three; the die on the
-    // same channel waits until the data have been transferred.
+    // Command time plus a mean tR of 60 us. The next die is one of the other three dies. The die on
+    // the same channel waits until the data have been transferred.
     let each = 61e-6 + BUS_SLOT as f64 / 3.0 * 1e-9;
     let expected = 6_000.0 * each;
     assert!((seconds / expected - 1.0).abs() < 0.02, "{seconds} s, expected {expected}");
@@ -117,7 +117,7 @@ fn a_power_state_chooses_the_limit_and_is_no_part_of_the_device() {
     assert_eq!(config(limits, 0).canonical, config(limits, 2).canonical);
     let mut chosen = settled(Ssd::<Attribution>::recording(config(limits, 1)).unwrap());
     assert_eq!(run(&mut chosen, 2_000, any), run(&mut limited(2), 2_000, any));
-    // The first state has no limit, so a drive without limits has only this state.
+    // Power state 0 has no limit, so a drive without limits has only this state.
     assert!(Ssd::new(config(limits, 0)).is_ok());
     let refused = Ssd::new(config(limits, 1)).err().unwrap();
     assert_eq!(refused.key, "max_active_dies");

@@ -68,8 +68,8 @@ fn a_read_alone_is_firmware_flash_and_link() {
 fn a_read_behind_another_waits_for_other_reads_or_the_channel() {
     // Slots 0 and 1 are on the same die; slots 0 and 8 are on different dies of the same channel.
     let same_die = last_of(&mut attributed(&[]), &[common::read(0, 1), common::read(1, 1)]);
-    // The expected value is the flash time of the first read, minus the 2 us by which the second
-    // read is decoded later.
+    // The expected value is the flash time of the first read, minus the 2 us that the second read
+    // waits for decoding.
     assert_eq!(same_die.of(Cause::OtherReads), us(49) + Nanos(BUS_SLOT));
     assert_eq!(same_die.of(Cause::Channel), Nanos::ZERO);
     let both = [common::read(0, 1), common::read(8, 1)];
@@ -81,8 +81,8 @@ fn a_read_behind_another_waits_for_other_reads_or_the_channel() {
 #[test]
 fn a_read_waits_for_the_program_of_its_die() {
     let mut ssd = attributed(&[]);
-    // The host's four slots fill a program unit. Whichever die programs the unit, one of the reads
-    // waits there.
+    // The host's four slots fill a program unit. One of the reads waits for the die that programs
+    // the unit.
     let dies = [0, 4, 8, 12].map(|slot| common::read(slot, 1));
     let at = ssd.now();
     ssd.submit(at, common::write(64, 4));
@@ -95,8 +95,8 @@ fn a_read_waits_for_the_program_of_its_die() {
         all.iter().fold(Nanos::ZERO, |sum, (_, spent)| sum + spent.of(Cause::Program))
     };
     let busy = waits(&mut ssd);
-    // The transfer takes 40.96 us and the program 400 us or 1.2 ms, starting before the reads are
-    // decoded.
+    // The transfer takes 40.96 us and the program takes 400 us or 1.2 ms. Both start before the
+    // reads are decoded.
     assert!(us(300) < busy && busy < us(1_300), "{busy}");
     assert_eq!(waits(&mut ssd), Nanos::ZERO, "the program has ended");
 }
@@ -124,7 +124,7 @@ fn a_change_of_direction_waits_at_the_barrier() {
     ssd.submit(at, Command { tag: 1, ..common::write(64, 1) });
     let read = ssd.step(Nanos::MAX).unwrap();
     let write = finish(&mut ssd)[0].1;
-    // The write is decoded after the read, during the wait.
+    // The drive decodes the write after the read, while the read waits.
     assert_eq!(write.of(Cause::Barrier), read.at - at - us(2 + 7));
 }
 

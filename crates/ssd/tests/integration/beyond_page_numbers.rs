@@ -52,7 +52,7 @@ fn a_smaller_drive_erases_for_as_long_where_reads_wait_for_steps() {
     let timing = scaled(&text, 64.0).timing;
     assert_eq!((timing.erase, timing.erase_portions), (Nanos(3_000_000), 64));
     assert_eq!(timing.erase_suspend_step, Nanos(1_000_000));
-    // The erase time compensates for rounding the portions to 3 instead of 2.67.
+    // The longer erase time compensates for rounding the portion count from 2.67 to 3.
     let timing = scaled(&text, 128.0 / 48.0).timing;
     assert_eq!((timing.erase, timing.erase_portions), (Nanos(3_375_000), 3));
 }

@@ -57,7 +57,7 @@ fn reads_disturb_in_proportion_and_only_their_own_blocks() {
     let count = 500;
     closed_loop(&mut ssd, 1, count, |_| read(7, 1));
     let after = ssd.counters().cell_care.unwrap();
-    // Aging adds a few errors.
+    // Data ageing adds a few bit errors.
     close(after.rber_max - before.rber_max, f64::from(count) * 1e-6, 1e-2);
     assert!(after.rber_mean - before.rber_mean < 0.2 * f64::from(count) * 1e-6);
 }

@@ -115,7 +115,7 @@ fn shipped_presets_are_valid_and_every_number_has_its_source() {
         }
         let text = std::fs::read_to_string(&path).unwrap();
         if text.contains("\n[disk]\n") {
-            continue; // keys of hard disk device files
+            continue; // The next keys belong to hard disk device files.
         }
         let name = path.file_name().unwrap().to_str().unwrap();
         let config = device_file::read(&text, name, 1).unwrap();

@@ -90,7 +90,8 @@ fn what_a_lost_die_held_is_relocated_and_nothing_is_written_there() {
     assert_eq!(held, user / 4, "parity rotates");
     ssd.lose_die(LOST).unwrap();
     assert!(ssd.storage().is_relocating());
-    // The relocation takes more than 64 intervals because the dies are still busy at some of them.
+    // The relocation takes more than 64 intervals because the dies are still busy at some interval
+    // ends.
     let until = ssd.now() + Nanos::from_micros(2_000_000);
     ssd.idle_until(until);
     assert!(!ssd.storage().is_relocating());

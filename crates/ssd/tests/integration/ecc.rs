@@ -44,11 +44,11 @@ fn retried(ssd: &mut Ssd, count: u32) -> u32 {
 
 #[test]
 fn each_retry_takes_its_time_until_the_data_are_correct() {
-    // A codeword has 164 bit errors on average, and a twentieth of that after a retry.
+    // A codeword has 164 bit errors on average, and one twentieth of that number after a retry.
     let rates = "rber = 0.02\nrber_at_rated = 0.02";
     let mut once = settled(&format!("{rates}\nretry_gain = 0.05\nretries_max = 5"));
     assert_eq!(alone(&mut once, read(0, 1)), READ + 60_000);
-    // The average numbers of bit errors are 164, 82 and 41.
+    // The mean bit error counts are 164, 82 and 41.
     let mut twice = settled(&format!("{rates}\nretries_max = 5"));
     assert_eq!(alone(&mut twice, read(0, 1)), READ + 2 * 60_000);
     assert_eq!(twice.counters().ecc.unwrap().uncorrectable_reads, 0);

@@ -15,7 +15,7 @@ fn planned(keys: &str) -> Ssd {
 
 #[test]
 fn writes_beyond_the_reserve_go_on_at_the_rate_of_the_plan() {
-    // 67.1 GB in 10,000 s are 6.7 MB/s; the reserve is 16 MiB.
+    // 67.1 GB in 10,000 s is a rate of 6.7 MB/s, and the reserve is 16 MiB.
     let mut ssd = planned("life = \"10000 s\"\nreserve = \"0.025 %\"");
     let (user, mut random) = (user_slots(&ssd), Prng::new(1));
     let reserve = 0.00025 * RATED;
@@ -40,7 +40,7 @@ fn the_gate_opens_when_the_plan_has_caught_up() {
     let plan = Endurance::of(&plan).unwrap();
     let reserve = (RATED / 10.0) as u64;
     assert_eq!(plan.opens_at(Nanos::ZERO, reserve), None);
-    // A thousandth of the rated writes corresponds to one second of the plan.
+    // One thousandth of the rated writes corresponds to one second of the planned life.
     let ahead = reserve + (RATED / 1000.0) as u64;
     let opens = plan.opens_at(Nanos::ZERO, ahead).unwrap();
     assert!(opens.0.abs_diff(1_000_000_000) < 100, "{opens}");
@@ -58,7 +58,7 @@ fn idle_time_restores_credit_and_fast_forward_writes_use_it_up() {
         (0..user_slots(&ssd)).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
     }
     ssd.end_fast_forward();
-    // 20 fills of 40 MiB correspond to 125 s of the plan.
+    // 20 fills of 40 MiB correspond to 125 s of the planned life.
     let due = ssd.counters().nand_write_bytes as f64 / (RATED / 10_000.0);
     let waited = alone(&mut ssd, write(0, 1)) as f64 / 1e9;
     assert!((waited - (due - 100.0)).abs() < 0.1, "{waited:.1} s until {due:.1} s");

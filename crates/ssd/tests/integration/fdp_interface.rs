@@ -101,7 +101,7 @@ fn an_update_abandons_the_unit_and_logs_one_event() {
     assert_eq!(status.abandoned_bytes, 2 * (256 - 12) * 4096, "10 slots fill 3 pages of 4");
     ssd.quiesce();
     ssd.ftl().check_invariants().unwrap();
-    // The old data are still readable; new data go to other locations.
+    // The old data are still readable, and new data go to other locations.
     let unit = |ssd: &Ssd, slot| {
         let ppa = ssd.ftl().lookup(writecliff_base::Lpn(slot));
         ssd.ftl().geometry().reclaim_unit_of(ppa)
@@ -170,7 +170,7 @@ fn the_status_has_the_log_of_host_and_controller() {
     assert_eq!(both.map(|list| list.len()), [1, LOG_EVENTS]);
     assert_eq!(log.len(), 1 + LOG_EVENTS);
     assert_eq!(log[0].kind, FdpEventType::InvalidPlacementId);
-    drive(&[]).administration().fdp_enable_all_events(); // no effect without the interface
+    drive(&[]).administration().fdp_enable_all_events();
 }
 
 #[test]
@@ -284,8 +284,8 @@ fn a_unit_that_is_open_for_too_long_is_ended_at_the_limit() {
         ssd.administration().fdp_enable_events(id, &FdpEventType::ALL, true).unwrap();
     });
     write_to(&mut ssd, 1, 0, 1);
-    // The data arrived slightly before the write completed, and the unit has been open since their
-    // arrival.
+    // The data arrived slightly before the write completed, and the unit has been open since the
+    // data arrived.
     let end = ssd.now() + LIMIT;
     write_at(&mut ssd, Nanos::from_secs(4), 2, 100);
     write_at(&mut ssd, end - Nanos(1_000_000), 1, 1);
@@ -324,8 +324,8 @@ fn status_shows_the_remaining_time_and_units_closed_meanwhile() {
     ssd.idle_until(Nanos::from_secs(60));
     assert_eq!(left(&mut ssd), [10; 4]);
     assert_eq!(happened(&mut ssd, FdpEventType::TimeLimitExceeded), 2);
-    // The event is not enabled for handle 3. The event of handle 0 has the time when the limit was
-    // reached.
+    // The event is not enabled for handle 3. The event for handle 0 has the time when the handle
+    // reached its limit.
     let events = ssd.administration().fdp_events(true).unwrap();
     assert_eq!((events.len(), events[0].handle), (1, Some(0)));
     assert!(events[0].time > Nanos::from_secs(16) && events[0].time < Nanos::from_secs(17));

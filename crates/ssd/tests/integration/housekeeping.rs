@@ -75,8 +75,8 @@ fn media_work_is_suspended_only_where_that_is_allowed() {
 
 #[test]
 fn media_work_under_load_delays_reads_as_a_queue_of_its_own_would() {
-    // Each operation takes 200 us on one of 4 dies every 1 ms, so each die is busy for 5 % of the
-    // time.
+    // Each operation occupies one of 4 dies for 200 us every 1 ms, so each die is busy for 5 % of
+    // the time.
     let mut ssd =
         settled("media_interval = \"1 ms\"\nmedia_time = \"200 us\"\nmedia_suspendable = false");
     let (user, mut random) = (user_slots(&ssd), Prng::new(8));
@@ -132,20 +132,20 @@ fn a_page_of_the_journal_follows_what_is_written() {
     };
     let (free, _) = rate("hiccup_probability = 0\nhiccup_time = \"1 us\"");
     let (bound, mut ssd) = rate("journal_interval = \"256 KiB\"\njournal_time = \"4 ms\"");
-    // 256 KiB take the same time as before, plus 4 ms on one of four dies.
+    // A 256 KiB read takes the same time as before, plus 4 ms on one of four dies.
     let interval = 262_144.0;
     let expected = interval / (interval / free + 4e-3 / 4.0);
     assert!((bound / expected - 1.0).abs() < 0.03, "{bound:.0} B/s, expected {expected:.0}");
     ssd.quiesce();
     let programmed = ssd.ftl().counters().programmed_slots * 4096;
-    let filled = user_slots(&ssd) * 4096; // written before in fast-forward
+    let filled = user_slots(&ssd) * 4096; // Fast-forward has written these slots before.
     let journal = ssd.counters().housekeeping.unwrap().journal_programs;
     assert_eq!(journal, (programmed - filled) / 262_144);
 }
 
 #[test]
 fn a_checkpoint_stops_the_firmware_for_all_commands_after_it() {
-    // A page of 16 KiB is a program unit here, and each program ends with a checkpoint.
+    // A 16 KiB page is a program unit here, and each program ends with a checkpoint.
     let latency = |after_program: i64| {
         let mut ssd = settled("checkpoint_interval = \"16 KiB\"\ncheckpoint_time = \"5 ms\"");
         ssd.idle_until(ssd.now() + Nanos::from_secs(1));
@@ -175,7 +175,7 @@ fn a_checkpoint_that_stops_writes_lets_reads_pass() {
     ssd.idle_until(begun + Nanos(5_000_000));
     assert_eq!(ssd.counters().housekeeping.unwrap().checkpoints, 1);
     assert!(alone(&mut ssd, read(1, 1)) < 200_000);
-    // The core has 50 ms of work in addition to the 12.8 ms that fit into the buffer.
+    // The core has 50 ms of work in addition to the 12.8 ms of work that fits into the buffer.
     let opens = begun.0 + 50_000_000 - 12_800_000;
     let waited = alone(&mut ssd, write(9, 1));
     assert!(waited > opens - begun.0 - 6_000_000, "{waited} ns");

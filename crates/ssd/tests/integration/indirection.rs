@@ -32,7 +32,7 @@ fn a_part_of_a_unit_costs_all_of_it() {
     ssd.fast_forward(&write(0, 16));
     ssd.fast_forward(&write(5, 1));
     assert_eq!(bytes(&ssd), (65_536 + 4096, 65_536 + 4 * 4096));
-    // 48 KiB from the middle of one unit to the middle of another cover four units.
+    // A 48 KiB command that starts and ends in the middle of a unit covers four units.
     ssd.fast_forward(&write(2, 12));
     assert_eq!(bytes(&ssd), (65_536 + 4096 + 49_152, 65_536 + 20 * 4096));
     ssd.ftl().check_invariants().unwrap();
@@ -70,7 +70,7 @@ fn both_clocks_write_the_same_and_the_timed_one_reads_first() {
         assert_eq!(timed.ftl().lookup(Lpn(lpn)), fast.ftl().lookup(Lpn(lpn)));
     }
     timed.ftl().check_invariants().unwrap();
-    // Random 4 KiB writes cost four times their size even before garbage collection.
+    // Random 4 KiB writes cost four times their size even before garbage collection starts.
     let (host, flash) = bytes(&timed);
     assert!(flash > host);
 }
@@ -90,14 +90,15 @@ fn sequential_small_writes_are_merged_and_random_writes_cost_a_unit() {
         (0..4).for_each(|sequence| ssd.fast_forward(&write(sequence * 2048 + n, 1)));
     }
     assert_eq!(bytes(&ssd), (4 << 20, 4 << 20));
-    // With five sequences and four waiting units, each write displaces the unit of the next write.
+    // With five sequences and four waiting units, each write displaces the unit that the next write
+    // needs.
     let mut ssd = merging(4);
     for n in 0..256 {
         (0..5).for_each(|sequence| ssd.fast_forward(&write(sequence * 1024 + n, 1)));
     }
     let (host, flash) = bytes(&ssd);
     assert_eq!((host, flash), (5 << 20, 4 * ((5 << 20) - 4 * 4096)), "four slots wait");
-    // The random writes cover 8 MiB, which is 512 units, so few of them find their unit waiting.
+    // The random writes cover 8 MiB (512 units), so few of them find their unit waiting.
     let mut ssd = merging(4);
     let mut random = Prng::new(3);
     (0..20_000).for_each(|_| ssd.fast_forward(&write(random.below(2048), 1)));
@@ -125,20 +126,21 @@ fn units_that_wait_are_read_from_the_buffer_and_counted_in_it() {
     for lpn in 0..user as u32 {
         assert_eq!(timed.ftl().lookup(Lpn(lpn)), fast.ftl().lookup(Lpn(lpn)));
     }
-    // A read of a half-written unit is served from the buffer, as fast as a read of unmapped data.
+    // A read of a half-written unit comes from the buffer and is as fast as a read of unmapped
+    // data.
     let mut ssd = merging(8);
     let unmapped = alone(&mut ssd, read(0, 2));
     alone(&mut ssd, write(0, 2));
     ssd.quiesce();
     assert_eq!(ssd.ftl().mapped_slots(), 0, "the unit waits in the buffer");
     assert_eq!(alone(&mut ssd, read(0, 2)), unmapped);
-    // The restored unit still waits, and the other half completes it.
+    // The restored unit is still waiting, and the second half completes it.
     let state = ssd.save(Vec::new()).unwrap();
     let mut ssd = merging(8);
     ssd.restore_from(&mut &state[..]).unwrap();
     alone(&mut ssd, write(2, 2));
     assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((16_384, 16_384), 4));
-    // Deallocated data leave the unit incomplete.
+    // A unit with deallocated data stays incomplete.
     alone(&mut ssd, write(4, 3));
     alone(&mut ssd, command(Operation::Trim, 5, 1, 0));
     alone(&mut ssd, write(7, 1));
@@ -158,7 +160,7 @@ fn writes_below_a_slot_complete_a_unit_and_are_read_from_the_buffer() {
     assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((31 * 512, 0), 0));
     ssd.fast_forward(&sectors(31, 1));
     assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((16_384, 16_384), 4));
-    // Slots are in the buffer if all their sectors were written, even by several commands.
+    // A slot is in the buffer if all its sectors were written, even by several commands.
     ssd.fast_forward(&write(4, 4));
     ssd.fast_forward(&sectors(4 * 8 + 3, 12));
     ssd.fast_forward(&sectors(4 * 8 + 1, 2));
@@ -177,11 +179,11 @@ fn deallocated_units_leave_the_buffer_and_stay_unmapped() {
     alone(&mut ssd, write(0, 2));
     alone(&mut ssd, write(4, 3));
     alone(&mut ssd, command(Operation::Trim, 1, 5, 0));
-    // Each unit still lacks a slot.
+    // Each unit still lacks one slot.
     alone(&mut ssd, command(Operation::Trim, 6, 1, 0));
     ssd.check_invariants().unwrap();
     assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((5 * 4096, 0), 0));
-    // Seven more units wait along with the first, so nothing is written to flash.
+    // Seven more units wait together with the first unit, so nothing is written to flash.
     for n in 0..7 {
         alone(&mut ssd, write(8 + 4 * n, 1));
     }
@@ -213,7 +215,7 @@ fn a_power_cut_programs_waiting_units_once() {
         alone(&mut ssd, write(4 * n, 1 + n as u32));
     }
     let cut = ssd.cut_power();
-    // Six slots fill two program units of one page each, on two dies.
+    // Six slots fill two single-page program units on two dies.
     assert_eq!((cut.saved_slots, cut.hold_up), (6, Nanos(800_000)));
     let again = ssd.cut_power();
     assert_eq!((again.saved_slots, again.hold_up), (0, Nanos::ZERO));
@@ -230,13 +232,13 @@ fn merged_units_need_space_in_the_buffer_at_any_scale() {
     let buffer = |kib: u32| small.replace("\"1 MiB\"", &format!("\"{kib} KiB\""));
     assert_refused(&buffer(143), "write_buffer", "need 144 KiB");
     let mut ssd = Ssd::new(device_file::read(&buffer(144), "drive.toml", 1).unwrap()).unwrap();
-    // A write as large as the buffer need not wait until the buffer is empty.
+    // A write as large as the buffer does not wait for the buffer to become empty.
     for n in 0..8 {
         alone(&mut ssd, write(64 * n, 1));
     }
     alone(&mut ssd, write(0, 36));
     assert_eq!(smallest_buffer(&text), Bytes(1 << 20));
-    // The size is two word lines on each of 256 dies.
+    // The size is that of two word lines on each of 256 dies.
     let shipped = include_str!("../../../../python/writecliff/devices/families/d5-p5336.toml");
     let (shipped, _) = shipped.split_once("[variants]").expect("variants");
     assert_eq!(smallest_buffer(shipped), Bytes(128 << 20));
@@ -256,7 +258,7 @@ fn smallest_buffer(text: &str) -> Bytes {
 
 #[test]
 fn impossible_units_are_not_restored() {
-    // A unit consists of `unit`, `stream`, the number of slots, the sectors of each slot, `bytes`
+    // A saved unit consists of `unit`, `stream`, the slot count, the sectors of each slot, `bytes`
     // and `is_saved`.
     let unit = |number: u8, sectors: [u8; 4]| {
         let written: u32 = sectors.iter().map(|slot| slot.count_ones()).sum();
@@ -312,7 +314,7 @@ fn a_merge_delays_the_program_by_its_read() {
         (ssd.now() - at).0
     };
     let (merged, new) = (time(true), time(false));
-    // The time consists of a command on the bus, tR of a lower page, and four slots on the bus.
+    // The time consists of one command on the bus, tR of a lower page, and four slots on the bus.
     assert_eq!(merged - new, 1_000 + 50_000 + 4 * BUS_SLOT);
 }
 

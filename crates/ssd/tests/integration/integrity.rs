@@ -24,10 +24,10 @@ fn without_protection_every_fault_is_served() {
     assert!(c.buffer_flips > 60, "{c:?}");
     assert_eq!((c.silent_reads, c.reported_reads), (c.buffer_flips, 0));
     let c = written_and_read("bus_flips = 0.01");
-    // Most flips affect different slots, both in writes and in reads.
+    // Most bit flips affect different slots, both in writes and in reads.
     assert!(c.silent_reads > c.bus_flips * 98 / 100 && c.silent_reads <= c.bus_flips, "{c:?}");
     let c = written_and_read("misplaced_writes = 0.01");
-    // Each misplaced write leaves two wrong slots unless they are overwritten.
+    // Each misplaced write leaves two wrong slots unless later writes overwrite them.
     assert!(c.silent_reads > c.misplaced_writes && c.silent_reads == c.wrong_slots, "{c:?}");
 }
 
@@ -42,7 +42,7 @@ fn each_layer_finds_what_it_is_for() {
     let c = written_and_read("bus_flips = 0.01\nreference_tag = true");
     assert!(c.silent_reads > 0 && c.reported_reads == 0);
     let c = written_and_read("misplaced_writes = 0.01\nguard = true\nreference_tag = true");
-    // Misplaced data are reported; old data that were not overwritten are not reported.
+    // The drive reports misplaced data, but it does not report old data that were not overwritten.
     assert!(c.reported_reads > 0 && c.silent_reads > 0);
     assert_eq!(c.reported_reads + c.silent_reads, c.wrong_slots);
 }

@@ -83,7 +83,7 @@ fn reads_hit_as_often_as_theory_says_and_latencies_add_up() {
         }
         // Each read takes exactly the time of its counted look-ups.
         assert_eq!(costs, since(before, counts(&ssd)));
-        // The hit probability of uniform reads equals the fraction of cached pages.
+        // The hit probability of uniform reads equals the cached fraction of the pages.
         let missed = PAGES - held[0] - held[1];
         for (cost, pages) in costs.into_iter().zip([held[0], held[1], missed]) {
             let share = pages as f64 / PAGES as f64;
@@ -130,11 +130,11 @@ fn dies_that_read_the_table_read_fewer_data() {
         ("command = \"3 us\"", "command = \"10 ns\""),
         ("read = [\"50 us\", \"70 us\"]", "read = [\"60 us\", \"60 us\"]"),
     ];
-    let memory = HOST_MEMORY.replace("416 KiB", "640 KiB"); // the whole table
+    let memory = HOST_MEMORY.replace("416 KiB", "640 KiB"); // Whole mapping table.
     let all = read_rate(&mut filled("", &fast));
     let part = read_rate(&mut clean(SECTION, &fast));
     let helped = read_rate(&mut clean(&format!("{SECTION}{memory}"), &fast));
-    // A read senses its data in 60 us and, on a miss, a translation page in 30 us.
+    // A read senses its data in 60 us. On a miss, the read also senses a translation page in 30 us.
     let missed = 1.0 - IN_CONTROLLER as f64 / PAGES as f64;
     let expected = 60.0 / (60.0 + missed * 30.0);
     assert!((part / all / expected - 1.0).abs() < 0.05, "{part} of {all}, expected {expected}");
@@ -144,7 +144,7 @@ fn dies_that_read_the_table_read_fewer_data() {
 #[test]
 fn random_writes_write_a_page_back_for_each_that_they_load() {
     const COUNT: u32 = 4000;
-    // Each write waits for its page, so no write finds a page being loaded.
+    // Each write waits for its translation page, so no write meets a page that is being loaded.
     let mut ssd = filled(SECTION, &[("write_cache = true", "write_cache = false")]);
     let (user, mut random) = (user_slots(&ssd), Prng::new(9));
     closed_loop(&mut ssd, 1, 1000, |_| write(random.below(user), 1));
@@ -158,11 +158,11 @@ fn random_writes_write_a_page_back_for_each_that_they_load() {
     let deviation = (share * (1.0 - share) / count).sqrt();
     let measured = misses as f64 / count;
     assert!((measured - share).abs() <= 4.0 * deviation, "{measured} of {share}");
-    // All pages have changed, so each loaded page evicts a changed page, and each program writes
-    // one page.
+    // All translation pages have changed, so each loaded page evicts a changed page, and each
+    // program writes one page.
     let written = after.written_slots - before.0.written_slots;
     assert_eq!(written, misses * 4);
-    // The mapping writes are included in the count of all flash writes, and in no other counter.
+    // The total flash write count includes the mapping writes, and no other counter does.
     let of = |counters: &DriveCounters| {
         counters.host_write_bytes + counters.gc_moved_bytes + counters.padding_bytes
     };
@@ -199,7 +199,7 @@ fn both_clocks_hold_the_same_pages() {
     fast.end_fast_forward();
     timed.quiesce();
     assert_eq!(counts(&timed).written_slots, counts(&fast).written_slots);
-    // Reads reveal which pages are cached.
+    // Reads reveal which translation pages are cached.
     let before = [counts(&timed), counts(&fast)];
     let counts = [&mut timed, &mut fast].map(|ssd| {
         let mut random = Prng::new(12);
@@ -224,7 +224,7 @@ fn commands_on_one_page_wait_for_one_read_of_it() {
         done += 1;
     }
     assert_eq!((done, since(before, counts(&ssd))), (8, [7, 0, 1]));
-    // A read across two pages waits for both pages.
+    // A read across two translation pages waits for both pages.
     let before = counts(&ssd);
     alone(&mut ssd, read(31 * SLOTS_PER_PAGE - 2, 4));
     assert_eq!(since(before, counts(&ssd)), [0, 0, 2]);
@@ -275,7 +275,7 @@ fn the_wait_for_the_table_has_a_cause_of_its_own() {
     let mut ssd: Ssd<Attribution> = Ssd::recording(config(&changes)).unwrap();
     (0..PAGES).for_each(|page| ssd.fast_forward(&write(page * SLOTS_PER_PAGE, 16)));
     ssd.end_fast_forward();
-    // Meanwhile, changed pages are written back; the last pages stay in the controller.
+    // Meanwhile, changed pages are written back, and the last pages stay in the controller.
     let all = (0..PAGES).chain(0..PAGES).map(|page| (page, None));
     let then = [(0, Some(FROM_FLASH)), (0, Some(0)), (PAGES - 1, Some(0))];
     for (page, waited) in all.chain(then) {

@@ -35,7 +35,7 @@ fn reads_by_time(ssd: &mut Ssd, count: u32) -> Vec<u32> {
         bins.resize(bins.len().max(bin + 1), 0);
         bins[bin] += 1;
     }
-    bins.pop(); // the last bin is incomplete
+    bins.pop(); // The last bin is incomplete.
     bins.remove(0);
     bins
 }
@@ -48,7 +48,7 @@ fn a_scan_takes_its_share_of_the_firmware_for_its_length() {
     assert!(fast.iter().all(|&reads| reads <= 202), "{fast:?}");
     let mean = f64::from(bins.iter().sum::<u32>()) / bins.len() as f64;
     assert!((mean / 180.0 - 1.0).abs() < 0.02, "{mean} in 10 ms instead of 180");
-    // Scans take half of the time, which is ten bins each, and start at random times.
+    // Scans take half of the time (ten bins each) and start at random times.
     let share = slow.len() as f64 / bins.len() as f64;
     assert!((share - 0.5).abs() < 0.05, "{share}");
 }
@@ -64,8 +64,8 @@ fn without_load_a_page_delays_a_read_by_its_own_time_at_most() {
         delays.push(alone(&mut ssd, read(0, 1)) - READ);
     }
     assert!(delays.iter().all(|&delay| delay <= 100_000));
-    // The firmware is busy with a page for a tenth of the time; on average, half of the page time
-    // remains.
+    // The firmware processes each page for a tenth of the time; a command arrives on average in the
+    // middle of a page.
     let mean = delays.iter().sum::<u64>() as f64 / delays.len() as f64;
     assert!((mean / 5_000.0 - 1.0).abs() < 0.15, "{mean} ns");
 }

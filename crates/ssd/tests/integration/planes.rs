@@ -46,8 +46,8 @@ fn reads_on_other_planes_do_not_wait_for_each_other() {
     let (serial, link) = (1_000 + 50_000 + BUS_SLOT, 3_000 + LINK_SLOT);
     assert_eq!(time_between(&PLANES, [0, 4]), serial);
     assert_eq!(time_between(&independent(), [0, 1]), serial);
-    // Both pages are sensed in parallel and sent one at a time on the link, which is slower than
-    // the bus.
+    // The dies sense both pages in parallel and send them one at a time on the link, which is
+    // slower than the bus.
     assert_eq!(time_between(&independent(), [0, 4]), link);
 }
 
@@ -84,7 +84,7 @@ fn reads_a_second(planes: u32, changes: &[(&str, &str)]) -> f64 {
     let if_several: &[(&str, &str)] = if planes > 1 { &[INDEPENDENT] } else { &[] };
     let mut ssd = filled(&[&one_die[..], if_several, changes].concat());
     let (user, mut random, begun) = (user_slots(&ssd), Prng::new(5), ssd.now());
-    // The last reads are not counted, so the queue is long throughout the measurement.
+    // The last reads are not counted, because the queue must be long throughout the measurement.
     let done = closed_loop(&mut ssd, 512, 8_000, |_| read(random.below(user), 1));
     7_400.0 / (done[7_399].at - begun).as_secs_f64()
 }
@@ -149,7 +149,7 @@ fn a_program_waits_for_all_planes_and_reads_behind_it_for_the_program() {
     let changes = [&independent()[..], &[("reads_in_a_row = 8", "reads_in_a_row = 1")]].concat();
     let mut ssd = filled(&changes);
     let at = ssd.now();
-    // Two planes are read while a unit of 16 slots is written, then a third plane is read.
+    // The test reads two planes while a unit of 16 slots is written, then reads a third plane.
     ssd.submit(at, Command { tag: 1, ..read(0, 1) });
     ssd.submit(at, Command { tag: 2, ..write(1_000, 16) });
     let first = ssd.step(Nanos::MAX).unwrap();
@@ -164,13 +164,13 @@ fn a_program_waits_for_all_planes_and_reads_behind_it_for_the_program() {
 #[test]
 fn a_read_of_several_pages_takes_their_planes() {
     let mut ssd = filled(&independent());
-    // 16 slots are one page of each plane; all pages are sensed in parallel and transferred over
+    // 16 slots are one page on each plane. All pages are sensed in parallel and transferred over
     // one bus.
     let at = ssd.now();
     ssd.submit(at, read(0, 16));
     let done = ssd.step(Nanos::MAX).unwrap();
-    // The commands of four planes start one after another; the bus is free when the first page has
-    // been read.
+    // The commands for the four planes start one after another. The bus is free when the first page
+    // has been read.
     let first_page = 2_000 + 5_000 + 1_000 + 50_000 + 4 * BUS_SLOT;
     assert_eq!((done.at - at).0, first_page + 12 * BUS_SLOT + 3_000 + 4 * LINK_SLOT);
 }

@@ -116,8 +116,8 @@ fn every_combination_of_policies_keeps_the_data_on_both_clocks() {
                     ("gc_destination = \"per-stream\"", &streams),
                     ("wear_leveling = \"none\"", &wear),
                 ];
-                // Each combination runs two workloads; combinations that differ in one policy run
-                // the other two.
+                // Each combination runs two workloads, and combinations that differ in one policy
+                // run the other two workloads.
                 for load in [LOADS[case % 4], LOADS[(case + 1 + case / 4) % 4]] {
                     both_clocks_keep_the_data(&changes, load);
                 }

@@ -68,7 +68,7 @@ fn a_program_counts_once_however_often_it_is_suspended() {
         let mut ssd = settled(changes);
         let before = energy(&ssd);
         alone(&mut ssd, write(0, 4));
-        // Reads of the programming die, one at a time.
+        // The reads go to the programming die, one at a time.
         for _ in 0..3 {
             alone(&mut ssd, read(128, 1));
         }
@@ -128,7 +128,7 @@ fn of_erases_of_portions_one_in_so_many_takes_its_time() {
     };
     let (all, purging) = erasing("1");
     close(all, 1.0);
-    close(purging, 256.0); // 64 erases of each die
+    close(purging, 256.0); // Each die performs 64 erases.
     let (some, purging) = erasing("8");
     assert!((8.0 * some - 1.0).abs() < 0.15, "{some}");
     close(purging, 32.0);

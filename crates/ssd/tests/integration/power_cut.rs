@@ -67,7 +67,7 @@ fn data_that_were_being_folded_are_in_the_cache() {
         assert!(held(&ssd) > before && folded > 0, "the first programs are under way");
         assert!((0..1024).all(|slot| !ssd.storage().location(Lpn(slot)).is_none()));
         ssd.storage().log().unwrap().check_invariants(ssd.ftl()).unwrap();
-        // Folded data remain folded.
+        // Folded data stay folded after the power cut.
         let until = ssd.now() + idle_delay + Nanos::from_micros(5_000 * (cuts + 1));
         ssd.idle_until(until);
         cuts += 1;
@@ -97,7 +97,7 @@ fn capacitors_save_the_buffer() {
     let (before, placed) = (ssd.now(), ssd.ftl().lookup(Lpn(7)));
     let cut = ssd.cut_power();
     assert_eq!((cut.lost_slots, cut.saved_slots), (0, 3));
-    // One program unit of one page per plane takes the mean tPROG.
+    // A program unit with one page per plane takes the mean tPROG.
     assert_eq!(cut.hold_up, Nanos::from_micros(800));
     assert_eq!(ssd.now(), before + cut.hold_up + cut.rebuild.total());
     assert_eq!(ssd.ftl().lookup(Lpn(7)), placed);
@@ -146,7 +146,7 @@ fn the_mapping_is_found_by_checkpoint_journal_and_scan() {
             [("[link]", section)].into_iter().chain(more.iter().copied()).collect();
         let mut ssd = volatile(&changes);
         fill(&mut ssd, 0);
-        // 0.5 MiB beyond a checkpoint, minus the data in the buffer.
+        // The host writes 0.5 MiB beyond a checkpoint, less the data in the buffer.
         for n in 0..8 {
             done(&mut ssd, write(16 * n, 16));
         }
@@ -164,7 +164,7 @@ fn the_mapping_is_found_by_checkpoint_journal_and_scan() {
     assert!(rebuild.scan > Nanos::ZERO && rebuild.erase == Nanos::ZERO, "{rebuild:?}");
     let scanned = times(scan, &[]);
     assert_eq!((scanned.start, scanned.journal), (Nanos::ZERO, Nanos::ZERO));
-    // 32 pages on 4 dies, without their data.
+    // The scan reads 32 pages on 4 dies, but not their data.
     assert!((us(scanned.scan) - 8.0 * 61.0).abs() < 0.1, "{scanned:?}");
     let protected = times(&journal, &[PROTECTED]);
     assert_eq!((protected.journal, protected.scan), (Nanos::ZERO, Nanos::ZERO));
@@ -206,8 +206,8 @@ fn a_large_drive_reads_its_map_in_the_time_that_its_flash_takes() {
         }
         longest.total()
     });
-    // The checkpoint takes 177 ms. Without capacitors, the journal and all open units are also
-    // read.
+    // The checkpoint takes 177 ms. Without capacitors, the drive also reads the journal and all
+    // open units.
     assert!((170_000_000..185_000_000).contains(&shortest.0), "{shortest:?}");
     assert!(longest.0 > 2 * shortest.0, "{longest:?}");
 }

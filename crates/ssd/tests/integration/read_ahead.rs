@@ -62,7 +62,7 @@ fn sequential_reads_take_the_time_of_the_link() {
         let expected = (FIXED + 4 * LINK_SLOT / 2) as f64;
         assert!((mean / expected - 1.0).abs() < 0.03, "{mean} ns, expected {expected} ns");
         assert!(alone >= 3.0 * mean, "{alone} ns without, {mean} ns with");
-        // All reads except the first two hit, and each page is read once.
+        // All reads except the first two hit the read-ahead data, and each page is read once.
         assert_eq!(counts(&with).hits, 4 * 1998);
         assert_eq!((counts(&with).fetched, counts(&with).unused), (4 * 1998 + WINDOW, 0));
     }
@@ -74,7 +74,7 @@ fn random_reads_do_not_change() {
     let half = user_slots(&with) / 2;
     let run = |ssd: &mut Ssd| {
         let mut random = Prng::new(4);
-        // No read starts where another read ended.
+        // No read starts at the end of another read.
         closed_loop(ssd, 8, 3000, |_| read(random.below(half) * 2, 1))
     };
     assert_eq!(run(&mut with), run(&mut without));
@@ -100,7 +100,7 @@ fn what_is_written_or_deallocated_after_it_was_read_ahead_is_dropped() {
                 ssd.end_fast_forward();
             }
             assert_eq!(counts(&ssd).unused, 1);
-            // The first read of the stream is not a hit; the next read is.
+            // The first read of the stream is not a hit, but the next read is.
             alone(&mut ssd, read(16, 4));
             assert_eq!(counts(&ssd).hits, before.hits);
             alone(&mut ssd, read(20, 4));
@@ -143,7 +143,7 @@ fn the_least_recently_used_stream_is_replaced() {
     };
     assert_eq!(hits(&mut ssd, &[0, 4, 1000, 1004]), 0);
     assert_eq!(hits(&mut ssd, &[8, 1008]), 8);
-    // A third stream replaces the first stream.
+    // A third stream replaces the oldest stream.
     assert_eq!(hits(&mut ssd, &[2000, 1012, 12]), 4);
 }
 
@@ -171,7 +171,7 @@ fn a_restored_drive_goes_on_alike() {
         let mut ssd = ahead(more);
         for round in 0..6 {
             mixed(&mut ssd, round * 200);
-            // Start a window, so that reads wait at the dies.
+            // Start a read-ahead window so that reads wait at the dies.
             for n in 0..2 {
                 alone(&mut ssd, read(8000 + u64::from(round) * 200 + n * 4, 4));
             }

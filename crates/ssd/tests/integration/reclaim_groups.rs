@@ -92,7 +92,8 @@ fn a_noisy_tenant_delays_reads_of_its_own_group_only() {
     let (quiet, _) = reads_beside(None);
     let (beside, waited) = reads_beside(Some(1));
     assert_eq!(waited, Nanos::ZERO, "reads wait for dies of another group");
-    // The channels and the link are shared, so transfers of some units and slots may come first.
+    // All groups share the channels and the link, so transfers for some other units and slots may
+    // come first.
     let p99 = |times: &[u64]| times[times.len() * 99 / 100];
     assert!(p99(&beside) < p99(&quiet) + 400_000, "{} beside, {} alone", p99(&beside), p99(&quiet));
     let (same_group, waited) = reads_beside(Some(0));
@@ -108,7 +109,7 @@ fn the_configuration_has_the_groups_and_identifiers_name_them() {
         (c.rgif, c.reclaim_groups, c.handles.len(), c.placement_handles.len()),
         (1, 2, 2, 2)
     );
-    // One block of 16 pages of 16 KiB on two of four dies.
+    // A reclaim unit is one block of 16 pages of 16 KiB on two of four dies.
     assert_eq!(c.reclaim_unit.0, 2 * 16 * 16_384);
     let status = ssd.administration().fdp_handle_status().unwrap();
     let ids: Vec<(u16, u16)> = status.iter().map(|s| (s.placement_id, s.handle)).collect();
@@ -121,7 +122,7 @@ fn the_configuration_has_the_groups_and_identifiers_name_them() {
         alone(&mut ssd, to(id, write(slot, 1)));
         assert_eq!(group(&ssd, slot as u32), expected);
     }
-    // Neither this handle nor this group exists, so the write goes to handle 0 of group 0.
+    // Neither this handle nor this group exists, so the write goes to handle 0 in group 0.
     for id in [2, SECOND + 2] {
         alone(&mut ssd, to(id, write(9, 1)));
         assert_eq!(group(&ssd, 9), 0);

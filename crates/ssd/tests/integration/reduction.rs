@@ -35,8 +35,8 @@ fn what_compression_leaves_bounds_the_flash_not_the_link() {
     let half = sequential(&mut fresh(), 4, 1000);
     let ratio = full as f64 / half as f64;
     assert!((1.85..2.05).contains(&ratio), "half the data, {ratio} times as fast");
-    // At a ratio of one eighth, the flash could absorb 640 MB/s; the link sends 8 slots with an
-    // overhead of 3 us.
+    // At a compression ratio of one eighth, the flash could absorb 640 MB/s. The link sends 8 slots
+    // with an overhead of 3 us.
     let eighth = sequential(&mut fresh(), 1, 1000);
     let link = 8 * common::LINK_SLOT + 3_000;
     assert!((link..link + link / 20).contains(&eighth), "{eighth} ns on a link of {link}");
@@ -55,8 +55,8 @@ fn a_controller_reset_closes_units_with_pieces() {
 
 #[test]
 fn incompressible_data_take_the_time_that_they_take_elsewhere() {
-    // Without power-loss protection, the erases of plain drives wait for the data that replace
-    // other data.
+    // Without power-loss protection, erases on plain drives wait for the data that replace other
+    // data.
     let protected = ("power_loss_protection = false", "power_loss_protection = true");
     let mut plain = drive(&[protected]);
     let mut reducing = drive(&[common::REDUCTION[0], protected]);
@@ -108,10 +108,10 @@ fn a_read_of_compressed_data_fetches_less() {
         ssd.end_fast_forward();
         ssd
     };
-    // A slot is transferred as a whole slot, regardless of the size of its compressed data.
+    // A slot is transferred as a whole slot, regardless of its compressed size.
     let (mut whole, mut eighth) = (filled(8), filled(1));
     assert_eq!(alone(&mut whole, read(0, 1)), alone(&mut eighth, read(0, 1)));
-    // 8 slots are two adjacent pages of 4 slots each or, when compressed, an eighth of that.
+    // 8 slots are two adjacent pages of 4 slots each, or an eighth of that if compressed.
     let (slow, fast) = (alone(&mut whole, read(0, 8)), alone(&mut eighth, read(0, 8)));
     let saved = 3 * common::BUS_SLOT;
     assert!((saved - 1..=saved + 1).contains(&(slow - fast)), "{fast} and {slow} ns");
@@ -125,7 +125,7 @@ fn duplicates_leave_the_buffer_without_a_program() {
     }
     ssd.quiesce();
     let before = ssd.counters();
-    // The writes amount to twenty times the buffer size, and each write takes the link time.
+    // The writes amount to twenty times the buffer size, and each write takes only the link time.
     let start = ssd.now();
     let done = closed_loop(&mut ssd, 16, 640, |n| Command {
         content: repeat(u64::from(n % 64) * 8),
@@ -137,7 +137,7 @@ fn duplicates_leave_the_buffer_without_a_program() {
     let after = ssd.counters();
     assert_eq!(after.nand_write_bytes, before.nand_write_bytes);
     assert_eq!(after.reduction.unwrap().duplicate_slots, 640 * 8);
-    // The originals may be deallocated; their data are retained for the duplicates.
+    // The originals may be deallocated, but their data are retained for the duplicates.
     ssd.submit(ssd.now(), common::command(writecliff_ssd::Operation::Trim, 0, 512, 0));
     ssd.step(writecliff_base::Nanos::MAX).unwrap();
     ssd.ftl().check_invariants().unwrap();

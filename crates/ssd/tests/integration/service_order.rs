@@ -29,11 +29,11 @@ fn mix(changes: &[(&str, &str)], run: u32) -> f64 {
 
 #[test]
 fn a_change_of_direction_costs_a_latency_that_nothing_covers() {
-    // Programs are so short that reads hardly ever wait for them.
+    // Programs are so short that reads hardly ever wait for a program.
     let quick = [("\"400 us\", \"1200 us\"", "\"9 us\", \"9 us\""), ("3 ms", "100 us")];
     let barrier = [BARRIER, quick[0], quick[1]];
     let (alternating, runs_of_four) = (mix(&barrier, 1), mix(&barrier, 4));
-    // A single read takes 81 or 101 us; a buffered write is decoded meanwhile.
+    // A single read takes 81 or 101 us, and a buffered write is decoded in the meantime.
     assert!((41e-6..55e-6).contains(&alternating), "{alternating}");
     assert!(runs_of_four < 0.5 * alternating, "{runs_of_four} in runs of four, {alternating}");
     assert!(mix(&quick, 1) < 0.5 * alternating, "without a barrier they overlap");
@@ -61,7 +61,7 @@ fn nothing_passes_the_barrier() {
     let done: Vec<_> = (0..4).map(|_| ssd.step(Nanos::MAX).unwrap()).collect();
     assert_eq!(done.iter().map(|c| c.tag).collect::<Vec<_>>(), [0, 1, 2, 3]);
     for (read, write) in [(0, 1), (2, 3)] {
-        // The write was decoded earlier and is transferred now: 4 KiB at 500 MB/s after 3 us.
+        // The write was decoded earlier and is transferred now: 4 KiB at 500 MB/s, plus 3 us.
         assert_eq!((done[write].at - done[read].at).0, 3_000 + 8_192);
     }
     assert!(ssd.step(Nanos::MAX).is_none());

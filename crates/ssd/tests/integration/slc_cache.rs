@@ -59,8 +59,8 @@ fn assert_near(got: f64, want: f64, what: &str) {
 fn writes_have_the_speed_of_slc_until_it_is_full_and_again_after_idle_time() {
     let mut ssd = drive(&SLC);
     for round in 0..3 {
-        // 64 commands fill the cache; the buffer is full after about 35 commands (link speed
-        // against flash speed).
+        // 64 commands fill the cache. The buffer is full after about 35 commands, because the link
+        // is faster than the flash.
         let done = stream_in(&mut ssd, 0, 260);
         assert_near(rate(&done, 40, 62), program_rate(200.0), "in the cache");
         assert_near(rate(&done, 100, 250), program_rate(800.0), "past it");
@@ -162,10 +162,10 @@ fn reads_find_cached_data_at_the_speed_of_slc() {
     let flash = FLASH_COMMAND + BUS_SLOT;
     let link = LINK_COMMAND + LINK_SLOT;
     assert_eq!(alone(&mut ssd, read(0, 1)), CONTROLLER + flash + 25_000 + link);
-    // The four slots of a page take one read.
+    // One flash read fetches the four slots of a page.
     let page = alone(&mut ssd, read(0, 4));
     assert_eq!(page, CONTROLLER + flash + 3 * BUS_SLOT + 25_000 + link + 3 * LINK_SLOT);
-    // Once the data are folded, reads have the timing of the main flash.
+    // Once the data have been folded, reads have the timing of the main flash.
     idle(&mut ssd, 100);
     assert_eq!(slc(&ssd).held, 0);
     alone(&mut ssd, write(100, 4));
@@ -224,7 +224,7 @@ fn a_part_of_a_slot_is_merged_with_what_is_there() {
     let off = ("write_cache = true", "write_cache = false");
     let mut uncached = drive(&[SLC[0], off]);
     alone(&mut uncached, write(0, 4));
-    // The program of the new page waits for the read of the old page on the other die.
+    // The program of the new page waits until the old page on the other die has been read.
     let merged = alone(&mut uncached, sector(0));
     let sense = FLASH_COMMAND + 25_000 + BUS_SLOT;
     assert_eq!(merged, CACHED - LINK_SLOT + 1_024 + sense + SLC_PROGRAM);
@@ -397,8 +397,8 @@ fn a_dynamic_cache_takes_all_free_flash_and_gives_it_back() {
     assert_eq!(user, 10_240);
     let full = fill(&mut ssd, 0..user / 2);
     assert_eq!((full.held, full.bypassed, full.folds), (user / 2, 0, 0), "half, at one bit of two");
-    // Each additional slot requires a slot of the main flash. The cache returns the main flash by
-    // folding, one program unit of four slots at a time.
+    // Each additional cached slot also requires a slot in the main flash. The cache returns main
+    // flash space by folding, one program unit of four slots at a time.
     let end = fill(&mut ssd, user / 2..user);
     assert_eq!(end.bypassed, user / 2);
     assert!(end.folds.abs_diff(user / 2) < 4, "{}", end.folds);
@@ -431,7 +431,7 @@ fn folding_takes_the_time_of_the_firmware() {
     let mut ssd = dynamic(20, "fold_time = \"400 us\"");
     let half = user_slots(&ssd) / 2;
     fill(&mut ssd, 0..half);
-    // One slot is folded for each written slot, and mapping takes no time.
+    // The drive folds one slot for each written slot, and mapping takes no time.
     let done = stream_in(&mut ssd, half, 200);
     assert_near(rate(&done, 40, 180), 4096.0 / 400.0, "while the cache is folded");
 }

@@ -188,8 +188,8 @@ fn restore_then_continue_equals_run_through() {
         for seed in 0..5 {
             mixed(&mut through, seed, 4_000);
             let saved = through.save(Vec::new()).unwrap();
-            // The state is restored into a drive that has since been used, which must leave no
-            // trace.
+            // The test restores the state into a drive that has been used since, whose later state
+            // must leave no trace.
             let mut restored = drive(changes);
             mixed(&mut restored, 77, 20_000);
             restored.restore_from(&mut &saved[..]).unwrap();
@@ -260,7 +260,7 @@ fn a_fast_forwarded_state_is_that_of_every_device_with_the_same_ftl() {
         assert_eq!(mixed(&mut copied, 5, 6_000), mixed(&mut slow, 5, 6_000));
         assert_eq!(copied.counters(), slow.counters());
 
-        // A drive that has executed timed commands neither accepts nor provides such a state.
+        // A drive that has executed timed commands neither accepts nor exports such a state.
         mixed(&mut base, 6, 10);
         assert!(drive(&slower).copy_from(&base).is_err());
         assert!(slow.copy_from(&drive(changes)).is_err());
@@ -281,7 +281,7 @@ fn a_purged_drive_is_fresh_but_not_new() {
     assert_eq!(after.host_write_bytes, before.host_write_bytes);
     assert!(after.wear.mean > before.wear.mean, "a purge erases");
     ssd.ftl().check_invariants().unwrap();
-    // Writing the purged drive again causes no write amplification.
+    // Rewriting the purged drive causes no write amplification.
     let nand = ssd.counters().nand_write_bytes;
     (0..user_slots(&ssd)).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
     assert_eq!(ssd.counters().nand_write_bytes - nand, user_slots(&ssd) * 4096);

@@ -34,7 +34,8 @@ fn load(ssd: &mut Ssd, count: u32, seed: u64) -> f64 {
 
 #[test]
 fn a_silent_drive_warms_up_exponentially() {
-    // 2 W through 10 C/W heat the drive to 20 C above ambient; 10 C/W times 20 J/C is 200 s.
+    // 2 W through 10 C/W heat the drive to 20 C above ambient, and the time constant is 10 C/W
+    // times 20 J/C = 200 s.
     let mut ssd = settled("capacity = \"20 J/C\"");
     for seconds in [1_u64, 50, 200, 2000] {
         ssd.idle_until(Nanos::from_secs(seconds));
@@ -68,8 +69,8 @@ fn throttled_work_takes_its_factor_and_cools_the_drive() {
     assert!((free / bound / 4.0 - 1.0).abs() < 0.05, "{free:.0} and {bound:.0} IOPS");
     let throttled = ssd.counters().thermal.unwrap().throttled.0 - before.1.0;
     assert!(throttled.abs_diff((ssd.now() - before.0).0) < 20_000_000, "all the time");
-    // The controller heats the drive by 30 C, and the throttled dies add a quarter of their
-    // full-speed effect.
+    // The controller heats the drive by 30 C, and the throttled dies add a quarter of their heat at
+    // full speed.
     let expected = 55.0 + (celsius(&unlimited) - 55.0) / 4.0;
     assert!((celsius(&ssd) - expected).abs() < 0.5, "{}, expected {expected}", celsius(&ssd));
 }
@@ -105,7 +106,7 @@ fn throttling_begins_above_its_limit_and_ends_at_the_other() {
     let (mut now, mut joules) = (Nanos::ZERO, 0.0);
     let mut stops_at = |celsius: f64| {
         now += Nanos::from_secs(1);
-        joules += celsius - 20.0; // one watt per degree for one second
+        joules += celsius - 20.0; // One watt flows per degree, for one second.
         thermal.look(now, joules);
         thermal.stop_for(now, now + Nanos(1000)).0
     };

@@ -27,7 +27,8 @@ fn settled(changes: &[(&str, &str)]) -> Ssd {
 #[test]
 fn an_unloaded_read_costs_command_sense_and_transfers() {
     let mut ssd = settled(&[]);
-    // Slot 0 is on page 0 (fast, 50 us). The 16 slots of row 0 are on four dies; row 1 is slow.
+    // Slot 0 is on page 0, which is a fast page (50 us). The 16 slots of row 0 are on four dies,
+    // and row 1 consists of slow pages.
     let fixed = CONTROLLER + FLASH_COMMAND + BUS_SLOT + LINK_COMMAND + LINK_SLOT;
     assert_eq!(alone(&mut ssd, read(0, 1)), fixed + 50_000);
     assert_eq!(alone(&mut ssd, read(16, 1)), fixed + 70_000);
@@ -40,8 +41,8 @@ fn an_unloaded_read_costs_command_sense_and_transfers() {
 fn a_large_read_uses_all_dies_and_is_bound_by_the_link() {
     let mut ssd = settled(&[]);
     // 16 slots are one page on each die, with two dies per channel. Each channel sends 2
-    // consecutive pages. The link, at half of their combined rate, drains them from the first page
-    // on.
+    // consecutive pages. The link, which has half the combined rate of the channels, drains them
+    // from the first page on.
     let first_page = CONTROLLER + FLASH_COMMAND + 50_000 + 4 * BUS_SLOT;
     let expected = first_page + 16 * LINK_SLOT + LINK_COMMAND;
     assert_eq!(alone(&mut ssd, read(0, 16)), expected);
@@ -62,9 +63,9 @@ fn a_write_without_cache_waits_for_the_flash() {
     let cached = CONTROLLER + LINK_COMMAND + LINK_SLOT;
     let program = FLASH_COMMAND + 4 * BUS_SLOT + 400_000;
     assert_eq!(alone(&mut ssd, write(0, 1)), cached + program);
-    // The remaining slots of the page were padded, so one host slot takes 4 slots of flash.
+    // The remaining slots of the page were padding, so one host slot takes 4 flash slots.
     assert_eq!(ssd.counters().padding_bytes, 3 * 4096);
-    // With power-loss protection, the buffer is durable, even if the cache is disabled.
+    // With power-loss protection, the buffer is durable even if the cache is disabled.
     let mut safe = drive(&[
         ("write_cache = true", "write_cache = false"),
         ("protection = false", "protection = true"),
@@ -99,17 +100,18 @@ fn peak_writes_are_bound_by_the_slowest_of_link_channels_and_dies() {
     let close = |got: f64, want: f64, what: &str| {
         assert!((got / want - 1.0).abs() < 0.03, "{what}: {got:.1} MB/s, expected {want:.1}");
     };
-    // The dies are the bottleneck: 4 dies program 16 KiB in a mean of 400 and 1200 us, and a
+    // The dies are the bottleneck: 4 dies program 16 KiB in 400 and 1200 us alternately, and a
     // channel loads one die at a time.
     let load_ms = (16_384.0 / 400e6 + 1e-6) * 1e3;
     let dies = 4.0 * 16_384.0 / ((0.8 + load_ms) * 1e-3) / 1e6;
     close(write_rate(&[], 400), dies, "dies");
-    // The channels are the bottleneck: programs are so short that the two buses are always busy.
+    // The channels are the bottleneck, because programs are so short that the two buses are always
+    // busy.
     let fast = [("program = [\"400 us\", \"1200 us\"]", "program = [\"1 us\", \"1 us\"]")];
     let slow_bus = ("bus = \"400 MB/s\"", "bus = \"40 MB/s\"");
     let channels = 2.0 * 16_384.0 / (16_384.0 / 40e6 + 1e-6) / 1e6;
     close(write_rate(&[fast[0], slow_bus], 400), channels, "channels");
-    // The link is the bottleneck: each command takes the time of 64 KiB plus 3 us.
+    // The link is the bottleneck: each command takes the transfer time for 64 KiB plus 3 us.
     let link = 65_536.0 / (65_536.0 / 500e6 + 3e-6) / 1e6;
     close(write_rate(&fast, 400), link, "link");
 }
@@ -127,13 +129,13 @@ fn firmware_bounds_small_reads() {
 /// Returns the latency of a read that arrives `after` the start of a program on its die.
 fn read_behind_a_program(after: u64, changes: &[(&str, &str)]) -> u64 {
     let mut ssd = settled(changes);
-    // Fill the page of die 0's next unit; the user slots are a multiple of 16, so a row starts on
-    // die 0.
+    // The test fills the page in die 0's next unit. The user slot count is a multiple of 16, so a
+    // row starts on die 0.
     assert_eq!(ssd.ftl().filled(writecliff_ftl::frontier::FrontierId(0)), 0);
     let start = ssd.now();
     ssd.submit(start, write(0, 4));
     let arrived = ssd.step(Nanos::MAX).unwrap().at;
-    let program_begins = arrived; // the page is full, so its program is queued immediately
+    let program_begins = arrived; // The page is full, so its program is queued immediately.
     let at = program_begins + Nanos(after);
     assert_eq!(ssd.step(at), None);
     ssd.submit(at, read(4 * 4 * 8, 1));
@@ -142,7 +144,7 @@ fn read_behind_a_program(after: u64, changes: &[(&str, &str)]) -> u64 {
 
 #[test]
 fn reads_wait_for_programs_or_suspend_them() {
-    // The write order determines the die of a slot: 4 slots per page, 4 dies in turn.
+    // The write order determines the die of each slot: 4 slots per page, with 4 dies in turn.
     let unloaded = CONTROLLER + FLASH_COMMAND + 50_000 + BUS_SLOT + LINK_COMMAND + LINK_SLOT;
     let program_ends = FLASH_COMMAND + 4 * BUS_SLOT + 400_000;
     let waiting = read_behind_a_program(100_000, &[]);
@@ -151,7 +153,7 @@ fn reads_wait_for_programs_or_suspend_them() {
     assert_eq!(waiting, unloaded + program_ends - 100_000 - CONTROLLER);
     let suspend = [("rated_cycles = 1000", "rated_cycles = 1000\nprogram_suspend = \"20 us\"")];
     assert_eq!(read_behind_a_program(100_000, &suspend), unloaded + 20_000);
-    // A program is not suspended if less than the suspend latency remains.
+    // The drive does not suspend a program if less than the suspend latency remains.
     let remains = |ns: u64| program_ends - CONTROLLER - ns;
     assert_eq!(read_behind_a_program(remains(20_000), &suspend), unloaded + 20_000);
     assert_eq!(read_behind_a_program(remains(20_001), &suspend), unloaded + 20_000);
@@ -168,7 +170,7 @@ fn programs_are_suspended_only_between_their_steps() {
         );
         move |after: u64| read_behind_a_program(after, &[("rated_cycles = 1000", keys.as_str())])
     };
-    // The read reaches the die `elapsed` after the start of the program, whose steps take 150 us.
+    // The read reaches the die `elapsed` after the program starts. Each program step takes 150 us.
     let latency = steps("150 us");
     let at = |elapsed: u64| load + elapsed - CONTROLLER;
     assert_eq!(latency(at(100_000)), unloaded + 50_000 + 20_000);
@@ -177,15 +179,15 @@ fn programs_are_suspended_only_between_their_steps() {
     assert_eq!(latency(at(150_001)), unloaded + 149_999 + 20_000);
     // After the last step, at 300 us, the read waits until the program ends at 400 us.
     assert_eq!(latency(at(300_001)), unloaded + 99_999);
-    // During the transfer of the page to the die, the read waits until the program starts.
+    // While the page is transferred to the die, the read waits until the program starts.
     assert_eq!(latency(at(0) - 10_000), unloaded + 10_000 + 20_000);
-    // The program is not suspended if only the suspend latency remains after the step.
+    // The drive does not suspend the program if only the suspend latency remains after the step.
     assert_eq!(steps("380 us")(at(1)), unloaded + 399_999);
 }
 
 #[test]
 fn suspensions_take_time_of_the_mapping_core() {
-    // The core takes 50 us per write, and `time` per program suspension.
+    // The core takes 50 us per write and `time` per program suspension.
     let mixed_load = |time: &str| {
         let core = format!(
             "latency = \"5 us\"\nmapping_update_time = \"50 us\"\nsuspend_time = \"{time}\""
@@ -218,8 +220,8 @@ fn suspensions_take_time_of_the_mapping_core() {
 fn a_queue_full_of_commands_makes_the_next_one_wait_at_the_host() {
     let mut ssd = settled(&[("queue_depth = 32", "queue_depth = 1")]);
     let done = closed_loop(&mut ssd, 2, 2, |n| read(u64::from(n) * 4, 1));
-    // Two dies could work in parallel, but the second command enters only after the first has
-    // completed.
+    // Two dies could work in parallel, but the second command enters only after the first command
+    // has completed.
     let latency = CONTROLLER + FLASH_COMMAND + 50_000 + BUS_SLOT + LINK_COMMAND + LINK_SLOT;
     assert_eq!((done[1].at - done[0].at).0, latency);
 }
@@ -296,7 +298,7 @@ fn a_drive_filled_in_no_time_or_restored_is_idle_too() {
         assert!(ssd.ftl().free_units() >= 6);
     }
     assert_eq!(ssd.save(Vec::new()).unwrap(), restored.save(Vec::new()).unwrap());
-    // A quiesced drive waits for its full idle time again.
+    // A quiesced drive waits for its whole idle time again.
     precondition(&mut ssd, 1);
     ssd.quiesce();
     let (due, before) = (ssd.now() + Nanos(10_000_000), ssd.counters().gc_moved_bytes);
@@ -317,15 +319,16 @@ fn core_bound() -> [(&'static str, &'static str); 3] {
 fn mapping_delays_writes_when_the_buffer_is_full_of_unmapped_data() {
     let mut ssd = drive(&core_bound());
     let arrives = CONTROLLER + LINK_COMMAND + LINK_SLOT;
-    // Mapping a buffer of 256 slots takes 12.8 ms. Before that, writes complete from the buffer.
+    // Mapping a buffer of 256 slots takes 12.8 ms. Until the buffer is full, writes complete from
+    // the buffer.
     let done = closed_loop(&mut ssd, 1, 2000, |n| write(u64::from(n), 1));
     let times: Vec<u64> = done.windows(2).map(|w| (w[1].at - w[0].at).0).collect();
     let free = times.iter().take_while(|&&time| time == arrives).count();
-    // Each write adds 50 us, minus its own duration, to the core's pending work.
+    // Each write adds 50 us, minus its own duration, to the core backlog.
     let expected = 12_800_000_u64.div_ceil(50_000 - arrives) as usize;
     assert!(free.abs_diff(expected) <= 2, "{free} writes, expected {expected}");
     assert!(times[free + 2..].iter().all(|&time| time == 50_000), "then one every 50 us");
-    // The core's backlog does not delay reads.
+    // The core backlog does not delay reads.
     let before = ssd.now();
     ssd.submit(before, write(500, 1));
     ssd.submit(before, read(3000, 1));
@@ -343,7 +346,7 @@ fn relocation_time_is_charged_to_the_writes_that_need_it() {
     closed_loop(&mut ssd, 32, count, |_| write(random.below(user), 1));
     let moved = ssd.ftl().counters().moved_slots() - before.1.moved_slots();
     assert!(moved > u64::from(count) / 10, "GC had too little work");
-    // At the end, the core still has a buffer's worth of pending work.
+    // At the end, the core backlog still covers a whole buffer.
     let expected = f64::from(count) * 50e-6 + moved as f64 * 30e-6 - 256.0 * 50e-6;
     let took = (ssd.now() - before.0).as_secs_f64();
     assert!((took / expected - 1.0).abs() < 0.002, "{took:.3} s, expected {expected:.3} s");
@@ -357,15 +360,15 @@ fn reads_take_time_of_the_mapping_core_but_do_not_wait_for_it() {
         ("relocation_time = \"30 us\"", "relocation_time = \"30 us\"\nlookup_time = \"40 us\"");
     let changes: Vec<_> = core_bound().into_iter().chain([lookup]).collect();
     let mut ssd = drive(&changes);
-    // Half of the commands are reads of unmapped data, which need no flash, and half are writes: 90
-    // us per pair.
+    // Half of the commands are reads of unmapped data, which need no flash access, and half are
+    // writes, so a pair takes 90 us.
     let done = closed_loop(&mut ssd, 8, 8000, |n| match n % 2 {
         0 => read(9000, 1),
         _ => write(u64::from(n) % 4000, 1),
     });
     let pairs = (done[7999].at - done[4000].at).as_secs_f64() / 2000.0;
     assert!((pairs / 90e-6 - 1.0).abs() < 0.01, "{pairs} s a pair");
-    // Reads without writes are as fast as before, and leave no further backlog.
+    // A workload without writes is as fast as before and leaves no further backlog.
     let fast = drive(&core_bound());
     for mut ssd in [ssd, fast] {
         let done = closed_loop(&mut ssd, 8, 1000, |_| read(9000, 1));
@@ -423,7 +426,7 @@ fn reads_may_take_more_of_the_firmware_than_writes() {
         ("command_time = \"2 us\"", "command_time = \"2 us\"\nread_command_time = \"99 us\"");
     let mut ssd = settled(&[longer]);
     let done = closed_loop(&mut ssd, 16, 200, |n| read(u64::from(n) * 4, 1));
-    // The tolerance covers the page types of the first and last read.
+    // The tolerance covers the page types of the first read and the last read.
     assert!((done[199].at - done[99].at).0.abs_diff(100 * 99_000) <= 20_000);
     assert_eq!(alone(&mut ssd, write(0, 1)), CONTROLLER + LINK_COMMAND + LINK_SLOT);
 }

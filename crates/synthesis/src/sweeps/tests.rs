@@ -36,7 +36,7 @@ fn model() -> IoModel {
             groups: vec![7, 7],
         }),
         demand: Some(Demand {
-            // I/Os of the mixes: the first eight writes with the flush, and the other I/Os.
+            // The first eight writes and the flush belong to mixes, and so do the other I/Os.
             ios: vec![1, 8, 10],
             length_ns: vec![0, 1_000_000, 500],
             shape: vec![1000, 100, 1000],
@@ -60,13 +60,13 @@ fn sweeps_go_up_in_their_part_of_the_pass() {
     assert!(model.check().is_ok());
     let log = model.expand(4096);
     crate::tests::assert_well_formed(&log);
-    // The flush is in the middle of the writes, and the reads follow them.
+    // The flush lies in the middle of the writes, and the reads follow the writes.
     assert_eq!(log.operations, "wwwwfwwwwrrrrrrrrww");
     let at = |letter: u8| -> Vec<u64> {
         let all = log.operations.bytes().zip(&log.offsets);
         all.filter(|io| io.0 == letter).map(|io| *io.1 - 4096).collect()
     };
-    // The fifth write rewrites the last block; the last writes continue at the end of the file.
+    // The fifth write rewrites the last block, and the last writes continue at the end of the file.
     let writes = [0, 1, 2, 3, 3, 4, 5, 6, 7, 8].map(|n| 65_536 + n * 16_384);
     assert_eq!(at(b'w'), writes);
     assert_eq!(at(b'r'), (0..8).map(|n| 65_536 + 8192 * n).collect::<Vec<_>>());
@@ -121,7 +121,7 @@ fn sweeps_get_ios_that_make_them_as_long_as_they_were() {
         span: vec![6 * 4096, 4096 + 5 * 262_144],
         ..Sweeps::default()
     });
-    // In the order of the mix, every other I/O after the first I/Os is large.
+    // Within the mix, every second I/O after the first I/Os is large.
     model.mixes = Some(Mixes {
         sizes: vec![2],
         stream: vec![0, 1],
@@ -147,7 +147,7 @@ fn a_sweep_without_places_moves_others_a_little() {
     model.streams =
         Streams { operations: "ww".to_owned(), lengths: vec![4096, 8192], several: vec![0; 2] };
     model.sweeps = Some(Sweeps {
-        // The first sweep has all positions from 0 to 9, so no position is left between 4 and 5.
+        // The first sweep has all positions from 0 to 9, so no position is free between 4 and 5.
         begin: vec![0, 4, 10],
         end: vec![9, 5, 29],
         offset: vec![0, 65_536, 131_072],
@@ -186,7 +186,7 @@ fn ios_of_several_sizes_fill_their_sweep() {
     };
     assert_eq!(filled(614_400, &[1, 0], &[0, 0]), [610_304, 4096]);
     assert_eq!(filled(1_048_576, &[1, 1, 0], &[0, 4096, 0]), [524_288, 524_288, 4096]);
-    // Lengths are at least half and at most twice the mean.
+    // Every length lies between half and twice the mean.
     assert_eq!(filled(4096, &[1], &[0]), [356_352]);
     assert_eq!(filled(8 << 20, &[1, 0], &[0, 0]), [1_433_600, 4096]);
     assert_eq!(filled(8 << 20, &[0, 0], &[0, 0]), [4096, 4096]);

@@ -35,15 +35,15 @@ fn all_kinds_of_records_keep_the_time() {
     let mut data = Vec::new();
     data.extend(header(1, 5));
     data.extend(*b"abcd");
-    data.extend(header(30, 3)); // 2 << 27 plus 3 ns later
+    data.extend(header(30, 3)); // 2 << 27 plus 3 ns later.
     data.extend(2u32.to_le_bytes());
-    data.extend(header(0, 0)); // preceded by its length
+    data.extend(header(0, 0)); // The event is preceded by its length.
     data.extend(12u32.to_le_bytes());
     data.extend(*b"ABCDEFGH");
     data.extend(header(29, 7)); // discarded
     data.extend(8u32.to_le_bytes());
     data.extend(*b"gone");
-    data.extend(header(31, 9)); // an absolute time
+    data.extend(header(31, 9)); // An absolute timestamp.
     data.extend(100u32.to_le_bytes());
     data.extend(header(1, 1));
     data.extend(*b"last");
@@ -132,7 +132,7 @@ fn other_events_are_rows_of_their_fields() {
         EventFormat::parse(&text).unwrap()
     };
     let mut capture = Capture::new(&[], Requests::new(0, 1)).unwrap();
-    let fields = ["index".to_owned(), "order".to_owned()]; // older kernels do not report the order
+    let fields = ["index".to_owned(), "order".to_owned()]; // Older kernels do not report the order.
     capture.rows.add_format(&format("added", 7), &fields).unwrap();
     capture.rows.add_format(&format("removed", 8), &fields[..1]).unwrap();
     for (time_ns, id) in [(10_u64, 8_u16), (11, 7), (12, 9)] {

@@ -116,7 +116,8 @@ fn a_returned_request_is_issued_again() {
 
 #[test]
 fn flushes_are_of_those_who_asked() {
-    // A journal commit as recorded by the kernel: flush, write, and another flush for FUA.
+    // The events record a journal commit as the kernel traces it: flush, write, and another flush
+    // for FUA.
     let (requests, anomalies) = run(&[
         event(1, Get, "FWFSM", 80, 2),
         by(KWORKER, event(2, Issue, "FF", 0, 0)),
@@ -175,7 +176,7 @@ fn what_was_open_is_counted() {
 #[test]
 fn a_lost_completion_does_not_hold_up_the_others() {
     let mut requests = Requests::new(0, 1 << 40);
-    requests.add(&event(1, Issue, "R", 8, 8)); // the completion is lost
+    requests.add(&event(1, Issue, "R", 8, 8)); // The completion event is lost.
     requests.add(&event(2, Issue, "R", 16, 8));
     requests.add(&event(3, Complete, "R", 16, 8));
     assert_eq!(requests.take().count(), 0);

@@ -105,7 +105,7 @@ impl Header {
             _ if is(2) => Operation::Flush,
             _ => Operation::Other,
         };
-        // A flush before a write, or the FUA of a write, needs no separate event.
+        // A flush before a write and the FUA of a write need no separate events.
         if is(2) && operation == Operation::Write {
             flags |= if self.bytes == 0 { Flags::PREFLUSH } else { 0 };
         }
@@ -133,7 +133,7 @@ fn kind_of(action: u32) -> Option<EventKind> {
 impl Blktrace {
     fn event(&mut self, header: Header, pdu: &[u8], to: &mut Sink) {
         if header.action & NOTIFY != 0 {
-            // If there is a control group, its number comes first.
+            // A control group number precedes the remaining data.
             let pdu = if header.action & CGROUP == 0 { pdu } else { pdu.get(8..).unwrap_or(&[]) };
             if header.action & ACTION_MASK == PROCESS_NAME && self.names.len() < PROCESSES_MAX {
                 let end = pdu.iter().position(|&byte| byte == 0).unwrap_or(pdu.len());

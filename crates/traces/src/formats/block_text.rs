@@ -151,7 +151,7 @@ fn extent(text: &[u8]) -> Result<Extent<'_>, Reason> {
         _ => &[],
     };
     let Some(plus) = text.windows(3).position(|three| three == b" + ") else {
-        // This event is a flush without an address, or with a meaningless address.
+        // This event is a flush that has no address or a meaningless address.
         return Ok(Extent { sector: 0, sectors: 0, bracket });
     };
     let before = text[..plus].trim_ascii_end();
@@ -160,7 +160,7 @@ fn extent(text: &[u8]) -> Result<Extent<'_>, Reason> {
     let end = after.iter().position(|&byte| byte == b' ').unwrap_or(after.len());
     let sectors = u32::try_from(whole(&after[..end])?).map_err(|_| "number too large")?;
     let sector = match &before[begin..] {
-        // The kernel uses the highest possible address for flushes.
+        // The kernel uses the highest possible address for a flush.
         b"18446744073709551615" => 0,
         address => whole(address)?,
     };
@@ -176,7 +176,7 @@ fn event(
     processes: &mut Names,
 ) -> Result<BlockEvent, Reason> {
     let extent = extent(rest)?;
-    // blkparse prints a flush without data as FN, the kernel as FF.
+    // blkparse prints FN for a flush without data, and the kernel prints FF.
     let flush = rwbs.starts_with(b"FN") && extent.sectors == 0;
     let (operation, flags) = parse_rwbs(if flush { b"FF" } else { rwbs }, extent.sectors);
     let digits = extent.bracket.strip_prefix(b"-").unwrap_or(extent.bracket);

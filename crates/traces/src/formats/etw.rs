@@ -82,7 +82,7 @@ fn event_of(
     whole(disk)?;
     let elapsed = time_ns(elapsed, NS_PER_US)?;
     let response_ns = i64::try_from(elapsed).map_err(|_| "time too large")?;
-    // An I/O may have started before the trace.
+    // An I/O may have started before the trace started.
     let issued = to.since_begin(time)?.saturating_sub(response_ns);
     let mut record = Record::new(issued, operation, offset, length);
     record.response_ns = response_ns;

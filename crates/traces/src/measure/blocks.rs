@@ -70,7 +70,7 @@ impl Blocks {
     /// far.
     #[inline]
     pub(crate) fn touch(&mut self, hash: u64, volume: u32, write: bool, ns: i64, written: u64) {
-        // 0 marks a free slot, so one block in 2^64 is never sampled.
+        // The value 0 marks a free slot, so one block in 2^64 is never sampled.
         if hash > self.threshold || hash == 0 {
             return;
         }

@@ -76,7 +76,7 @@ impl Reuse {
             self.cold += self.scale;
             self.used += 1;
         } else {
-            // Number of blocks whose last use is later.
+            // Number of blocks that were last used later.
             debug_assert!(before.at < self.now && self.sum(before.at + 1) <= self.used as u32);
             let later = self.used as u32 - self.sum(before.at + 1);
             let bytes = f64::from(later) * self.scale * SLOT_BYTES as f64;

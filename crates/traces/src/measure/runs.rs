@@ -32,8 +32,8 @@ impl Ends {
     /// the run's end.
     fn take(&mut self, begin: u64, end: u64) -> Option<(u32, u64)> {
         let exact = self.0.iter().rposition(|run| run.0 == begin);
-        // A repeated I/O extends a run only if it immediately follows the run; otherwise, it counts
-        // as an access to a hot address.
+        // A repeated I/O extends a run only if it immediately follows that run. Otherwise, it
+        // counts as an access to a hot address.
         let again = || {
             let last = self.0.last()?;
             (begin < last.0 && last.0 == end && end - begin <= BACK_MAX).then(|| self.0.len() - 1)
@@ -122,8 +122,8 @@ mod tests {
         let offset = [0, 1 << 20, 4096, 4096, (1 << 20) + 4096, 0, 8192];
         let runs = runs_of(&operation, &offset, &[4096, 4096, 4096, 4096, 4096, 0, 4096]);
         assert_eq!(runs.run, [0, 1, 2, 0, 1, 5, 0]);
-        // When the first run is continued, it is the second most recent run, and so is the other
-        // run afterwards. Then only one run is left.
+        // The first run is the second most recent run when it is continued, and afterwards the
+        // other run is. After these I/Os, only one run remains.
         assert_eq!(runs.ranks, [vec![], vec![1, 2]]);
         assert_eq!(runs.back, [0; 7]);
     }
@@ -134,7 +134,7 @@ mod tests {
             runs_of(&[1, 1, 1, 1], &[0, 8192, 8192, 200 << 10], &[12_288, 8192, 12_288, 512]);
         assert_eq!(runs.run, [0, 0, 0, 3]);
         assert_eq!(runs.back, [0, 4096, 8192, 0]);
-        // A repeated I/O is a continuation only directly after the run.
+        // A repeated I/O is a continuation only if it immediately follows the run.
         assert_eq!(runs_of(&[1, 1], &[0, 0], &[4096, 4096]).back, [0, 4096]);
         assert_eq!(runs_of(&[1; 3], &[0, 65_536, 0], &[4096; 3]).run, [0, 1, 2]);
     }

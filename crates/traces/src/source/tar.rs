@@ -47,7 +47,7 @@ impl Tar {
                 b'L' if state.left <= NAME_BYTES_MAX => {
                     let mut name = vec![0; state.left as usize];
                     state.bytes.read_exact(&mut name)?;
-                    state.left = 0; // only padding remains
+                    state.left = 0; // Only padding remains.
                     long_name = Some(text(&name));
                 }
                 b'x' if state.left <= NAME_BYTES_MAX => {

@@ -73,7 +73,7 @@ fn rows_of_the_header_of_etw_are_told_from_events() {
         .replace("ThreadID\n", "ThreadID, CPU, IrpPtr\n")
         .replace("4012, 0x", "4012,   3, 0x");
     assert_eq!(read_bytes(newer.as_bytes()).unwrap().0, records);
-    // The line about the system is not an event.
+    // The line that describes the system is not an event.
     assert_eq!(reader.skipped().unexpected(), 1);
 }
 
@@ -157,7 +157,8 @@ fn events_of_processors_are_merged_by_time() {
     let bytes = samples::blktrace(&all);
     let folder = file(b"x").with_extension("blk");
     std::fs::create_dir_all(&folder).unwrap();
-    // Requests are created and issued on two alternating processors, and completed on a third.
+    // Requests are created and issued on two alternating processors, and complete on a third
+    // processor.
     let mut parts = [Vec::new(), Vec::new(), Vec::new()];
     let mut at = 0;
     while at < bytes.len() {
@@ -208,7 +209,7 @@ fn packed_traces_are_read_as_they_come() {
     let wanted = rounded(&all, 100, true);
     let names = ["srv.0", "srv.1"];
     check(&gz(text.as_bytes()), "msr", &wanted, names);
-    // Several compressed streams in one file, as created by `cat a.gz b.gz`.
+    // `cat a.gz b.gz` creates a file with several compressed streams.
     let (begin, end) = text.split_at(text.len() / 2);
     check(&[gz(begin.as_bytes()), gz(end.as_bytes())].concat(), "msr", &wanted, names);
     check(&zstd::stream::encode_all(text.as_bytes(), 1).unwrap(), "msr", &wanted, names);

@@ -126,7 +126,7 @@ fn small_files_that_stand_for_gigabytes_are_refused() {
         ("lines", zst(lines.as_bytes()), "unpacks to more than 200 times"),
         ("a member", in_tar, "unpacks to more than 200 times"),
         ("zeros", zst(&zeros), "not a trace in a known format"),
-        // The inner file is not a trace and is not unpacked.
+        // The reader does not unpack the inner file, which is not a trace.
         ("two layers", zst(&zst(&zeros)), "not a trace in a known format"),
         ("a long name", zst(&member("x", b'x', zeros.len() as u64, &zeros)), ""),
     ] {

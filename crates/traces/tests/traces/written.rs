@@ -57,7 +57,7 @@ fn what_a_format_cannot_have_is_counted() {
     let operations: Vec<_> = records.iter().map(|record| record.operation).collect();
     assert_eq!(operations, [Operation::Flush, Operation::Discard, Operation::Write]);
     assert_eq!((writer.left_out, writer.moved), (0, 1));
-    // The kernel counts the sectors of a request with 32 bits.
+    // The kernel counts the sectors of a request in a 32-bit integer.
     let largest = u64::from(u32::MAX) * 512;
     for (length, left_out) in [(largest, 0), (largest + 512, 1)] {
         let all = [Record::new(0, Operation::Discard, 0, length), all[2]];

@@ -121,7 +121,7 @@ impl Recorder for FlashImage {
         for ppa in ppas {
             let page = self.buffer.take(ppa);
             let slot = &mut self.slots[ppa as usize];
-            // With capacitors, the order of operations on different dies does not matter.
+            // With capacitors, the order of operations on different dies is irrelevant.
             if !self.is_protected && !matches!(slot, Slot::Erased) {
                 let was = format!("address {ppa} is programmed but not erased: {slot:?}");
                 self.fault.get_or_insert(was);

@@ -26,7 +26,7 @@ fn uniform_offsets_pass_chi_square() {
     for offset in offsets(&job(), 100 * 4096 + 512, 500_000) {
         seen[(offset / 4096) as usize] += 1;
     }
-    // The test has 99 degrees of freedom.
+    // The chi-square test has 99 degrees of freedom.
     assert!((60.0..145.0).contains(&chi_square(&seen)), "{}", chi_square(&seen));
 }
 
@@ -76,7 +76,7 @@ fn scattered_zones_keep_their_shares_and_no_zone_is_contiguous() {
     addresses.scatter_seed = 1;
     let common = hot(&addresses).iter().filter(|page| scattered.contains(page)).count();
     assert!(common < 30, "{common}");
-    // Pieces of ten blocks stay contiguous.
+    // Chunks of ten blocks stay contiguous.
     addresses.scatter_bytes = Some(10 * 4096);
     let pieces = hot(&addresses);
     assert!(pieces.chunks(10).all(|piece| piece[0] % 10 == 0 && piece[9] == piece[0] + 9));
@@ -106,7 +106,7 @@ fn sequences_pass_through_each_segment_and_start_over() {
     let all: Vec<u64> =
         starts.iter().flat_map(|start| (0..3).map(move |block| start + block * 4096)).collect();
     assert_eq!(offsets(&job, range, 24), [&all[..], &all[..]].concat());
-    // Positions refer to the segments laid end to end.
+    // Positions are relative to the concatenation of all segments.
     job.start_bytes = 8 * 4096;
     assert_eq!(offsets(&job, range, 12), [&all[8..], &all[..8]].concat());
 }

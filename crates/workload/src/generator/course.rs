@@ -153,7 +153,7 @@ impl Course {
         if let Some(room) = addresses.room(operation).filter(|_| !upto.is_empty())
             && upto.iter().any(|(_, class)| u64::from(class.length) <= room)
         {
-            // Redraw until the size fits before the end of the range, as fio does.
+            // Like fio, draw a new size until the I/O fits before the end of the range.
             while u64::from(class.length) > room {
                 class = of(random.next_u64() & 0xffff_ffff);
             }

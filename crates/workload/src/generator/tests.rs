@@ -57,7 +57,7 @@ fn shares_of_operations_match_the_specification() {
     for io in requests(&job(r#"{"read_pct":65,"trim_pct":5,"ios":1}"#), n) {
         seen[io.op as usize] += 1;
     }
-    // The tolerance is four standard deviations, sqrt(n p (1 - p)).
+    // The tolerance is four standard deviations, where one standard deviation is sqrt(n p (1 - p)).
     for (operation, share) in [(0, 0.65), (2, 0.05), (1, 0.30)] {
         let expected = n as f64 * share;
         let tolerance = 4.0 * (expected * (1.0 - share)).sqrt();
@@ -205,7 +205,7 @@ fn sizes_go_on_in_order_beside_random_ones() {
     let writes = offsets(Operation::Write, 4096);
     let ends: std::collections::BTreeSet<u64> = writes.iter().map(|at| at + 4096).collect();
     let went_on = writes.iter().filter(|at| ends.contains(at)).count();
-    // A random I/O continues another I/O by chance in 4 % of the cases.
+    // In 4 % of the cases, a random I/O continues another I/O by chance.
     let share = went_on as f64 / writes.len() as f64;
     assert!((0.45..0.6).contains(&share), "{share}");
 }

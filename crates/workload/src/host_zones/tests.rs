@@ -182,7 +182,7 @@ proptest! {
             let end = at + u64::from(io.length);
             prop_assert!(io.length > 0);
             if io.op == Operation::Read {
-                // The remainder of a finished zone counts as written.
+                // The unwritten remainder of a finished zone counts as written.
                 let readable = if full(written[zone]) { size } else { written[zone] };
                 prop_assert!(end <= readable, "to {} of {}", end, readable);
                 continue;

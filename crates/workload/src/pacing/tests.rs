@@ -19,7 +19,7 @@ fn arrivals(job: &JobSpec, thread: u32, count: usize) -> Vec<u64> {
 
 #[test]
 fn linear_arrivals_do_not_drift() {
-    // With a third of a microsecond per arrival, the sum is still exact after a million arrivals.
+    // At a third of a microsecond per arrival, the sum is still exact after a million arrivals.
     let job = paced(|job| job.rate_iops = Some(3e6));
     let times = arrivals(&job, 0, 1_000_001);
     assert_eq!(times[..4], [0, 333, 666, 1000]);
@@ -168,7 +168,7 @@ fn a_log_s_times_are_kept_and_flushes_have_none() {
         times_ns: vec![5, 6, 20, 100],
     };
     let job = paced(|job| (job.log, job.start_delay_ns) = (Some(log), 1000));
-    // The second pass starts when the last I/O of the first pass has arrived.
+    // The second pass starts when the last I/O of the first pass is due.
     assert_eq!(arrivals(&job, 0, 5), [1005, 1020, 1100, 1105, 1120]);
 }
 

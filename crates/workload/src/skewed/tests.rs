@@ -25,7 +25,8 @@ mod zipf {
                 .map(|(p, &count)| (p * f64::from(draws), f64::from(count)))
                 .map(|(expected, count)| (count - expected).powi(2) / expected)
                 .sum();
-            // With 99 degrees of freedom, 0.5 % lie below 66.5 and 0.5 % above 139.
+            // With 99 degrees of freedom, 0.5 % of the values lie below 66.5 and 0.5 % lie above
+            // 139.
             assert!((60.0..145.0).contains(&chi2), "theta {theta}: chi-square {chi2}");
         }
     }
@@ -87,8 +88,8 @@ mod fio_zipf {
 
     #[test]
     fn hottest_and_unique_blocks_are_those_of_fio() {
-        // fio 3.33, two million 4 KiB I/Os over 960 GB: access counts of the two hottest blocks,
-        // and number of accessed blocks.
+        // fio 3.33 results for two million 4 KiB I/Os over 960 GB: access counts of the two hottest
+        // blocks, and accessed block count.
         for (theta, first, second, unique) in
             [(0.8, 16_473, 9_458, 1_616_091), (0.99, 109_716, 55_941, 847_969)]
         {
@@ -168,8 +169,8 @@ mod normal {
         assert!((variance.sqrt() / 8e4 - 1.0).abs() < 0.005, "{}", variance.sqrt());
         for (within, expected) in [(8e4, 0.6827), (1.6e5, 0.9545)] {
             let share = ranks.iter().filter(|r| (*r - 5e5).abs() < within).count() as f64 / 4e5;
-            // The sum of twelve uniform numbers differs from the normal distribution by less than
-            // 0.004 here.
+            // The sum of twelve uniform numbers differs from a normal distribution by less than
+            // 0.004 in this test.
             assert!((share - expected).abs() < 0.006, "{within}: {share}");
         }
     }
@@ -200,7 +201,7 @@ mod zoned {
         let generator = Zoned::new(&spec(AddressKind::Zoned, &zones), 100_000);
         let mut random = Prng::new(3);
         let draws = 1_000_000;
-        // There are twenty cells per zone, which are all equally likely within the zone.
+        // Each zone has twenty cells, which are all equally likely within the zone.
         let mut seen = [[0_u32; 20]; 3];
         for _ in 0..draws {
             let unit = generator.draw(&mut random);
@@ -218,7 +219,7 @@ mod zoned {
             .map(|(pct, count)| (f64::from(draws) * pct / 100.0 / 20.0, f64::from(count)))
             .map(|(expected, count)| (count - expected).powi(2) / expected)
             .sum();
-        // With 59 degrees of freedom, 0.5 % lie below 34 and 0.5 % above 91.
+        // With 59 degrees of freedom, 0.5 % of the values lie below 34 and 0.5 % lie above 91.
         assert!((30.0..95.0).contains(&chi2), "chi-square {chi2}");
     }
 

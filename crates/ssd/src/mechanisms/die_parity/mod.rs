@@ -73,7 +73,7 @@ impl DieParity {
     pub(crate) fn lose(&mut self, die: u32, now: Nanos) {
         assert!(self.lost.is_none(), "a drive loses one die");
         self.lost = Some(die);
-        // Without parity, the data of the die cannot be relocated.
+        // If the drive has no parity, the data of the failed die cannot be relocated.
         self.next = (self.config.stripe > 1).then(|| (0, now + self.config.relocate_interval));
     }
 

@@ -44,7 +44,7 @@ counts! {
     }
 }
 
-// The interval between two checkpoints shrinks with a scaled drive.
+// The checkpoint interval shrinks with the drive scale.
 counters! { |c: HousekeepingCounters|
     Integer "checkpoints" Count of_any_size: c.checkpoints,
         "checkpoints of the mapping (`[housekeeping]`)";

@@ -27,7 +27,7 @@ impl Front for SlcCache {
                 self.write_past(lpn, write.stream, bytes, ftl, sink);
             }
         }
-        // Folded data pass through the buffer like other data.
+        // Folded data pass through the buffer like host data.
         Placed { extra_slots: (self.counters.folds - folds) as i64, ..Placed::default() }
     }
 
@@ -140,7 +140,7 @@ impl Front for SlcCache {
         if !was_in_log {
             return ftl.return_to(lpn, before);
         }
-        // Folded data belong to the stream that they were folded to.
+        // Folded data belong to the stream that they were folded into.
         let unit = (!is_in_log && !at.is_none()).then(|| ftl.geometry().reclaim_unit_of(at));
         let passed_on = unit.map(|unit| ftl.table().owner[unit.index()].stream);
         ftl.return_to(lpn, Ppa::NONE);

@@ -171,8 +171,8 @@ impl SlcCache {
         let capacity = (section.size.0 / u64::from(SLOT_BYTES)) as usize;
         let unit_slots = u64::from(geometry.slots_per_read_group);
         let block_units = block_slots(geometry) / unit_slots;
-        // The log has one block more than the capacity, so the block being erased never holds
-        // waiting data.
+        // The log has one block more than the capacity, so the block that is being erased never
+        // holds waiting data.
         let blocks = (capacity as u64 + unit_slots).div_ceil(block_units * unit_slots) + 1;
         let fold_from =
             section.fold_at.map_or(capacity, |pct| (pct / 100.0 * capacity as f64) as usize);
@@ -371,7 +371,7 @@ impl SlcCache {
         let Some(&Entry { lpn, stream }) = self.entries.front() else { return false };
         let unit = self.tail / self.unit_slots;
         if !self.is_filling(self.tail) && self.fetched != unit + 1 {
-            // Read all valid data of a page together; the data that are not folded now wait in the
+            // Read all valid data of a page together. Data that are not folded now wait in the
             // controller.
             self.fetched = unit + 1;
             let rest = (self.unit_slots - self.tail % self.unit_slots) as usize;

@@ -59,7 +59,7 @@ impl SlcCache {
         let filled = self.filled();
         let start = self.head() - u64::from(filled);
         let from = (start.max(self.tail) - self.tail) as usize;
-        // In fast-forward, data are on flash before their unit is full.
+        // In fast-forward, data count as on flash before their unit is full.
         let is_filled = self.entries.iter().skip(from).any(|entry| entry.lpn != Lpn::NONE);
         let mut head = if is_filled { start + self.unit_slots } else { start };
         while head >= self.unit_slots {
