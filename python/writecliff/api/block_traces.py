@@ -39,8 +39,8 @@ def convert_trace(
         to: "parquet" (which `replay_trace` reads), "fio-iolog", "msr" or "blkparse" (default: by
             the suffix of `output`).
         format: Format of the trace (default: recognised by content).
-        columns: Meaning of the columns of a table.
-        member: Member of an archive to read.
+        columns: Meaning of each column of a tabular trace.
+        member: Archive member to read.
         progress: Callback that receives the progress.
 
     Raises:
@@ -134,10 +134,10 @@ def synthesise_trace(
 ) -> Synthesised:
     """Synthesise a workload that resembles a trace of any supported format.
 
-    The result has `rows`, which compare the metrics of trace and workload; `write(folder)` writes
-    the workload file and a fio job file. If `on` names a simulated drive, the trace and the
-    workload run on that drive for comparison. `seed` seeds the workload's I/Os. `on_part` receives
-    the name of the current step. Other arguments are as in `convert_trace`.
+    The result's `rows` compare the metrics of the trace with those of the workload; `write(folder)`
+    writes the workload file and a fio job file. If `on` names a simulated drive, the trace and the
+    workload run on that drive for comparison. `seed` is the random seed for the workload's I/Os.
+    `on_part` receives the name of the current step. Other arguments are as in `convert_trace`.
 
     Raises:
         ConfigError: The trace or an option is invalid.
@@ -175,16 +175,16 @@ def replay_timed(
     Args:
         trace: The trace.
         on: "/dev/NAME" or "file:PATH".
-        output: A trace of the issued I/Os to write.
-        speed: Speed relative to the recording.
-        wrap: True to wrap addresses beyond the end of the drive to its start.
+        output: Trace file to write the issued I/Os to.
+        speed: Replay speed relative to the recorded speed.
+        wrap: True to wrap addresses beyond the end of the drive around to its start.
         volume: Volume of the trace to replay (default: all).
         format: As in `convert_trace`.
         columns: As in `convert_trace`.
         destroy_serial: As in `open_target`.
         allow_signatures: As in `open_target`.
         size_bytes: As in `open_target`.
-        seed: Seed of the written data.
+        seed: Random seed for the written data.
         on_tick: Callback that receives the counts so far, and the due time of the last I/O in ns.
 
     Raises:

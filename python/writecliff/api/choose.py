@@ -1,4 +1,4 @@
-"""Choice of a drive: run one load on many simulated drives, and rank the drives."""
+"""Drive selection: run one load on many simulated drives, and rank the drives."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _table(answer: Answer) -> Grid:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, and the explicitly named candidates, which must not be left out."""
+    """A question with the explicitly named candidates, which are never excluded."""
 
     question: Question
     named: Collection[str] | None = None
@@ -128,7 +128,7 @@ def ask_again(
     budget: str | None = None,
     what_if: bool | None = None,
 ) -> Asked:
-    """Return the question of a directory, updated with any new limits, weights or prices.
+    """Return the question stored in a directory, updated with any new limits, weights or prices.
 
     Raises:
         ConfigError: If an argument is invalid, or the directory contains no choice.
@@ -174,13 +174,13 @@ def choose_drive(
 ) -> Choice:
     """Run the load of `question` on its candidates, rank them, and write the report.
 
-    All candidates run at a coarse level first. Candidates that could still win, given the errors of
-    the level, run again at finer levels until the winner is decided or the budget is spent. If the
+    All candidates run at a coarse level first. Candidates that could still win, given that level's
+    errors, then run at finer levels until the winner is decided or the budget is exhausted. If the
     user interrupts a finer level, the result contains the figures measured so far, and the choice
     can be resumed.
 
-    The load may be a file, a ready-made workload, or a trace, from which a workload is synthesised
-    in the run directory.
+    The load may be a file, a ready-made workload or a trace. A workload synthesised from a trace is
+    stored in the run directory.
 
     Args:
         question: The load, candidates, limits and weights.
@@ -190,17 +190,17 @@ def choose_drive(
             this machine (default: all must be simulated).
         workers: Number of simultaneous runs.
         scheduler: "local", or the address of a Dask scheduler.
-        log: Receives the events of the runs.
-        begin: Receives the names of the runs that each part still has to run.
-        note: Receives sentences for the user.
-        on_ranking: Receives the ranking after each level, and the names of the drives that run at
-            a finer level.
+        log: Callback that receives the runs' events.
+        begin: Callback that receives the names of the runs that remain in each phase.
+        note: Callback that receives remarks for the user.
+        on_ranking: Callback that receives the ranking after each level, and the names of the drives
+            that run at the next finer level.
 
     Raises:
         ConfigError: If the question is invalid, or the directory contains other runs.
         EngineError: A run failed.
         StoreError: If the directory cannot be written.
-        SuiteStopped: If the user stopped the runs, which can be resumed.
+        SuiteStopped: If the user stopped the runs. The choice can be resumed.
     """
     from writecliff.choice.load_kinds import kinds_of_load
     from writecliff.choice.page import write_choice_page
@@ -264,7 +264,7 @@ class _Search:
                 return replace(self._answer("interrupted"), open=tuple(open_names))
 
     def _run(self, step: int, names: Sequence[str]) -> None:
-        """Run a step of the named contenders, and measure the completed runs."""
+        """Run a step for the named contenders, and measure the completed runs."""
         from writecliff.choice.answer import measure
 
         seeds = range(1, self.question.seeds + 1)
@@ -316,7 +316,7 @@ class _Search:
 
     @property
     def _tails(self) -> Sequence[str]:
-        """Percentiles that are compared if the load has enough I/Os."""
+        """Percentile figures to compare if the load has enough I/Os."""
         from writecliff.choice.question import FIGURE_UNITS
         from writecliff.choice.ranking import weights_of
         from writecliff.operation_names import FLUSH
@@ -341,10 +341,10 @@ class _Search:
 
 @contextmanager
 def _readable(question: Question, path: Path, note: Callable[[str], None]) -> Iterator[Question]:
-    """Yield the question with its load converted to a workload file or job file.
+    """Yield the question with its load converted to a workload or job file.
 
-    The workload synthesised from a trace is stored next to the runs in `path`, and removed if the
-    block raises.
+    A workload synthesised from a trace is stored alongside the runs in `path`, and is removed if
+    the block raises an exception.
     """
     import shutil
 
@@ -401,7 +401,7 @@ def _folder(
     *,
     is_claimed: bool,
 ) -> SuiteFolder:
-    """Open or create the folder of the runs.
+    """Open or create the directory for the runs.
 
     If `is_claimed`, the directory already exists and contains the workload.
     """
@@ -443,7 +443,7 @@ def _created(
 
 
 def _options(members: Mapping[str, Member]) -> dict[str, Any]:
-    """Return the properties that identify equal runs, in stored form."""
+    """Return the properties that identify equivalent runs, in stored form."""
     import json
 
     keys = {name: (member.test, member.options, member.target) for name, member in members.items()}
@@ -452,7 +452,7 @@ def _options(members: Mapping[str, Member]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Running:
-    """Settings for the execution of runs."""
+    """Settings for executing the runs."""
 
     workers: int | None
     scheduler: str | None
@@ -462,7 +462,7 @@ class _Running:
     def run(
         self, folder: SuiteFolder, names: Collection[str] | None = None, with_report: bool = True
     ) -> None:
-        """Run the named members that are not complete; None: all."""
+        """Run the named members that are not complete (default: all members)."""
         from writecliff.cluster import connected
         from writecliff.report import write_report
         from writecliff.suite.runner import run_suite
@@ -479,15 +479,16 @@ class _Running:
 
 
 def _no_report(run: Path) -> None:
-    """Skip the report of a coarse run, because drawing takes longer than simulating."""
+    """Skip the report of a coarse run, because drawing it takes longer than the simulation."""
 
 
 def _what_if(
     question: Question, first: Sequence[Contender], path: Path
 ) -> tuple[list[Variant], SuiteFolder | None]:
-    """Return the changes that apply to the top drives, and the folder of the changed runs.
+    """Return the variants that apply to the top drives, and the folder of the variants' runs.
 
-    The folder of earlier runs is reused if the runs are the same; `None` if no change applies.
+    A folder of earlier runs is reused if it contains the same runs. The folder is `None` if no
+    variant applies.
     """
     from itertools import count
 
@@ -516,7 +517,7 @@ def _what_if(
 def _changed(
     answer: Answer, load: LoadKinds, first: Sequence[Contender], path: Path, running: _Running
 ) -> tuple[Changed, ...]:
-    """Rank the top drives again, one change at a time."""
+    """Rerank the top drives, applying one change at a time."""
     from writecliff.choice.answer import Changed, measure, ranking_of
 
     question, measured = answer.question, answer.measured

@@ -39,7 +39,7 @@ class FioRun:
         return any(job.ended_by == "least_rate" for result in self.results for job in result.jobs)
 
     def texts(self) -> Sequence[str]:
-        """Return the results in each requested output format."""
+        """Return the results in every requested output format."""
         from writecliff.engines.fiojson import fio_json
         from writecliff.engines.fiotext import fio_text
 
@@ -83,15 +83,15 @@ def run_fio(
     Args:
         words: The command line; `--json` stands for `--output-format=json`.
         on: The drive, "sim:NAME" or "sim:PATH.toml".
-        seed: Seed of the drive and of all random choices (default: randseed of the jobs).
+        seed: Random seed for the drive and all random choices (default: the jobs' `randseed`).
         precondition: Initial state of the drive (default: fill if the jobs read unwritten
             addresses, else none).
-        progress: Receives the progress of the jobs.
-        note: Receives remarks about the jobs.
-        warn: Receives warnings of the drive.
+        progress: Callback that receives the jobs' progress.
+        note: Callback that receives remarks about the jobs.
+        warn: Callback that receives the drive's warnings.
 
     Returns:
-        The results; None for a command line that only parses its jobs.
+        The results, or None for a command line that only parses its jobs.
 
     Raises:
         ConfigError: The command line or a job is invalid.
@@ -129,9 +129,9 @@ def _check_readonly(command: FioCommand, job_file: FioJobFile) -> None:
 
 
 def _needed_state(job_file: FioJobFile, engine: Engine, note: Note) -> str:
-    """Return the initial state that the jobs require: "fill" if they read unwritten SSD addresses.
+    """Return the initial state that the jobs require, "fill" if they read unwritten addresses.
 
-    Without a fill, reads of unwritten addresses would not access the flash.
+    Without a fill, reads of unwritten addresses do not access the flash.
     """
     from writecliff.workload.load import LoadStep
     from writecliff.workload.unwritten import reads_unwritten

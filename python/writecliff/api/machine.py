@@ -1,4 +1,4 @@
-"""This machine: supported features, the cache of prepared drives, and attached drives."""
+"""This machine: supported features, the prepared-drive cache, and attached drives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_machine() -> Checks:
 
 
 def cached_drives() -> CacheList:
-    """Return the prepared drives in the cache, least recently used first."""
+    """Return the prepared drives in the cache, in least recently used order."""
     from writecliff.engines.state_cache import StateCache
 
     cache = StateCache.of_user()
@@ -33,7 +33,7 @@ def cached_drives() -> CacheList:
 def prune_cache(size_bytes: int | None = None) -> CachePruned:
     """Remove drives prepared by other builds, then the least recently used drives.
 
-    `size_bytes` is the size to which to reduce the cache (default: the cache limit).
+    `size_bytes` is the target cache size (default: the cache limit).
     """
     from writecliff.engines.state_cache import StateCache
 

@@ -50,7 +50,7 @@ def check_limits(
 
 
 def check_set_limits(expect: Sequence[str], members: Mapping[str, Member]) -> None:
-    """Reject a limit that applies to none of the runs of a suite or sweep. Raises ConfigError."""
+    """Reject a limit that applies to no run in a suite or sweep. Raises ConfigError."""
     if not expect:
         return
     from writecliff.engines.target import is_simulated
@@ -76,13 +76,13 @@ def check_set_limits(expect: Sequence[str], members: Mapping[str, Member]) -> No
 
 
 class Baseline:
-    """An earlier run, suite or saved JSON output, read before the measurement."""
+    """An earlier run, suite or saved JSON output, read before the measurement starts."""
 
     def __init__(self, path: Path) -> None:
         """Read `path`.
 
         Raises:
-            ConfigError: If there is no run in the directory.
+            ConfigError: If the directory contains no run.
             StoreError: If the run is damaged.
         """
         from writecliff.report.comparison.contenders import contenders_in
@@ -94,7 +94,7 @@ class Baseline:
     def compare(self, path: Path, run: Run | None = None) -> BaselineComparison:
         """Compare the run or suite in `path` with the baseline, and write the page to `path`.
 
-        `run` is the run in `path`, if its report was already generated. Raises as `api.compare`.
+        `run` is the run in `path` if its report already exists. Raises as `api.compare`.
         """
         from writecliff.report.comparison import compare
         from writecliff.report.comparison.page import comparison_page
@@ -116,7 +116,7 @@ def read_baseline(path: Path | None) -> Baseline | None:
 
 @dataclass(frozen=True)
 class BaselineComparison:
-    """A comparison of a run with its baseline, and the page of the comparison."""
+    """A comparison of a run with its baseline, and the comparison page."""
 
     comparison: Comparison
     page: Path
@@ -126,7 +126,7 @@ class BaselineComparison:
         return [("comparison", str(self.page)), ("compared", self.comparison.verdict)]
 
     def judged(self) -> Iterator[tuple[str, Judgement, str]]:
-        """Yield the name of each figure, the verdict on it, and a sentence with both values."""
+        """Yield each figure's name, its verdict, and a sentence that states both values."""
         from writecliff.report.comparison.judgement import judgement
         from writecliff.report.comparison.page import figure_names
 
@@ -149,7 +149,7 @@ class BaselineComparison:
 
 
 def comparison_answer(comparison: Comparison, page: Path, **files: Path | None) -> ComparisonAnswer:
-    """Return a comparison and its page. `files` contains the page's `pdf` and `csv`."""
+    """Return a comparison and its page. `files` contains the paths of `pdf` and `csv`."""
     from writecliff.api.answers.tests import Comparison
     from writecliff.report.comparison.page import comparison_mapping
 
@@ -158,7 +158,7 @@ def comparison_answer(comparison: Comparison, page: Path, **files: Path | None) 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Limits of a measurement, by run, and the comparison with its baseline."""
+    """Limits of a measurement, grouped by run, and the comparison with its baseline."""
 
     name: str  # of the run or suite
     judged: Mapping[str, Sequence[Judged]] = field(default_factory=dict)  # by run
@@ -166,12 +166,12 @@ class Outcome:
 
     @classmethod
     def of_run(cls, run: Run, baseline: Baseline | None = None) -> Outcome:
-        """Return the outcome of a run, whose manifest has its limits. Raises as `api.compare`."""
+        """Return the outcome of a run whose manifest has its limits. Raises as `api.compare`."""
         compared = None if baseline is None else baseline.compare(run.path, run)
         return cls(run.path.name, {run.path.name: run.limits}, compared)
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Yield the lines for the terminal, to print below the result of the measurement."""
+        """Yield the lines to print in the terminal below the measurement result."""
         many = len(self.judged) > 1
         for run, limits in self.judged.items():
             prefix = f"{run}: " if many else ""
@@ -198,7 +198,7 @@ class Outcome:
         return {"expectations": limits, "comparison": compared}
 
     def end(self, junit: Path | None) -> int:
-        """Write the CI file, if requested, and return the exit code. Raises StoreError."""
+        """Write the CI file if requested, and return the exit code. Raises StoreError."""
         if junit is not None:
             from writecliff.store.files import write_atomically
 

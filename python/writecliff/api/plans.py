@@ -38,7 +38,7 @@ def procedure_of(
 
 
 def check_limits_of(procedure: Procedure, limits: Sequence[Expectation]) -> None:
-    """Check that a run can report the figures named by limits. Raises ConfigError."""
+    """Check that a run can report the figures that the limits name. Raises ConfigError."""
     if limits:
         from writecliff.report.expectations import check_procedure
 
@@ -47,7 +47,7 @@ def check_limits_of(procedure: Procedure, limits: Sequence[Expectation]) -> None
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run that is to be resumed."""
+    """A run to resume."""
 
     procedure: Procedure
     then: str  # name of the target when the run started
@@ -56,7 +56,7 @@ class StoredRun:
 
 
 def stored_run(path: Path, test: str) -> StoredRun:
-    """Read a test run that is to be resumed.
+    """Read a test run to resume.
 
     Raises:
         ConfigError: If the run belongs to another test.
@@ -88,7 +88,7 @@ def check_permission(engine: Engine) -> None:
 
 @dataclass(frozen=True)
 class PlannedRuns:
-    """Plans for runs on a drive: steps, duration and write volume."""
+    """Plans for runs on a drive, with their steps, duration and write volume."""
 
     identity: DeviceIdentity  # the drive, scaled down for a quick test
     plans: Mapping[str, Plan]  # keyed by run name

@@ -57,14 +57,14 @@ class Run(Shows):
 
     @cached_property
     def directory(self) -> RunDirectory:
-        """The run directory: SQL over the run's tables (`query`), histograms, the manifest."""
+        """The run directory, which runs SQL queries and contains the manifest."""
         from writecliff.store.rundir import RunDirectory
 
         return RunDirectory.open(self.path)
 
     @cached_property
     def report(self) -> TestReport:
-        """The run's report, as data."""
+        """The run's report as structured data."""
         from writecliff.report import report_of
 
         return report_of(self.directory)
@@ -121,7 +121,7 @@ class Run(Shows):
     def add_power(self, log: Path, *, offset_s: float = 0.0) -> None:
         """Store a power meter log (CSV: seconds, watts) in the run directory.
 
-        `offset_s` is the time in the log at which the first step started.
+        `offset_s` is the time in seconds in the log when the first step started.
 
         Raises:
             ConfigError: If the log is invalid.
@@ -180,11 +180,11 @@ def run_test(
 
     Args:
         test: A name from `writecliff test --list`.
-        on: A target such as "sim:sata-tlc-120", or an open engine (`open_target` takes the consent
-            that a real drive requires).
+        on: A target such as "sim:sata-tlc-120", or an open engine (for a real drive, `open_target`
+            takes the required consent).
         output: The run directory, which must be empty or not exist (default:
             runs/TEST-TARGET-TIME).
-        progress: Receives the events of the run.
+        progress: Callback that receives the run's events.
         **options: Test options, with underscores: `quick=True, seed=2`.
 
     Raises:
@@ -214,12 +214,12 @@ def run_workload(
     seed: int | None = None,
     progress: RunProgress | None = None,
 ) -> Run:
-    """Run a load on a drive, and write a report.
+    """Run a load on a drive, and write its report.
 
     `load` is a workload or fio job file, the name of a ready-made workload, a `Workload`, or a
     sequence of these. `on`, `output` and `progress` are as in `run_test`. `precondition` is the
-    drive's initial state, as for `writecliff run` (default: the file's setting; without one, fill
-    for a simulated drive if the load reads unwritten addresses). `seed` overrides the loads' own
+    drive's initial state, as for `writecliff run`. It defaults to the file's setting, or else to a
+    fill if a load reads unwritten addresses of a simulated drive. `seed` overrides the loads' own
     seeds. Raises as `run_test`.
 
     >>> import tempfile
@@ -260,7 +260,7 @@ def _workload_file(
 def resume_run(
     path: PathLike, on: str | Engine | None = None, *, progress: RunProgress | None = None
 ) -> Run:
-    """Finish an interrupted run, with its original options.
+    """Finish an interrupted run with its original options.
 
     `on` is as in `run_test` (default: the run's original target). Raises as `run_test`.
     """
@@ -276,7 +276,7 @@ def resume_run(
 
 
 def opening_of(run: RunDirectory) -> dict[str, Any]:
-    """Return the `open_target` arguments with which a stored run started."""
+    """Return the `open_target` arguments that a stored run was started with."""
     return {"attribute_latency": run.attributes_latency}
 
 
@@ -291,8 +291,8 @@ def execute(
 ) -> Run:
     """Run a procedure, check its limits, and write its report.
 
-    The limits are the file's limits and those in `expect`. The returned run includes the report.
-    Raises as `run_test`.
+    The limits include those in the file and those in `expect`. The returned run includes the
+    report. Raises as `run_test`.
     """
     from writecliff.procedures.framework import run_procedure
     from writecliff.procedures.progress import RunProgress
@@ -304,7 +304,7 @@ def execute(
 
 
 def judged_run(path: Path, limits: Sequence[Expectation], ended: RunOutcome | None = None) -> Run:
-    """Check the limits of a run that was just stored, and write its report.
+    """Check the limits of a newly stored run, and write its report.
 
     Raises:
         StoreError: If the run directory cannot be written.
@@ -358,9 +358,9 @@ def new_path(
     """Create a default output path, and return it.
 
     The path is `runs/wsat-sim-sata-tlc-120-20260131-142501` plus `suffix`, below `store`, or else
-    below WRITECLIFF_STORE or the current folder. An empty file (with a suffix) or folder is
-    created, so that another process started in the same second gets a different path. If the path
-    is still empty when the command or process ends, it is removed.
+    below WRITECLIFF_STORE or the current folder. An empty file (if a suffix is given) or folder is
+    created, so that another process that starts in the same second gets a different path. If the
+    path is still empty when the command or process ends, it is removed.
     """
     import re
     from datetime import datetime
@@ -386,7 +386,7 @@ def output_path(
 ) -> Iterator[Path]:
     """Yield `output`, or a path from `new_path` if `output` is not given.
 
-    If the block raises, a new path that is still empty is removed.
+    If the block raises an exception, a new path that is still empty is removed.
     """
     path = Path(output or new_path(folder, about, target, store=store))
     try:
@@ -401,7 +401,7 @@ _unused: dict[Path, list[Path]] = {}
 
 
 def _reserved(path: Path, *, folder: bool) -> bool:
-    """Return `True` if an empty path could be created. Raises StoreError."""
+    """Return `True` if an empty file or folder could be created. Raises StoreError."""
     import atexit
 
     from writecliff.store.files import store_error

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Suite(Shows):
-    """Runs of a suite or sweep."""
+    """The runs of a suite or sweep."""
 
     path: Path
     """The directory of the suite."""
@@ -106,12 +106,12 @@ def run_suite(
         tests: Tests of the edition to run (default: all).
         output: The directory, which must be empty or not exist (default:
             suites/EDITION-TARGET-TIME).
-        workers: Number of simultaneous runs on a simulated drive.
+        workers: Maximum number of simultaneous runs on a simulated drive.
         scheduler: "local" or "tcp://HOST:PORT", to run on Dask.
         opening: Keyword arguments of `open_target`.
-        special: Options of single tests, by test.
+        special: Options for individual tests, keyed by test name.
         log: Callback that receives the runs' events.
-        **options: Options of every test.
+        **options: Options for every test.
 
     Each test runs in a separate process. Raises as `run_test`.
     """
@@ -130,7 +130,7 @@ def suite_members(
     options: Mapping[str, Any],
     expect: Sequence[str] = (),
 ) -> Mapping[str, Member]:
-    """Return the runs of a suite by name, with arguments as for `run_suite`.
+    """Return the runs of a suite by name, given arguments as for `run_suite`.
 
     Raises:
         ConfigError: If an option is invalid, or a limit in `expect` applies to no run.
@@ -203,11 +203,11 @@ def run_sweep(
 ) -> Suite:
     """Run every combination of varied settings, each after a purge, and write a report.
 
-    `vary` maps keys to values, such as `{"overprovision_pct": [7.0, 14.0, 28.0]}` (in %),
-    `"device.ftl.gc"` of the drive's file, or `"load.queue_depth"` of a load. `test` is the test to
-    run with `options` (default: "wsat"); `workload` is a load to run instead of a test. `output` is
-    the directory, which must be empty or not exist (default: sweeps/KEYS-TARGET-TIME). Other
-    arguments are as in `run_suite`. Raises as `run_test`.
+    `vary` maps keys to values, such as `{"overprovision_pct": [7.0, 14.0, 28.0]}` (in %). A key
+    such as `"device.ftl.gc"` names a key in the device file, and `"load.queue_depth"` names a key
+    of a load. `test` is the test to run with `options` (default: "wsat"). `workload` is a load to
+    run instead of a test. `output` is the directory, which must be empty or not exist (default:
+    sweeps/KEYS-TARGET-TIME). Other arguments are as in `run_suite`. Raises as `run_test`.
     """
     from itertools import product
 
@@ -234,7 +234,7 @@ def start_sweep(
 
     Args:
         test: The test, or "workload".
-        cells: The varied settings of each run.
+        cells: The settings that vary, for each run.
         common: The other options, as returned by `sweep_base`.
         on: The drive.
         output: The directory (default: sweeps/KEYS-TARGET-TIME in `store`).
@@ -273,7 +273,7 @@ def sweep_base(
     options: Mapping[str, Any],
     opening: Mapping[str, Any],
 ) -> tuple[str, dict[str, Any]]:
-    """Return the test of a sweep, and the options that do not vary.
+    """Return a sweep's test and the options that do not vary.
 
     Raises:
         ConfigError: If a load is combined with a test or its options.
@@ -335,7 +335,7 @@ def run_members(
 def compare(*runs: Run | Suite | PathLike) -> Comparison:
     """Compare runs, suites, sweeps or saved JSON output.
 
-    The result has `figures`, `differences` and the `verdict`.
+    The result contains the `figures`, the `differences` and the `verdict`.
 
     Raises:
         ConfigError: If there are fewer than two contenders, or they have no figure in common.
@@ -354,8 +354,8 @@ def write_report(
 ) -> Path:
     """Write the HTML report of a run, and return its path.
 
-    `output` is the HTML file (default: report.html in the run directory), `pdf` an additional PDF
-    file, and `csv` a folder for the data of the report's plots and tables.
+    `output` is the HTML file (default: report.html in the run directory). `pdf` is an additional
+    PDF file, and `csv` is a folder for the data in the report's plots and tables.
 
     Raises:
         StoreError: If a file cannot be written.
@@ -373,13 +373,13 @@ def write_page(
     pdf: PathLike | None = None,
     csv: PathLike | None = None,
 ) -> Path:
-    """Write the page of a comparison, of stream advice, or of one or two traces; return its path.
+    """Write a page on a comparison, stream advice, or one or two traces, and return its path.
 
-    `result` comes from `compare`, `advise_streams` or `characterise_trace`. `output` is the HTML
-    file; an existing file is replaced. `pdf` and `csv` are as in `write_report`.
+    `result` is a result of `compare`, `advise_streams` or `characterise_trace`. `output` is the
+    HTML file; an existing file is replaced. `pdf` and `csv` are as in `write_report`.
 
     Raises:
-        ConfigError: If `result` comes from another function.
+        ConfigError: If `result` has another type.
         StoreError: If a file cannot be written.
     """
     from writecliff.replay.advice import StreamAdvice

@@ -1,4 +1,4 @@
-"""The run store: the functions of `writecliff runs`."""
+"""The run store, with the functions of `writecliff runs`."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ class Store(Shows):
         sort: str = "-created_utc",
         limit: int | None = None,
     ) -> Table:
-        """Return the runs that meet all given conditions, a row each, as `writecliff runs list`.
+        """Return one row per run that meets all given conditions, as `writecliff runs list` does.
 
         Args:
             test: Name of the test.
-            device: Text in the target or the drive's name.
+            device: Text that the target or the drive name contains.
             status: Status of the runs.
-            tags: Tags that the runs must have.
+            tags: Required tags.
             since: A date, a time, or an age such as "7d".
             where: An SQL condition on the columns of `runs`.
             sort: A column; a leading "-" sorts in descending order.
@@ -111,7 +111,7 @@ class Store(Shows):
         return Table(list_table(self._catalogue, chosen, progress=self._read))
 
     def rows(self, **selection: Any) -> Sequence[Mapping[str, Any]]:
-        """Return the selected runs, with the columns that lists show.
+        """Return the selected runs, with the columns that run lists show.
 
         `selection` contains arguments of `list`. Raises as `list`.
         """
@@ -126,7 +126,7 @@ class Store(Shows):
         *,
         suites: bool = False,
     ) -> Sequence[str]:
-        """Return the names of runs.
+        """Return the names of the specified runs.
 
         Runs are specified by name, path or name prefix, or by a selection that contains arguments
         of `list`.
@@ -165,13 +165,13 @@ class Store(Shows):
         return RunDetails(self.location, plain(stored.run), figures, expected)
 
     def check_deletable(self, names: Sequence[str]) -> None:
-        """Check that runs or suites can be deleted. Raises ConfigError."""
+        """Check that the named runs or suites can be deleted. Raises ConfigError."""
         from writecliff.runs.delete import check_deletable
 
         check_deletable(self._place, names)
 
     def delete(self, names: Sequence[str]) -> Sequence[str]:
-        """Delete runs, or suites with all their runs, and return their names. Raises StoreError."""
+        """Delete runs, or suites and all their runs, and return the names. Raises StoreError."""
         from writecliff.runs.delete import delete_runs
 
         return delete_runs(self._place, names)
@@ -246,7 +246,7 @@ class Store(Shows):
 
         Args:
             paths: The files and folders.
-            tags: Tags to add to each imported run.
+            tags: Tags to add to every imported run.
             capacity_bytes: Capacity of the drive in fio results.
 
         Returns:
@@ -275,7 +275,7 @@ class Store(Shows):
         return made
 
     def sql(self, query: str, *, allow_files: bool = False) -> Table:
-        """Return the result of an SQL query (DuckDB) over all runs, as `writecliff runs sql`.
+        """Return the result of an SQL query (DuckDB) over all runs, as `writecliff runs sql` does.
 
         The views are runs, figures, tags, rounds, intervals and histograms
         (docs/reference/run-store.md). The query can read and write files, attach databases and load
@@ -302,7 +302,7 @@ class Store(Shows):
     def query(
         self, sql: str, *, allow_files: bool = False
     ) -> tuple[pa.Table | None, Sequence[str]]:
-        """Return the result of an SQL query, and remarks about runs that it omits.
+        """Return the result of an SQL query, and remarks about runs that the result omits.
 
         The result is `None` for a statement that returns no rows.
 
@@ -318,8 +318,8 @@ class Store(Shows):
         """Return the run that has the name or path `run`, or whose name starts with `run`.
 
         Raises:
-            ConfigError: If `run` does not match exactly one run, or the store is an object store
-                (copy the run with `writecliff runs export`).
+            ConfigError: If `run` does not match exactly one run, or if the store is an object store
+                (first copy the run with `writecliff runs export`).
             StoreError: If the run is damaged.
         """
         from writecliff.runs.location import is_remote
@@ -333,7 +333,7 @@ class Store(Shows):
         return load_run(place.path_of(name))
 
     def diff(self, first: str, second: str) -> RunDifference:
-        """Return the differences of run or suite `second` from `first`, as `writecliff runs diff`.
+        """Return the differences between two runs or suites, as `writecliff runs diff` does.
 
         The result contains differences in set-up and environment, and a verdict on each figure:
         better, worse, equal or undecided. Raises as `load`.
@@ -353,7 +353,7 @@ class Store(Shows):
     def tag(
         self, run: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()
     ) -> Sequence[str]:
-        """Add tags to a run and remove tags, as `writecliff runs tag`, and return its tags.
+        """Add and remove tags of a run, as `writecliff runs tag` does, and return its tags.
 
         Raises:
             ConfigError: If the run does not exist, or a tag is invalid.
@@ -372,7 +372,7 @@ class Store(Shows):
             ) from None
 
     def __repr__(self) -> str:
-        """Return a constructor call that recreates the object."""
+        """Return the constructor call that recreates the object."""
         return f"Store({self.location!r})"
 
     def _shown(self) -> Shown:
@@ -384,7 +384,7 @@ class Store(Shows):
 def open_store(location: str | None = None, *, progress: WorkProgress = UNSEEN) -> Store:
     """Return the store at a folder or URL (default: WRITECLIFF_STORE, else the current folder).
 
-    The first query reads the store, and reports its progress to `progress`.
+    The first query reads the store, and passes its progress to `progress`.
 
     Raises:
         ConfigError: If the location is empty.

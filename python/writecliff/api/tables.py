@@ -42,17 +42,17 @@ class Table(Shows):
     """
 
     def __init__(self, arrow: pa.Table, title: str = "") -> None:
-        """Wrap the table `arrow`, and show `title` above it."""
+        """Wrap the Arrow table `arrow`, and display `title` above it."""
         self.arrow = arrow
         self._title = title
 
     def to_pandas(self) -> Any:
-        """Return a `pandas.DataFrame`. Raises ConfigError without pandas."""
+        """Return a `pandas.DataFrame`. Raises ConfigError if pandas is not installed."""
         _library("pandas")
         return self.arrow.to_pandas()
 
     def to_polars(self) -> Any:
-        """Return a `polars.DataFrame`. Raises ConfigError without polars."""
+        """Return a `polars.DataFrame`. Raises ConfigError if polars is not installed."""
         return _library("polars").from_arrow(self.arrow)
 
     def __len__(self) -> int:
@@ -120,10 +120,10 @@ class Figures(tuple["Headline", ...], Shows):
         raise KeyError(key)
 
     def table(self) -> Table:
-        """Return a table with a row per figure.
+        """Return a table that has one row per figure.
 
-        The columns are key, label, value, unit, low and high (bounds of the 95 % interval, null if
-        there is none), and higher_is_better.
+        The columns are key, label, value, unit, low, high and higher_is_better; low and high are
+        the bounds of the 95 % interval, or null.
         """
         import pyarrow as pa
 
@@ -152,7 +152,7 @@ class Figures(tuple["Headline", ...], Shows):
 
 
 def figures_grid(figures: Sequence[Headline]) -> Grid:
-    """Return a text table with a row per figure."""
+    """Return a text table that has one row per figure."""
     from writecliff.report.headline import interval_text, value_text
 
     rows = [

@@ -37,22 +37,22 @@ def capture_program(
     stdout: int | None = None,
     log: Callable[[str], None] = lambda text: None,
 ) -> Captured:
-    """Run a command, or the ready-made load `app`, and trace its file I/O to `output`.
+    """Run a command or the ready-made load `app`, and write a trace of its file I/O to `output`.
 
     Args:
         command: The command and its arguments.
         output: The trace to write.
         app: "rocksdb", "postgres" or "cassandra", instead of a command.
-        records: Records that `app` loads first.
-        operations: Operations of `app` on them.
-        folder: Folder for the data of `app`.
+        records: Number of records that `app` loads initially.
+        operations: Number of operations that `app` performs on the records.
+        folder: Folder for the data that `app` writes.
         root: Folder to which the trace is limited.
-        reads: True to trace reads too.
+        reads: True to include reads in the trace.
         repair_hints: True to repeat write hints that the kernel refused because they were not 64
             bits wide.
-        via: Method of the capture.
-        stdout: File descriptor for the output of the command.
-        log: Receives the progress of `app`.
+        via: Capture method.
+        stdout: File descriptor for the command's output.
+        log: Callback that receives the progress of `app`.
 
     Raises:
         ConfigError: If the arguments contradict each other.
@@ -94,9 +94,9 @@ def capture_device(
 ) -> Captured:
     """Trace the requests that the driver of block device `device` receives from all programs.
 
-    The capture runs until `command` exits, or else for `seconds`, or else until Ctrl-C or SIGTERM.
-    `stdout` is a file descriptor for the command's output. Without a command, `on_tick` is called
-    every second.
+    The capture runs until `command` exits; without a command, it runs for `seconds` or until Ctrl-C
+    or SIGTERM. `stdout` is a file descriptor for the command's output. If no command is given,
+    `on_tick` is called every second.
 
     Raises:
         TargetError: If the device does not exist, or root privileges or tracefs are missing.
@@ -118,15 +118,15 @@ def capture_device(
 def capture_stack(
     command: Sequence[str], *, output: PathLike, root: PathLike = ".", stdout: int | None = None
 ) -> Stack:
-    """Run a command, and capture its I/O at each layer: system calls, page cache, bios, requests.
+    """Run a command, and capture its system calls, page cache writes, bios and requests.
 
-    `root` limits the capture to files below this folder. `output` is a new folder for the traces.
+    `root` limits the capture to the files below a folder. `output` is a new folder for the traces.
     `stdout` is a file descriptor for the command's output. `writecliff.report.io_stack.write_stack`
-    writes a page about the captured I/O.
+    writes a page on the captured I/O.
 
     Raises:
         TargetError: If root privileges, tracefs or a block device behind the folder are missing.
-        ConfigError: If the folder is in use.
+        ConfigError: If the folder is already in use.
         EngineError: If the capture fails.
         StoreError: If the traces cannot be written.
     """
@@ -161,12 +161,12 @@ class Replay(Shows):
 
     @property
     def endurance_bytes(self) -> float:
-        """Bytes that a host can write to the whole drive within the rated erase cycles."""
+        """Bytes that a host can write to the whole drive within its rated erase cycles."""
         return self.setup.endurance_bytes(self.done.waf)
 
     @property
     def years(self) -> float | None:
-        """Lifetime of the whole drive; None for a trace without duration if no rate is given."""
+        """Lifetime of the whole drive, or None if the write rate is unknown."""
         return self.setup.years(self.done.waf)
 
     def _shown(self) -> Shown:
@@ -192,7 +192,7 @@ class Replay(Shows):
         The directory `output` must be empty or not exist. `expect` contains limits on figures.
 
         Raises:
-            ConfigError: If the directory is in use.
+            ConfigError: If the directory is already in use.
             StoreError: If the directory cannot be written.
         """
         from writecliff.replay.record import store
@@ -226,15 +226,16 @@ def replay_trace(
         assign: Assignment of writes to streams: none, rules, sfr, multi-queue, sepbit or oracle
             (default: rules if `rules` is given, else none).
         rules: A file or preset of rules.
-        count: Number of streams to use (default: all streams of the drive).
+        count: Number of streams to use (default: all of the drive's streams).
         mistag_pct: Percentage of writes to assign to a wrong stream.
-        sizing: Drive size, replay length, page cache and file system.
-        writes_per_day_bytes: Volume written per day, for `years` (default: the trace's write rate).
+        sizing: Settings of the drive size, replay length, page cache and file system.
+        writes_per_day_bytes: Bytes written per day, to calculate `years` (default: the trace's
+            write rate).
         timed: `True` to measure latencies, with `queue_depth` writes and `readers` reads
             outstanding.
-        queue_depth: Outstanding writes during the timed replay.
-        readers: Outstanding reads during the timed replay.
-        seed: Seed of all random choices.
+        queue_depth: Number of outstanding writes in the timed replay.
+        readers: Number of outstanding reads in the timed replay.
+        seed: Random seed for all random choices.
         progress: Callback that receives the progress.
 
     Raises:
@@ -277,12 +278,12 @@ def advise_streams(
     seed: int = 1,
     on_cell: Callable[[Replayed], None] | None = None,
 ) -> StreamAdvice:
-    """Compare methods of assigning a trace's writes to streams, at several stream counts.
+    """Compare methods for assigning a trace's writes to streams, at several stream counts.
 
     `rules` is a file or a preset (default: the program's write hints, or else the preset for the
     program). `on_cell` is called with each completed comparison. Other arguments are as in
-    `replay_trace`. The returned advice has `best` and `cells`; `verdict(advice)` of
-    `writecliff.replay.advice` formats it as sentences.
+    `replay_trace`. The returned advice contains `best` and `cells`;
+    `writecliff.replay.advice.verdict` formats the advice as sentences.
 
     Raises:
         TraceError: If the trace is invalid.
@@ -317,10 +318,10 @@ def advise_streams(
 
 
 def _read(trace: PathLike, on: str, rules: str | None, *, own_rules: bool = False) -> FileIO:
-    """Read a trace, and assign its streams by `rules`.
+    """Read a trace, and assign its writes to streams by `rules`.
 
-    If `own_rules` is set and no rules are given, the rules come from the trace's write hints or its
-    program.
+    If `own_rules` is set and no rules are given, the rules are derived from the trace's write hints
+    or its program.
 
     Raises:
         TraceError: If the trace is invalid.

@@ -21,7 +21,7 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class TwinMade:
-    """A twin: its device file, errors and page."""
+    """A twin, with its device file, errors and page."""
 
     device_file: Path
     result: TwinResult
@@ -30,7 +30,7 @@ class TwinMade:
 
 @dataclass(frozen=True)
 class TwinChecked:
-    """A comparison of a drive with its twin or data sheet, and the page of the comparison."""
+    """A comparison of a drive with its twin or data sheet, and the comparison page."""
 
     check: Check
     page: Path
@@ -51,7 +51,7 @@ def make_twin(
 
     `on`, `output` and `progress` are as in `run_test`, except that `output` defaults to
     runs/twin-TARGET-TIME. `name`, `device_file` and `answers` are as in `twin_of_run`; the file
-    must not exist. `log` receives progress messages of the fit. `options` of the measurement are
+    must not exist. `log` receives progress messages during the fit. The measurement `options` are
     `gentle`, `seconds` (per load), `overwrite_minutes`, `rest_s`, `no_purge` and `seed`. Raises the
     exceptions of `run_test`, and ConfigError if the drive cannot be modelled.
     """
@@ -86,7 +86,7 @@ def twin_of_run(
     answers: Mapping[str, object] | None = None,
     log: Log = lambda text: None,
 ) -> TwinMade:
-    """Fit a twin to the measurements in `run`, a directory of `writecliff twin`.
+    """Fit a twin to the measurements in `run`, a directory written by `writecliff twin`.
 
     `name` is the twin's name (default: derived from the drive's model). `device_file` is an
     additional file to write the twin to (default: only the run directory). `answers` contains data

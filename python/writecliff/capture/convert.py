@@ -1,4 +1,4 @@
-"""Conversion of captured events to a trace's table and metadata."""
+"""Conversion of captured events to a trace table and metadata."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ROLES = (
 
 @dataclass(frozen=True)
 class Converted:
-    """A trace's table and metadata."""
+    """The table and metadata of a trace."""
 
     table: pa.Table
     metadata: dict[str, Any]
@@ -48,7 +48,7 @@ class Converted:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows without their text columns, as parallel arrays with a value per row."""
+    """Rows, excluding text columns, as parallel arrays that have one value per row."""
 
     event: Integers
     op: Integers  # index into `OPS`
@@ -61,7 +61,7 @@ class _Rows:
         return cls(*map(np.concatenate, zip(*(part._columns() for part in parts), strict=True)))
 
     def taken(self, chosen: NDArray[Any]) -> _Rows:
-        """Select rows by a mask or by an index array."""
+        """Select rows by a mask or an index array."""
         return _Rows(*(column[chosen] for column in self._columns()))
 
     def _columns(self) -> list[Integers]:
@@ -75,10 +75,12 @@ class _Rows:
 def convert(events: Events, *, root: Path | None = None, source: str = "preload") -> Converted:
     """Convert `events` to a trace.
 
-    Args: events: The recorded events. root: If set, include only files below this folder, with
-            paths relative to the folder. If `None`, include all files except those of kernel and
-            memory file systems; paths below the current folder are relative to that folder, all
-            others absolute. source: Method by which the events were recorded, for the metadata.
+    Args:
+        events: The recorded events.
+        root: If set, include only files below this folder, with paths relative to the folder. If
+            `None`, include all files except those of kernel and memory file systems; paths below
+            the current folder are relative to that folder, and all other paths are absolute.
+        source: Recording method to store in the metadata.
     """
     objects = _objects(events)
     rows = _all_rows(events, objects)
@@ -122,7 +124,7 @@ def _integers(values: Iterable[int]) -> Integers:
 
 
 def _dictionary(codes: NDArray[Any], words: list[str]) -> pa.DictionaryArray:
-    """Return a dictionary-encoded text column that has no duplicate or unused words."""
+    """Return a dictionary-encoded text column whose dictionary has no duplicate or unused words."""
     used, inverse = np.unique(codes, return_inverse=True)
     distinct: dict[str, int] = {}
     numbering = np.array([distinct.setdefault(words[c], len(distinct)) for c in used], np.int32)
@@ -152,7 +154,7 @@ class _Lookup:
     """Lookup of a file's state by device, inode number and event."""
 
     def __init__(self, events: Events, objects: Objects) -> None:
-        """Build an index of the states of `objects`."""
+        """Build an index of the file states in `objects`."""
         self._slots = events.slots
         keys = {key: code for code, key in enumerate({state.key for state in objects.states})}
         self._span = max(1, len(events.slots))
@@ -163,7 +165,7 @@ class _Lookup:
         self._keys = keys
 
     def states(self, event: Integers) -> Integers:
-        """Return the index of each file's state at its event, or -1 for an unknown file."""
+        """Return the index of each file's state at an event, or -1 for an unknown file."""
         if not len(self._stamps):
             return np.full(len(event), -1, np.int64)
         pairs = np.empty(len(event), [("dev", "u8"), ("ino", "u8")])
@@ -180,7 +182,7 @@ class _Lookup:
 
 
 def _all_rows(events: Events, objects: Objects) -> _Rows:
-    """Return all rows in event order, with removals moved to the last use of their file."""
+    """Return all rows in event order, moving each removal to the last use of the removed file."""
     slots = events.slots
     lookup = _Lookup(events, objects)
     at = np.flatnonzero(np.isin(slots["op"], list(_DATA)))
@@ -210,7 +212,7 @@ def _file_of(objects: Objects, state: Integers) -> Integers:
 
 
 def _unseen_births(objects: Objects, data: _Rows) -> list[NamingRow]:
-    """Return `create` rows for files whose creation is inferred from their first write."""
+    """Return `create` rows for files whose creation is inferred from the first write."""
     if not len(data.state):
         return []
     files, first = np.unique(_file_of(objects, data.state), return_index=True)
@@ -225,7 +227,7 @@ def _unseen_births(objects: Objects, data: _Rows) -> list[NamingRow]:
 
 
 def _removals(events: Events, objects: Objects, lookup: _Lookup, data: _Rows) -> _Rows:
-    """Return `unlink` rows: the space of an unlinked file is freed after its last use."""
+    """Return `unlink` rows, because an unlinked file's space is freed only after the last use."""
     last = np.full(len(objects.files), -1, np.int64)
     if len(data.state):
         np.maximum.at(last, _file_of(objects, data.state), data.event)
@@ -240,7 +242,7 @@ def _removals(events: Events, objects: Objects, lookup: _Lookup, data: _Rows) ->
 
 
 def _shown_paths(paths: list[str], root: Path | None) -> tuple[list[str], NDArray[np.bool_]]:
-    """Return the paths to show in the trace, and a mask of the paths that the trace includes."""
+    """Return the paths to show in the trace, and a mask of the paths that are included."""
     base = os.path.realpath(root) if root is not None else str(Path.cwd())
     prefix = base.rstrip("/") + "/"
     if root is not None:
@@ -269,7 +271,7 @@ def _processes(events: Events, at: Integers) -> tuple[list[str], Integers]:
 
 
 def _titled(name: str, title: bytes) -> str:
-    """Return a name such as `postgres: checkpointer` if the title has a role, else `name`."""
+    """Return a name such as `postgres: checkpointer` if the title names a role, else `name`."""
     program = name.split(":", maxsplit=1)[0]
     head, has_title, role = _text(title.split(b"\0")[0]).partition("postgres: ")
     if program != "postgres" or not has_title or head.strip("/"):
@@ -347,13 +349,13 @@ def _count(number: int, what: str) -> str:
 
 
 def some_of(paths: Iterable[str]) -> str:
-    """Return up to three paths, separated by commas."""
+    """Return up to three of the paths, separated by commas."""
     every = list(paths)
     return ", ".join(every[:3]) + (", ..." if len(every) > 3 else "")
 
 
 def _grown(objects: Objects, rows: _Rows) -> dict[str, int]:
-    """Return the growth, by path, of files that are longer on disk than the captured writes."""
+    """Return the growth in bytes, by path, of files that are longer than their captured writes."""
     if not len(rows.state):
         return {}
     file = _file_of(objects, rows.state)
@@ -401,7 +403,7 @@ class FileObject:
 
 @dataclass(frozen=True)
 class State:
-    """A file's state from event `since` on: `key` refers to the file, with this path and hint."""
+    """A file's state from event `since` on: identity, path and write-lifetime hint."""
 
     key: Key
     since: int
@@ -449,10 +451,10 @@ def canonical(path: str) -> str:
 
 
 class Objects:
-    """Files of a capture, with their states by event, and the rows of naming events."""
+    """Files in a capture, with their states by event, and rows for naming events."""
 
     def __init__(self) -> None:
-        """Create a set without files."""
+        """Create a set that contains no files."""
         self.files: list[FileObject] = []
         self.states: list[State] = []
         self.rows: list[NamingRow] = []
@@ -460,7 +462,7 @@ class Objects:
         self._former: dict[Key, FileObject] = {}
 
     def take(self, event: ObjectEvent) -> None:
-        """Process an event; events must be passed in order."""
+        """Process an event, which must follow the previously processed event."""
         if event.op in (Op.OPEN, Op.FILE):
             self._opened(event)
         elif event.op == Op.UNLINK:
@@ -475,7 +477,7 @@ class Objects:
             self._hinted(event)
 
     def _new(self, event: ObjectEvent, path: str, *, seen: bool = False) -> FileObject:
-        """Add an object; if `seen`, it existed before the capture and had the size in the event."""
+        """Add an object, which existed before the capture with the event's size if `seen`."""
         if event.key in self._current:
             self._former[event.key] = self._current[event.key]
         file = FileObject(len(self.files), event.key, path, {path})
@@ -526,7 +528,7 @@ class Objects:
             self._state(file, event.index)
 
     def _revive(self, file: FileObject, event: ObjectEvent) -> None:
-        """Process the new name of an unlinked file (linkat on an open file)."""
+        """Process the new name of an unlinked file (`linkat` called on an open file)."""
         if file.unlinked_at is not None and event.nlink > 0:
             file.unlinked_at = None
             file.path = canonical(event.text)

@@ -51,7 +51,7 @@ class Flag(IntEnum):
 
 @dataclass(frozen=True)
 class Events:
-    """Events in recorded order; `text[i]` is the text of event `i`, if there is any."""
+    """Events in recorded order, where `text[i]` is the text of event `i`, if any."""
 
     slots: NDArray[np.void]  # fields defined by `slot_type`
     text: dict[int, bytes]
@@ -90,7 +90,7 @@ def create(path: Path, *, reads: bool = False, repair_hints: bool = False) -> No
 
 
 def stop(path: Path) -> None:
-    """Stop recording in all programs that are still running."""
+    """Stop recording in all running programs."""
     with open(path, "r+b") as file:
         if file.read(len(MAGIC)) != MAGIC:
             return  # not an event file, so do not write to it; `read` reports the error
@@ -129,7 +129,7 @@ def read(path: Path) -> Events:
 
 
 def _leave_out_impossible(slots: NDArray[np.void]) -> int:
-    """Remove events that are invalid or contain impossible numbers, and return their count."""
+    """Remove events that are invalid or contain impossible numbers, and return the count."""
     op = slots["op"]
     given = (op > 0) & (op != CONTINUED)
     large = (slots["a"] > NUMBER_MAX) | (slots["b"] > NUMBER_MAX)

@@ -8,11 +8,11 @@
 A rule has one or more conditions, which must all hold: `path`, `thread`, `process` (globs in which
 `*` matches slashes; a path relative to the root also matches with a leading slash), `hint` (a
 number from 0 to 5 or a hint name), `min_size` and `max_size` (inclusive, in bytes or as text such
-as "64 MiB", compared with the file's largest size in the trace). The first matching rule applies;
-if no rule matches, the stream is `default` (0 unless the file sets it).
+as "64 MiB", compared with the file's largest size in the trace). The first matching rule applies.
+If no rule matches, the stream is `default` (0 unless the file sets `default`).
 
-The file size represents what a program knows when it starts writing: an LSM tree, for example,
-knows the total size of the tables that it merges. In a trace, the file size is known only
+The file size represents information that a program has when it starts writing; an LSM tree, for
+example, knows the total size of the tables that it merges. In a trace, the file size is known only
 afterwards.
 """
 
@@ -65,7 +65,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules of a file, in order, and the default stream."""
+    """The rules in a file, in order, and the default stream."""
 
     name: str
     rules: tuple[Rule, ...]
@@ -73,7 +73,7 @@ class Rules:
 
     @property
     def streams(self) -> dict[int, str]:
-        """Stream numbers of these rules, with the names of their data."""
+        """Stream numbers that the rules assign, with the names of the streams' data."""
         names: dict[int, list[str]] = {self.default: []}
         for rule in self.rules:
             kinds = names.setdefault(rule.stream, [])
@@ -96,12 +96,12 @@ class Rules:
         hint: NDArray[Any],
         size: NDArray[Any],
     ) -> NDArray[np.uint16]:
-        """Return the streams of the writes.
+        """Return the stream of each write.
 
         Args:
-            labels: path, thread and process as indices, and the words to which they refer.
-            hint: write-lifetime hint of each write; -1 for none.
-            size: largest size of the file of each write, in bytes.
+            labels: path, thread and process as indices, and the words that the indices refer to.
+            hint: write-lifetime hint of each write, or -1 if the write has no hint.
+            size: largest size in bytes of each write's file.
         """
         streams = np.full(len(hint), self.default, np.uint16)
         for rule in reversed(self.rules):
@@ -120,10 +120,10 @@ class Rules:
         return streams
 
     def size_classes(self, table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.uint16] | None]:
-        """Return the size classes that the rules distinguish, and the class of each row.
+        """Return the size classes that the rules distinguish, and each row's class.
 
-        A row's class is determined by the largest size of its file. Each class is represented by a
-        size. The second value is `None` if no rule restricts file sizes.
+        A row's class depends on the largest size of the row's file. Each class is represented by a
+        file size in bytes. The second value is `None` if no rule restricts file sizes.
         """
         limits = {r.min_size for r in self.rules if r.min_size is not None}
         limits |= {r.max_size + 1 for r in self.rules if r.max_size is not None}
@@ -141,7 +141,7 @@ class Rules:
 
 
 def presets() -> list[str]:
-    """Return the names of the rule presets in the package."""
+    """Return the names of the rule presets included in the package."""
     return sorted(path.stem for path in PRESETS.glob("*.toml"))
 
 
@@ -149,7 +149,7 @@ def load_rules(path: Path | str) -> Rules:
     """Load rules from a file, or load a preset by name.
 
     Raises:
-        ConfigError: If the file or preset is missing or invalid; the message names the file and the
+        ConfigError: If the file or preset is missing or invalid. The message names the file and the
             rule.
     """
     given = Path(path)
@@ -167,8 +167,8 @@ PRESET_OF = {"rocksdb": "rocksdb-native", "postgresql": "postgres", "cassandra":
 def rules_of(trace: Trace) -> Rules | None:
     """Return rules derived from a trace, or `None`.
 
-    The rules come from the program's write hints, or else from the stream identifiers that clients
-    of a served drive used, or else from the preset for the program.
+    The rules are derived from the program's write hints, or else from the stream identifiers that
+    clients of a served drive used. Otherwise, the preset for the program applies.
     """
     given = set(trace.table.column("hint").unique().to_pylist())
     words = [name for name, number in HINTS.items() if number in given and number > HINTS["none"]]
@@ -185,7 +185,7 @@ def rules_of(trace: Trace) -> Rules | None:
 
 
 def _streams_used(trace: Trace) -> tuple[Rule, ...]:
-    """Return a rule for each stream that clients of a served drive used, except the default."""
+    """Return a rule for each non-default stream that clients of a served drive used."""
     threads, names = codes(trace.table, "thread")
     ops, words = codes(trace.table, "op")
     writes = ops == (words.index("write") if "write" in words else -1)
@@ -198,10 +198,10 @@ def _streams_used(trace: Trace) -> tuple[Rule, ...]:
 
 
 def parse_rules(text: str, where: str) -> Rules:
-    """Parse rules in TOML.
+    """Parse rules in TOML format.
 
     Raises:
-        ConfigError: If the rules are invalid; the message names `where`, and the line if possible.
+        ConfigError: If the rules are invalid. The message names `where`, and the line if possible.
     """
     document = parse_toml(text, where)
     _check_keys(document, _TOP, where)

@@ -1,8 +1,8 @@
 """Capture a command's file I/O, and write it as a trace.
 
-The command stays in writecliff's process group, so that Ctrl-C reaches it as usual; a signal that
-only writecliff receives is forwarded to the command. Events recorded before an interruption are
-always written to the trace.
+The command stays in writecliff's process group, so that Ctrl-C also reaches the command. A signal
+that only writecliff receives is forwarded to the command. Events recorded before an interruption
+are always written to the trace.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a file I/O capture. `root` limits the trace to files below this folder."""
+    """Options of a file I/O capture. `root` limits the trace to the files below a folder."""
 
     output: Path  # trace path
     root: Path | None = None
@@ -43,7 +43,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Captured:
-    """A trace file and its metadata. `exit_code` is that of the command, 128 + n for signal n."""
+    """A trace file and its metadata. `exit_code` is the command's, or 128 + n for signal n."""
 
     output: Path  # trace path
     exit_code: int
@@ -61,7 +61,7 @@ class Session:
     started_ns: int = field(default_factory=time.monotonic_ns)
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the environment in which a program loads the library."""
+        """Return the environment variables that make a program load the library."""
         merged = dict(os.environ if base is None else base)
         others = merged.get("LD_PRELOAD", "")
         merged["LD_PRELOAD"] = f"{self.library}:{others}" if others else str(self.library)
@@ -71,7 +71,7 @@ class Session:
     def finish(
         self, command: Sequence[str], program: str, exit_code: int | None, **more: Any
     ) -> Captured:
-        """Write the trace with `more` added to its metadata, then remove the events."""
+        """Write the trace, add `more` to its metadata, and then remove the events."""
         duration_ns = time.monotonic_ns() - self.started_ns
         events.stop(self.events)
         metadata = {"command": list(command), "program": program, "exit_code": exit_code, **more}
@@ -82,7 +82,7 @@ class Session:
         return done
 
     def rescue(self, error: BaseException) -> None:
-        """Write the events recorded before `error` stopped the capture."""
+        """Write the trace of the events recorded before `error` stopped the capture."""
         events.stop(self.events)
         if not len(events.read(self.events).slots):
             self.events.unlink()
@@ -99,10 +99,11 @@ class Session:
 
 @contextlib.contextmanager
 def session(options: Options, *, public: Path | None = None) -> Iterator[Session]:
-    """Start a capture. If the trace cannot be written, its events are stored next to it.
+    """Start a capture. If the trace cannot be written, the events are stored next to its path.
 
     `public` is a folder that every user can access, for programs that drop root privileges and may
-    be unable to access the user's own folders. The preload library and the events are stored there.
+    be unable to access the user's own folders. The preload library and the events are stored in
+    this folder.
     """
     check_library()
     check_kind(options.output)
@@ -133,7 +134,7 @@ def check_library() -> None:
     """Check that the preload library was built.
 
     Raises:
-        WritecliffError: If the library is missing.
+        WritecliffError: If the preload library is missing.
     """
     if not LIBRARY.is_file():
         raise WritecliffError("the preload library is not built", hint=BUILD_HINT)
@@ -167,7 +168,8 @@ def capture(
 def recover(path: Path, options: Options) -> Captured:
     """Write the trace from the events of a killed capture, and do not delete the events.
 
-    The events are the only record of the capture, and the trace may differ from expectations.
+    The events are retained because they are the only record of the capture, and the trace may
+    differ from expectations.
     """
     if not path.is_file():
         raise TargetError(f"{path}: there is no such event file")
@@ -188,7 +190,7 @@ def program_of(command: Sequence[str]) -> str:
     """Return the program path of a command.
 
     Raises:
-        TargetError: If there is no such program.
+        TargetError: If the program does not exist.
     """
     program = shutil.which(command[0])
     if program is None:

@@ -1,14 +1,14 @@
 """Capture with strace, for programs that the preload library does not support.
 
-These are static programs, and programs that write to mapped files and sync them. strace stops the
-program at every call, so it is several times slower, and it provides less information: hints have
-no values, and files are identified by name. strace's output is converted to the events that the
-preload library records.
+The preload library does not support static programs, or programs that write to mapped files and
+sync them. strace stops the program at every call, so the program is several times slower. strace
+also provides less information: hints have no values, and files are identified by name. The strace
+output is converted to the events that the preload library records.
 
-Writes through io_uring are not captured, nor are the times of writes to mapped pages: a range
-passed to msync counts as completely written, and without msync, nothing is recorded. The sizes of
-files that existed before the capture are unknown, so appends to such files start at the largest
-offset seen so far.
+Neither io_uring writes nor the times of writes to mapped pages are captured. A range passed to
+msync counts as completely written; without msync, nothing is recorded. The sizes of files that
+existed before the capture are unknown, so appends to such files start at the largest offset seen so
+far.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ _HINT = re.compile(r"RWH_WRITE_LIFE_(\w+)|RWF_WRITE_LIFE_(NOT_SET)")
 
 @dataclass(frozen=True)
 class ReadEvents:
-    """Captured events, and notes about gaps in them."""
+    """Captured events, and notes on gaps in the events."""
 
     events: Events
     notes: list[str]
@@ -109,8 +109,8 @@ def events_of(
     """Convert the system calls of a program that was started in `folder`.
 
     Args:
-        lines: output of strace.
-        folder: current folder of the program.
+        lines: strace output.
+        folder: program's current folder.
         before: paths of files that exist at the start.
         reads: `True` to include reads.
     """
@@ -217,7 +217,7 @@ class _Reader:
             process.descriptors[call.result] = description
 
     def _description(self, call: Call, process: Process, at: int = 0) -> Description | None:
-        """Return the open file of a descriptor, by name if its opening was not captured."""
+        """Return a descriptor's open file, found by name if the open call was not captured."""
         number, path = call.descriptor(at)
         description = process.descriptors.get(number)
         if description is not None or path is None:
@@ -276,7 +276,7 @@ class _Reader:
                 self._about(call, process, Op.READ, description.file, a=at, b=call.result)
 
     def _moved(self, description: Description, named: int | None, start: int, length: int) -> int:
-        """Return the start of a transfer: `named`, or the descriptor's offset, which advances."""
+        """Return a transfer's start, `named` or else the descriptor's offset, which advances."""
         if named is not None:
             return named
         description.offset_bytes = start + length
@@ -351,7 +351,7 @@ class _Reader:
     # Names ----------------------------------------------------------------------------------
 
     def _path(self, call: Call, process: Process, at: int) -> bytes:
-        """Return the path in argument `at`; `...at` calls have its folder before it."""
+        """Return the path in argument `at`, relative to the folder argument of `...at` calls."""
         beside = call.name.rstrip("2").endswith("at")
         base = (call.descriptor(at - 1)[1] if beside else None) or process.folder
         return joined(base, call.text(at))
@@ -407,13 +407,13 @@ class _Reader:
     # Events ---------------------------------------------------------------------------------
 
     def _announce(self, call: Call, process: Process, file: File) -> None:
-        """Record a file that existed before the capture, when it is first used."""
+        """Record, on first use, a file that existed before the capture."""
         if not file.announced:
             file.announced = True
             self._put(call, process, Op.FILE, file, b=file.size_bytes, text=file.path)
 
     def _about(self, call: Call, process: Process, op: Op, file: File, **more: Any) -> None:
-        """Record an event about a file, after an event that introduces the file."""
+        """Record a file event, preceded by an event that introduces the file if necessary."""
         self._announce(call, process, file)
         self._put(call, process, op, file, **more)
 
@@ -478,7 +478,7 @@ class _Reader:
 
 
 def _position(call: Call) -> int | None:
-    """Return the offset argument of a call, or `None` if the call uses the descriptor's offset."""
+    """Return a call's offset argument, or `None` if the call uses the descriptor's offset."""
     at = call.number(3) if call.name.startswith("p") else None
     return None if at is None or at < 0 else at
 
@@ -529,7 +529,7 @@ _ERROR = re.compile(r" (E[A-Z0-9]+)")
 
 @dataclass(frozen=True)
 class Call:
-    """A completed call. `time_ns` is the time of its return, so calls are in order of effect."""
+    """A completed call. `time_ns` is the return time, so that calls are ordered by effect."""
 
     tid: int
     comm: bytes
@@ -541,23 +541,23 @@ class Call:
 
     @property
     def error(self) -> str | None:
-        """Error name, such as "ENOENT"; `None` if the call succeeded."""
+        """Error name such as "ENOENT", or `None` if the call succeeded."""
         match = _ERROR.match(self.shown) if self.result == -1 else None
         return match[1] if match else None
 
     def number(self, at: int) -> int | None:
-        """Return argument `at` as a number, or the first number in the memory that it points to."""
+        """Return argument `at` as a number, or the first number in the memory it points to."""
         match = (
             re.match(r"\[?(-?0x[0-9a-f]+|-?\d+)", self.args[at]) if at < len(self.args) else None
         )
         return int(match[1], 0) if match else None
 
     def text(self, at: int) -> bytes:
-        """Return argument `at`, stripped of its quotes."""
+        """Return argument `at` without its quotes."""
         return unescaped(self.args[at].rpartition('"')[0].partition('"')[2])
 
     def descriptor(self, at: int) -> tuple[int, bytes | None]:
-        """Return argument `at` as a number (-1 for the current folder), and its file name."""
+        """Return argument `at` as a number (-1 for the current folder), and the file name."""
         return _descriptor(self.args[at]) if at < len(self.args) else (-1, None)
 
     def opened(self) -> bytes | None:
@@ -585,7 +585,7 @@ def unescaped(text: str) -> bytes:
 
 
 def calls(lines: Iterable[str]) -> Iterator[Call]:
-    """Yield the calls in return order, skipping signals, exits and other lines."""
+    """Yield the calls in return order, and skip signals, exits and other lines."""
     begun: dict[int, str] = {}
     for line in lines:
         match = _LINE.match(line)
@@ -620,7 +620,7 @@ _UNKNOWN = (b"/dev/", b"/proc/", b"/sys/")
 
 @dataclass
 class File:
-    """A file, numbered in the order of first use."""
+    """A file, numbered in order of first use."""
 
     number: int
     path: bytes
@@ -633,7 +633,7 @@ class File:
 
 @dataclass
 class Description:
-    """An open file description."""
+    """An open file description of a process."""
 
     file: File
     offset_bytes: int = 0
@@ -653,7 +653,7 @@ class Mapping:
 
 @dataclass
 class Process:
-    """State shared by the threads of a process."""
+    """State that the threads of a process share."""
 
     pid: int
     folder: bytes
@@ -677,7 +677,7 @@ class Names:
     """Files, indexed by name."""
 
     def __init__(self) -> None:
-        """Create an index without files."""
+        """Create an index that contains no files."""
         self._files: dict[bytes, File] = {}
         self.folders: set[bytes] = set()
         self._next = 1
@@ -687,7 +687,7 @@ class Names:
         return self._files.get(path)
 
     def get(self, path: bytes) -> File | None:
-        """Return the file with this name, adding it if unknown; `None` if it is not on a drive."""
+        """Return (or add) the file with this name, or `None` if it is not on a drive."""
         if not path.startswith(b"/") or path.startswith(_UNKNOWN):
             return None
         file = self._files.get(path)
@@ -715,7 +715,7 @@ class Names:
             file.path = new
 
     def below(self, folder: bytes) -> list[bytes]:
-        """Return the file names below a folder."""
+        """Return the names of the files below a folder."""
         return [path for path in self._files if path.startswith(folder + b"/")]
 
 
@@ -725,5 +725,5 @@ def joined(folder: bytes, path: bytes) -> bytes:
 
 
 def existing(root: Path) -> frozenset[bytes]:
-    """Return the files below a folder; opening these with O_CREAT does not create them."""
+    """Return the existing files below a folder, which open calls with O_CREAT do not create."""
     return frozenset(os.fsencode(path) for path in root.resolve().rglob("*"))

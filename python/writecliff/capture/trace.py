@@ -1,10 +1,10 @@
-"""The format of trace files: Parquet with schema "writecliff/trace/1", its columns and constraints.
+"""The format of trace files: columns and constraints of the schema "writecliff/trace/1".
 
 time_ns       int64   since the start of the capture, monotonic
 op            string  one of `OPS`
-file          int32   number of the file object: a rename keeps it, a new file with an old name
-                      gets a new number
-path          string  current path (the new path of a rename), relative to the root if below it
+file          int32   number of the file object; a renamed file retains its number, and a new
+                      file always gets a new number
+path          string  current path (after a rename, the new path), relative to the root if below it
 offset_bytes  int64   write, read, punch: offset; truncate: the new size; hint: the requested hint
 length_bytes  int64   write, read, punch: length; hint: 0 if the kernel accepted it, else its errno
 thread        string  thread name in the kernel (15 bytes)
@@ -14,15 +14,15 @@ hint          int8    write-lifetime hint that the program set for the file, nul
 A block device trace has additional columns (`BLOCK_COLUMNS`):
 
 issue_ns      int64   time at which the driver received the request; null if unknown
-complete_ns   int64   time of completion; null if the request was open at the end
-flags         string  flags of the request, as words: sync fua preflush readahead
+complete_ns   int64   completion time; null if the request was outstanding when the capture stopped
+flags         string  request flags, as words: sync fua preflush readahead
                       metadata zeroes erase atomic
 pid           int32   process that issued the request
-errno         int16   error of the drive; 0 for none
+errno         int16   error reported by the drive; 0 if there was none
 
 Hints are numbered as `RWH_WRITE_LIFE_*` (fcntl(2)): 0 not set, 1 none, 2 short, 3 medium, 4 long, 5
 extreme. The hint column contains the hint that the program requested, even if the kernel rejected
-it; the metadata count requested and rejected hints.
+the hint. The metadata contain the number of requested and rejected hints.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ STREAM_THREAD = "stream "
 
 
 class TraceError(WritecliffError):
-    """An error for a file that is not a trace, or for an invalid trace."""
+    """Error raised for an invalid trace, or for a file that is not a trace."""
 
     exit_code = 2
 
@@ -83,19 +83,19 @@ class Trace:
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """Number of rows in the trace."""
         return int(self.table.num_rows)
 
     @property
     def is_block(self) -> bool:
-        """`True` if the trace was recorded at a drive, below page cache and file system."""
+        """`True` if the trace was recorded at a drive, below the page cache and file system."""
         return self.metadata.get("level") == BLOCK
 
 
 def write_trace(path: Path, table: pa.Table, metadata: Mapping[str, object]) -> None:
     """Write a trace atomically.
 
-    `table` has the columns in `COLUMNS`; text columns may be plain or dictionary-encoded.
+    `table` must have the columns in `COLUMNS`, with plain or dictionary-encoded text columns.
 
     Raises:
         TraceError: If the table is not a valid trace.
@@ -115,7 +115,7 @@ def read_trace(path: Path) -> Trace:
     """Read and validate a trace.
 
     Raises:
-        TraceError: If the file is not a valid trace; the message names the file, and the row if
+        TraceError: If the file is not a valid trace. The message names the file, and the row if
             possible.
     """
     if not path.is_file():
@@ -185,7 +185,7 @@ def _metadata(path: Path, stored: Mapping[bytes, bytes] | None) -> dict[str, obj
 
 
 def _typed(table: pa.Table, where: str, wanted: Mapping[str, str] = COLUMNS) -> pa.Table:
-    """Return the columns of the schema in order, with text columns as dictionary arrays."""
+    """Return the schema's columns in order, with text columns as dictionary arrays."""
     if len(set(table.column_names)) < table.num_columns:
         raise TraceError(f"{where}: two columns have the same name")
     missing = [name for name in wanted if name not in table.column_names]
@@ -217,17 +217,17 @@ def _as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def codes(table: pa.Table, name: str) -> tuple[NDArray[np.int32], list[str]]:
-    """Return a text column as indices and the words that they refer to."""
+    """Return a text column as indices and the words that the indices refer to."""
     column = _as_dictionary(table.column(name))
     words = [str(word) for word in column.dictionary.to_pylist()]
     return np.ascontiguousarray(column.indices.to_numpy(), np.int32), words
 
 
 def _check(table: pa.Table, where: str) -> None:
-    """Check the columns against the constraints of the format.
+    """Check the columns against the format's constraints.
 
     Raises:
-        TraceError: If a row violates a constraint; the message names the first such row.
+        TraceError: If a row violates a constraint. The message names the first such row.
     """
     for name in COLUMNS:
         if name != "hint" and table.column(name).null_count:

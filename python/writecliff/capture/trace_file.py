@@ -1,4 +1,4 @@
-"""A writer that stores traces in parts, so that trace length is not limited by memory."""
+"""A writer that stores traces in parts, so that memory does not limit the trace length."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _ROWS_PER_GROUP = 1 << 17
 
 
 def fields(more: Mapping[str, object]) -> pa.Schema:
-    """Return the columns of every trace, followed by the names and types of the columns `more`."""
+    """Return the columns common to all traces, followed by the columns `more`."""
     all_columns: dict[str, Any] = {**COLUMNS, **more}
     types = {name: TEXT if kind == "string" else kind for name, kind in all_columns.items()}
     return pa.schema(list(types.items()))
 
 
 def texts(indices: Any, words: Any) -> pa.DictionaryArray:
-    """Return a column of words, given as indices."""
+    """Return a text column, given as indices and words."""
     numbers = pa.array(np.asarray(indices, np.int32))
     return pa.DictionaryArray.from_arrays(numbers, pa.array(words, pa.string()))
 
@@ -51,7 +51,7 @@ def _encodings(schema: pa.Schema) -> dict[str, object]:
 
 
 class TraceFile:
-    """A trace file being written, which is renamed to its final name when complete."""
+    """A trace file being written, which is renamed to its final name upon completion."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         """Start a trace.
@@ -72,7 +72,7 @@ class TraceFile:
             raise store_error(error, path) from error
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add rows, in time order.
+        """Add rows in time order.
 
         Raises:
             StoreError: If the disk is full.
@@ -102,7 +102,7 @@ class TraceFile:
             self._file.close()
 
     def finish(self, metadata: Mapping[str, Any]) -> None:
-        """Complete the file.
+        """Complete the trace file.
 
         Raises:
             StoreError: If the file cannot be written.

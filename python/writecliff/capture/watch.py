@@ -13,7 +13,7 @@ _PT_INTERP = 3
 
 
 def is_static(program: Path) -> bool:
-    """Return `True` for an ELF program without a dynamic linker; `False` for scripts."""
+    """Return `True` if the program is an ELF file that requires no dynamic linker."""
     try:
         with program.open("rb") as file:
             head = file.read(_PROGRAMS_MAX)

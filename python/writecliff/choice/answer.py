@@ -1,4 +1,4 @@
-"""The result of a choice, derived from its runs: ranking, verdict, and the effect of variants."""
+"""The result of a choice, with its ranking, verdict, and the effect of variants."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SCALED_TEXT = "the errors are in 'Errors of smaller drives' in the guide to choo
 
 @dataclass(frozen=True)
 class Measured:
-    """A drive, and the figures of its runs."""
+    """A drive, and the figures measured in its runs."""
 
     contender: Contender
     figures: Figures
@@ -84,7 +84,7 @@ class Answer:
 
     @property
     def undecided(self) -> str:
-        """Reason why the top rank is undecided, or "" if it is decided."""
+        """Reason why the top rank is undecided, or "" if the top rank is decided."""
         others = [name for name in self.open if name != self.first.name]
         if self.ended == "decided" or not others:
             return ""
@@ -130,15 +130,15 @@ class Answer:
 
     @property
     def _second(self) -> Ranked | None:
-        """The best of the other drives that meet all limits."""
+        """The second-best drive that meets all limits."""
         return next((row for row in self.ranked[1:] if row.passes), None)
 
     @property
     def uncertainty(self) -> str:
-        """Sentence about weighted figures of the first two drives with unknown model errors.
+        """Sentence that names the top two drives' weighted figures whose model errors are unknown.
 
-        If all errors are known, it names the figures whose errors are known as lower bounds; ""
-        if the errors decide.
+        If all errors are known, the sentence names the figures for which only a lower bound of the
+        error is known. The text is "" if the errors decide the ranking.
         """
         second = self._second
         if second is None or second.sure != "error unknown":
@@ -194,7 +194,7 @@ class Answer:
 
     @property
     def smaller(self) -> str:
-        """Sentence about drives that were simulated scaled down; "" if there are none."""
+        """Sentence about drives that were simulated at reduced scale, or "" if there are none."""
         smaller = [drive for drive in self.measured.values() if drive.scale != 1]
         if not smaller:
             return ""
@@ -252,7 +252,7 @@ def _dominates(row: Ranked, other: Ranked) -> bool:
 def measure(
     question: Question, contenders: Sequence[Contender], runs: Mapping[str, Sequence[Path]]
 ) -> dict[str, Measured]:
-    """Return the figures of each contender, by name, from its runs (one run per seed).
+    """Return each contender's figures, by name, from its runs (one run per seed).
 
     Raises:
         StoreError: If a run cannot be read.
@@ -284,7 +284,7 @@ def ranking_of(
     measured: Mapping[str, Measured],
     load: LoadKinds,
 ) -> tuple[Ranked, ...]:
-    """Return the drives in ranking order; the load's kinds determine the model errors."""
+    """Return the drives in ranking order, using the model errors for the load's kinds."""
     drives = {
         name: (
             drive.contender.drive,
@@ -299,8 +299,8 @@ def ranking_of(
 def table_of(answer: Answer) -> Grid:
     """Return the ranking: rank, drive, limits met, score, weighted and limited figures.
 
-    The last columns are power-loss protection (PLP), and the rating that ends the life: rated
-    cycles of the flash, or the vendor's TBW.
+    The last columns are power-loss protection (PLP), and the rating that limits the drive's life:
+    the flash's rated erase cycles, or the vendor's TBW.
     """
     axes = answer.axes
     heads = [f"{key} ({_unit(answer, key)})" if _unit(answer, key) else key for key in axes]
@@ -322,6 +322,6 @@ def table_of(answer: Answer) -> Grid:
 
 
 def _unit(answer: Answer, key: str) -> str:
-    """Return the unit of a figure; "" if the figure is named by its unit."""
+    """Return a figure's unit, or "" if the figure's name contains the unit."""
     figure = next((row.figures[key] for row in answer.ranked if key in row.figures), None)
     return "" if figure is None or figure.unit == figure.label else figure.unit

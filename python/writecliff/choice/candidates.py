@@ -1,4 +1,4 @@
-"""Candidates of a choice, selected by name, pattern, group or capacity."""
+"""Candidates for a choice, selected by name, pattern, group or capacity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def find_candidates(
 
     Args:
         words: presets, patterns ("pm863-*"), paths of device files, "today" (the default: current
-            drives) or "all" (every preset except hard disks); commas separate several in a word.
+            drives) or "all" (every preset except hard disks); a word may contain several
+            selections, separated by commas.
         capacity: range of capacities to select, such as "1TB..2TB".
         least: minimum number of drives.
 

@@ -1,11 +1,11 @@
-"""Errors of drive models: median errors of held-out figures, by load kind.
+"""Errors of drive models, which are median errors of held-out figures by load kind.
 
-The figures come from `published/held_out.py`, and cover all drives of a family. A family with fewer
-than three figures of a kind uses the median of its class: current drives, or drives with a fit. A
-figure that repeats another figure of its family, or that is a constant of the model, tests nothing
-and is not counted. If fewer than three figures remain, the error is unknown. A twin has the errors
-of its own held-out measurements, which are stored in its device file. The error of a user-defined
-device file is unknown.
+The figures are defined in `published/held_out.py`, and cover all drives in a family. A family that
+has fewer than three figures of a kind uses the median of its class, which is current drives or
+fitted drives. A figure is not counted if it repeats another figure in its family or is a model
+constant, because it tests nothing. If fewer than three figures remain, the error is unknown. A
+twin's errors are those of the twin's own held-out measurements, which are stored in the device
+file. The error of a user-defined device file is unknown.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TWIN_LOADS = ("random reads", "random writes", "sequential reads", "sequential 
 
 @dataclass(frozen=True)
 class KindError:
-    """Median error of the held-out figures of a load kind."""
+    """Median error of the held-out figures for a load kind."""
 
     kind: str
     pct: float | None = None  # error in percent; `None` if unknown
@@ -53,26 +53,26 @@ class KindError:
 
 @dataclass(frozen=True)
 class FigureError:
-    """Error of a figure in a choice: the largest error of its kinds.
+    """Error of a figure in a choice, which is the largest error of the figure's kinds.
 
-    A figure without kinds has no error, because it comes from a rating or a price list.
+    A figure that has no kinds has no error, because it is derived from a rating or a price list.
     """
 
     kinds: tuple[KindError, ...]
 
     @property
     def pct(self) -> float | None:
-        """Error in percent, or `None` if the error of any kind is unknown."""
+        """Error in percent, or `None` if the error for any kind is unknown."""
         return None if any(kind.pct is None for kind in self.kinds) else self.least_pct
 
     @property
     def least_pct(self) -> float:
-        """Lower bound of the error in percent: the largest known error of its kinds."""
+        """Lower bound of the error in percent, which is the largest known error of any kind."""
         return max((kind.pct for kind in self.kinds if kind.pct is not None), default=0.0)
 
     @property
     def is_bound(self) -> bool:
-        """`True` if the error is unknown, or known only as a lower bound."""
+        """`True` if the error is unknown or only a lower bound is known."""
         return any(kind.pct is None or kind.in_view for kind in self.kinds)
 
     def mapping(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ _GROUPS: Mapping[str, str] = {"rates": "iops", "means": "mean", "tails": "p99.99
 
 @dataclass(frozen=True)
 class ModelError:
-    """Errors of a drive's model under a load."""
+    """Errors of a drive model under a load."""
 
     load: LoadKinds
     by_kind: Mapping[str, KindError] = field(default_factory=dict)  # known errors
@@ -113,9 +113,11 @@ class ModelError:
 def model_error(drive: str, load: LoadKinds, *, rated_life: bool = False) -> ModelError:
     """Return the errors of a drive's model under a load.
 
-    Args: drive: Preset in the catalogue, or path of a device file. Only twins' device files have
-        known errors. load: Kinds of the load.
-        rated_life: `False` if the rated erase cycles limit the drive's life.
+    Args:
+        drive: Preset in the catalogue, or path of a device file. Only the device files of twins
+            have known errors.
+        load: Load kinds.
+        rated_life: `False` if the rated erase cycles limit the drive's lifetime.
     """
     if drive.endswith(".toml") and Path(drive).is_file():
         twin = held_out_errors(read_device_file(drive)[0])
@@ -137,7 +139,7 @@ def _of_twin(twin: HeldOutErrors) -> dict[str, KindError]:
 
 @lru_cache(maxsize=256)
 def _of_family(family: str) -> Mapping[str, KindError]:
-    """Return the errors of the kinds for which the family or its class has enough figures."""
+    """Return the errors for the kinds that the family or its class has enough figures for."""
     figures = [figure for figure in _all() if not figure.exclusion]
     of_class = _errors(_class_of(family, figures), "other drives")
     if not _is_rated_for_random_writes(family):
@@ -147,7 +149,7 @@ def _of_family(family: str) -> Mapping[str, KindError]:
 
 
 def _errors(figures: Iterable[HeldOut], scope: Scope) -> dict[str, KindError]:
-    """Return the median errors of the kinds that have at least `FEWEST` figures."""
+    """Return the median errors for the kinds that have at least `FEWEST` figures."""
     return {
         kind: KindError(
             kind,
@@ -162,11 +164,11 @@ def _errors(figures: Iterable[HeldOut], scope: Scope) -> dict[str, KindError]:
 
 
 def _class_of(family: str, figures: Iterable[HeldOut]) -> list[HeldOut]:
-    """Return the figures of a family's class.
+    """Return the held-out figures for a family's class.
 
-    The class of a current drive contains all current drives, that of a fitted drive all fitted
-    drives, and that of any other preset all drives with flash. Storage-class memory does not belong
-    to a class.
+    The class of a current drive contains all current drives, and the class of a fitted drive
+    contains all fitted drives. The class of any other preset contains all flash drives.
+    Storage-class memory does not belong to a class.
     """
     if family in SCM_FAMILIES:
         return []
@@ -180,7 +182,7 @@ def _class_of(family: str, figures: Iterable[HeldOut]) -> list[HeldOut]:
 
 
 def _is_rated_for_random_writes(family: str) -> bool:
-    """Return `True` for data-centre drives, whose buffers are protected by capacitors."""
+    """Return `True` for data-centre drives, which have capacitor-protected buffers."""
     drives = (name for name, variant in variants().items() if variant.family.stem == family)
     return any(show_device(name).power_loss_protection for name in drives)
 

@@ -1,15 +1,16 @@
-"""Levels of simulation, from coarse to fine, and the rule for running a drive at a finer level.
+"""Simulation levels, from coarse to fine, and the rule for running a drive at a finer level.
 
-`choose` first simulates all candidates at a small fraction of their capacity. It then repeats only
-the drives that could still win, at a larger scale. Each level's errors were measured with
-`writecliff lab validate scales`, and are stored in `scale_errors.toml`.
+`choose` first simulates all candidates at a small fraction of their capacity. `choose` then
+repeats, at a larger scale, only the simulations of drives that could still win. The errors at each
+level were measured with `writecliff lab validate scales`, and are stored in `scale_errors.toml`.
 
-A drive without an SLC cache preserves its rates and tail latencies down to a few gigabytes, because
-scaling preserves its dies, reclaim units and spare flash. In steady state, its load may also run
-longer than requested, so that high percentiles have enough I/Os. A drive with an SLC cache is not
-stationary under most loads, so its load is shortened along with the drive, and the drive must
-remain larger. Stalls caused by checkpoints, patrols, and erases that reads cannot interrupt shrink
-with a drive, so drives with such stalls are simulated whole at the finest level, up to 2 TB.
+A drive that has no SLC cache preserves its rates and tail latencies down to a few gigabytes,
+because scaling preserves the dies, reclaim units and spare flash. In steady state, the load may
+also run longer than requested, so that high percentiles include enough I/Os. A drive that has an
+SLC cache is not stationary under most loads. Therefore, the load is shortened in proportion to the
+drive, and the drive must remain larger. Stalls caused by checkpoints, patrols, and erases that
+reads cannot interrupt shrink along with a drive. Therefore, drives that have such stalls are
+simulated whole at the finest level, up to 2 TB.
 """
 
 from __future__ import annotations
@@ -45,15 +46,16 @@ _BURST_NS = SECOND_NS // 2  # duration of the shortest burst on a scaled drive
 
 @dataclass(frozen=True)
 class Level:
-    """A level of simulation.
+    """A simulation level.
 
     Attributes:
-        name: its name in `scale_errors.toml` and in the answer.
-        stationary_bytes: capacity to which a drive is scaled down if its load is stationary.
-        stationary_ns: shortest load on such a drive.
-        shrunk: largest scale of other drives, whose load is shortened with the drive.
-        stalls: the same for drives with stalls.
-        shrunk_ns: shortest load on these drives.
+        name: level name in `scale_errors.toml` and in the result.
+        stationary_bytes: capacity in bytes that a drive is scaled down to if the load is
+            stationary.
+        stationary_ns: shortest load on such a drive, in ns.
+        shrunk: largest scale factor for other drives, whose load is shortened in proportion.
+        stalls: largest scale factor for drives that have stalls.
+        shrunk_ns: shortest load on a drive scaled by `shrunk` or `stalls`, in ns.
     """
 
     name: str
@@ -81,7 +83,7 @@ def class_of(device: DeviceDescription) -> Class:
 
 
 def at_level(run: WorkloadRun, engine: SimEngine, question: Question, level: Level) -> WorkloadRun:
-    """Return the run with the drive scale and load length of a level."""
+    """Return the run with a level's drive scale and load duration."""
     device = engine.description
     of_class = class_of(device)
     stationary = _is_stationary(run) and of_class in ("flash", "storage-class memory")
@@ -128,13 +130,13 @@ def _is_stationary(run: WorkloadRun) -> bool:
 
 @cache
 def scale_errors() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
-    """Return the largest error of each kind of figure, as a factor, by drive class and level."""
+    """Return the largest error factor for each kind of figure, by drive class and level."""
     text = files("writecliff.choice").joinpath("scale_errors.toml").read_text(encoding="utf-8")
     return {name: table for name, table in tomllib.loads(text).items() if isinstance(table, dict)}
 
 
 def kind_of(key: str) -> str | None:
-    """Return a figure's kind in the table of scale errors, or `None` if the figure has no error."""
+    """Return a figure's kind in the scale error table, or `None` if the figure has no error."""
     name = key.replace("service/", "")
     if name in ("iops", "mb_per_s", "watts", f"{FLUSH}/iops"):
         return "rate"
@@ -144,7 +146,7 @@ def kind_of(key: str) -> str | None:
 
 
 def _factor(errors: Mapping[str, float], key: str) -> float:
-    """Return a figure's error, which is the largest error for figures that were not measured."""
+    """Return a figure's error factor, or the largest one for a figure that was not measured."""
     kind = kind_of(key)
     if kind is None or not errors:
         return 1.0
@@ -152,7 +154,7 @@ def _factor(errors: Mapping[str, float], key: str) -> float:
 
 
 def _moved(figures: Figures, errors: Mapping[str, float], *, better: bool) -> dict[str, Headline]:
-    """Return the figures with all errors taken in the drive's favour, or against it."""
+    """Return the figures, adjusted by all errors in the drive's favour or to its detriment."""
     moved = {}
     for key, figure in figures.items():
         factor = _factor(errors, key)
@@ -162,7 +164,7 @@ def _moved(figures: Figures, errors: Mapping[str, float], *, better: bool) -> di
 
 
 def _optimistic(figures: Figures, errors: Mapping[str, float]) -> Figures:
-    """Return the figures with all errors taken in the drive's favour, including a backlog."""
+    """Return the figures, adjusted by all errors in the drive's favour, and ignore any backlog."""
     moved = {
         key: replace(figure, steady=True, not_sustained="")
         for key, figure in _moved(figures, errors, better=True).items()
@@ -177,7 +179,7 @@ def _optimistic(figures: Figures, errors: Mapping[str, float]) -> Figures:
 
 
 def _least(figures: Figures, basis: str, tail: float) -> float:
-    """Return a lower bound of the latency exceeded by a fraction `tail` of all I/Os.
+    """Return a lower bound on the latency that a fraction `tail` of all I/Os exceeds.
 
     If reads are a fraction r of all I/Os, and a fraction t of the reads exceeds a latency, then at
     least r * t of all I/Os exceed that latency.
@@ -201,9 +203,9 @@ def could_be_first(
     weights: Mapping[str, float],
     errors: tuple[Mapping[str, float], Mapping[str, float]],
 ) -> bool:
-    """Return `True` if a drive could outrank the top drive within the scale errors of both.
+    """Return `True` if a drive could outrank the top drive within both drives' scale errors.
 
-    `errors` contains the errors of the drive and of the top drive, by kind of figure.
+    `errors` contains the errors for the drive and the top drive, by kind of figure.
     """
     if any(key not in row.figures for key in weights):
         return True  # too few I/Os at this level

@@ -1,6 +1,6 @@
-"""Kinds of loads and figures, which `published/held_out.py` uses to group held-out figures.
+"""Load and figure kinds, which `published/held_out.py` uses to group held-out figures.
 
-A load with several kinds, such as a skewed mix, has the largest error of its kinds.
+A load that has several kinds, such as a skewed mix, has the largest of their errors.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NEARLY_ALL = 0.99  # fraction of the capacity; ranges consist of whole blocks
 
 @dataclass(frozen=True)
 class LoadKinds:
-    """The kinds to which a load belongs."""
+    """The kinds that a load belongs to."""
 
     rates: tuple[str, ...]  # kinds of the load's rates, such as "mixes"
     operations: tuple[Operation, ...]
@@ -45,14 +45,15 @@ class LoadKinds:
     writes_per_day: bool = False  # `True` if a given volume sets the wear instead of the rate
 
     def kinds_of(self, key: str, *, rated_life: bool = False) -> tuple[str, ...]:
-        """Return the kinds of a figure in a choice.
+        """Return a figure's kinds in a choice.
 
-        Args: key: The figure, such as "reads/p99.9". rated_life: `False` if the rated erase cycles
-            limit the drive's life. In that case, the lifetime in years depends on the write
-            amplification.
+        Args:
+            key: The figure, such as "reads/p99.9".
+            rated_life: `False` if the rated erase cycles limit the drive's lifetime. In that case,
+                the lifetime in years depends on the write amplification.
 
         Returns:
-            The kinds, or an empty result for a figure from a rating or a price list.
+            The kinds, which are empty for a figure taken from a rating or a price list.
         """
         *parts, name = key.removeprefix(PREFIX).split("/")
         if FLUSH in parts:
@@ -85,7 +86,7 @@ class LoadKinds:
 
 
 def kinds_of_load(question: Question) -> LoadKinds:
-    """Return the kinds of the measured steps in a choice's load.
+    """Return the kinds of the measured steps in the load.
 
     Raises:
         ConfigError: If the workload is invalid.
@@ -101,10 +102,10 @@ def kinds_of_load(question: Question) -> LoadKinds:
 def kinds_of_jobs(
     jobs: Iterable[Job], capacity_bytes: int, *, writes_per_day: bool = False
 ) -> LoadKinds:
-    """Return the kinds of jobs that run on a drive with `capacity_bytes`.
+    """Return the kinds of jobs that run on a drive of `capacity_bytes`.
 
-    `writes_per_day`: `True` if the drive's wear comes from a given volume instead of the jobs'
-    rates.
+    `writes_per_day`: `True` if a given write volume, not the jobs' rates, determines the drive's
+    wear.
     """
     listed = list(jobs)
     traces = any(job.model is not None or job.log is not None for job in listed)
@@ -130,10 +131,10 @@ def kinds_of_jobs(
 
 
 def _writes(job: Job, *, is_static: bool) -> Iterator[str]:
-    """Yield the kinds of writes in a job.
+    """Yield the write kinds of a job.
 
-    Skewed writes, writes alongside static data, and zoned writes do not count as uniform writes as
-    well, because their errors include those of uniform writes.
+    Skewed writes, writes alongside static data, and zoned writes are not also counted as uniform
+    writes, because their errors already include the errors for uniform writes.
     """
     if job.host_zones is not None:
         yield ZONES

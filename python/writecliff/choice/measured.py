@@ -1,8 +1,9 @@
-"""Figures of a drive, computed from its runs over all measured steps of the load.
+"""Figures of a drive, computed from its runs over all measured load steps.
 
-Latencies follow `latency_basis`; the names of service times start with `service/`. A drive's life
-is over when the flash reaches its rated erase cycles or the vendor's TBW is written, whichever
-comes first, at the load's own write rate around the clock or at a given daily volume.
+Latencies use `latency_basis`, and the names of service times start with `service/`. A drive's life
+ends when the flash reaches its rated erase cycles or when the vendor's TBW has been written,
+whichever comes first. The lifetime assumes the load's own write rate around the clock or a given
+daily volume.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ LifeEnd = Literal["rated cycles", "rated bytes (TBW)"]
 def figures_of(
     loads: Sequence[Load], device: DeviceDescription, question: Question, price: float | None
 ) -> dict[str, Headline]:
-    """Return the figures of a run by name, excluding figures that the run cannot have."""
+    """Return a run's figures by name, excluding figures that the run cannot report."""
     measured = [completed for load in loads for completed in load.done]
     done = [completed for completed in measured if completed.operation != FLUSH]
     flushes = [completed for completed in measured if completed.operation == FLUSH]
@@ -96,14 +97,14 @@ def figures_of(
 
 
 def _marked(figure: Headline, not_sustained: str) -> Headline:
-    """Return the figure, marked as not sustained if it is a latency counted from I/O arrival."""
+    """Return the figure, marked as not sustained if it is a latency since I/O arrival."""
     if figure.unit != "ms" or PREFIX in figure.key:
         return figure
     return replace(figure, steady=False, not_sustained=not_sustained)
 
 
 def _measured(loads: Sequence[Load], wanted: Sequence[Done], basis: Basis) -> Measured:
-    """Return the batches of the given operations from all loads."""
+    """Return the batches for the given operations from all loads."""
     stretches = []
     for load in loads:
         mine = [
@@ -150,7 +151,7 @@ def _latencies(
 
 @dataclass(frozen=True)
 class _Wear:
-    """Bytes written by the load, bytes programmed in flash for the load, and the write rate."""
+    """Bytes that the load wrote, bytes programmed in flash for the load, and the write rate."""
 
     host_bytes: float
     nand_bytes: float | None
@@ -180,7 +181,7 @@ def _wear(wear: _Wear, device: DeviceDescription, question: Question) -> Iterato
 
 
 def _ends(device: DeviceDescription, waf: float | None) -> dict[LifeEnd, float]:
-    """Return the host bytes that bring the drive to each of its ratings."""
+    """Return the host bytes to write before the drive reaches each of its ratings."""
     ends: dict[LifeEnd, float] = {}
     if device.raw_bytes is not None and device.rated_cycles is not None and waf is not None:
         ends["rated cycles"] = device.rated_cycles * device.raw_bytes / waf
@@ -190,10 +191,10 @@ def _ends(device: DeviceDescription, waf: float | None) -> dict[LifeEnd, float]:
 
 
 def life_end(figures: Figures, device: DeviceDescription) -> LifeEnd | None:
-    """Return the rating that limits the life of a drive with these figures.
+    """Return the rating that limits the lifetime of a drive that has these figures.
 
-    Return `None` if the drive has no rating, or reaches none within the longest lifetime that is
-    reported.
+    Return `None` if the drive has no rating, or reaches no rating within the longest reported
+    lifetime.
     """
     life = figures.get(LIFE)
     if life is None or life.value >= LIFE_MOST_YEARS:
@@ -205,7 +206,7 @@ def life_end(figures: Figures, device: DeviceDescription) -> LifeEnd | None:
 def over_seeds(runs: Sequence[Figures]) -> dict[str, Headline]:
     """Return the mean of each figure over runs with different seeds, with a 95 % interval.
 
-    Each seed prepares a drive of its own, so the runs are independent repetitions. The figures of a
+    Each seed prepares a separate drive, so the runs are independent repetitions. The figures of a
     single run are returned unchanged.
     """
     if len(runs) == 1:
@@ -224,5 +225,5 @@ def over_seeds(runs: Sequence[Figures]) -> dict[str, Headline]:
 
 
 def metrics_of(figures: Figures) -> dict[str, float | None]:
-    """Return the figures by their JSON names, with `None` for unknown figures."""
+    """Return the figures by JSON name, with `None` for unknown figures."""
     return {name: figures[key].value if key in figures else None for key, name in METRICS.items()}

@@ -1,4 +1,4 @@
-"""Report page of a choice: ranking with reasons, plots, confidence and variants."""
+"""Report page of a choice, which shows ranking, reasons, plots, confidence and variants."""
 
 from __future__ import annotations
 
@@ -218,9 +218,9 @@ def _certainty(answer: Answer) -> Table:
 
 
 def error_cell(error: FigureError) -> str:
-    """Return a figure's error with its kind, such as "9 % (mixes; 33 figures)".
+    """Return a figure's error and its kind, such as "9 % (mixes; 33 figures)".
 
-    Errors of 100 % or more are shown as a factor.
+    Errors of 100 % or more are shown as factors.
     """
     if not error.kinds:
         return "rating or price list"

@@ -1,8 +1,8 @@
-"""Runs of a choice: each candidate is preconditioned and runs the load.
+"""Runs of a choice, in which each candidate is preconditioned and then runs the load.
 
-To save time, drives are simulated scaled down (`engines/scaled.py`): all drives at a coarse level,
-and drives that could win also at finer levels (`levels.py`). The guide to `choose` states the
-errors.
+To save time, drives are simulated at reduced scale (`engines/scaled.py`). All drives run at a
+coarse level, and drives that could win also run at finer levels (`levels.py`). The guide to
+`choose` states the errors.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Change = Callable[[WorkloadRun], WorkloadRun]
 
 @dataclass(frozen=True)
 class Contender:
-    """A drive in the form in which it is simulated.
+    """A drive as it is simulated.
 
     Attributes:
-        name: the name of its row and of its runs.
-        drive: the candidate from which it derives.
-        target: the target of its runs.
+        name: name of the drive's row and runs.
+        drive: candidate that the drive is derived from.
+        target: target of the drive's runs.
     """
 
     name: str
@@ -48,11 +48,11 @@ class Plan:
     """The planned runs of a choice.
 
     Attributes:
-        contenders: the drives, in the order of the candidates.
-        steps: the runs, by name of the contender and seed. The first step has all contenders, later
+        contenders: drives, in candidate order.
+        steps: runs, by contender name and seed. The first step includes all contenders, and later
             steps repeat a contender at a finer level.
-        levels: the levels of a contender, by its name: one for each step that it takes part in.
-        devices: the device files to write, by path.
+        levels: levels by contender name, one for each step that includes the contender.
+        devices: device files to write, by path.
     """
 
     contenders: tuple[Contender, ...]
@@ -62,10 +62,10 @@ class Plan:
 
 
 def plan_choice(question: Question, folder: Path) -> Plan:
-    """Return the runs that decide `question`, without writing anything.
+    """Return the runs that decide `question`, but do not write any file.
 
     Raises:
-        ConfigError: If a load or a drive cannot be read, the load does not fit on the drive, or two
+        ConfigError: If the load or a drive cannot be read, the load does not fit on a drive, or two
             candidates have the same name.
     """
     contenders: dict[str, Contender] = {}
@@ -105,15 +105,15 @@ def plan_choice(question: Question, folder: Path) -> Plan:
 
 
 def with_spare(contender: Contender, spare_pct: float, folder: Path) -> tuple[Contender, str]:
-    """Return the drive with a different over-provisioning, and the text of its device file.
+    """Return the drive with different over-provisioning, and the text of its device file.
 
     Args:
-        contender: the drive to change.
-        spare_pct: the over-provisioning, in percent.
-        folder: the folder of the new device file.
+        contender: drive to change.
+        spare_pct: over-provisioning in percent.
+        folder: folder for the new device file.
 
     Raises:
-        ConfigError: If the drive has no flash, or cannot have this over-provisioning.
+        ConfigError: If the drive has no flash, or does not support this over-provisioning.
     """
     text = changed_device(contender.target, {OVERPROVISION: spare_pct})
     name = f"{contender.name}-op{spare_pct:g}"
@@ -134,15 +134,15 @@ def member_of(
     text: str | None = None,
     level: Level = FINE,
 ) -> Member:
-    """Return the run of the load on a contender.
+    """Return a run of the load on a contender.
 
     Args:
-        question: the load and its options.
-        contender: the drive.
-        seed: seed of the run.
+        question: question that contains the load and its options.
+        contender: drive to run the load on.
+        seed: random seed of the run.
         change: change to the run, if any.
-        text: device file of the contender, if it is not written yet.
-        level: level of simulation.
+        text: text of the contender's device file, if the file is not written yet.
+        level: simulation level.
 
     Raises:
         ConfigError: If the load or the drive cannot be read, or the load does not fit on the drive.

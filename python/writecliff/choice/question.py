@@ -41,7 +41,7 @@ FIGURE_UNITS: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """The question that a choice answers."""
+    """Question that a choice answers."""
 
     workload: str  # workload path
     candidates: tuple[str, ...]  # drive names or device file paths
@@ -64,7 +64,7 @@ class Question:
     left_out: Mapping[str, str] = field(default_factory=dict)  # reasons for omission, by candidate
 
     def __post_init__(self) -> None:
-        """Check the values of the question.
+        """Check the values in the question.
 
         Raises:
             ConfigError: If a value is out of range, or a price is missing.
@@ -96,7 +96,7 @@ class Question:
         self.expectations()
 
     def price_of(self, drive: str) -> float | None:
-        """Return a candidate's price, or `None`; a device file is also found by its file name."""
+        """Return a candidate's price, or `None`, by its path or file name."""
         return self.prices.get(drive, self.prices.get(label_of(drive)))
 
     def expectations(self) -> Sequence[Expectation]:
@@ -110,7 +110,7 @@ class Question:
         return limits
 
     def write(self, folder: Path) -> None:
-        """Write choice.json to a folder.
+        """Write `choice.json` to a folder.
 
         Raises:
             StoreError: If the file cannot be written.
@@ -123,7 +123,7 @@ class Question:
 
         Raises:
             ConfigError: If the folder does not contain a choice.
-            StoreError: If choice.json is damaged.
+            StoreError: If `choice.json` is damaged.
         """
         path = folder / FILE_NAME
         if not path.is_file():
@@ -143,7 +143,7 @@ def read_weights(texts: Iterable[str]) -> dict[str, float]:
     """Parse weights such as "p99.99=2", and return them by figure.
 
     Raises:
-        ConfigError: If a text is not FIGURE=WEIGHT.
+        ConfigError: If a text does not have the form FIGURE=WEIGHT.
     """
     weights = {}
     for text in texts:
@@ -159,10 +159,10 @@ def read_weights(texts: Iterable[str]) -> dict[str, float]:
 
 
 def read_prices(path: Path) -> dict[str, float]:
-    """Read a CSV price list: rows of drive and price in any currency, with or without a header.
+    """Read a CSV list of drives and prices in any currency, with or without a header.
 
     Raises:
-        ConfigError: If a price is not a positive number, or a drive has two prices; the message
+        ConfigError: If a price is not a positive number, or a drive has two prices. The message
             names the line.
     """
     try:

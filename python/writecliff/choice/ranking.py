@@ -1,8 +1,9 @@
-"""Rank the candidates, and explain why drives lose.
+"""Ranking of the candidates, with the reasons why drives lose.
 
-Drives that meet all limits rank first, ordered by score: the weighted geometric mean of the ratios
-between a drive's figures and the best figures. A score of 80 % means four fifths of the best drive
-in each figure, on average, and a factor of two has the same effect in every figure.
+Drives that meet all limits rank first, in order of their scores. A score is the weighted geometric
+mean of the ratios between a drive's figures and the best figures. A score of 80 % means that, on
+average, a drive achieves four fifths of the best value in each figure. A factor of two has the same
+effect in every figure.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Ranked:
 
     @property
     def not_sustained(self) -> str:
-        """Reason why latencies do not count, such as "load not sustained: 82 % of 10,000 IOPS"."""
+        """Reason why latencies do not count ("load not sustained: 82 % of 10,000 IOPS")."""
         return not_sustained_of(self.figures)
 
     @property
@@ -57,7 +58,7 @@ class Ranked:
 
 
 def not_sustained_of(figures: Figures) -> str:
-    """Return the reason why a drive did not sustain the load, or "" if it did."""
+    """Return the reason why a drive did not sustain the load, or "" if it sustained it."""
     return next((figure.not_sustained for figure in figures.values() if figure.not_sustained), "")
 
 
@@ -66,14 +67,14 @@ def weights_of(
 ) -> dict[str, float]:
     """Return the figures' weights, by figure.
 
-    If the user sets no weights, they are latency and life; the price if there is a price list; IOPS
-    if drives run as fast as they can; and the flush latency if the load has flushes. If a load is
-    too short for a high percentile, the highest available percentile counts.
+    If the user sets no weights, latency and life have weights. The price is added if there is a
+    price list, IOPS if the load has no rate, and the flush latency if the load includes flushes. If
+    a load is too short for a high percentile, the highest available percentile is used.
 
     Args:
-        question: weights and prices.
+        question: question that contains the weights and prices.
         open_loop: `True` if the load has a rate.
-        available: figures that at least one drive has; None: all.
+        available: figures that at least one drive reports, or None for all figures.
     """
     if question.weights:
         weights = {key: weight for key, weight in question.weights.items() if weight}
@@ -100,12 +101,12 @@ def rank(
     """Return the drives in ranking order.
 
     Args:
-        drives: candidate, figures and model error of each drive, by name.
-        question: limits.
-        weights: weights of figures.
+        drives: candidate, figures and model error by drive name.
+        question: question that contains the limits.
+        weights: weights by figure.
 
     Raises:
-        ConfigError: If no drive has any of the weighted figures.
+        ConfigError: If no drive reports any of the weighted figures.
     """
     expected = question.expectations()
     available = {
@@ -138,7 +139,7 @@ def rank(
 
 
 def _missing(figures: Figures) -> Mapping[str, str]:
-    """Return the reasons why missing figures are unknown, by key."""
+    """Return the reasons why figures are missing, by key."""
     why = "too few samples, or the drive does not report the figure"
     return dict.fromkeys(FIGURE_UNITS.keys() - figures.keys(), why)
 
@@ -148,7 +149,7 @@ def _misses(row: Ranked) -> int:
 
 
 def counted_value(figure: Headline) -> float:
-    """Return the value with which a figure enters the score: life counts at most 10 years."""
+    """Return a figure's value for the score, which limits the drive's life to 10 years."""
     return min(figure.value, LIFE_ENOUGH_YEARS) if figure.key == LIFE else figure.value
 
 
@@ -163,7 +164,7 @@ def _best(of: Sequence[Figures], keys: Mapping[str, float]) -> dict[str, Headlin
 
 
 def _share(figure: Headline | None, best: Headline | None) -> float | None:
-    """Return the ratio of a figure to the best figure (above 1 only for failing drives)."""
+    """Return the ratio of a figure to the best figure (above 1 only for drives that fail)."""
     if figure is None or best is None:
         return None
     value, best_value = counted_value(figure), counted_value(best)
@@ -179,10 +180,10 @@ def _placed(row: Ranked, rank: int, rows: Sequence[Ranked], weights: Mapping[str
 
 
 def _sure(row: Ranked, first: Ranked, weights: Mapping[str, float]) -> Sure:
-    """Return how the difference from the top drive compares with both models' errors.
+    """Return the confidence that a difference from the top drive exceeds both models' errors.
 
-    If only a lower bound of an error is known, the error can explain a difference, but the
-    difference cannot be called clear.
+    If only a lower bound on an error is known, the error can explain a difference, but the
+    difference is never reported as clear.
     """
     if first.passes and not row.passes:
         return _sure_of_limits(row)
@@ -203,14 +204,14 @@ def _compared(difference: float, error: float, *, is_bound: bool) -> Sure:
 
 
 def _score_error(row: Ranked, weights: Mapping[str, float]) -> tuple[float, bool]:
-    """Return the error of a score's logarithm, and whether the error is only a lower bound."""
+    """Return the error of a score's logarithm, and `True` if that error is a lower bound."""
     errors = {key: row.error.of(key) for key in weights}
     sizes = (weight * log(1 + errors[key].least_pct / 100) for key, weight in weights.items())
     return hypot(*sizes) / sum(weights.values()), any(error.is_bound for error in errors.values())
 
 
 def _sure_of_limits(row: Ranked) -> Sure:
-    """Return how the clearest violation of a limit compares with the model's error."""
+    """Return the confidence that the clearest limit violation exceeds the model error."""
     if row.not_sustained:
         return "within the model's error"
     misses: set[Sure] = set()
@@ -225,7 +226,7 @@ def _sure_of_limits(row: Ranked) -> Sure:
 
 
 def _why(row: Ranked, rows: Sequence[Ranked]) -> str:
-    """Explain why a drive wins or loses. Superlatives apply to all `rows` of the table."""
+    """Explain why a drive wins or loses. Superlatives refer to all `rows`."""
     first, late = rows[0], row.not_sustained
     limits = [limit for limit in row.judged if not limit.met]
     missed = [_missed(limit) for limit in limits if not late or limit.note != late]
@@ -250,7 +251,7 @@ def _why(row: Ranked, rows: Sequence[Ranked]) -> str:
 
 
 def _is_best(row: Ranked, key: str, rows: Sequence[Ranked]) -> bool:
-    """Return `True` if no drive in the table has a better value, including failing drives."""
+    """Return `True` if no drive in the table, including failing drives, has a better value."""
     figure = row.figures[key]
     values = [row.figures[key].value for row in rows if key in row.figures]
     return figure.value == (max if figure.higher_is_better is not False else min)(values)
@@ -271,5 +272,5 @@ def _behind(figure: Headline, best: Headline) -> str:
 
 
 def figure_text(figure: Headline) -> str:
-    """Return a figure with its name, such as "p99.99 1.2 ms", "195,945 IOPS" or "life 7 years"."""
+    """Return a figure and its name, such as "p99.99 1.2 ms", "195,945 IOPS" or "life 7 years"."""
     return figure.text if figure.unit == figure.label else f"{figure.key} {figure.text}"

@@ -1,8 +1,9 @@
-"""Candidates of a group that do not fit in this machine's memory.
+"""Candidates that do not fit in this machine's memory.
 
 A load whose addresses cannot be scaled, such as a trace, requires a drive at full size. A 15 TB
-drive requires more memory than many machines have. If the candidates are a group or a pattern, such
-drives are omitted and reported. A drive that is given by name is rejected.
+drive requires more memory than many machines have. If the candidates are specified by group or
+pattern, drives that are too large are omitted and reported. A named drive that is too large is
+rejected.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ def without_too_large(question: Question, named: Collection[str], *, budget_byte
     """Return the question, excluding candidates whose runs need more memory than `budget_bytes`.
 
     Args:
-        question: the question, with all candidates.
+        question: question that includes all candidates.
         named: candidates that the user named, which are never omitted.
-        budget_bytes: memory available to a simulated drive.
+        budget_bytes: memory available to a simulated drive, in bytes.
 
     Raises:
-        ConfigError: If fewer than two of several candidates remain.
+        ConfigError: If fewer than two candidates remain.
     """
     out: dict[str, str] = {}
     for drive in question.candidates:
@@ -46,12 +47,12 @@ def without_too_large(question: Question, named: Collection[str], *, budget_byte
 
 
 def left_out_text(left_out: Mapping[str, str]) -> str:
-    """Return the omitted drives and their reasons, as a comma-separated list."""
+    """Return a comma-separated list of the omitted drives and the reasons."""
     return ", ".join(f"{label_of(drive)} {why}" for drive, why in left_out.items())
 
 
 def _too_large(question: Question, drive: str, budget_bytes: int) -> str:
-    """Return the reason why a drive cannot be simulated here under the load, or ""."""
+    """Return the reason why this machine cannot simulate a drive under the load, or ""."""
     shown = show_device(drive)
     needed = drive_memory_bytes(shown.capacity_bytes, shown.mapped_bytes)
     if needed <= budget_bytes:

@@ -1,4 +1,4 @@
-"""Variants of a choice: repeated runs of the top drives, with a single change each."""
+"""Variants of a choice, which repeat runs of the top drives with a single change each."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ RATE_FACTOR = 1.25
 
 @dataclass(frozen=True)
 class Variant:
-    """A change, and the runs of the drives to which it applies.
+    """A change, and the runs of the drives that the change applies to.
 
     Attributes:
-        key: short name, part of the names of runs: "spare".
-        text: description: "28 % over-provisioning".
-        members: the runs, by name of the contender. Other drives retain their figures. devices: The
-            device files to write, by path.
+        key: short name such as "spare", which is part of run names.
+        text: description such as "28 % over-provisioning".
+        members: runs, by contender name. Drives that are not included retain their figures.
+            devices: Device files to write, by path.
     """
 
     key: str
@@ -41,7 +41,7 @@ class Variant:
 def plan_variants(
     question: Question, first: Sequence[Contender], folder: Path
 ) -> Iterator[Variant]:
-    """Yield the variants that apply to a drive in `first`, without writing anything."""
+    """Yield the variants that apply to a drive in `first`, but do not write any file."""
     yield from _spare(question, first, folder)
     for key, text, change in _CHANGES:
         members = {}
@@ -114,7 +114,7 @@ def _faster(job: Job) -> Job:
 
 
 def _streams(device: DeviceDescription) -> Change:
-    """Assign each writing job a stream of its own, up to the drive's number of streams."""
+    """Assign each writing job a separate stream, up to the drive's number of streams."""
 
     def change(run: WorkloadRun) -> WorkloadRun:
         jobs = [job for step in run.steps for job in step.workload.jobs if job.read_pct < 100]

@@ -142,7 +142,7 @@ def capture(
 def _check_choice(
     command: tuple[str, ...], app: str | None, recover: Path | None, **of_app: object
 ) -> None:
-    """Check that exactly one thing is to be captured, and that load options have a load."""
+    """Check that exactly one source is to be captured, and that load options have a load."""
     given = [bool(command), app is not None, recover is not None]
     if sum(given) == 0:
         raise ConfigError(
@@ -162,7 +162,7 @@ def _check_choice(
 
 
 def _check_alone(option: str, **others: object) -> None:
-    """Check that no options were given that have no effect with `option`."""
+    """Check that no given option is without effect when `option` is used."""
     for name, value in others.items():
         if value not in (None, False, "preload"):
             raise ConfigError(
@@ -218,7 +218,7 @@ def capture_block(
     """Run `writecliff capture --device`, and return the exit code.
 
     Raises:
-        TargetError: If the device had no requests; other errors are those of `capture_device`.
+        TargetError: If the device received no requests. Other errors are as for `capture_device`.
     """
     from writecliff.api import capture_device
     from writecliff.cli.progress import WorkView
@@ -271,7 +271,7 @@ def _seconds(text: str) -> float:
 
 
 def _device_lines(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the counts of a device capture, as pairs of name and figure."""
+    """Return the counts of a device capture, as pairs of name and value."""
     seconds = metadata["duration_ns"] / NS_PER_S
     counts = [
         (word, f"{count:,}, {units.size(size)}" if size else f"{count:,}")
@@ -306,7 +306,7 @@ def capture_stack(
     """Run `writecliff capture --stack`, and return the command's exit code.
 
     Raises:
-        ConfigError: If there is no command; other errors are those of `api.capture_stack`.
+        ConfigError: If there is no command. Other errors are as for `api.capture_stack`.
     """
     from writecliff.api import capture_stack as run
     from writecliff.report.io_stack import write_stack

@@ -88,7 +88,7 @@ def characterise(
 
 
 def _bytes(trace: Path, given: Mapping[str, Any]) -> int:
-    """Return a trace's size in bytes. Raises ConfigError if the file is not a trace."""
+    """Return a trace file's size in bytes. Raises ConfigError if it is not a trace file."""
     from writecliff.traces.examples import trace_path
     from writecliff.traces.source import open_trace
 

@@ -60,7 +60,7 @@ def compare(
 
 
 def show_comparison(comparison: Comparison, *files: Path) -> None:
-    """Print the differences, the figures (a long list in groups), the files and the verdict."""
+    """Print the differences, the figures (grouped if numerous), the files and the verdict."""
     from writecliff.report.comparison.groups import LONG_LIST, groups_of, groups_table
     from writecliff.report.comparison.page import differences_table, figures_table
 
@@ -78,10 +78,10 @@ def show_comparison(comparison: Comparison, *files: Path) -> None:
 def paper_of(page: Path, output: Path | None, *, pdf: bool, csv: Path | None) -> Path | None:
     """Return the PDF path next to the page, or `None` unless `pdf` is set.
 
-    `page` is `output`, if given.
+    `page` is the given output path, if any.
 
     Raises:
-        ConfigError: If HTML and PDF would be the same file, or a path is a directory instead of a
+        ConfigError: If the HTML and PDF paths are equal, or if a path is a directory instead of a
             file or vice versa.
     """
     paper = page.with_suffix(".pdf") if pdf else None

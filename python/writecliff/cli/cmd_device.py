@@ -202,7 +202,7 @@ def _seen_text(name: str, value: Any) -> str:
 
 
 def _report_text(name: str, value: Any) -> str:
-    """Format a value in an FDP report, counting the handles of a type if there are many."""
+    """Format an FDP report value, with a count if many handles have the same type."""
     if name == "handles":
         return ", ".join(f"{value.count(kind)} {kind}" for kind in dict.fromkeys(value))
     return value_text(name, value)
@@ -212,14 +212,14 @@ _UNIT_SUFFIXES = ("_bytes", "_ns", "_pct")
 
 
 def label(name: str) -> str:
-    """Return a field name without its unit, which `value_text` shows."""
+    """Return a field name without the unit, which `value_text` adds to the value."""
     for suffix in _UNIT_SUFFIXES:
         name = name.removesuffix(suffix)
     return name.replace("_", " ")
 
 
 def value_text(name: str, value: Any) -> str:
-    """Format the value of a field, using the unit in the field's name."""
+    """Format a field's value, using the unit in the field's name."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -240,7 +240,7 @@ def value_text(name: str, value: Any) -> str:
 
 
 def show_sheet(name: str, page: Path | None, *, whole: bool, as_json: bool) -> int:
-    """Measure a drive, print its data sheet, and write the sheet to `page` if given."""
+    """Measure a drive, print its data sheet, and write the sheet to any given `page`."""
     from writecliff.devices import is_real_drive
 
     if is_real_drive(name):
@@ -331,7 +331,7 @@ def _power_lines(power: PowerStates) -> Iterator[tuple[str, str]]:
 
 
 def _health_lines(health: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the summary, then the non-zero counters in the drive's log."""
+    """Yield the summary, followed by the non-zero counters in the drive's log."""
     for name, value in health.items():
         if isinstance(value, dict | list):
             continue

@@ -230,7 +230,7 @@ _QUANTILES = {"p50": 0.5, "p99": 0.99, "p99_9": 0.999}
 
 
 def check_real(options: TraceOptions, **others: object) -> None:
-    """Check that no options were given that have no effect on a real drive. Raises ConfigError."""
+    """Check that every given option has an effect on a real drive. Raises ConfigError."""
     changed = [
         field.name
         for field in fields(options)
@@ -248,7 +248,7 @@ def check_real(options: TraceOptions, **others: object) -> None:
 
 
 def check_simulated(real: RealOptions) -> None:
-    """Check that no option is given that has no effect on a simulated drive. Raises ConfigError."""
+    """Check that every given option has an effect on a simulated drive. Raises ConfigError."""
     given = [name for name, value in vars(real).items() if value != getattr(ON_SIMULATED, name)]
     if given:
         raise ConfigError(
@@ -261,7 +261,7 @@ def check_simulated(real: RealOptions) -> None:
 def replay_timed(
     trace: Path, options: TraceOptions, real: RealOptions, output: Path | None, *, as_json: bool
 ) -> int:
-    """Replay a trace, store the issued I/Os, and show how accurately they were timed."""
+    """Replay a trace, store the issued I/Os, and show the timing accuracy."""
     from writecliff.api import replay_timed as run
     from writecliff.cli.progress import WorkView
     from writecliff.cli.screen import Screen
@@ -340,7 +340,7 @@ def _timed_lines(
 
 
 def _responses(done: TraceIssued) -> list[tuple[str, ...]]:
-    """Return the response times by operation, measured from each I/O's scheduled time."""
+    """Return the response times by operation, measured from the scheduled I/O times."""
     rows = []
     for name, totals in done.operations.items():
         of = totals["response"]

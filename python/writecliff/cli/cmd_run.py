@@ -131,7 +131,7 @@ def _resumed(
     *,
     given: bool,
 ) -> int:
-    """Resume the run in `run.resume`, whose manifest contains the workload file."""
+    """Resume the run in `run.resume`, using the workload file in the run's manifest."""
     if file is not None or given:
         given_text = "a workload" if file is not None else "--precondition or --seed"
         raise ConfigError(
@@ -242,7 +242,7 @@ QUANTILES = (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999))
 
 
 def result_table(load: Load) -> str:
-    """Return a row per job and operation; open-loop loads have a second row with service times."""
+    """Return one row per job and operation, and a second row of service times if open-loop."""
     header = ("job", "operation", "IOPS", "MB/s", "mean", *(name for name, _ in QUANTILES), "max")
     rows = []
     for totals in load.done:
@@ -285,9 +285,9 @@ def _latency_cells(histogram: Histogram | None) -> list[str]:
 
 
 def causes_table(load: Load) -> str:
-    """Return a table of the latency causes of each operation and percentile band.
+    """Return a table of latency causes for each operation and percentile band.
 
-    Each row shows the fractions of the largest causes. The table is empty if no causes were
+    Each row shows the fractions due to the largest causes. The table is empty if no causes were
     recorded.
     """
     rows = []
@@ -302,7 +302,7 @@ def causes_table(load: Load) -> str:
 
 
 def data_placement_lines(shown: Mapping[str, Any]) -> list[str]:
-    """Return the data placement interface's state after a step, in one or two lines of text."""
+    """Return the data placement state after a step, in one or two lines of text."""
     lines = []
     if shown["interface"] == "nvme-fdp":
         sizes = (

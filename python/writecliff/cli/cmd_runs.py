@@ -39,7 +39,7 @@ _MOST = 200  # maximum number of rows on a terminal
 @Parameter(name="*", group=Group("Selection", sort_key=0))
 @dataclass(frozen=True, kw_only=True)
 class SelectionOptions:
-    """A selection of the runs that meet all given conditions."""
+    """Conditions that select runs; a selected run meets all of them."""
 
     test: str | None = None
     """Select runs of this test, such as wsat, workload, trace_replay or served."""
@@ -67,7 +67,7 @@ class SelectionOptions:
     """Maximum number of runs to list."""
 
     def given(self) -> dict[str, Any] | None:
-        """Return the arguments of `Store.list`, or `None` if no condition is given."""
+        """Return the arguments for `Store.list`, or `None` if no condition is given."""
         return None if self == ALL_RUNS else self.arguments()
 
     def arguments(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ ALL_RUNS = SelectionOptions()
 
 
 def opened_store(location: str | None) -> Store:
-    """Open the store given by --store or the environment, and show the progress of reading it.
+    """Open the store given by --store or the environment, and show the reading progress.
 
     Raises:
         ConfigError: If the store does not exist or cannot be read.
@@ -208,7 +208,7 @@ def delete(
 
 
 def _confirmed(runs: Sequence[str], location: str) -> bool:
-    """Ask for confirmation on the terminal. Raises ConfigError without a terminal."""
+    """Ask for confirmation on the terminal. Raises ConfigError if there is no terminal."""
     if not sys.stdin.isatty():
         raise ConfigError(
             f"refusing to delete {len(runs)} runs without confirmation",

@@ -180,7 +180,7 @@ def serve(
 def _plan(
     cut_at_write: int | None, cut_after: str | None, cuts: int | None
 ) -> dict[str, Any] | None:
-    """Return the planned power cuts, in the form of arguments for `DriveServer.plan_cuts`.
+    """Return the planned power cuts, as arguments for `DriveServer.plan_cuts`.
 
     Raises:
         ConfigError: If the options contradict each other, or a time or count is invalid.
@@ -262,7 +262,7 @@ def _serve(
 ) -> Snapshot:
     """Serve the drive until `ended` is set, stop the drive, and return its final snapshot.
 
-    `looks` are called with a snapshot every second, and with the final snapshot.
+    The callbacks `looks` receive a snapshot every second, and the final snapshot.
     """
     from writecliff.serve.session import lateness_warning
 
@@ -318,11 +318,11 @@ def _text(summary: Mapping[str, Any]) -> str:
 
 
 def streams_text(now: Snapshot) -> tuple[str, str] | None:
-    """Return the streams or placement handles in use, and their portions of the written data.
+    """Return the streams or placement handles in use, and each one's portion of written data.
 
     Returns:
-        The result is a name and a text, or `None` if the drive has no streams or handles, or if
-        clients use none.
+        The result is a name and a text, or `None` if the drive has no streams or handles, or if no
+        client uses any.
     """
     placement, used = now.data_placement, now.streams
     if placement is None and len(used) < 2:
@@ -343,7 +343,7 @@ def streams_text(now: Snapshot) -> tuple[str, str] | None:
 
 
 def undone_text(pages: int, undone_as: str) -> str:
-    """Describe the pages that a power cut rolled back, and why NVMe allows the loss."""
+    """Describe the pages that a power cut rolled back, and the reason why NVMe allows the loss."""
     reasons = {"unacknowledged": "unacknowledged writes", "unflushed": "writes without a flush"}
     noun = "page" if pages == 1 else "pages"
     return f"{pages:,} {noun} of {reasons[undone_as]} undone (allowed)"
@@ -372,7 +372,7 @@ def rebuild_text(cut: PowerCut) -> str:
 
 
 class ServeView:
-    """Figures over the last second: `look` collects the figures, and `render` displays them."""
+    """Figures over the last second: collected by `look`, and displayed by `render`."""
 
     def __init__(self, server: DriveServer) -> None:
         """Start with the server's first snapshot."""
@@ -383,13 +383,13 @@ class ServeView:
         self._figures: Figures = difference(server.first, server.first, recent=True)
 
     def look(self) -> Snapshot:
-        """Collect the figures since the last call, and return the snapshot."""
+        """Collect the figures since the previous call, and return the snapshot."""
         before, self._now = self._now, self._server.snapshot()
         self._figures = self._between(before, self._now, recent=True)
         return self._now
 
     def render(self) -> RenderableType:
-        """Return a row per operation, followed by the state of the drive and the server."""
+        """Return one row per operation, followed by rows for the drive and server state."""
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text

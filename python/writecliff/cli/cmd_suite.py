@@ -117,7 +117,7 @@ def _settings(texts: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _show_plan(members: Mapping[str, Member], target: TargetOptions, as_json: bool) -> int:
-    """Show the plan, with bounds for a real drive and pilot-run estimates for a simulated drive."""
+    """Show the plan, with bounds for a real drive or pilot-run estimates for a simulated drive."""
     with opened(target, seed=1, look_only=True) as engine:
         planned = plan_members(members, engine, note=log)
     if as_json:
@@ -146,7 +146,7 @@ def _bounds(plans: Mapping[str, Plan]) -> str:
 
 
 def _estimates(plans: Mapping[str, Plan]) -> str:
-    """Return a row per test and a total; tests that allow no pilot run have no figures."""
+    """Return one row per test and a total row; tests without a pilot run have no figures."""
     totals = [0.0] * 5
     rows = []
     for name, plan in plans.items():

@@ -113,7 +113,7 @@ def sweep(
 
 
 def _factors(name: str | None, vary: Sequence[str], values: str | None) -> list[Factor]:
-    """Return the varied settings, rejecting duplicate keys."""
+    """Return the varied settings, and reject duplicate keys."""
     from writecliff.suite.factors import Factor, factor_of
     from writecliff.suite.sweep import PRESETS
 
@@ -141,7 +141,7 @@ def _factors(name: str | None, vary: Sequence[str], values: str | None) -> list[
 def _base(
     test: str | None, workload: Path | None, set_: Sequence[str], target: TargetOptions
 ) -> tuple[str, dict[str, Any]]:
-    """Return the test to run and its fixed options."""
+    """Return the test to run, and the test's fixed options."""
     from writecliff.cli.test_commands import setting
 
     if workload is not None and (test is not None or set_):
@@ -154,7 +154,7 @@ def _base(
 
 
 def _key(key: str) -> str:
-    """Return a key with underscores, because options may be written with dashes."""
+    """Return a key with underscores, because users may write options with dashes."""
     return key if "." in key else key.replace("-", "_")
 
 

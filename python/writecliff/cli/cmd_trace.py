@@ -261,12 +261,12 @@ NS_PER_S = 1e9
 
 
 def skipped_line(skipped: Skipped) -> str:
-    """Return a line about the lines that were skipped for the same reason."""
+    """Return a message about the lines that were skipped for the same reason."""
     return f"{skipped.lines:,} lines: {skipped.reason}, first in line {skipped.first_line:,}"
 
 
 def summary(of: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return a trace's metrics in a few lines."""
+    """Return a trace's metrics as a few lines of text."""
     seconds, arrivals = of["duration_s"], of["arrivals"]
     streams = [
         f"{stream['share_pct']:.0f} % {stream['access']} {stream['operation']} "

@@ -132,7 +132,7 @@ def _answers(sheet: Path | None) -> dict[str, object]:
 
 
 def _check_expected(expected: str) -> None:
-    """Check that the drive can be compared with `expected`, before hours of measurements."""
+    """Check that the drive can be compared with `expected` before measuring it for hours."""
     from writecliff.devices import show_device
     from writecliff.devices.sheet import read_answers, sheet_of
     from writecliff.twin.check import is_sheet
@@ -157,7 +157,7 @@ def _measured(
     dry_run: bool,
     json: bool,
 ) -> Path | int:
-    """Return the directory of the complete measurements, or the exit code of a dry run."""
+    """Return the directory of the completed measurements, or the exit code of a dry run."""
     from writecliff.api import execute
     from writecliff.api.plans import check_permission
     from writecliff.cli.options import RunOptions

@@ -1,10 +1,10 @@
-"""The commands: the root help screen, and the application that runs the commands.
+"""The root help screen, and the application that runs the commands.
 
 Each command is a file, `cmd_NAME.py`. The first line of the file's docstring describes the command
-on the root screen. `GROUP = "drives", 2` sets the command's group and its position in the group;
-"hidden" commands are omitted from the screen. The command is the `App` named `app` in the file, or
-otherwise the function NAME. These declarations are parsed from the file's text, so that `writecliff
---help` loads neither the commands nor cyclopts. The lab's commands are in
+on the root screen. `GROUP = "drives", 2` sets the command's group and its position in the group.
+Commands in the group "hidden" are omitted from the screen. The command is the `App` named `app` in
+the file, or else the function NAME. These declarations are parsed from the file's text, so that
+`writecliff --help` loads neither the commands nor cyclopts. The lab's commands are in
 `writecliff.lab.commands`, which is loaded by name.
 """
 
@@ -57,7 +57,7 @@ class Command:
     """A command as declared in its file. `target` is "module:attribute"."""
 
     def __init__(self, position: tuple[int, int], name: str, help: str, target: str) -> None:
-        """Set the fields; `position` contains the positions of the group and in the group."""
+        """Set the fields, where `position` is (position of the group, position in the group)."""
         self.position = position  # position of the group, and position in the group
         self.name = name
         self.help = help
@@ -71,12 +71,12 @@ class Command:
 
 @cache
 def commands() -> tuple[Command, ...]:
-    """Return all product commands, in the order of the root screen."""
+    """Return all product commands, in root screen order."""
     return read_commands(__file__, "writecliff.cli", (*GROUPS, "hidden"))
 
 
 def read_commands(file: str, package: str, groups: tuple[str, ...]) -> tuple[Command, ...]:
-    """Return the commands in the package that contains `file`, in the order of `groups`."""
+    """Return the commands in the package that contains `file`, ordered by `groups`."""
     folder = os.path.dirname(file)  # noqa: PTH120 - pathlib takes longer to import
     names = (name for name in os.listdir(folder) if name.startswith("cmd_"))
     read = (_command(f"{folder}/{name}", package, groups) for name in names)
@@ -118,7 +118,7 @@ def root_screen() -> str:
 
 
 def build_app() -> App:
-    """Return the application without loading its commands."""
+    """Return the application, but do not load its commands."""
     from cyclopts import Parameter
 
     from writecliff.cli.helptext import AppWithExamples, PlainHelp
@@ -143,7 +143,7 @@ def build_app() -> App:
 
 
 def names_below(app: App, words: tuple[str, ...]) -> list[str]:
-    """Return the names of the subcommands of the command `words`."""
+    """Return the subcommand names of the command `words`."""
     for word in words:
         app = app[word]
     return [name for name in app if not name.startswith("-")]

@@ -1,9 +1,9 @@
-"""Completion of a command line at the cursor, which shells request at each Tab.
+"""Command line completion at the cursor, which shells request at each Tab.
 
-`writecliff completion words -- WORD...` receives the words after the program name, the last of
-which is incomplete. It prints `words`, or `files` if a path is also possible, then a line for each
-possible word, with a tab and a description. Values of options with fixed names are completed
-without cyclopts, which takes longer to load than everything else.
+`writecliff completion words -- WORD...` receives the words after the program name; the last word is
+incomplete. The command prints `words`, or `files` if a path is also possible. It then prints a line
+for each possible word, with a tab and a description. Option values with fixed names are completed
+without cyclopts, which takes longer to load than all other modules.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """Possible words with descriptions; `files` is `True` if a path is also possible."""
+    """Possible words with descriptions, where `files` is `True` if a path is also possible."""
 
     words: Sequence[tuple[str, str]]
     files: bool = False
@@ -70,7 +70,7 @@ def _fitting(words: Sequence[tuple[str, str]], typed: str, *, files: bool = Fals
 
 
 def _named(values: Values, typed: str) -> Answer:
-    """Return the values that match, separated by commas within a list."""
+    """Return the matching values, separated by commas within a list."""
     begin = typed[: typed.rfind(",") + 1] if values.is_list else ""
     matches = [(begin + word, about) for word, about in values.find(typed.removeprefix(begin))]
     return _fitting(matches, typed, files=values.files)
@@ -85,7 +85,7 @@ def _value_of(option: str, before: Sequence[str], typed: str) -> Answer:
 
 
 def _command(before: Sequence[str]) -> tuple[App | None, list[str], list[str]]:
-    """Return the command before the cursor, the words of its name, and the words that follow."""
+    """Return the command before the cursor, the words in its name, and the words that follow."""
     app, path, rest = build_app(), list[str](), list(before)
     while rest and rest[0] in app and not rest[0].startswith("-"):
         path.append(rest.pop(0))
@@ -94,7 +94,7 @@ def _command(before: Sequence[str]) -> tuple[App | None, list[str], list[str]]:
 
 
 def _arguments(app: App | None) -> Sequence[Argument]:
-    """Return a command's arguments, or none if the command only has subcommands."""
+    """Return a command's arguments, or an empty result if it only has subcommands."""
     if app is None or app.default_command is None:
         return []
     return list(app.assemble_argument_collection(parse_docstring=True))
@@ -112,7 +112,7 @@ def _is_switch(argument: Argument) -> bool:
 
 
 def _takes_value(arguments: Sequence[Argument], word: str) -> Argument | None:
-    """Return the option `word` if its value comes next."""
+    """Return the option `word` if the next word is its value."""
     for argument in arguments:
         if word in argument.names and word.startswith("-"):
             return None if _is_switch(argument) else argument
@@ -143,7 +143,7 @@ def _text(argument: Argument) -> str:
 
 
 def _of_argument(argument: Argument, typed: str) -> Answer:
-    """Return an argument's choices, or paths if it takes a path, or nothing."""
+    """Return an argument's choices, or paths if it takes a path, else an empty result."""
     if choices := argument.get_choices():
         return _fitting([(choice, "") for choice in choices], typed)
     return Answer((), files=_is_path(argument.hint))
@@ -171,7 +171,7 @@ def _position(path: str, arguments: Sequence[Argument], rest: Sequence[str], typ
 
 
 def _positions(path: str) -> Mapping[str, Values]:
-    """Return argument values by command; the lab has a table of its own."""
+    """Return argument values by command; the lab has a separate table."""
     name, target = LAB
     if not path.startswith(f"{name} "):
         return POSITIONS

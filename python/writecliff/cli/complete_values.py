@@ -1,7 +1,7 @@
-"""Values of options and arguments that are names: drives, tests, workloads and runs.
+"""Option and argument values that are names, such as drives, tests, workloads and runs.
 
-Each function receives the incomplete value, and returns names with descriptions. The functions
-change nothing and load little, because they run at each Tab.
+Each function receives the incomplete value, and returns names with descriptions. The functions have
+no side effects and load few modules, because they run at each Tab.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST_RUNS = 500
 
 
 class Values(NamedTuple):
-    """A source of names, possibly along with paths; a list may contain several names."""
+    """A source of names, and possibly paths, for a value or a list of values."""
 
     find: Callable[[str], Names]
     files: bool = False
@@ -26,7 +26,7 @@ class Values(NamedTuple):
 
 
 def targets(typed: str) -> Names:
-    """Return drives: simulated drives, this machine's block devices, and files."""
+    """Return simulated drives, this machine's block devices, and files."""
     for scheme in ("sim:", "file:"):
         if typed.startswith(scheme) and re.match(r"[./~]", typed.removeprefix(scheme)):
             return _paths(scheme, typed.removeprefix(scheme), "toml" if scheme == "sim:" else "")
@@ -52,7 +52,7 @@ def devices(typed: str) -> Names:
 
 
 def _paths(scheme: str, typed: str, suffix: str) -> Names:
-    """Return the files and folders that start with the typed path; folder names end in "/"."""
+    """Return the files and folders that start with the typed path (folders end in "/")."""
     paths = sorted(glob(f"{escape(os.path.expanduser(typed))}*"))  # noqa: PTH111, PTH207
     folders = [path for path in paths if os.path.isdir(path)]  # noqa: PTH112
     files = [path for path in paths if path.endswith(suffix) and path not in folders]
@@ -104,7 +104,7 @@ def sweeps(typed: str) -> Names:
 
 
 def runs(typed: str) -> Names:
-    """Return the runs in the store, or none if the store cannot be read."""
+    """Return the runs in the store, or an empty result if the store cannot be read."""
     from writecliff.errors import WritecliffError
     from writecliff.runs.location import is_remote, store_location
     from writecliff.runs.place import open_place

@@ -174,7 +174,7 @@ def new(
 
 
 def _asked(given: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the given values; if required values are missing on a terminal, prompt for all."""
+    """Return the given values, or prompt for all on a terminal if required values are missing."""
     from writecliff.devices.sheet import ANSWERS, REQUIRED
 
     missing = any(given.get(name) is None for name in REQUIRED)
@@ -215,7 +215,7 @@ def _value(value: float, unit: str) -> str:
 
 
 def _verdict(rows: Sequence[Row]) -> str:
-    """Return the result in one line."""
+    """Return a one-line summary of the result."""
     errors = [(abs(error), error, row) for row in rows if (error := row.error_pct) is not None]
     if not errors:
         return "no figure of the sheet could be simulated"

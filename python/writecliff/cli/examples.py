@@ -1,4 +1,4 @@
-"""Examples at the end of each command's help; a test parses them."""
+"""Examples at the end of each command's help, which a test parses."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 
 def example_lines(program: str, command: str) -> list[str]:
-    """Return a command's examples as lines of its help, including the heading."""
+    """Return a command's examples as lines of help text, including the heading."""
     arguments = EXAMPLES.get(command, ())
     if not arguments:
         return []

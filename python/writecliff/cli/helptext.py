@@ -1,8 +1,8 @@
-"""Help screens in plain text, with each option on a line and its description below it.
+"""Plain-text help screens that show each option on a line, with its description below.
 
 cyclopts calls the formatter in this module. The default cyclopts format has boxes and colours,
-which interfere with pipes and screen readers, and its own plain format wraps text in unsuitable
-places.
+which interfere with pipes and screen readers. The plain cyclopts format wraps text at unsuitable
+positions.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _OF_TYPE = {"STR": "TEXT", "INT": "N", "FLOAT": "FACTOR"}
 
 
 def _metavar(name: str, given: str) -> str:
-    """Return the placeholder for an option's value; `given` is the cyclopts placeholder."""
+    """Return the placeholder for an option's value, where `given` is the cyclopts placeholder."""
     plain = given.removesuffix("...")
     if plain not in _OF_TYPE:
         return given
@@ -77,7 +77,7 @@ def _width(console: Console) -> int:
 
 
 def _text(value: Any) -> str:
-    """Return the plain text of a cyclopts value: a string, a rich Text, or its own InlineText."""
+    """Return the plain text of a cyclopts value, which is a string, rich Text or InlineText."""
     if value is None:
         return ""
     if hasattr(value, "primary_renderable"):

@@ -1,8 +1,8 @@
-"""Entry point: dispatch, exit codes and error output.
+"""Entry point of the command line, with dispatch, exit codes and error output.
 
-Exit codes: 0 done, 1 failed, 2 usage, configuration or target, 3 a limit is missed (see limits.py),
-130 interrupted. stdout contains only data, and diagnostics go to stderr. With `--json`, an error is
-a single JSON object on stderr:
+Exit codes: 0 done, 1 failed, 2 usage, configuration or target, 3 a limit was missed (see
+limits.py), 130 interrupted. stdout contains only data, and diagnostics go to stderr. With `--json`,
+an error is a single JSON object on stderr:
 
     {"error": {"message": "...", "hint": "..." or null, "exit_code": 2}}
 """
@@ -104,7 +104,7 @@ def _complete(arguments: list[str]) -> int:
 
 
 def _present_names(arguments: list[str], *, quiet: bool) -> list[str]:
-    """Replace a command name from 0.1 by its current name, and print a hint unless `quiet`."""
+    """Replace a version 0.1 command name with the current name, and print a hint unless `quiet`."""
     name, *rest = arguments
     if name not in MOVED:
         return arguments
@@ -180,7 +180,7 @@ def _unexpected(error: Exception, as_json: bool) -> int:
 
 
 def _report(error: Exception, file: SupportsWrite[str]) -> None:
-    """Print the traceback of a bug, and the native stack of a panic."""
+    """Print the traceback of a bug, or the native stack of a panic."""
     import traceback
 
     traceback.print_exception(error, file=file)
@@ -202,7 +202,7 @@ def _open_closed_streams() -> None:
 
 
 def _silence_stdout() -> None:
-    """Discard output once a pipe's reader has gone, so that the interpreter exits quietly."""
+    """Discard output after a pipe's reader has exited, so that the interpreter exits quietly."""
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, sys.stdout.fileno())
     os.close(sink)

@@ -1,8 +1,8 @@
 """Manual pages, generated from the command line help.
 
-`python -m writecliff.cli.manual FOLDER` writes `writecliff.1`, and a `writecliff-COMMAND.1` for
-each command, with a section for each of its subcommands. `tools/build-wheel` adds the manual pages
-to the wheel.
+`python -m writecliff.cli.manual FOLDER` writes `writecliff.1` and, for each command,
+`writecliff-COMMAND.1`, which has a section for each subcommand. `tools/build-wheel` adds the manual
+pages to the wheel.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WIDTH = 100_000  # disables line wrapping, because man wraps lines itself
 
 
 def roff(text: str) -> str:
-    """Escape a text as a line of a page, so that no character acts as a request or an escape."""
+    """Escape a line of text, so that no character acts as a roff request or escape."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("^", "\\(ha").replace("~", "\\(ti")
     text = text.replace("`", "\\(ga").replace("'", "\\(aq").replace('"', "\\(dq")
     text = "".join(c if c.isascii() else f"\\[u{ord(c):04X}]" for c in text)

@@ -1,4 +1,4 @@
-"""Options shared by several commands: the target, the run, the set of runs, the trace."""
+"""Options for targets, runs, sets of runs and traces, which several commands share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _whole(_type: Any, tokens: Sequence[Token]) -> int:
 
 
 def _no_device(_type: Any, path: Path | None) -> None:
-    """Reject a device as an output path, before the run. Raises ConfigError."""
+    """Reject a device as an output path before the run starts. Raises ConfigError."""
     if path is not None:
         check_output(path)
 
@@ -54,10 +54,10 @@ Scheduler = str | None
 
 @contextmanager
 def on_scheduler(address: Scheduler, *, workers: int | None = None) -> Iterator[None]:
-    """Run independent simulations on Dask inside the block.
+    """Run the independent simulations in the block on Dask.
 
     Args:
-        address: "local", or the address of a scheduler; None changes nothing.
+        address: "local", or the address of a scheduler; None disables Dask.
         workers: Number of local workers.
 
     Raises:
@@ -74,7 +74,7 @@ def on_scheduler(address: Scheduler, *, workers: int | None = None) -> Iterator[
 
 
 def check_jobs(jobs: int | None) -> None:
-    """Check the number of simultaneous runs, before anything is written.
+    """Check the number of simultaneous runs before anything is written.
 
     Raises:
         ConfigError: If the number is less than 1.
@@ -84,10 +84,11 @@ def check_jobs(jobs: int | None) -> None:
 
 
 def check_scheduler(address: Scheduler, targets: Sequence[str | None]) -> None:
-    """Check that a scheduler can run the targets, before anything is written.
+    """Check that a scheduler can run the targets before anything is written.
 
     Raises:
-        ConfigError: If a target is not simulated, because such a target belongs to this machine.
+        ConfigError: If a target is not simulated, because real targets are attached to this
+            machine.
     """
     from writecliff.engines.target import is_simulated
 
@@ -100,7 +101,7 @@ def check_scheduler(address: Scheduler, targets: Sequence[str | None]) -> None:
 
 
 def test_names(text: str | None) -> list[str] | None:
-    """Return the names in a list of tests; None for all. Raises ConfigError for an empty list."""
+    """Return the tests in a list, or None for all tests. Raises ConfigError if it is empty."""
     if text is None:
         return None
     names = [name.strip() for name in text.split(",") if name.strip()]
@@ -157,7 +158,7 @@ class TargetOptions:
         """Return the target.
 
         Raises:
-            ConfigError: If no target is given, or an option has no effect on the target.
+            ConfigError: If no target is given, or if an option has no effect on the target.
         """
         target = target_of(self.on)
         _check_options_fit(self, target)
@@ -187,7 +188,7 @@ def target_of(on: str | None) -> str:
 
 
 def _check_options_fit(options: TargetOptions, target: str) -> None:
-    """Reject options that have no effect on this kind of target, because they are mistakes."""
+    """Reject options that have no effect on this kind of target."""
     for option, given, kinds in (
         ("--size", options.size is not None, ("file:",)),
         ("--destroy", options.destroy is not None, ("/dev/",)),
@@ -214,8 +215,8 @@ def opened(
 
     Args:
         options: The target.
-        seed: Seed of the drive.
-        look_only: True to leave a real drive unclaimed.
+        seed: Random seed for the drive.
+        look_only: True to not claim a real drive exclusively.
 
     Raises:
         TargetError: If the drive cannot be opened.
@@ -229,7 +230,7 @@ def opened(
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class OutcomeOptions:
-    """Options for the limits, baseline and store of a new run."""
+    """Options for a new run's limits, baseline and store."""
 
     baseline: Path | None = None
     """Baseline run, suite or saved JSON output to compare the run with. The verdict is printed. The
@@ -250,7 +251,7 @@ class OutcomeOptions:
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(OutcomeOptions):
-    """Options of a run: its directory, and whether to resume or only plan the run."""
+    """Options for a run's directory, for resuming a run, and for only planning a run."""
 
     output: OutputPath = None
     """Directory of the run; it must be empty or not exist (default: runs/NAME-TARGET-TIME)."""
@@ -269,7 +270,7 @@ class RunOptions(OutcomeOptions):
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class SetOptions(OutcomeOptions):
-    """Options of a suite or sweep: its directory, and how its runs are executed."""
+    """Options for the directory and the execution of a suite or sweep."""
 
     output: OutputPath = None
     """Directory of the runs; it must be empty or not exist (default: suites/EDITION-TARGET-TIME or
@@ -292,7 +293,7 @@ class SetOptions(OutcomeOptions):
 @Parameter(name="*", group=Group("Replay", sort_key=1.5))
 @dataclass(frozen=True, kw_only=True)
 class TraceOptions:
-    """Options of a trace replay: the drive, its size, and the replay length."""
+    """Options for the drive, drive size and length of a trace replay."""
 
     on: Annotated[str | None, Parameter(name="--on", group=DRIVE)] = None
     """The drive: sim:NAME or sim:PATH.toml."""
@@ -355,7 +356,7 @@ class TraceOptions:
         return target_of(self.on)
 
     def sizing(self) -> Sizing:
-        """Return the sizing of the drive and the trace."""
+        """Return the drive and trace sizing."""
         from writecliff.replay.model import Sizing
 
         return Sizing(

@@ -1,4 +1,4 @@
-"""Command output: figures with units, tables, JSON on stdout, and diagnostics on stderr."""
+"""Command output, with figures, tables and JSON on stdout, and diagnostics on stderr."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOTHING_DONE = "\nnothing was done (--dry-run)"
 
 
 def log(text: str) -> None:
-    """Print a line of diagnostics; a closed stderr must not abort a test that runs for hours."""
+    """Print a diagnostic line, ignoring a closed stderr, which must not abort a long test."""
     with suppress(OSError):
         sys.stderr.write(f"{text}\n")  # a single write, so that threads do not mix their lines
         sys.stderr.flush()
@@ -46,7 +46,7 @@ def emit_json(value: Any) -> None:
 
 
 def show_list(answer: Answer, align: str = "", *, as_json: bool) -> int:
-    """Print a list: the output object as JSON, or the objects in its only field as a table."""
+    """Print an output object as JSON, or the objects in its only field as a table."""
     if as_json:
         emit_json(answer)
     else:
@@ -96,14 +96,14 @@ def factor_text(value: float | None) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: str = "") -> str:
-    """Return an aligned table; `right` contains "r" for each right-aligned column, else "l"."""
+    """Return an aligned table, where `right` contains "r" or "l" for each column's alignment."""
     from writecliff.shown import Grid
 
     return Grid(header, [*rows], right.ljust(len(header), "l")).text()
 
 
 def pairs(items: Iterable[tuple[str, str]]) -> str:
-    """Return lines in the form "name value", with aligned values."""
+    """Return lines of the form "name value", with aligned values."""
     lines = list(items)
     width = max((len(name) for name, _ in lines), default=0)
     return "\n".join(f"{name:{width}}  {value}".rstrip() for name, value in lines)

@@ -1,4 +1,4 @@
-"""Progress on stderr: lines at intervals in a log, or a live block on a terminal."""
+"""Progress on stderr, as periodic lines in a log or as a live block on a terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def opening_lines(
     procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
 ) -> list[str]:
-    """Return lines that describe a run before the run accesses the drive."""
+    """Return lines that describe a run, for display before the run accesses the drive."""
     lines = [
         f"{plan.title} on {identity.target}: {drive_text(identity)}",
         *([f"the drive is {identity.scale_text}"] if identity.scale_text else []),
@@ -46,9 +46,9 @@ def drive_text(identity: DeviceIdentity) -> str:
 
 
 def written_text(plan: Plan, identity: DeviceIdentity) -> str:
-    """Return the bound on a run's writes, and the fraction of the rated endurance that it uses.
+    """Return a bound on a run's write volume, and the fraction of rated endurance it uses.
 
-    The bound follows from the drive's measured speed, if known, and from its link speed.
+    The bound is calculated from the drive's measured speed, if known, and its link speed.
     """
     if plan.write_bytes_max is None:
         return "no upper bound"
@@ -90,7 +90,7 @@ def _latency_parts(row: StepRow) -> tuple[str, str, str]:
 
 
 def steady_lines(round_number: int, decision: Decision) -> list[str]:
-    """Return a steady-state decision: a line per variable, with measured and allowed excursions."""
+    """Return a steady-state decision as lines of measured and allowed excursions per variable."""
     from writecliff.report.steady import excursions_text
 
     return [
@@ -101,7 +101,7 @@ def steady_lines(round_number: int, decision: Decision) -> list[str]:
 
 
 class WorkView:
-    """A `WorkHook` that prints lines at intervals, or refreshes one line on a terminal."""
+    """A `WorkHook` that prints periodic lines, or refreshes a single line on a terminal."""
 
     def __init__(self, screen: Screen) -> None:
         """Show the progress on `screen`."""
@@ -112,7 +112,7 @@ class WorkView:
 
     @contextmanager
     def showing(self, what: str = "") -> Iterator[WorkProgress]:
-        """Show the work that the block reports to the yielded progress."""
+        """Show the work that the block reports to the yielded progress object."""
         self._drawn = self._screen.terminal
         with self._screen.showing(self.render):
             yield WorkProgress(self, what)
@@ -127,7 +127,7 @@ class WorkView:
 
     @property
     def text(self) -> str:
-        """Elapsed time, part, figures, fraction and remaining time, in one line."""
+        """Elapsed time, phase, figures, completed fraction and remaining time, in one line."""
         work, taken_s = self._work, self._pace.taken_s
         if work is None:
             return ""
@@ -138,14 +138,14 @@ class WorkView:
         return f"{what}  {self._pace.how_far(work.share)}" if work.share else what
 
     def render(self) -> RenderableType:
-        """Return the line, once the work has run for a moment."""
+        """Return the progress line, or nothing if the work has just started."""
         from rich.text import Text
 
         return Text(self.text) if self._pace.taken_s > _FIRST_S else ""
 
 
 def work_shown(screen: Screen) -> Callable[[int], Callable[[int], None]]:
-    """Return a `parallel.Watch` that shows how many tasks in a set are complete."""
+    """Return a `parallel.Watch` that shows the number of completed tasks in a set."""
 
     def watch(count: int) -> Callable[[int], None]:
         progress = WorkProgress(WorkView(screen))
@@ -155,9 +155,10 @@ def work_shown(screen: Screen) -> Callable[[int], Callable[[int], None]]:
 
 
 class ProgressView(FollowedRun):
-    """The progress of a test, shown on a screen. Events only store their data; `render` draws it.
+    """Progress display of a test. Event methods only store data, which `render` draws.
 
-    With `samples_only`, a log contains only the last step of each round, which is its sample.
+    If `samples_only` is set, a log contains only the last step of each round, which is the round's
+    sample.
     """
 
     def __init__(self, screen: Screen, *, samples_only: bool = False) -> None:

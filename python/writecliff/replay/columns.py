@@ -49,8 +49,10 @@ class FileIO:
 def file_io(table: pa.Table, rules: Rules | None = None, *, is_block: bool = False) -> FileIO:
     """Pass a trace to the native module.
 
-    Args: table: The trace. rules: Rules that assign writes to streams, if any. is_block: `True` if
-        the trace was recorded at a drive.
+    Args:
+        table: The trace.
+        rules: Rules that assign writes to streams, if any.
+        is_block: `True` if the trace was recorded at a drive.
 
     Raises:
         ConfigError: If the trace has no writes, or is too large.

@@ -454,12 +454,12 @@ def stretch_of(
     """Return a function that selects the batches of some operations of jobs in these steps.
 
     Args:
-            table: The run's `batches` table.
-            seqs: Steps, in order.
-            kind: Latency kind.
-            histograms: All latencies of the steps.
-            began_ns: Start of each job within the step, by step and number (default: 0).
-                The batch where the first of the selected jobs starts is shortened to that start.
+        table: The run's `batches` table.
+        seqs: Steps, in order.
+        kind: Latency kind.
+        histograms: All latencies of the steps.
+        began_ns: Start of each job within the step, by step and number (default: 0). The batch
+            where the first of the selected jobs starts is shortened to that start.
 
     Returns:
         The function. The selected result is `None` if the run has no batches of an operation.

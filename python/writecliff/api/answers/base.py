@@ -27,7 +27,7 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, tag_field="schema"
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **others: Any) -> Self:
-        """Return an instance with `values`, which may include `schema`, and `others`.
+        """Return an instance built from `values` (ignoring a `schema` key) and `others`.
 
         Raises:
             TypeError: If a key is unknown or missing.

@@ -39,7 +39,7 @@ class RankedDrive(Item, frozen=True):
 
 
 class Change(Item, frozen=True):
-    """A change of the drives or the load, with the resulting ranking."""
+    """A change to the drives or the load, and the resulting ranking."""
 
     change: str  # Description of the change
     first: str  # Top-ranked drive after the change

@@ -1,4 +1,4 @@
-"""JSON output about drives, the cache of prepared drives, and this machine."""
+"""JSON output about drives, the prepared-drive cache and this machine."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class DeviceFile(Answer, frozen=True, tag="writecliff/device-file/1"):
 
 
 class SheetFigure(Item, frozen=True):
-    """A data sheet figure, and the figure of the drive derived from the sheet."""
+    """A data sheet figure and the corresponding figure of the derived drive."""
 
     load: str  # Load name
     metric: str  # Figure name

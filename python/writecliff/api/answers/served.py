@@ -56,7 +56,7 @@ class PowerCut(Item, frozen=True):
 
 
 class Served(Answer, frozen=True, tag="writecliff/serve/1"):
-    """A session in which a drive was served."""
+    """A session during which a drive was served."""
 
     commands = "serve"
 

@@ -74,7 +74,7 @@ class FigureValue(Item, frozen=True):
 
 
 class ComparedFigure(Item, frozen=True):
-    """A figure that at least two contenders have in common."""
+    """A figure that at least two contenders report."""
 
     test: str  # Test name
     key: str  # Figure key
@@ -278,7 +278,7 @@ class ReplayTimed(Answer, frozen=True, tag="writecliff/replay-timed/1"):
 
 
 class StreamAdvice(Answer, frozen=True, tag="writecliff/stream-advice/1"):
-    """Comparison of methods of assigning a trace's writes to streams."""
+    """Comparison of methods for assigning a trace's writes to streams."""
 
     commands = "advise-streams"
     more = "replays-and-stream-advice"

@@ -1,6 +1,6 @@
-"""Ready-made loads of three databases, each captured by a command: RocksDB, PostgreSQL, Cassandra.
+"""Ready-made loads for three databases, each captured by a command: RocksDB, PostgreSQL, Cassandra.
 
-`run_app` runs a load, and each load is a module that has a function `run`. The data are in a
+`run_app` runs a load, and each load is a module that has a function `run`. The data are stored in a
 temporary folder, and the servers are stopped even if the capture fails.
 """
 
@@ -27,7 +27,7 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Size:
-    """Size of a load; `None` selects the load's default."""
+    """Load size, where `None` selects the load's default."""
 
     records: int | None = None
     operations: int | None = None
@@ -48,11 +48,11 @@ class Size:
 def run_app(
     name: str, options: Options, size: Size, *, folder: Path | None = None, log: Log
 ) -> Captured:
-    """Capture the ready-made load `name`.
+    """Capture the ready-made load named `name`.
 
     Raises:
-        ConfigError: If there is no such load.
-        TargetError: If a program is not installed; the message names the package.
+        ConfigError: If no load has this name.
+        TargetError: If a required program is not installed.
     """
     if name not in APPS:
         raise ConfigError.unknown("load", name, APPS, where="--app")

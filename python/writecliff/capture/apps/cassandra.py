@@ -5,9 +5,9 @@ them, and then runs reads and writes in equal numbers. A single node writes to a
 The client is `Load.java`, compiled on demand with the driver that Cassandra includes. Memtables are
 small (16 MiB), so that a gigabyte of writes causes flushes and three tiers of compaction.
 
-The commit log uses direct I/O (`commitlog_disk_access_mode: direct`). Its default, mapped memory,
-cannot be recorded by a capture of system calls. If the file system does not support direct I/O, the
-log is compressed, because a compressed log is also written by system calls.
+The commit log uses direct I/O (`commitlog_disk_access_mode: direct`). The default mode, memory
+mapping, cannot be recorded by capturing system calls. If the file system does not support direct
+I/O, the commit log is compressed, because Cassandra also writes a compressed log with system calls.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
 
 @dataclass(frozen=True)
 class Node:
-    """A Cassandra node and its client. `folder` contains all files except the database."""
+    """A Cassandra node and its client. `folder` contains all files except those of the database."""
 
     folder: Path
     root: Path  # of the database
@@ -103,7 +103,7 @@ class Node:
 
         Args:
             folder: folder of the client and, by default, of the database.
-            log: receives messages about the progress.
+            log: callback that receives progress messages.
             root: folder of the database.
             commit_log: folder of the commit log.
             commit_log_mib: size of the commit log.
@@ -130,7 +130,7 @@ class Node:
 
     @contextmanager
     def running(self, environment: Mapping[str, str]) -> Iterator[None]:
-        """Run the node: it is ready inside the block, and is shut down afterwards."""
+        """Run the node, which is ready inside the block and is shut down afterwards."""
         with server(
             [self.java, *self._options(), "-cp", self._path,
              "org.apache.cassandra.service.CassandraDaemon"],
@@ -145,7 +145,7 @@ class Node:
     def load(
         self, records: int, updates: int, operations: int, *, seed: int = 1, again: bool = False
     ) -> list[str]:
-        """Run the client, and return its output lines. `again`: the records exist already."""
+        """Run the client, and return its output lines. `again` keeps existing records."""
         log = self.folder / "log" / "load.log"
         log.unlink(missing_ok=True)
         more = [str(seed), *(["again"] if again else [])]
@@ -170,7 +170,7 @@ class Node:
         ]
 
     def _configure(self, storage: int) -> None:
-        """Write a configuration for these ports and folders."""
+        """Write a configuration with these ports and folders."""
         direct, packed = (
             "disk_access_mode: direct",
             "compression: [{class_name: LZ4Compressor}]",
@@ -190,7 +190,7 @@ def find_java() -> tuple[str, str]:
     """Return the paths of Java 17's `java` and `javac`.
 
     Raises:
-        TargetError: If they are not installed.
+        TargetError: If `java` or `javac` is not installed.
     """
     home = os.environ.get("JAVA_HOME")
     homes = [Path(home)] if home else []
@@ -205,7 +205,7 @@ def find_java() -> tuple[str, str]:
 
 
 def _plain(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without variables that add JVM options."""
+    """Return the environment without the variables that add JVM options."""
     others = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH")
     return {name: value for name, value in environment.items() if name not in others}
 

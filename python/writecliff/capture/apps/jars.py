@@ -1,4 +1,4 @@
-"""Cassandra's jar files: resolved by Maven, verified by SHA-256, and stored in the user's cache.
+"""Cassandra's jar files, resolved by Maven, verified by SHA-256, and stored in the user's cache.
 
 Maven's settings determine the download server. The files must match `cassandra.lock`.
 """
@@ -74,7 +74,7 @@ def _resolve(work: Path) -> None:
 
 
 def locked() -> dict[str, str]:
-    """Return SHA-256 hashes by file name, from a list in the format of `sha256sum`."""
+    """Return SHA-256 hashes by file name, read from a list in `sha256sum` format."""
     lines = LOCK.read_text(encoding="ascii").splitlines()
     pairs = (line.split() for line in lines if line and not line.startswith("#"))
     return {name: digest for digest, name in pairs}

@@ -1,8 +1,8 @@
-"""PostgreSQL: a new cluster in a temporary folder, filled and run by pgbench (TPC-B-like).
+"""A new PostgreSQL cluster in a temporary folder, filled and loaded by pgbench (TPC-B-like).
 
-The server has little memory and a small log, so that a short load has the effects of a long load:
-evicted pages, checkpoints and recycled log files. PostgreSQL refuses to run as root, so root starts
-the server as the user `postgres`, or as `nobody` if there is no such user.
+The server has little memory and a small log, so that even a short load causes page evictions,
+checkpoints and log file recycling. PostgreSQL refuses to run as root, so root starts the server as
+the user `postgres`, or as `nobody` if the user `postgres` does not exist.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
 
 
 def installed() -> dict[str, str]:
-    """Return the programs' paths; Debian installs the server outside PATH, by version."""
+    """Return the PostgreSQL programs' paths, because Debian installs the server outside PATH."""
     folders = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"),
         key=lambda folder: float(folder.parent.name) if folder.parent.name.isdigit() else 0.0,
@@ -134,6 +134,6 @@ def _server(program: str, root: Path, sockets: Path) -> list[str]:
 
 
 def is_ready(program: str, sockets: Path) -> bool:
-    """Return `True` if the server with its socket in `sockets` accepts connections."""
+    """Return `True` if the server whose socket is in `sockets` accepts connections."""
     command = [program, "-q", "-h", str(sockets), "-U", "bench", "-d", "postgres"]
     return subprocess.run(command, check=False).returncode == 0

@@ -24,27 +24,27 @@ _KILL_AFTER_S = 60.0
 
 @dataclass(frozen=True)
 class Account:
-    """A program's account, because some servers do not run as root."""
+    """A user account for a program, because some servers refuse to run as root."""
 
     name: str
     uid: int
     gid: int
 
     def take_over(self, *folders: Path) -> None:
-        """Make this account the owner of the folders."""
+        """Make this account the owner of the given folders."""
         for folder in folders:
             os.chown(folder, self.uid, self.gid)
 
 
 def last_lines(log: Path, count: int = 3) -> str:
-    """Return the last lines of a log, joined into one line."""
+    """Return the last lines of a log as a single line."""
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
     shown = [" ".join(line.split()) for line in lines if line.strip()]
     return " | ".join(shown[-count:])[-600:] or "no output"
 
 
 def found_programs(names: Sequence[str], folders: Iterable[Path]) -> Iterator[dict[str, str]]:
-    """Yield the program paths by name, for each folder that contains all programs, PATH last."""
+    """Yield the program paths, by name, in each folder that contains all programs (PATH last)."""
     for folder in (*map(str, folders), None):
         paths = {name: path for name in names if (path := shutil.which(name, path=folder))}
         if len(paths) == len(names):
@@ -77,7 +77,8 @@ def run_client(
     """Run a program until it exits.
 
     Raises:
-        WritecliffError: If the program fails; the message includes the last lines of its log.
+        WritecliffError: If the program fails. The message includes the last lines of the program's
+            log.
     """
     with log.open("ab") as file:
         child = _start(command, file.fileno(), env, account)
@@ -101,11 +102,11 @@ def server(
     env: Mapping[str, str] | None = None,
     account: Account | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a server: it is ready inside the block, and is shut down afterwards.
+    """Run a server that is ready inside the block and is shut down afterwards.
 
     Raises:
-        WritecliffError: If the server exits early or is not ready in time; the message includes the
-            last lines of its log.
+        WritecliffError: If the server exits early or is not ready in time. The message includes the
+            last lines of the server's log.
     """
     name = Path(command[0]).name
     with log.open("ab") as file:
@@ -130,7 +131,7 @@ def server(
 def _start(
     command: Sequence[str], output: int, env: Mapping[str, str] | None, account: Account | None
 ) -> subprocess.Popen[bytes]:
-    """Start a program in a separate session, so that Ctrl-C does not reach it; `_end` stops it."""
+    """Start a program in a separate session that Ctrl-C does not reach (`_end` stops it)."""
     who: dict[str, object] = {}
     if account is not None:
         who = {"user": account.uid, "group": account.gid, "extra_groups": []}

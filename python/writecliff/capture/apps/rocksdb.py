@@ -1,4 +1,4 @@
-"""A db_bench load for RocksDB (Debian: rocksdb-tools): random inserts, then random overwrites.
+"""A db_bench load for RocksDB (package rocksdb-tools) with inserts followed by overwrites.
 
 The tree is small (2 MiB memtables and files, an 8 MiB first level, and a factor of five between
 levels), so that a few hundred thousand records reach level 3. The run waits for pending

@@ -1,4 +1,4 @@
-"""The captured device: its number, the captured address range, and the required tracepoints."""
+"""The captured device, with its number, captured address range and required tracepoints."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def traced_device(path: Path, system: System | None = None) -> TracedDevice:
     """Return the device at `path`.
 
     Raises:
-        TargetError: If there is no such device.
+        TargetError: If the device does not exist.
     """
     system = system or System()
     device = device_at(system, path)

@@ -1,4 +1,4 @@
-"""Capture of a block device, for a given time or while a command runs."""
+"""Capture of a block device for a given time or while a command runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class OtherEvent:
 
 @dataclass
 class Counts:
-    """Counts and bytes of captured requests, by operation."""
+    """Number and bytes of captured requests, by operation."""
 
     requests: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OPS, 0))
     bytes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OPS, 0))
@@ -71,7 +71,7 @@ class Counts:
 
 
 class BlockCapture:
-    """A capture that runs in a background thread between `start` and `stop`."""
+    """A capture that runs in a background thread from `start` until `stop`."""
 
     def __init__(
         self,
@@ -81,13 +81,14 @@ class BlockCapture:
         others: Sequence[OtherEvent] = (),
         on_events: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> None:
-        """Prepare to capture `device` to the trace `output`.
+        """Prepare to capture `device` and to write the trace to `output`.
 
         Args:
             device: the device.
             output: path of the trace.
-            others: further events; the capture skips those that the kernel does not have.
-            on_events: receives further events in the form of `KernelTrace.drain`.
+            others: additional events, which are skipped if the kernel does not provide them.
+            on_events: callback that receives the additional events in the form of
+                `KernelTrace.drain`.
 
         Raises:
             TargetError: If the process is not root, or the kernel has no tracefs.
@@ -179,7 +180,7 @@ class BlockCapture:
             self._on_events(drained)
 
     def finish(self, more: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the trace with `more` added to its metadata, and return the complete metadata.
+        """Write the trace, add `more` to its metadata, and return the complete metadata.
 
         Raises:
             StoreError: If the trace cannot be written.
@@ -215,7 +216,7 @@ class BlockCapture:
         return metadata
 
     def close(self) -> None:
-        """Remove the tracing instance, and an incomplete trace."""
+        """Remove the tracing instance and any incomplete trace."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -240,7 +241,7 @@ class BlockCapture:
 
 
 def _disk_of(path: Path) -> tuple[int, int] | None:
-    """Return the whole disk that contains a file; `None` if it is not on a block device."""
+    """Return the disk that contains a file, or `None` if the file is not on a block device."""
     number = path.absolute().parent.stat().st_dev
     system = System()
     try:
@@ -271,19 +272,20 @@ def capture_device(
 ) -> Captured:
     """Capture the device at `path`, and write the trace to `output`.
 
-    The capture runs while `command` runs, or else for `seconds`, or else until Ctrl-C or SIGTERM.
+    The capture runs until `command` exits; without a command, it runs for `seconds` or until Ctrl-C
+    or SIGTERM.
 
     Args:
         path: the device.
         output: path of the trace.
         command: command to run, if any.
-        seconds: length of the capture; None: until a signal.
-        stdout: file descriptor for the output of the command.
-        on_tick: called every second if there is no command.
+        seconds: capture duration in s, or None to capture until a signal arrives.
+        stdout: file descriptor for the command's output.
+        on_tick: callback that is called every second if there is no command.
 
     Raises:
-        TargetError: If there is no such device, the process is not root, the kernel has no tracefs,
-            or the command cannot be run.
+        TargetError: If the device does not exist, the process is not root, the kernel has no
+            tracefs, or the command cannot be run.
         EngineError: If the kernel rejects the capture.
         StoreError: If the trace cannot be written.
     """
@@ -337,7 +339,7 @@ _WORDS = pa.array(
 
 
 class Processes:
-    """Processes of threads, read from /proc while the threads exist."""
+    """Cache of each thread's process, read from /proc while the thread exists."""
 
     def __init__(self, proc: Path = Path("/proc")) -> None:
         """Create an empty cache."""
@@ -347,8 +349,8 @@ class Processes:
     def of(self, thread_id: int, thread: str) -> tuple[int, str | None]:
         """Return a thread's process and its name.
 
-        For a thread that has exited, return the thread itself and `None`. The thread name
-        distinguishes reused thread numbers.
+        For a thread that has exited, return the thread's own number and `None`. The thread name
+        distinguishes threads that reuse a thread number.
         """
         key = thread_id, thread
         if key not in self._identities:
@@ -368,7 +370,7 @@ class Processes:
 def batch(
     drained: Mapping[str, Any], names: Sequence[str], processes: Processes, *, device: str
 ) -> pa.RecordBatch:
-    """Convert output of `KernelTrace.drain` to columns of a trace of the named device."""
+    """Convert the output of `KernelTrace.drain` to trace columns for the named device."""
     of = drained
     rows = len(of["time_ns"])
     pid, process = _processes(of["thread_id"], of["name"], names, processes)
@@ -394,7 +396,7 @@ def batch(
 def _processes(
     thread_id: Any, name: Any, names: Sequence[str], processes: Processes
 ) -> tuple[Any, pa.DictionaryArray]:
-    """Return process identifiers and names; an exited process gets its thread's name."""
+    """Return process identifiers and names, using thread names for exited processes."""
     threads = pa.array((thread_id.astype(np.int64) << 32) | name).dictionary_encode()
     row = threads.indices.to_numpy(zero_copy_only=False)
     thread_names = [
@@ -430,7 +432,7 @@ _STARTED_AT = 19  # index of the field in /proc/PID/stat, counted after the name
 
 @dataclass(frozen=True)
 class Losses:
-    """Events that the kernel failed to record, by reason."""
+    """Number of events that the kernel failed to record, by reason."""
 
     overrun: int = 0
     commit_overrun: int = 0
@@ -451,13 +453,13 @@ class Instance:
 
     @property
     def events(self) -> Path:
-        """Folder of the instance's events."""
+        """Folder that contains the instance's events."""
         return self.folder / "events"
 
     def format(self, event: str) -> str | None:
         """Return the kernel's format description of an event such as "block/block_rq_issue".
 
-        Return `None` if the kernel does not have the event.
+        Return `None` if the kernel does not provide the event.
         """
         try:
             return (self.events / event / "format").read_text()
@@ -474,7 +476,7 @@ class Instance:
         self._write(f"events/{event}/enable", "1")
 
     def record(self, *, on: bool) -> None:
-        """Start or stop recording; buffered events are retained.
+        """Start or stop recording, and retain buffered events.
 
         Raises:
             EngineError: If the kernel rejects the change.
@@ -502,7 +504,7 @@ class Instance:
 
 @contextmanager
 def instance() -> Iterator[Instance]:
-    """Create an instance on the monotonic clock, with recording off, and remove it on exit.
+    """Create an instance that uses the monotonic clock and does not record yet; remove it on exit.
 
     Raises:
         TargetError: If the process is not root, or the kernel has no tracefs.

@@ -1,1 +1,1 @@
-"""Capture of a program's I/O at each layer: system calls, page cache, block layer, drive."""
+"""Capture of a program's I/O from system calls through page cache and block layer to drive."""

@@ -1,4 +1,4 @@
-"""File positions on the device (FIEMAP), and waiting times between system call and drive."""
+"""Device positions of files (FIEMAP), and waiting times from system call to drive."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def extents(path: Path) -> Iterator[Extent]:
     """Yield a file's extents in order.
 
     Raises:
-        OSError: If there is no such file, or the file system does not support FIEMAP.
+        OSError: If the file does not exist, or the file system does not support FIEMAP.
     """
     begin = 0
     with path.open("rb") as file:
@@ -61,7 +61,7 @@ def extents(path: Path) -> Iterator[Extent]:
 
 @dataclass(frozen=True)
 class Waits:
-    """Page waiting times, from the last write call until the driver received the page."""
+    """Page waiting times, from the last write call until the driver receives the page."""
 
     pages: int  # number of pages with a known waiting time
     of_pages: int  # number of pages written to the drive
@@ -81,14 +81,16 @@ def waits(
     places: Mapping[int, list[Extent]],
     shift_ns: int,
 ) -> Waits | None:
-    """Return the waiting times of written pages.
+    """Return the waiting times of the written pages.
 
-    Args: calls: Trace of the system calls. requests: Offset, length and issue time of data writes.
-        places: File extents, by file number in `calls`. shift_ns: Difference between device times
-        and the times in `calls`.
+    Args:
+        calls: Trace of system calls.
+        requests: Offset, length and issue time of each data write.
+        places: File extents, by file number in `calls`.
+        shift_ns: Difference between device times and the times in `calls`, in ns.
 
     Returns:
-        The times; `None` if no page can be matched, or there are too many pages.
+        The waiting times, or `None` if no page can be matched or there are too many pages.
     """
     op, words = codes(calls, "op")
     if "write" not in words:
@@ -116,7 +118,7 @@ def waits(
 
 
 def _pages(offset: Numbers, length: Numbers, time_ns: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the pages in the given ranges, and the time of each page."""
+    """Return the pages in the given ranges, and each page's time."""
     first = offset // PAGE_BYTES
     count = (offset + np.maximum(length, 1) - 1) // PAGE_BYTES - first + 1
     row = np.repeat(np.arange(len(offset)), count)
@@ -127,7 +129,7 @@ def _pages(offset: Numbers, length: Numbers, time_ns: Numbers) -> tuple[Numbers,
 def _located(
     place: list[Extent], offset: Numbers, length: Numbers, time_ns: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """Return the device pages that received a file's writes, with the write times."""
+    """Return the device pages that a file's writes went to, with the write times."""
     page, at_ns = _pages(offset, length, time_ns)
     logical = np.array([extent.logical for extent in place]) // PAGE_BYTES
     behind = (
@@ -143,7 +145,7 @@ def _located(
 def _since_last(
     called: Numbers, called_ns: Numbers, written: Numbers, issued_ns: Numbers
 ) -> Numbers:
-    """Return, for each written page, the time since the last earlier call that wrote to it."""
+    """Return, for each written page, the time since the latest call that wrote to the page."""
     page = np.concatenate((called, written))
     time_ns = np.concatenate((called_ns, issued_ns))
     is_call = np.arange(len(page)) < len(called)

@@ -1,4 +1,4 @@
-"""The file system that contains a folder, and its block device."""
+"""The file system that contains a folder, and the file system's block device."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def file_system_of(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo"))
     """Return the file system that contains `folder`.
 
     Raises:
-        TargetError: If there is no such folder, or the folder is not on a block device (tmpfs, NFS,
+        TargetError: If the folder does not exist, or is not on a block device (tmpfs, NFS,
             overlay).
     """
     try:
@@ -69,7 +69,7 @@ def file_system_of(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo"))
 
 
 def _node(source: str, number: tuple[int, int]) -> Path:
-    """Return the device node; `source` may be an obsolete name such as /dev/root."""
+    """Return the device node, because `source` may be an obsolete name such as /dev/root."""
     by_number = Path(f"/sys/dev/block/{number[0]}:{number[1]}")
     if not Path(source).exists() and by_number.exists():
         return Path("/dev") / by_number.resolve().name.replace("!", "/")

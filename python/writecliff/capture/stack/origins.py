@@ -1,4 +1,4 @@
-"""Origins of a drive's requests: the program, write-back, the journal, metadata, other programs."""
+"""Origins of drive requests: program, write-back, journal, metadata and other programs."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ def origins(
     program: Collection[int],
     capturing_pid: int,
 ) -> NDArray[np.int8]:
-    """Return the origin of each row in a trace of the file system's device.
+    """Return the origin of each row in a trace of a file system's device.
 
     Args:
         table: the trace.
-        requests: its columns of requests.
-        kind: type of the file system.
-        program: captured processes.
-        capturing_pid: the process that captured, which wrote back the rest at the end.
+        requests: request columns of the trace.
+        kind: file system type.
+        program: identifiers of the captured processes.
+        capturing_pid: process that runs the capture, which wrote back the remaining data at the
+            end.
     """
     thread, names = codes(table, "thread")
     flag, flags = codes(requests, "flags")

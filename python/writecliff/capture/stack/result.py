@@ -1,4 +1,4 @@
-"""Result of a stack capture: I/O at each layer, and the origin of the drive's requests."""
+"""Result of a stack capture: the I/O at each layer, and the origins of the drive's requests."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class OriginRow:
 
 @dataclass(frozen=True)
 class PageCache:
-    """Page cache activity for files of the file system."""
+    """Page cache activity for files on the file system."""
 
     asked_bytes: int  # bytes requested by read calls
     read_in_bytes: int  # bytes read from the drive
@@ -60,7 +60,7 @@ class PageCache:
 
     @property
     def hit_ratio(self) -> float | None:
-        """Fraction of read calls that did not read from the drive; `None` without reads."""
+        """Fraction of read calls that did not read from the drive, or `None` if none ran."""
         if not self.asked_bytes:
             return None
         return max(0.0, 1 - self.read_in_bytes / self.asked_bytes)
@@ -72,7 +72,7 @@ class PageCache:
 
 @dataclass(frozen=True)
 class Journal:
-    """Journal commits (jbd2: ext4)."""
+    """Journal commits of ext4 (jbd2)."""
 
     commits: int
     handles: int  # file system operations in the commits
@@ -103,22 +103,22 @@ class Stack:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Captured layers, from the system calls down."""
+        """Captured layers, from the system calls down to the drive."""
         return tuple(step for step in (self.calls, self.bios, self.requests) if step is not None)
 
     def amplification(self, step: Step) -> float | None:
-        """Return the bytes written at a layer per byte written by the program, or `None`."""
+        """Return the bytes written at a layer per byte that the program wrote, or `None`."""
         asked = self.calls.writes.bytes
         return step.writes.bytes / asked if asked else None
 
     @property
     def data_amplification(self) -> float | None:
-        """Data bytes written to the drive per byte written by the program, or `None`."""
+        """Data bytes written to the drive per byte that the program wrote, or `None`."""
         asked = self.calls.writes.bytes
         return self.written_bytes("data") / asked if asked else None
 
     def written_bytes(self, kind: str) -> int:
-        """Return the bytes of a kind ("data", "metadata" or "journal") written to the drive."""
+        """Return the "data", "metadata" or "journal" bytes written to the drive."""
         return sum(
             row.traffic.bytes
             for row in self.origins

@@ -1,9 +1,9 @@
 """Capture a command's I/O at each layer down to the drive.
 
 The preload library captures system calls, and the kernel reports the other layers. Both traces are
-written to memory (/dev/shm) and moved at the end, because their own I/O would otherwise be
-captured. The file system is synced before and after the command, so that earlier writes of other
-programs do not count, but writes that the command left in the page cache do.
+written to memory (/dev/shm) and moved after the capture, because the capture would otherwise
+include its own I/O. The file system is synced before the command, to exclude earlier writes by
+other programs, and after the command, to include writes that the command left in the page cache.
 """
 
 from __future__ import annotations
@@ -49,18 +49,19 @@ _MEMORY = Path("/dev/shm")
 def capture_stack(
     command: Sequence[str], folder: Path, *, root: Path, stdout: int | None = None
 ) -> Stack:
-    """Run `command`, and capture its I/O to files below `root` at each layer.
+    """Run `command`, and capture its I/O to the files below `root` at each layer.
 
     Args:
         command: the command.
-        folder: folder for the traces `calls.parquet` and `device.parquet`, absent or empty.
-        root: folder whose files are captured.
-        stdout: file descriptor for the output of the command.
+        folder: folder for the traces `calls.parquet` and `device.parquet`, which must not exist or
+            must be empty.
+        root: folder that contains the files to capture.
+        stdout: file descriptor for the command's output.
 
     Raises:
-        TargetError: If there is no such program or folder, the folder is not on a block device, the
-            process is not root, or the kernel has no tracefs.
-        ConfigError: If `folder` is in use.
+        TargetError: If the program or folder does not exist, the folder is not on a block device,
+            the process is not root, or the kernel has no tracefs.
+        ConfigError: If `folder` is already in use.
         EngineError: If the kernel rejects the capture.
         StoreError: If a trace cannot be written.
     """
@@ -183,7 +184,7 @@ _NS_PER_S = 1e9
 
 @dataclass(frozen=True)
 class DriveRows:
-    """Requests to the drive, as columns; unknown times are -1."""
+    """Columns of requests to the drive, where unknown times are -1."""
 
     origin: Numbers  # see `origins`
     op: Numbers  # index into `_OPS`
@@ -198,7 +199,7 @@ class DriveRows:
     def of(
         cls, device: Trace, *, kind: str, program: Collection[int], capturing_pid: int
     ) -> DriveRows:
-        """Return the requests in a trace; the other arguments are as for `origins`."""
+        """Return the requests in a trace, given the same other arguments as `origins`."""
         requests = device.requests
         assert requests is not None, "a trace of a block device has the columns of one"
         op, words = codes(device.table, "op")
@@ -234,7 +235,7 @@ class DriveRows:
 
 @dataclass(frozen=True)
 class Account:
-    """Captured data; `shift_ns` is the difference between device times and call times."""
+    """Captured data, where `shift_ns` is the difference between device times and call times."""
 
     file_system: FileSystem
     root: Path
@@ -245,7 +246,7 @@ class Account:
     shift_ns: int
 
     def call_step(self) -> Step:
-        """Return the system calls that access files below the root."""
+        """Return the system calls that access files below the root folder."""
         table = self.calls.table
         op, words = codes(table, "op")
         columns = [table[name].to_numpy() for name in ("offset_bytes", "length_bytes", "file")]
@@ -259,7 +260,7 @@ class Account:
         return Step("calls", of("read"), of("write"), of("punch"), syncs)
 
     def bio_step(self) -> Step | None:
-        """Return the I/O from the file system to the block layer, or `None` if not captured."""
+        """Return the I/O from file system to block layer, or `None` if it was not captured."""
         _, values = self.events.of(BIO, self.captured_events)
         if BIO not in [event.name for event in self.captured_events]:
             return None
@@ -280,7 +281,7 @@ class Account:
         return Step("bios", of("read"), of("write"), of("punch"), flushes)
 
     def request_step(self) -> Step:
-        """Return the requests to the driver, excluding those of other programs."""
+        """Return the requests to the driver, excluding other programs' requests."""
         drive = self.drive
         read, write, punch = (drive.traffic(drive.are(op)) for op in _OPS[:3])
         return Step("requests", read, write, punch, int(drive.are("fsync").sum()))
@@ -326,7 +327,7 @@ class Account:
         )
 
     def journal(self) -> Journal | None:
-        """Return the jbd2 commits, or `None` on other file systems."""
+        """Return the jbd2 commits, or `None` if the file system does not use jbd2."""
         if self.file_system.kind not in ("ext3", "ext4", "ocfs2"):
             return None
         _, values = self.events.of(COMMITTED, self.captured_events)
@@ -354,7 +355,7 @@ class Account:
         return places
 
     def written(self) -> dict[str, tuple[list[float], list[float]]]:
-        """Return the cumulative bytes written, over time."""
+        """Return the cumulative bytes written over time."""
         op, words = codes(self.calls.table, "op")
         table = self.calls.table
         mine = op == words.index("write") if "write" in words else np.zeros(len(op), bool)
@@ -368,7 +369,7 @@ class Account:
 
 
 def _bio_kind(text: str) -> int:
-    """Return a bio's operation, decoded from its letters; -1 for commands that move no data."""
+    """Return the operation that a bio's letters encode, or -1 for commands that move no data."""
     rest = text[1:] if text[:1] == "F" and text[1:2] in set("WRDFN") else text
     return {"R": 0, "W": 2 if rest[1:2] == "Z" else 1, "D": 2, "N": 2, "F": 3}.get(rest[:1], -1)
 
@@ -380,7 +381,7 @@ def _quantile(values: Numbers, percent: int) -> int | None:
 
 
 def _summed(time_ns: Numbers, length: Numbers) -> tuple[list[float], list[float]]:
-    """Return seconds and cumulative bytes, with enough points for a smooth line."""
+    """Return times in s and cumulative bytes, with enough points for a smooth line."""
     if not len(time_ns):
         return [], []
     total = np.cumsum(length)
@@ -400,7 +401,7 @@ BIO = "block/block_bio_queue"
 
 
 def wanted(file_system: FileSystem) -> list[OtherEvent]:
-    """Return the events to capture for `file_system`. Some kernels lack some of these events."""
+    """Return the events to capture on `file_system`. Some kernels lack some of these events."""
     number, device = file_system.kernel_number, file_system.device
     major, minor = device.disk.number
     journal = device.device.number[0] << 20 | device.device.number[1]
@@ -430,7 +431,7 @@ class Collected:
             self._parts.append((drained["event_kind"], drained["event_time_ns"], values))
 
     def of(self, name: str, events: Sequence[OtherEvent]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the times and fields of a named event; empty if the kernel has no such event."""
+        """Return the times and fields of a named event, which are empty if the kernel lacks it."""
         names = [event.name for event in events]
         if name not in names or not self._parts:
             return np.zeros(0, np.int64), np.zeros((0, 3), np.int64)

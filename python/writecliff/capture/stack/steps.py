@@ -1,4 +1,4 @@
-"""I/O at a layer: volume, sizes and order."""
+"""Volume, sizes and order of the I/Os at a layer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Traffic:
 
     @property
     def mean_bytes(self) -> float | None:
-        """Mean size; `None` if there are no I/Os."""
+        """Mean I/O size in bytes, or `None` if there are no I/Os."""
         return self.bytes / self.count if self.bytes else None
 
     def mapping(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class Traffic:
 
 
 def traffic(offset_bytes: Numbers, length_bytes: Numbers, file: Numbers | None = None) -> Traffic:
-    """Summarise I/Os, given in time order; `file` is the file of each I/O."""
+    """Summarise I/Os given in time order, where `file` is the file of each I/O."""
     count = len(length_bytes)
     if not count:
         return Traffic()
@@ -72,7 +72,7 @@ def _sequential(offset: Numbers, length: Numbers, file: Numbers | None) -> float
 
 @dataclass(frozen=True)
 class Step:
-    """All I/O at a layer."""
+    """Reads and writes at a layer."""
 
     name: str
     reads: Traffic = Traffic()

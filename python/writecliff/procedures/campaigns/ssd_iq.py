@@ -275,8 +275,9 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
 def _zones(cold_pct: float, writes_pct: float) -> Addresses:
     """Return a hot zone and a cold zone, both scattered by page.
 
-    Args: cold_pct: Percentage of the pages that are in the cold zone. writes_pct: Percentage of the
-        writes that go to the cold zone.
+    Args:
+        cold_pct: Percentage of the pages that are in the cold zone.
+        writes_pct: Percentage of the writes that go to the cold zone.
     """
     hot = Zone(access_pct=100 - writes_pct, size_pct=100 - cold_pct)
     return Addresses("hot_cold", zones=(hot,), scatter_bytes=PAGE)
