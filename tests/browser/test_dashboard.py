@@ -68,7 +68,7 @@ class Look:
         return self.page
 
     def drawn(self, path: str) -> Any:
-        """Dashboard page with its plots."""
+        """Open the dashboard, and return its page once the plots are drawn."""
         until(self.at(path), DRAWN)
         return self.page
 

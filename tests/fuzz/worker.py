@@ -33,7 +33,10 @@ _STOPS = {"slow": signal.SIGPROF, "hangs": signal.SIGALRM}
 
 
 def run_case(number: int, folder: Path, words: Callable[[Path], list[str]]) -> Outcome:
-    """In the child, `words(folder)` writes the files of the case and returns its command line."""
+    """Run a fuzz case in a child process.
+
+    In the child, `words(folder)` writes the case's files and returns its command line.
+    """
     case = folder / "case"
     shutil.rmtree(case, ignore_errors=True)
     case.mkdir()

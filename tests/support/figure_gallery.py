@@ -53,7 +53,7 @@ def iops(size: int, mix: str) -> float:
 
 
 def wide_histogram():  # type: ignore[no-untyped-def]
-    """Latencies from 800 ns to 9 s, most of them near 100 µs."""
+    """Return a histogram of latencies from 800 ns to 9 s, most of them near 100 µs."""
     from writecliff._native import Histogram
 
     histogram = Histogram()

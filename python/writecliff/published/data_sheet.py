@@ -1,7 +1,7 @@
 """Data sheet of a simulated drive: values stated by its maker, and values measured on it.
 
 Every row has a source: a value in the device file with its reason, a published figure, or the load
-that measured it ("measured here by ..."). Values that no source states are left out instead of
+that it was measured with ("measured here by ..."). Values without a source are omitted rather than
 guessed.
 """
 
@@ -73,7 +73,7 @@ class SheetRow:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The sheet of a simulated drive, measured at 1/`scale` of its capacity."""
+    """Data sheet of a simulated drive, measured at 1/`scale` of its capacity."""
 
     drive: DeviceDescription
     rows: tuple[SheetRow, ...]
@@ -81,7 +81,7 @@ class Sheet:
 
     @property
     def not_stated(self) -> tuple[str, ...]:
-        """Usual data sheet rows for which neither the device file nor figures have a value."""
+        """Usual data sheet rows without a value in the device file and in the figures."""
         named = {row.name for row in self.rows}
         unknown = [row for row in _STATED if row[2] not in named]
         if self.drive.without_flash:
@@ -108,13 +108,13 @@ def sheet_of(
 ) -> Sheet:
     """Return a drive's data sheet.
 
-    Rates do not depend on the drive size, so they are measured on a drive scaled down to several
-    GB.
+    Rates are measured on a drive scaled down to several GB because they do not depend on the drive
+    size.
 
     Args:
         drive: The drive.
-        whole: `True` to measure the drive at full size, with the high percentiles, which
-            a scaled-down drive makes too fast.
+        whole: `True` to measure the drive at full size, including the high percentiles, which are
+            too low on a scaled-down drive.
         log: Function called with progress messages.
 
     Raises:
@@ -161,7 +161,7 @@ def _days(per_day: float) -> str:
 
 
 def _published(name: str) -> Iterator[SheetRow]:
-    """Rows from figures in the shipped tables that are not relative to another drive."""
+    """Yield rows for the shipped tables' figures, except figures relative to another drive."""
     for figure in (*read_figures(SHIPPED), *read_figures(MODERN)):
         row_name = _PUBLISHED.get(figure.metric)
         if row_name is None or ALIASES.get(figure.device, figure.device) != name or figure.baseline:
@@ -176,7 +176,7 @@ def _published(name: str) -> Iterator[SheetRow]:
 
 
 def _simple(figure: PublishedFigure) -> bool:
-    """`True` for pure loads, which data sheets use; mixed loads are for comparisons."""
+    """Return `True` for a pure load; data sheets do not list mixed loads."""
     power = figure.metric.startswith(("power", "tbw", "dwpd"))
     return power or (figure.read_pct in (0.0, 100.0) and figure.access in ("random", "sequential"))
 
@@ -215,7 +215,7 @@ def _measured(
 def _figures(
     load: Load, metrics: Mapping[str, float], scale: float
 ) -> Iterator[tuple[str, str, str]]:
-    """Group, name and value of the figures that a load measures."""
+    """Yield the group, name and value of each figure that a load measures."""
     if load.pattern == "sequential":
         yield "Rates", "throughput", f"{metrics['throughput']:,.0f} MB/s"
     elif load.outstanding != 1:

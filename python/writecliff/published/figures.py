@@ -2,10 +2,10 @@
 
 Columns of the CSV file: `source, item, device, baseline, access, block_kib, read_pct, oio, metric,
 value, unit, note`. `oio` is the number of outstanding I/Os of the whole load, or a range
-(`QD1-QD128`). The optional column `compressible_pct` is the percentage of the data that compression
-saves; empty cells mean random data. The optional column `state` is the drive state before the load:
-`fresh`, `fill`, `sustained`, `client` or `overwritten:73%`. Cells that the source does not specify
-are empty. Units are those of `unit_of`.
+(`QD1-QD128`). The optional column `compressible_pct` is the percentage by which compression reduces
+the data; empty cells mean random data. The optional column `state` is the drive state before the
+load: `fresh`, `fill`, `sustained`, `client` or `overwritten:73%`. Cells that the source does not
+specify are empty. Units are those of `unit_of`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COMPRESSIBLE, STATE = "compressible_pct", "state"
 
 @dataclass(frozen=True)
 class Campaign:
-    """All figures from one source."""
+    """All figures that come from the same source."""
 
     name: str
     source: str  # source name in the table
@@ -63,7 +63,7 @@ CAMPAIGNS = tuple(
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """A figure of a drive, with the conditions that the source states.
+    """A published figure of a drive, with the conditions that its source states.
 
     `baseline` is the reference drive of a relative figure. `block_bytes` and `read_pct` are `None`
     if the source states no value or several.
@@ -87,21 +87,21 @@ class PublishedFigure:
 
     @property
     def oio(self) -> int | str | None:
-        """The table's cell for outstanding I/Os: a number, a range ("QD1-QD128"), or None."""
+        """Text of the outstanding I/Os cell: a number, a range ("QD1-QD128"), or None."""
         if self.depths:
             return f"QD{self.depths[0]}-QD{self.depths[1]}"
         return self.outstanding
 
     @property
     def columns(self) -> dict[str, str | float | int | None]:
-        """The table's cells by column; numbers are not formatted."""
+        """Cell values by column; numbers are not formatted."""
         block_kib = None if self.block_bytes is None else self.block_bytes / 1024
         cells = {**vars(self), "block_kib": block_kib, "oio": self.oio}
         return {name: cells[name] for name in (*COLUMNS, COMPRESSIBLE)}
 
     @property
     def label(self) -> str:
-        """Short name of the load: "random 4 KiB 100 % read QD 32"."""
+        """Short name of the load, such as "random 4 KiB 100 % read QD 32"."""
         block = f"{self.block_bytes / 1024:g} KiB" if self.block_bytes else ""
         read = f"{self.read_pct:g} % read" if self.read_pct is not None else ""
         depth = f"QD {self.outstanding}" if self.outstanding else ""
@@ -114,7 +114,7 @@ class PublishedFigure:
 
 @dataclass(frozen=True)
 class SkippedRow:
-    """A row that cannot be read, and the reason."""
+    """A row that cannot be read, with the reason."""
 
     path: Path
     line: int
@@ -127,14 +127,14 @@ class SkippedRow:
 
 @dataclass(frozen=True)
 class FigureTable:
-    """The figures of a CSV file, and the rows that could not be read."""
+    """Figures of a CSV file, and the rows that could not be read."""
 
     figures: tuple[PublishedFigure, ...]
     skipped: tuple[SkippedRow, ...]
 
 
 def read_table(path: Path) -> FigureTable:
-    """Read the figures of a CSV file. Invalid rows are skipped with a reason.
+    """Read the figures of a CSV file. Invalid rows are skipped and recorded with a reason.
 
     Raises:
         ConfigError: If the file does not exist or is not a CSV file, or a column is missing.
@@ -236,11 +236,11 @@ _DEPTHS = re.compile(r"(?:QD ?)?(\d{1,9}) ?[-–] ?(?:QD ?)?(\d{1,9})", re.ASCII
 
 
 class _Unreadable(Exception):
-    """A row is not a valid figure; the message is the reason."""
+    """Raised with the reason if a row is not a valid figure."""
 
 
 def _figure(row: Mapping[str, str | None]) -> PublishedFigure:
-    """The figure in a row. Raises _Unreadable if the row is invalid."""
+    """Return the figure in a row. Raises _Unreadable if the row is invalid."""
     text = {name: (row.get(name) or "").strip() for name in (*COLUMNS, COMPRESSIBLE, STATE)}
 
     def number(name: str) -> float | None:
@@ -278,7 +278,7 @@ def _figure(row: Mapping[str, str | None]) -> PublishedFigure:
 
 
 def _depths(text: str) -> tuple[int, int] | None:
-    """The bounds of a range: (1, 128) for "QD1-QD128"; None if `text` is not a range."""
+    """Return a range's bounds, such as (1, 128) for "QD1-QD128"; None if it is not a range."""
     match = _DEPTHS.fullmatch(text)
     if not match:
         return None

@@ -2,8 +2,8 @@
 
 The predictions come from three stored tables (`predictions.py`): the cross-validation of the fits,
 current drives, and SSD-iq's loads on current drives. `choose` and the validation page both take
-their errors from this module. The module ignores the predictions of a drive that has changed since
-they were made.
+their errors from this module. The module ignores predictions for drives that have changed since the
+predictions were made.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ _TAIL = re.compile(r"latency_(p[\d.]+|max)(?:_(read|write))?")
 class HeldOut:
     """A held-out published figure and its prediction, both in the figure's unit.
 
-    `in_view` means that the author of the model set a constant with the figure in view. The
-    figure's error is then a lower bound for other drives.
+    `in_view` means that the model's author set a constant with knowledge of the figure. The
+    figure's error is therefore a lower bound for the error on other drives.
     """
 
     source: Source
@@ -81,7 +81,7 @@ class HeldOut:
 
     @property
     def error(self) -> float:
-        """Absolute error in `unit`: percent, or a factor of at least 1."""
+        """Absolute error in `unit`, a percentage or a factor of at least 1."""
         ratio = self.simulated / self.published
         if self.unit == "%":
             return 100 * abs(ratio - 1)
@@ -94,7 +94,7 @@ class HeldOut:
 
 
 def tail_kind(statistic: str, operations: str, *, full_rate: bool) -> str:
-    """Return the kind of a percentile: "p99.9 of reads beside writes, at full rate"."""
+    """Return the kind of a percentile, such as "p99.9 of reads beside writes, at full rate"."""
     return f"{statistic} of {operations}, {FULL_RATE if full_rate else LIGHT}"
 
 
@@ -112,7 +112,8 @@ def family_of(drive: str) -> str:
 def cross_validated() -> tuple[HeldOut, ...]:
     """Return the figures that the shipped fits predict in their cross-validation.
 
-    Tails are in view, because all figures were in view when stalls and buffers were set.
+    Tail latencies are in view, because the stall and buffer constants were set with all figures
+    known.
     """
     rows = predicted_rows([Row(figure, None) for figure in read_predictions()])
     return tuple(_of_rows(rows, "cross-validation", in_view=lambda row: row.kind is TAILS))
@@ -123,7 +124,7 @@ def current_drives() -> tuple[HeldOut, ...]:
     """Return the held-out figures of current drives from data sheets and reviews.
 
     Mixes are in view, because the constants that they depend on were set with all published mixes
-    in view.
+    known.
     """
     return _counted(_aside_rows(), in_view=lambda row: row.kind is MIXED)
 
@@ -132,8 +133,8 @@ def current_drives() -> tuple[HeldOut, ...]:
 def measured() -> tuple[HeldOut, ...]:
     """Return the figures of current drives that were collected after the split, and rated power.
 
-    Mixes, tails, power and read-ahead are in view, because their class defaults were set with some
-    of these figures in view.
+    Mixes, tails, power and read-ahead are in view, because their class defaults were set with
+    knowledge of some of these figures.
     """
     predictions = read_predictions(MEASURED_PREDICTIONS)
     rows = predicted_rows([Row(figure, None) for figure in predictions], predictions)
@@ -151,7 +152,7 @@ def _aside_rows() -> list[Row]:
 
 
 def _counted(rows: Sequence[Row], in_view: Callable[[Row], bool]) -> tuple[HeldOut, ...]:
-    """Return the figures in rows of current drives, with the reasons for exclusions."""
+    """Return the current drives' figures in `rows`, with the reasons for exclusions."""
     constants = _constants(rows)
     held_out = []
     figures = _of_rows(rows, "current drives", in_view=in_view)
@@ -172,16 +173,16 @@ _EXCLUSIONS: Mapping[tuple[str, str, str], str] = {
 
 @lru_cache(maxsize=1)
 def modern_rows() -> tuple[Row, ...]:
-    """Return the predicted figures of current drives, and those they are derived from."""
+    """Return the current drives' predicted figures, and the figures they are derived from."""
     predictions = read_predictions(MODERN_PREDICTIONS)
     return tuple(predicted_rows([Row(figure, None) for figure in predictions], predictions))
 
 
 @lru_cache(maxsize=1)
 def left_out_capacities() -> tuple[HeldOut, ...]:
-    """Return the rates of listed drives, each predicted from the other capacities of its model.
+    """Return the listed drives' rates, each predicted from other capacities of the same model.
 
-    Mixes are in view, as in `current_drives`.
+    Mixed loads are in view, as in `current_drives`.
     """
     rows = left_out_rows()
     return tuple(_of_rows(rows, "current drives", in_view=lambda row: row.kind is MIXED))
@@ -189,11 +190,11 @@ def left_out_capacities() -> tuple[HeldOut, ...]:
 
 @lru_cache(maxsize=1)
 def endurance() -> tuple[HeldOut, ...]:
-    """Return the rated writes of TLC data-centre drives, each predicted from other families.
+    """Return the rated writes of TLC data-centre drives, predicted from other families.
 
-    The cycles that a drive's rated writes require at its own write amplification are nearly equal
-    in all families. The median of the other families predicts each drive's rated writes. The rated
-    writes are in view, because the class default of the cycles was set from all of them.
+    Drives need nearly equal cycles for their rated writes at their own write amplification, in all
+    families. The median of the other families predicts each drive's rated writes. The rated writes
+    are in view, because the class default of the cycles was set from all of them.
     """
     sheets: dict[str, list[DataSheet]] = {}
     for family, drives in listed_drives().items():
@@ -230,7 +231,7 @@ def _of_rows(
 
 
 def _kind(row: Row) -> str:
-    """Return a figure's kind, or "" if it is not a rate, mean, tail or cache volume."""
+    """Return a figure's kind, or "" unless it is a rate, mean, tail or cache volume."""
     if row.kind is VOLUME:
         return CACHE_SIZE
     if row.kind in (POWER, RATINGS):
@@ -261,14 +262,14 @@ def _load_kind(figure: PublishedFigure) -> str:
 
 
 def _operations(load: str, operation: str | None) -> str:
-    """Return the operations of a latency: reads alone or during writes, writes, or a mix."""
+    """Return a latency's operations: reads alone, reads during writes, writes, or a mix."""
     if load == MIXES:
         return {"read": "reads beside writes", "write": "writes"}.get(operation or "", "mixes")
     return "reads alone" if load.endswith("reads") else "writes"
 
 
 def _repeats(figure: PublishedFigure) -> bool:
-    """Return `True` if the rule uses a figure of the same family, load and value."""
+    """Return `True` if the rule uses a figure for the same family, load and metric."""
     parts = split()
     family = family_of(preset_of(figure.device))
     return any(
@@ -286,7 +287,7 @@ def _load_key(figure: PublishedFigure) -> tuple[object, ...]:
 
 
 def _constants(rows: Sequence[Row]) -> list[Row]:
-    """Return the mean latencies that the model predicts equally for drives of several families."""
+    """Return the mean latencies with equal predictions for drives of several families."""
 
     def is_constant(row: Row) -> bool:
         return any(
@@ -308,9 +309,9 @@ def _constants(rows: Sequence[Row]) -> list[Row]:
 def ssd_iq() -> tuple[HeldOut, ...]:
     """Return SSD-iq's figures and their predictions.
 
-    Several figures of a kind under the same load of a drive count as their median. Latencies are in
-    view, because the class defaults of tails were set with latencies of these drives in view.
-    Maxima are left out, because the source's maxima cover 48 minutes.
+    If a drive has several figures of a kind under the same load, their median counts. Latencies are
+    in view, because the class defaults of tails were set with knowledge of these drives' latencies.
+    Maxima are omitted because the source's maxima cover 48 minutes.
     """
     predictions = read_ssd_iq_predictions(SSD_IQ_PREDICTIONS)
     limits = knees(predictions, simulated=False)
@@ -350,9 +351,9 @@ def knees(rows: Iterable[SsdIqPrediction], *, simulated: bool) -> dict[str, floa
 
 
 def _ssd_iq_kind(row: SsdIqPrediction, light_iops: float) -> str:
-    """Return a figure's kind, or "" if it is not compared.
+    """Return a figure's kind, or "" if the figure is not compared.
 
-    `light_iops` is the rate below which an open loop counts as below full rate.
+    Open loops with rates below `light_iops` count as below full rate.
     """
     load = row.load
     if row.metric == "WAF":
@@ -393,7 +394,7 @@ class KindScore:
 
 
 def score_of(figures: Iterable[HeldOut]) -> KindScore | None:
-    """Return the score of figures whose errors share a unit; None if there are no figures."""
+    """Return the score of figures whose errors share a unit, or None without figures."""
     listed = list(figures)
     if not listed:
         return None
@@ -420,18 +421,18 @@ def by_kind(figures: Iterable[HeldOut]) -> Mapping[str, list[HeldOut]]:
 
 @dataclass(frozen=True)
 class Winners:
-    """Pairs of drives under the same load whose published figures differ by more than 5 %."""
+    """Pairs of drives under the same load with published figures that differ by more than 5 %."""
 
     pairs: int
     right: int  # pairs where the simulation has the published winner
 
 
 def winners(figures: Iterable[HeldOut], *, most: float = float("inf")) -> Winners:
-    """Compare every two drives that have a figure of the same kind and load.
+    """Compare all pairs of drives that have a figure of the same kind and load.
 
     Args:
         figures: Held-out figures.
-        most: Largest factor between the published figures of a pair.
+        most: Largest factor between the two published figures of a pair.
     """
     by_load: dict[tuple[str, str], list[HeldOut]] = {}
     for figure in figures:

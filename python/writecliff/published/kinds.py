@@ -1,8 +1,8 @@
 """Kinds of figures, and the unit in which the errors of each kind are counted.
 
-An error of a maximum cannot be compared with an error of a mean, so these are not averaged
-together. Rates and means have relative errors, tails and deviations are compared as ratios, and
-percentages are compared in percentage points.
+Errors of maxima and means are not averaged together because they are not comparable. Rates and
+means have relative errors, tails and deviations are compared as ratios, and percentages differ by
+percentage points.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Statistic = Literal["median", "share within"]
 class Kind:
     """A group of figures whose errors are comparable.
 
-    An error larger than `limit` counts as large. `goal` is the target for the median error or for
-    the percentage of errors within the limit, in `unit`.
+    Errors above `limit` count as large. `goal` is the target for the median error or for the
+    percentage of errors within the limit, in `unit`.
     """
 
     name: str
@@ -99,7 +99,7 @@ WORDS = tuple(dict.fromkeys(("pure", "mixed", *(kind.word for kind in KINDS))))
 
 
 def is_of(figure: PublishedFigure, word: str) -> bool:
-    """Return `True` if a word of `--kind` selects the figure.
+    """Return `True` if a `--kind` word selects the figure.
 
     "pure" and "mixed" select by load, and the other words select by metric.
     """

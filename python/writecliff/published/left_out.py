@@ -1,8 +1,8 @@
-"""Listed capacities of current drives, each predicted from its model's other capacities.
+"""Listed capacities of current drives, each predicted from other capacities of its model.
 
 The predictions test the rule of `devices/capacities.py`. `writecliff.lab.published.left_out`
-simulates the drives and stores the predictions. A prediction is valid for one version of a drive,
-and is ignored once the rule derives another version.
+simulates the drives and stores the predictions. A prediction is valid for one drive version, and is
+ignored once the rule derives a different version.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BURSTS = ("iops_burst", "throughput_burst")
 
 @lru_cache(maxsize=1)
 def left_out_texts() -> Mapping[str, str]:
-    """Return each drive's device file, derived from its model's other capacities."""
+    """Return each drive's device file, derived from other capacities of its model."""
     return {
         sheet.name: text_of_capacity(sheet.name, sheet.capacity, _without(sheets, sheet.name))
         for sheets in all_sheets()
@@ -57,7 +57,7 @@ def left_out_figures() -> list[PublishedFigure]:
 
 
 def _figures_of(name: str, sheet: DataSheet) -> list[PublishedFigure]:
-    """Return a drive's figures from the table, or from its sheet if the table has none."""
+    """Return a drive's figures from the table or, if the table has none, from its data sheet."""
     from writecliff.published.sheet_check import sheet_figures
 
     listed = [figure for figure in split() if figure.device == name and not is_stated(figure)]
@@ -65,7 +65,7 @@ def _figures_of(name: str, sheet: DataSheet) -> list[PublishedFigure]:
 
 
 def left_out_rows(path: Path = PREDICTIONS) -> list[Row]:
-    """Return the predictions for drives that the rule still derives in the same version."""
+    """Return the predictions for drives whose version the rule still derives."""
     lines = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
     return [
         Row(figure, float(line["predicted"]))
@@ -76,7 +76,7 @@ def left_out_rows(path: Path = PREDICTIONS) -> list[Row]:
 
 @lru_cache(maxsize=1)
 def left_out_hashes() -> Mapping[str, str]:
-    """Return the hash of each drive in `left_out_texts`."""
+    """Return the hash of each drive returned by `left_out_texts`."""
     return {
         name: describe_device(text, f"{name}.toml").device_hash
         for name, text in left_out_texts().items()

@@ -1,12 +1,12 @@
 """Measurement of simulated drives under the conditions of published figures.
 
-Each drive is brought to a state once, and every load starts from exactly this state. A result
+Each drive is brought to a state once, and every load starts in exactly this state. A result
 therefore depends only on the drive and the load, not on the other requested figures. States are
-read from the state cache if it contains them.
+read from the state cache if the cache contains them.
 
 Figures that differ only in measurement time share a run: the load continues, and each figure covers
-the time from the start to its own end. The IOPS of one minute are therefore the same whether or not
-a maximum over five minutes is also measured.
+the time from the start to its own end. The IOPS of one minute are therefore the same with and
+without a five-minute maximum.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ _IDLE_NS = 60_000_000_000
 
 @dataclass(frozen=True)
 class ComparedDrive:
-    """A drive to measure, given by its device file's text and name.
+    """A drive to measure, given by its device file text and its name.
 
-    `scale` is the factor by which the text's drive is smaller than the full drive.
+    `scale` is the ratio of the full drive's size to the size in the text.
     """
 
     name: str
@@ -86,7 +86,7 @@ class ComparedDrive:
         return describe_device(self.text, self.file_name)
 
     def scaled(self, scale: float) -> ComparedDrive:
-        """Return the drive scaled down by about the factor `scale` (`Device.nearest_scale`).
+        """Return the drive scaled down by approximately `scale` (`Device.nearest_scale`).
 
         Rates remain the same, but the duration of stalls shrinks with the drive.
         """
@@ -100,7 +100,7 @@ class ComparedDrive:
 
 
 class MeasurementObserver:
-    """Observer of a measurement, which it may stop.
+    """Observer of a measurement, which can also stop it.
 
     The observer's methods are called from several threads.
     """
@@ -111,10 +111,10 @@ class MeasurementObserver:
         self.wall_s: dict[str, float] = {}  # by drive
 
     def preparing(self, drive: str, state: State, share: float) -> None:
-        """Receive the progress of preconditioning. `share` is 0 to 1."""
+        """Receive the preconditioning progress. `share` is 0 to 1."""
 
     def prepared(self, drive: str, state: State, total_bytes: int, progress: Progress) -> None:
-        """Check `stop` and report the progress of preconditioning that writes `total_bytes`."""
+        """Check `stop`, and report the progress of preconditioning that writes `total_bytes`."""
         self.look()
         written = None if progress.counters is None else progress.counters.host_write_bytes
         if written is not None:
@@ -124,7 +124,7 @@ class MeasurementObserver:
         """Receive the progress of the run that measures `loads`. `share` is 0 to 1."""
 
     def load(self, drive: str, load: Load) -> None:
-        """Receive a drive's load that has been measured."""
+        """Receive a load that has been measured on a drive."""
 
     def drive(self, drive: str, wall_s: float) -> None:
         """Receive a drive whose loads have all been measured, and the time taken in seconds."""
@@ -151,12 +151,12 @@ def measure_all(
     log: Log = lambda text: None,
     observer: MeasurementObserver | None = None,
 ) -> dict[str, Results]:
-    """Measure every load of the conditions on its drive, several drives in parallel.
+    """Measure every load of the conditions on its drive, with several drives in parallel.
 
     Args:
-        drives: The drive of each device in `conditions`; the results have the same keys.
+        drives: Drive to measure for each device in `conditions`; the results have the same keys.
         conditions: Conditions to measure.
-        cache: State cache (default: the user's).
+        cache: State cache (default: the user's cache).
         memory_budget_bytes: Memory limit for all drives, in bytes.
         workers: Maximum number of drives measured in parallel.
         time_share: Factor for all measurement times.
@@ -186,7 +186,7 @@ def measure_all(
 
 
 def loads_by_drive(conditions: Iterable[Condition]) -> dict[str, set[Load]]:
-    """Return the loads that `measure_all` runs on each drive, omitting drives without loads."""
+    """Return the loads that `measure_all` runs on each drive that has loads."""
     loads: dict[str, set[Load]] = {}
     for condition in conditions:
         if condition.load is not None:
@@ -207,9 +207,9 @@ def measure(
 ) -> Results:
     """Measure the metrics of each load on a drive.
 
-    Candidates of a fit share `prepared`. Otherwise, with `copies`, the drive is preconditioned once
-    per state and takes twice the memory. Without `copies`, it is preconditioned or read from the
-    cache for each load. All measurement times are multiplied by `time_share`.
+    The candidates of a fit share `prepared`. Otherwise, with `copies`, the drive is preconditioned
+    once per state and takes twice the memory. Without `copies`, the drive is preconditioned or read
+    from the cache before each load. All measurement times are multiplied by `time_share`.
     """
     observer = observer or MeasurementObserver()
     began_s = time.monotonic()
@@ -229,7 +229,7 @@ def measure(
 def _elsewhere(
     drive: ComparedDrive, loads: Iterable[Load], *, time_share: float, copies: bool
 ) -> tuple[Results, float]:
-    """Run `measure` in another process with its user's cache; also return the time in seconds."""
+    """Run `measure` in another process with its user's cache; also return the elapsed time."""
     began_s = time.monotonic()
     cache = StateCache.of_user()
     results = measure(drive, loads, cache, time_share=time_share, copies=copies)
@@ -255,7 +255,7 @@ def measure_variants(
 ) -> list[Results]:
     """Measure the metrics of each load on variants of a drive that differ only in timing.
 
-    All variants share the states of `origin`, so they take twice the memory of a drive.
+    All variants share the states of `origin`, so they take twice the memory of a single drive.
     """
     observer = observer or MeasurementObserver()
     began_s = time.monotonic()
@@ -294,7 +294,7 @@ def _measure(
 
 
 def _by_state(loads: Iterable[Load]) -> list[tuple[State, list[list[Load]]]]:
-    """Loads by initial state, where loads that differ only in time are grouped."""
+    """Group loads by initial state, then group loads that differ only in time."""
     ordered = sorted(loads, key=lambda load: load.order)
     by_state = groupby(ordered, key=lambda load: (load.state, load.compressible_pct))
     return [
@@ -317,7 +317,7 @@ def _run(
     time_share: float,
     observer: MeasurementObserver,
 ) -> dict[Load, Mapping[str, float]]:
-    """Metrics of loads that differ only in time, from one run that is cut where each time ends."""
+    """Return the metrics of loads that differ only in time, all taken from a single run."""
     jobs = _jobs(simulated, equal[0])
     longest = max(equal, key=lambda load: load.seconds)
     warm_s = longest.least_seconds * _WARM_SHARE if longest.state != "fresh" else 0.0
@@ -348,7 +348,7 @@ def _run(
 
 
 def shortened_s(seconds: float, time_share: float) -> float:
-    """Return a load's shortened time in seconds, at least that of a burst.
+    """Return a load's shortened duration in seconds, at least a burst's duration.
 
     Shorter bursts would measure the buffer instead of the SLC cache.
     """
@@ -372,20 +372,20 @@ def _jobs(simulated: StatefulDrive, load: Load) -> tuple[Job, ...]:
 
 
 def idle_watts(drive: ComparedDrive) -> float | None:
-    """Return the mean power in W over a minute without commands; None without a power model."""
+    """Return the mean idle power in W over a minute, or None without a power model."""
     engine = SimEngine.from_text(drive.text, drive.file_name)
     late = Job(read_pct=100.0, ios=1, start_delay_ns=_IDLE_NS)
     return metrics_of([engine.run(Workload("idle", (late,)))]).get("power")
 
 
 def rated_bytes(drive: ComparedDrive, waf: float) -> float:
-    """Return the host bytes at which the flash reaches its rated cycles, for this WAF."""
+    """Return the host bytes after which the flash reaches its rated cycles at this WAF."""
     described = drive.describe()
     return (described.rated_cycles or 0) * described.flash_bytes("an endurance rating") / waf
 
 
 def drive_memory(drive: ComparedDrive) -> int:
-    """Return a simulated drive's memory in bytes."""
+    """Return a simulated drive's memory size in bytes."""
     described = drive.describe()
     return drive_memory_bytes(described.capacity_bytes, described.mapped_bytes)
 
@@ -406,7 +406,7 @@ _SLOW_SHARE = 0.001  # fraction of the seconds beyond the 99.9th percentile
 
 
 def metrics_of(parts: Sequence[StepResult]) -> dict[str, float]:
-    """Return the metrics over all steps of a load."""
+    """Return the metrics over all steps in a load."""
     seconds = sum(part.elapsed_ns for part in parts) / 1e9
     metrics = _rates(parts, sum(part.measured_ns for part in parts) / 1e9)
     whole = [merged(filter(None, (part.service() for part in parts)))]
@@ -437,7 +437,7 @@ def _rates(parts: Sequence[StepResult], seconds: float) -> dict[str, float]:
 
 
 def _by_job(parts: Sequence[StepResult], way: Operation) -> list[Histogram | None]:
-    """Service times of each job that has operations of this kind."""
+    """Return the service times of each job that has operations of this kind."""
     jobs = zip(*(part.jobs for part in parts), strict=True)
     return [
         merged(job.operations[way].service for job in same if way in job.operations)
@@ -447,7 +447,7 @@ def _by_job(parts: Sequence[StepResult], way: Operation) -> list[Histogram | Non
 
 
 def _latencies(histograms: Sequence[Histogram | None], suffix: str) -> dict[str, float]:
-    """Mean, percentiles and maximum, averaged over the histograms."""
+    """Return the mean, percentiles and maximum, averaged over the histograms."""
     present = [histogram for histogram in histograms if histogram is not None]
     times: dict[str, Sequence[float | None]] = {
         "avg": [histogram.mean_ns for histogram in present],
@@ -465,10 +465,10 @@ def _latencies(histograms: Sequence[Histogram | None], suffix: str) -> dict[str,
 def _spread(
     parts: Sequence[StepResult], operation: int | None, rate: str, suffix: str
 ) -> dict[str, float]:
-    """Standard deviation of the I/Os per second, and IOPS consistency in %.
+    """Return the standard deviation of the IOPS, and the IOPS consistency in %.
 
-    IOPS consistency is the 99.9th percentile of the seconds divided by the average (nearest rank;
-    below 1,000 seconds it is the slowest second).
+    IOPS consistency is the 99.9th percentile of the per-second values divided by their average
+    (nearest rank; below 1,000 seconds, the slowest second).
     """
     counts = np.concatenate([_per_second(part, operation) for part in parts])
     average = float(counts.mean()) if len(counts) > 1 else 0.0
@@ -482,7 +482,7 @@ def _spread(
 
 
 def _per_second(part: StepResult, operation: int | None) -> npt.NDArray[np.float64]:
-    """I/Os of each whole second except the first, which starts with an empty queue."""
+    """Return the I/O count of each full second except the first, where the queue fills."""
     ends = np.asarray(part.intervals["end_ns"])
     ios = np.asarray(part.intervals["ios"], dtype=float)
     wanted = ends % _SECOND_NS == 0

@@ -1,10 +1,10 @@
 """Published figures of current drives: the table `modern.csv`, its sources, and their split.
 
-The table contains the figures as the sources print them, and a value that a source does not state
-is an empty cell. Fits may use the figures of the part "fit". Figures of the part "aside" are held
-out for checks. The split depends only on the rows: a family's figures are ordered by a hash of
-their conditions (excluding the value), and every third figure is held out. Figures that are stated
-instead of measured under a load, such as endurance and power, belong to neither part.
+The table contains the figures as printed by the sources; a cell is empty if the source states no
+value. Fits may use the figures of the part "fit". Figures of the part "aside" are held out for
+checks. The split depends only on the rows: each family's figures are ordered by a hash of their
+conditions (excluding the value), and every third figure is held out. Figures that a source states
+without a load, such as endurance and power, belong to neither part.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ def modern_sources() -> Mapping[str, Source]:
 def modern_figures() -> tuple[PublishedFigure, ...]:
     """Return the figures in table order.
 
-    Random I/O figures that have no queue depth are assigned that of NVMe data sheets.
+    Random I/O figures without a queue depth are assigned the usual queue depth of NVMe data sheets.
     """
     return tuple(_with_depth(figure) for figure in read_figures(MODERN))
 
 
 def measured_figures() -> tuple[PublishedFigure, ...]:
-    """Return the figures that no rule uses, and the rated active power in the rules' table."""
+    """Return the figures that no rule uses, and the rated active power from the rules' table."""
     power = (figure for figure in modern_figures() if figure.metric.startswith("power_active"))
     return (
         *map(_with_depth, read_figures(MEASURED)),
@@ -92,7 +92,7 @@ def _with_depth(figure: PublishedFigure) -> PublishedFigure:
 
 
 def family_of(device: str) -> str:
-    """Return a drive's family; "pm9a3" for "pm9a3-7680"."""
+    """Return a drive's family, such as "pm9a3" for "pm9a3-7680"."""
     return device.rpartition("-")[0]
 
 
@@ -102,7 +102,7 @@ def is_stated(figure: PublishedFigure) -> bool:
 
 
 def parts_of_figures(figures: Iterable[PublishedFigure]) -> list[Part]:
-    """Return each figure's part. `figures` must contain all figures of each family."""
+    """Return each figure's part of the split. `figures` must contain all figures of each family."""
     listed = list(figures)
     parts: list[Part] = ["stated"] * len(listed)
     families: dict[str, list[int]] = {}
@@ -119,9 +119,9 @@ def parts_of_figures(figures: Iterable[PublishedFigure]) -> list[Part]:
 
 @dataclass(frozen=True)
 class PartScore:
-    """Median absolute error of one kind of figure in a part, in %.
+    """Median absolute error of a kind of figure in a part of the split, in %.
 
-    Fits are adjusted to the figures of "fit", so only the held-out figures show how well a family
+    Fits are adjusted to the "fit" figures, so only the held-out figures show how well a family
     predicts.
     """
 
@@ -138,7 +138,7 @@ class PartScore:
 
 
 def part_scores(rows: Sequence[Row]) -> list[PartScore]:
-    """Return the scores of the rows that are in the table, by part and kind."""
+    """Return the scores of the rows found in the table, by part and kind."""
     parts = split()
     sizes: dict[tuple[Part, str], list[float]] = {}
     for row in rows:
@@ -153,13 +153,13 @@ def part_scores(rows: Sequence[Row]) -> list[PartScore]:
 
 @lru_cache(maxsize=1)
 def split() -> Mapping[PublishedFigure, Part]:
-    """Return the part of each figure in the table."""
+    """Return the part of the split for each figure in the table."""
     figures = modern_figures()
     return dict(zip(figures, parts_of_figures(figures), strict=True))
 
 
 def _hash(figure: PublishedFigure) -> str:
-    """Hash of a figure's conditions, excluding its value."""
+    """Return a hash of a figure's conditions, excluding its value."""
     cells = (
         figure.source, figure.item, figure.device, figure.metric, figure.access,
         figure.block_bytes, figure.read_pct, figure.oio,

@@ -1,7 +1,8 @@
 """Data sheets of current drives, derived from their published figures.
 
 Only figures that a fit may use are considered. Reviews of client drives measure the phases of a
-sequential fill of a new drive. Phases that a review does not state are computed from the others.
+sequential fill of a new drive. Phases that a review does not state are computed from the other
+phases.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _SHARED = (
 
 @dataclass(frozen=True)
 class Drive:
-    """A drive: the data sheet from its own figures, and the source of each field."""
+    """A drive, with the data sheet from its own figures and the source of each field."""
 
     name: str
     family: str
@@ -66,19 +67,19 @@ def facts() -> Mapping[str, Mapping[str, Any]]:
 
 
 def capacity_bytes(device: str) -> float:
-    """Return the capacity in a drive's name, in bytes; 7.68e12 for "pm9a3-7680"."""
+    """Return the capacity in a drive's name in bytes, such as 7.68e12 for "pm9a3-7680"."""
     return float(device.rpartition("-")[2]) * 1e9
 
 
 def usable_figures() -> list[PublishedFigure]:
-    """Return the figures that a fit may use, and the stated figures."""
+    """Return the figures that a fit may use, and the figures stated without a load."""
     figures = modern_figures()
     parts = parts_of_figures(figures)
     return [f for f, part in zip(figures, parts, strict=True) if part != "aside"]
 
 
 def drives() -> dict[str, list[Drive]]:
-    """Return the drives of each family with flash, with data sheets from their own figures."""
+    """Return each family's drives with flash, with data sheets from their own figures."""
     usable = usable_figures()
     return {
         family: [_drive(name, family, fact, usable) for name in fact["drives"]]
@@ -117,13 +118,13 @@ def _drive(
 
 
 def _phases(sheet: DataSheet, filled: Mapping[str, float]) -> DataSheet:
-    """The sheet, completed with the phases of a sequential fill of the drive.
+    """Return the sheet, completed with the phases of a sequential fill of the drive.
 
-    In the first phase, writes go to flash in SLC mode. In the second phase, they bypass the cache.
-    In the third phase, when no flash is free, the cache is folded during the writes. A cache of V
-    bytes occupies the flash of V times the bits per cell, so folding starts when capacity - (bits -
-    1) V have been written. The times of the phases add up to the total time, which is known from
-    the mean rate.
+    In the first phase, writes are stored in flash in SLC mode. In the second phase, they bypass the
+    cache. In the third phase, no flash is free, so the cache is folded during the writes. A cache
+    of V bytes occupies flash with a capacity of V times the bits per cell, so folding starts after
+    capacity - (bits - 1) V bytes have been written. The times of the phases add up to the total
+    time, which is known from the mean rate.
     """
     whole, bits = sheet.capacity, BITS[sheet.cell or "tlc"]
     volume, after, late = filled.get("volume"), filled.get("after"), filled.get("late")
@@ -147,11 +148,11 @@ def _phases(sheet: DataSheet, filled: Mapping[str, float]) -> DataSheet:
 def with_siblings(drive: Drive, family: Iterable[Drive]) -> tuple[DataSheet, dict[str, str]]:
     """Complete a data sheet with values from other capacities of the family.
 
-    A value is that of the nearest capacity or, between two capacities, interpolated on logarithmic
-    scales. Cache sizes and rates after the cache are proportional to the capacity.
+    A value comes from the nearest capacity or, between two capacities, is interpolated on
+    logarithmic scales. Cache sizes and rates after the cache are proportional to the capacity.
 
     Returns:
-        The sheet, and the origin of each completed field.
+        A completed data sheet, with the origin of each added field.
     """
     sheet = drive.sheet
     origins: dict[str, str] = {}

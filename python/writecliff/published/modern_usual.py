@@ -1,10 +1,10 @@
 """Typical values of current drives, for figures that a drive's sources do not state.
 
-A missing figure is the median of the other families in its class (data-centre drives, client drives
-with DRAM, client drives without DRAM), as a ratio that has a physical meaning. Only figures that a
-fit may use are considered, but never those of the family itself. A held-out figure therefore
-influences neither its own drive nor the typical values. If a class has no other family, all
-families are considered.
+A missing figure is predicted from the median of a physically meaningful ratio over the other
+families in its class (data-centre drives, client drives with DRAM, client drives without DRAM).
+Only figures that a fit may use are considered, never the family's own figures. A held-out figure
+therefore influences neither its own drive nor the typical values. If a class has no other family,
+the families of all classes are considered.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ def _small_reads(sheet: DataSheet) -> float | None:
 
 
 def _small_writes(sheet: DataSheet) -> float | None:
-    """Data centre: writes times WAF over sequential writes; client: writes over reads."""
+    """Return the ratio that predicts a drive's random write rate.
+
+    For data-centre drives, this is random writes times write amplification over sequential writes;
+    for client drives, it is random writes over random reads.
+    """
     if not sheet.enterprise:
         return _over(sheet.random_write, sheet.random_read)
     moved = (sheet.random_write or 0) * SLOT * drive_amplification(sheet)
@@ -57,8 +61,8 @@ def _folding(sheet: DataSheet) -> float | None:
 class Rule:
     """A data sheet field that is predicted as a ratio.
 
-    `ratio` computes the ratio from a sheet, `base` computes its denominator, and `phrase` describes
-    it.
+    `ratio` computes the ratio from a sheet, `base` computes the denominator, and `phrase` describes
+    the ratio.
     """
 
     ratio: Ratio
@@ -110,10 +114,10 @@ def _writes_class_of(sheet: DataSheet) -> str:
 def usual_ratio(
     field: str, family: str, sheets: Mapping[str, Iterable[DataSheet]], of: str
 ) -> float | None:
-    """Return the median ratio of a field over the families in the class `of`, omitting `family`.
+    """Return a field's median ratio over the families in the class `of`, omitting `family`.
 
     If the class has no other family, all other families are considered. Each family counts once,
-    with the median of its drives. The result is `None` if no ratio is known.
+    with the median over its drives. The result is `None` if no ratio is known.
     """
     in_class: dict[str, float] = {}
     in_all: dict[str, float] = {}

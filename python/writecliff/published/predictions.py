@@ -1,10 +1,10 @@
-"""Stored predictions of published figures, by fits that have not used these figures.
+"""Stored predictions of published figures, from fits that did not use these figures.
 
-The table for the shipped fits contains their cross-validation. The tables for current drives and
-for SSD-iq's loads contain the figures that `writecliff lab reproduce` simulates. The table for
-current drives also contains figures that the rule uses, for comparisons of two drives.
-`writecliff.lab.published.predict` writes the tables. A prediction is valid for one version of a
-drive model, and is ignored once the model changes.
+The shipped fits' table contains their cross-validation. The tables for current drives and for
+SSD-iq's loads contain the figures that `writecliff lab reproduce` simulates. The current drives'
+table also contains figures that the rule uses, so that two drives can be compared.
+`writecliff.lab.published.predict` writes the tables. A prediction is valid for one drive model
+version, and is ignored once the model changes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HASH_DIGITS = 16  # stored digits of an SSD-iq drive's hash, to keep the file sm
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predicted value of a figure, and the hashes of the presets with which it was simulated."""
+    """Predicted value of a figure, with the hashes of the presets used in the simulation."""
 
     simulated: float
     device_hashes: str
@@ -53,7 +53,7 @@ def read_predictions(path: Path = PREDICTIONS) -> Mapping[PublishedFigure, Predi
 
 @dataclass(frozen=True)
 class SsdIqPrediction:
-    """A figure of SSD-iq and its prediction. `value` and `simulated` are in the table's unit."""
+    """An SSD-iq figure and its prediction. `value` and `simulated` are in the table's unit."""
 
     drive: str  # name and capacity on the data sheet
     family: str  # catalogue family, or the drive name
@@ -64,7 +64,7 @@ class SsdIqPrediction:
 
 
 def read_ssd_iq_predictions(path: Path = SSD_IQ_PREDICTIONS) -> list[SsdIqPrediction]:
-    """Read the predictions whose drive hash is still that of the drive that the rule derives."""
+    """Read the predictions whose drive hash matches the drive that the rule now derives."""
     from writecliff.published.ssd_iq.conditions import drive_text, load_of
     from writecliff.published.ssd_iq.drives import family_of, read_sheets, sheet_of
 
@@ -88,7 +88,7 @@ def read_ssd_iq_predictions(path: Path = SSD_IQ_PREDICTIONS) -> list[SsdIqPredic
 
 @lru_cache(maxsize=64)
 def _derived_hash(sheet: Sheet) -> str:
-    """Return the first digits of the hash of the drive that `reproduce ssd-iq` simulates."""
+    """Return the first hash digits of the drive that `reproduce ssd-iq` simulates."""
     from writecliff.published.ssd_iq.drives import device_text
 
     text = device_text(sheet)
@@ -96,7 +96,7 @@ def _derived_hash(sheet: Sheet) -> str:
 
 
 def device_hashes(figure: PublishedFigure) -> str:
-    """Return the current hashes of a figure's presets: its drive and its baseline."""
+    """Return the current hashes of a figure's presets, the drive and the baseline."""
     return " ".join(hash_of(preset_of(name)) for name in (figure.device, figure.baseline) if name)
 
 
@@ -109,9 +109,9 @@ def hash_of(name: str) -> str:
 def predicted_rows(
     rows: Sequence[Row], predictions: Mapping[PublishedFigure, Prediction] | None = None
 ) -> list[Row]:
-    """Return the rows whose predictions are valid for the current presets, with predicted values.
+    """Return the rows with valid predictions for the current presets, with predicted values.
 
-    `predictions` defaults to those of the shipped fits.
+    `predictions` defaults to the predictions of the shipped fits.
     """
     predictions = read_predictions() if predictions is None else predictions
     return [

@@ -36,7 +36,7 @@ _CLEAR = 0.05  # minimum published difference for a clear winner
 
 @dataclass(frozen=True)
 class Row:
-    """A published figure and its simulated value; if it has no value, `why` is the reason."""
+    """A published figure and its simulated value; `why` is the reason if there is no value."""
 
     figure: PublishedFigure
     simulated: float | None
@@ -44,20 +44,20 @@ class Row:
 
     @property
     def kind(self) -> Kind:
-        """The kind of the figure."""
+        """Kind of the figure."""
         return kind_of(self.figure)
 
     @property
     def published(self) -> float:
-        """The published value or, for an improvement, the ratio of the drive to its baseline."""
+        """Published value or, for an improvement, ratio of the drive's value to the baseline's."""
         f = self.figure
         return _ratio(f, f.value) if IMPROVEMENT in f.metric else f.value
 
     @property
     def compared(self) -> tuple[float, float] | None:
-        """The published and the simulated value or, for an improvement, ratios to the baseline.
+        """Published and simulated value or, for an improvement, ratios to the baseline.
 
-        The result is `None` if the figure is not simulated.
+        The result is `None` if the figure has no simulated value.
         """
         if self.simulated is None:
             return None
@@ -67,13 +67,13 @@ class Row:
 
     @property
     def error_pct(self) -> float | None:
-        """Relative error in %; for an improvement, the error of the ratio to the baseline."""
+        """Relative error in %; for an improvement, error of the ratio to the baseline."""
         published, simulated = self.compared or (0.0, 0.0)
         return 100 * (simulated / published - 1) if published else None
 
     @property
     def error(self) -> float | None:
-        """The error in the unit of its kind: %, simulated over published, or percentage points."""
+        """Error in the unit of its kind: %, simulated over published, or percentage points."""
         if self.simulated is None:
             return None
         if self.kind.unit == "points":
@@ -84,7 +84,7 @@ class Row:
 
     @property
     def size(self) -> float | None:
-        """The absolute error; for a ratio, the greater of the ratio and its reciprocal."""
+        """Absolute error; for a ratio, the greater of the ratio and its reciprocal."""
         error = self.error
         if error is None or self.kind.unit != "x":
             return None if error is None else abs(error)
@@ -92,12 +92,12 @@ class Row:
 
     @property
     def is_far(self) -> bool:
-        """`True` if the error exceeds the limit of its kind."""
+        """`True` if the error exceeds the limit for its kind."""
         return self.size is not None and self.size > self.kind.limit
 
 
 def _ratio(figure: PublishedFigure, improvement_pct: float) -> float:
-    """The ratio of the drive's figure to the baseline's."""
+    """Return the ratio of the drive's figure to the baseline's."""
     better = improvement_pct / 100
     return 1 - better if lower_is_better(figure.metric) else 1 + better
 
@@ -109,7 +109,7 @@ def lower_is_better(metric: str) -> bool:
 
 @dataclass(frozen=True)
 class Score:
-    """Errors over the figures of a kind, or winners over comparisons.
+    """Errors of the figures of a kind, or winners of comparisons.
 
     `value` is the median absolute error in `unit`, or a percentage; `goal` is its target.
     """
@@ -125,7 +125,7 @@ class Score:
 
     @property
     def reached(self) -> bool | None:
-        """`True` if the value reaches the goal; None if there is no goal."""
+        """`True` if the value reaches the goal, or None without a goal."""
         if self.goal is None:
             return None
         return self.value <= self.goal if self.statistic == "median" else self.value >= self.goal
@@ -133,7 +133,7 @@ class Score:
 
 @dataclass(frozen=True)
 class PairwiseComparison:
-    """Two drives under the same conditions, as published and as simulated."""
+    """Published and simulated figures of two drives under the same conditions."""
 
     item: str
     metric: str
@@ -145,7 +145,7 @@ class PairwiseComparison:
 
     @property
     def right(self) -> bool:
-        """`True` if both have the same winner; a simulated draw never has a winner."""
+        """`True` if the published and simulated winner match; a simulated draw has no winner."""
         if self.simulated[0] == self.simulated[1]:
             return False
 
@@ -167,7 +167,7 @@ def is_clear(published: tuple[float, float]) -> bool:
 
 
 def value_of(condition: Condition, results: Results) -> float | None:
-    """Return the simulated value under a condition; None if it was not measured."""
+    """Return the simulated value under a condition, or None if it was not measured."""
     load = condition.load
     return (
         None
@@ -195,7 +195,7 @@ def row_of(figure: PublishedFigure, results: Results, derived: Mapping[str, floa
 
 
 def _single(figure: PublishedFigure, results: Results) -> Row:
-    """A figure under a single load."""
+    """Return a figure under a single load."""
     measured, other = condition(figure), baseline_condition(figure)
     value = None if measured is None else value_of(measured, results)
     if value is None:
@@ -212,8 +212,8 @@ def _single(figure: PublishedFigure, results: Results) -> Row:
 def scores_of(rows: Sequence[Row]) -> list[Score]:
     """Return a score for each kind that has simulated figures, then the scores of winners.
 
-    Kinds are in the order of `KINDS`. The first winners' score covers mixed loads whose published
-    figures differ by more than 5 %.
+    Kinds appear in the order of `KINDS`. The first winner score covers mixed loads with published
+    figures that differ by more than 5 %.
     """
     scores = []
     for kind in KINDS:
@@ -242,10 +242,10 @@ def _score(kind: Kind, rows: Sequence[Row], missing: int) -> Score:
 
 
 def pairs_of(figures: Sequence[PublishedFigure]) -> list[tuple[int, int | None]]:
-    """Return the indices of every two figures that can be compared.
+    """Return the indices of all pairs of figures that can be compared.
 
-    These are figures of two drives from one source under the same conditions and with unequal
-    values, plus (index, None) for every figure that is itself a comparison.
+    A pair consists of two drives' figures from one source under the same conditions with unequal
+    values, or of (index, None) for a figure that is itself a comparison.
     """
     pairs: list[tuple[int, int | None]] = []
     by_test: dict[tuple[object, ...], list[int]] = {}
@@ -265,7 +265,7 @@ def pairs_of(figures: Sequence[PublishedFigure]) -> list[tuple[int, int | None]]
 
 
 def comparisons_of(rows: Iterable[Row]) -> list[PairwiseComparison]:
-    """Return the comparisons of every simulated pair of figures (see `pairs_of`)."""
+    """Return the comparisons of all simulated figure pairs (see `pairs_of`)."""
     simulated = [row for row in rows if row.simulated is not None]
     return [
         _improvement(simulated[a]) if b is None else _pair(simulated[a], simulated[b])
@@ -300,6 +300,6 @@ def _improvement(row: Row) -> PairwiseComparison:
 
 
 def right_pct(comparisons: Sequence[PairwiseComparison]) -> float | None:
-    """Return the percentage of comparisons with the right winner; None if there are none."""
+    """Return the percentage of comparisons with the right winner, or None without comparisons."""
     right = sum(comparison.right for comparison in comparisons)
     return 100 * right / len(comparisons) if comparisons else None

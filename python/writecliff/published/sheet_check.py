@@ -1,6 +1,6 @@
 """Data sheet figures, and the errors of a simulated drive relative to them.
 
-The figures have the format of any figure table, so `reproduce` and `fit` also accept them.
+The figures have the format of a figure table, so `reproduce` and `fit` also accept them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SECONDS_MAX = 4.0
 
 
 def sheet_figures(sheet: DataSheet, device: str) -> tuple[PublishedFigure, ...]:
-    """Return the figures of a data sheet for `device`, the path of a device file."""
+    """Return the data sheet figures for `device`, the path of a device file."""
     sequential = ("sequential", 128 * 1024)
     random = ("random", 4096)
     depth = 32 if sheet.interface in ("sata", "sas") else 256
@@ -91,9 +91,9 @@ def check(
 
 
 def fitting_scale(text: str, file_name: str, least_bytes: float) -> float:
-    """Return the largest scale at which the drive has at least `least_bytes`.
+    """Return the largest scale where the drive has at least `least_bytes`.
 
-    Only scales that preserve the drive's over-provisioning are considered; 1 if none fits.
+    Only scales that preserve the drive's over-provisioning are considered; 1 if no scale fits.
     """
     device = open_device(text, file_name)
     most = describe_device(text, file_name).capacity_bytes / least_bytes

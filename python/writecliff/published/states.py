@@ -1,8 +1,8 @@
-"""Drive states before loads: the workloads that lead to a state, and drives held in a state.
+"""Drive states before loads, the workloads that lead to these states, and drives in a state.
 
-A drive is prepared once per state. Loads run on an in-memory copy, which takes 0.1 s per terabyte;
-reading a saved state takes seconds. Devices that differ only in timing reach the same state, so
-candidates of a fit copy the state from each other.
+A drive is prepared once per state. Loads run on an in-memory copy, which takes 0.1 s per terabyte,
+whereas reading a saved state takes seconds. Devices that differ only in timing reach the same
+state, so a fit's candidates copy the state from each other.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _CLIENT_DEPTH = 32
 
 
 class PreparedDrives:
-    """Prepared drives from which the candidates of a fit copy their states.
+    """Prepared drives from which a fit's candidates copy their states.
 
-    Each drive is prepared when the first candidate requests it. A prepared drive has the
-    candidate's device or, if `origins` has a device for the name, that device, whose states may be
-    in `cache`. A candidate whose preconditioning depends on other values prepares a separate drive.
+    Each drive is prepared when the first candidate requests it. A prepared drive has the device
+    that `origins` lists for the name, whose states may be in `cache`, or otherwise the candidate's
+    device. A candidate whose preconditioning depends on other values prepares a separate drive.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class PreparedDrives:
         steps: Sequence[Workload],
         on_progress: ProgressHook | None = None,
     ) -> None:
-        """Bring the candidate for drive `name` to the state after `steps`."""
+        """Bring the candidate for the drive `name` to the state after `steps`."""
         with self._lock:
             prepared = self._drives.setdefault((name, tuple(steps)), _PreparedDrive())
         with prepared.lock:  # a drive cannot be copied while it is in use
@@ -80,7 +80,7 @@ class PreparedDrives:
 
 
 class _PreparedDrive:
-    """A drive in a prepared state; `drive` is `None` until it has been prepared."""
+    """A drive in a prepared state; `drive` is `None` until preparation is complete."""
 
     def __init__(self) -> None:
         self.drive: SimEngine | None = None
@@ -90,9 +90,9 @@ class _PreparedDrive:
 class StatefulDrive:
     """A simulated drive that is brought to the required state before each load.
 
-    The drive is `scale` times smaller than the full-size drive. With `copies`, the object takes
-    twice the memory, because a second drive stays in the prepared state. With `prepared`, every
-    state is copied from the prepared drives.
+    The drive is `scale` times smaller than at full size. With `copies`, the object takes twice the
+    memory, because a second drive remains in the prepared state. With `prepared`, every state is
+    copied from the prepared drives.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class StatefulDrive:
             self.engine.copy_from(self._ready)
 
     def steps_to(self, load: Load) -> Sequence[Workload]:
-        """Return the workloads that lead to the state before a load; empty for a new drive.
+        """Return the workloads that lead to the state before a load; none for a new drive.
 
         A drive without flash has only one state.
         """
@@ -145,7 +145,7 @@ class StatefulDrive:
         return [_of_data(step, load.compressible_pct) for step in steps]
 
     def active_range(self, job: Job) -> Job:
-        """Return a job on the active range of PTS-C.
+        """Return a job for the PTS-C active range.
 
         A scaled-down drive has proportionally fewer segments.
         """

@@ -1,4 +1,4 @@
-"""Replay file I/O traces on simulated drives, and compare stream assignments.
+"""Replay of file I/O traces on simulated drives, and comparison of stream assignments.
 
 `columns` passes a trace to the native module, `model` sizes a drive, prepares the trace and replays
 it, `advice` compares assignments of writes to streams, `timed_trace` issues a block trace to a real

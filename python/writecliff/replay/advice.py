@@ -1,12 +1,12 @@
-"""Recommend streams for a trace's writes, by comparing assignments.
+"""Recommend streams for a trace's writes by comparing stream assignments.
 
-The comparison covers no streams, rules, three published automatic schemes, and an oracle that knows
-when data are overwritten, at several stream counts. Only assignments that a user can enable are
-recommended: no streams, or rules, which a program or a helper applies as write hints or placement
-handles. The automatic schemes infer streams in a drive's firmware or a driver, which no product
-does, and overwrite times are not known in advance, so these schemes only provide bounds. Among the
-rules within half a percent of the lowest write amplification, those with the fewest streams are
-best. The best rules are replayed again with tagging errors.
+The comparison covers replays without streams, rules, three published automatic schemes, and an
+oracle that knows when data will be overwritten, at several stream counts. Only assignments that a
+user can enable are recommended: no streams, or rules that a program or a helper applies as write
+hints or placement handles. The automatic schemes only provide bounds, because they infer streams in
+a drive's firmware or a driver, which no product does, and because overwrite times are not known in
+advance. Among the rules within 0.5 % of the lowest write amplification, those with the fewest
+streams are best. The best rules are replayed again with tagging errors.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class StreamAdvice:
 
     @property
     def automatic(self) -> Replayed | None:
-        """Replay with the lowest write amplification of all schemes in a drive or driver."""
+        """Replay with the lowest write amplification among all schemes in a drive or driver."""
         return self._least(*AUTOMATIC)
 
     def _least(self, *schemes: str) -> Replayed | None:
@@ -80,7 +80,7 @@ class StreamAdvice:
 
 
 def stream_counts(text: str | None) -> tuple[int, ...]:
-    """Return the stream counts in --counts in ascending order, excluding 1.
+    """Return the stream counts from --counts in ascending order, excluding 1.
 
     Raises:
         ConfigError: If the text is not a list of numbers, or a number is out of range.
@@ -100,7 +100,7 @@ def stream_counts(text: str | None) -> tuple[int, ...]:
 
 
 def plan(io: FileIO, counts: Sequence[int]) -> list[tuple[str, int]]:
-    """Return the scheme and stream count of each cell, beginning with no streams."""
+    """Return the scheme and stream count of each cell, starting with no streams."""
     cells = [("none", 1)]
     with_rules = ("rules",) if io.streams else ()
     for scheme in (*with_rules, *AUTOMATIC, "oracle"):
@@ -170,7 +170,7 @@ def best_of(cells: Sequence[Replayed]) -> Replayed:
 
 
 def verdict(advice: StreamAdvice) -> tuple[str, ...]:
-    """Return the result in sentences."""
+    """Return the result as sentences."""
     setup, none, best = advice.setup, advice.none, advice.best
     sentences = [_recommended(advice)]
     years = setup.years(none.waf), setup.years(best.waf)

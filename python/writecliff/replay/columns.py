@@ -1,8 +1,8 @@
 """Transfer a trace to the native module as columns of numbers, without copying if possible.
 
 This module contains no loops over rows. Streams and labels are determined once for each class of
-rows whose labels are all equal. Each write also gets an origin, by thread and file type; only the
-origins that write most are distinguished.
+rows that have the same labels. Each write also has an origin, determined by thread and file type;
+only the origins that write most are distinguished.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ def file_io(table: pa.Table, rules: Rules | None = None, *, is_block: bool = Fal
 
 
 def _by_region(table: pa.Table) -> pa.Table:
-    """Return a trace recorded at a drive, with each region of its addresses as a separate file.
+    """Return a trace recorded at a drive, with each address region as a separate file.
 
-    File blocks are tracked in order, which is slow for a file with millions of extents.
+    File blocks are tracked sequentially, which is slow for a file with millions of extents.
     """
     offset, length = _column(table, "offset_bytes"), _column(table, "length_bytes")
     first = offset // _REGION_BYTES
@@ -123,7 +123,7 @@ def _by_region(table: pa.Table) -> pa.Table:
 
 
 def _column(table: pa.Table, name: str) -> NDArray[Any]:
-    """Return a column of numbers, copied only if it consists of several chunks."""
+    """Return a column of numbers, which is copied only if it consists of several chunks."""
     column = table.column(name)
     whole = column.chunk(0) if column.num_chunks == 1 else column
     values: NDArray[Any] = whole.to_numpy()
@@ -131,7 +131,7 @@ def _column(table: pa.Table, name: str) -> NDArray[Any]:
 
 
 def _folders(paths: NDArray[np.int32], words: list[str]) -> NDArray[np.uint16]:
-    """Return each class's folder number, in order of first use."""
+    """Return the folder number of each class, in order of first use."""
     numbers, _ = _merged([words[n].rpartition("/")[0] for n in paths])
     return (numbers % (1 << 16)).astype(np.uint16)
 
@@ -139,7 +139,7 @@ def _folders(paths: NDArray[np.int32], words: list[str]) -> NDArray[np.uint16]:
 def _origins(
     labels: dict[str, tuple[NDArray[np.int32], list[str]]], written: NDArray[Any]
 ) -> tuple[NDArray[np.uint16], tuple[str, ...]]:
-    """Return the origin of each class of rows, and the names of origins, largest writer first."""
+    """Return the origin of each row class, and the names of the origins, largest writer first."""
     (paths, path_words), (threads, thread_words) = labels["path"], labels["thread"]
     thread_class, thread_names = _merged([_thread_kind(word) for word in thread_words])
     path_class, path_names = _merged([_path_kind(word) for word in path_words])
@@ -161,19 +161,19 @@ def _origins(
 
 
 def _merged(words: list[str]) -> tuple[NDArray[np.int64], list[str]]:
-    """Return a number for each word, equal for equal words, and the distinct words."""
+    """Return a number for each word, equal for equal words, and the list of distinct words."""
     names = list(dict.fromkeys(words))
     number = {name: index for index, name in enumerate(names)}
     return np.array([number[word] for word in words], np.int64), names
 
 
 def _thread_kind(name: str) -> str:
-    """Return a thread's name without its number in a thread pool."""
+    """Return a thread's name without its thread pool number."""
     return re.sub(r"[-_:#.]?\d+$", "", name) or name
 
 
 def _path_kind(path: str) -> str:
-    """Return a file's type: a suffix that starts with a letter, or otherwise its folder."""
+    """Return a file's type: a suffix that starts with a letter, otherwise the folder."""
     folder, _, name = path.rpartition("/")
     stem, dot, suffix = name.rpartition(".")
     if stem and suffix.isascii() and suffix.isalnum() and suffix[0].isalpha() and len(suffix) <= 10:

@@ -1,4 +1,4 @@
-"""Preparation of a trace for a simulated drive, and the results of a replay."""
+"""Preparation of a trace for a simulated drive, and replay results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _AS_MEASURED = (
 
 @dataclass(frozen=True)
 class Sizing:
-    """Drive size, replay length, and file system of a replay."""
+    """Drive size, replay length, and file system in a replay."""
 
     fill_pct: float | None = (
         85.0  # percentage of the drive that files fill at peak; `None`: the drive unchanged
@@ -63,7 +63,7 @@ class Sizing:
 
 @dataclass(frozen=True)
 class ReplaySetup:
-    """A trace that was prepared for a drive."""
+    """A trace prepared for a simulated drive."""
 
     io: FileIO  # the trace
     blocks: _native.BlockTrace  # writes and TRIMs of the trace, mapped to the drive
@@ -77,13 +77,13 @@ class ReplaySetup:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory that a single replay needs."""
+        """Memory size of a single replay."""
         drive = drive_memory_bytes(self.simulated.capacity_bytes, self.simulated.mapped_bytes)
         return drive + self.simulated.capacity_bytes // SLOT_BYTES * BYTES_PER_BLOCK_IN_REPLAY
 
     @property
     def mean_fill_pct(self) -> float:
-        """Mean fraction of the drive that files occupy during the replay."""
+        """Mean fraction of the drive occupied by files during the replay."""
         return 100 * self.blocks.mean_bytes / self.simulated.capacity_bytes
 
     @property
@@ -93,16 +93,16 @@ class ReplaySetup:
 
     @property
     def drive_fills(self) -> float:
-        """Write volume of the replay, in capacities of the simulated drive."""
+        """Write volume of the replay, in multiples of the simulated drive's capacity."""
         return self.blocks.written_bytes / self.simulated.capacity_bytes
 
     @property
     def not_quoted(self) -> str | None:
-        """Reason why write amplification and lifetime are not reported, or `None` if they are.
+        """Reason why write amplification and lifetime are not reported, or `None`.
 
-        Scattered data that outlive a round are overwritten in the next round. If their order is
-        neither randomised again nor recorded in the trace, all data in a reclaim unit are
-        overwritten together, and the write amplification is near 1 for any program.
+        Scattered data that outlive a replay round are overwritten in the next round. If the
+        overwrite order is neither randomised again nor recorded in the trace, all data in a reclaim
+        unit are overwritten together, and the write amplification is near 1 for any program.
         """
         share = self.blocks.undrawn_bytes * self.sizing.copies / max(1, self.written_bytes)
         if self.blocks.rounds < 2 or share <= UNDRAWN_MAX:
@@ -115,7 +115,7 @@ class ReplaySetup:
 
     @property
     def write_rate_bytes_per_s(self) -> float | None:
-        """Write rate for lifetime calculations: as given, or the rate of the traced program.
+        """Write rate for lifetime calculations, either the given rate or the traced program's rate.
 
         The rate is `None` if the trace has no duration.
         """
@@ -125,11 +125,11 @@ class ReplaySetup:
         return self.written_bytes / seconds if seconds > 0 else None
 
     def endurance_bytes(self, waf: float) -> float:
-        """Return the bytes that a host can write until the flash reaches its rated cycles."""
+        """Return the bytes that a host can write before the flash reaches its rated cycles."""
         return (self.device.rated_cycles or 0) * self.device.flash_bytes(PURPOSE) / waf
 
     def years(self, waf: float) -> float | None:
-        """Return the full-size drive's lifetime at the write rate, in years."""
+        """Return the full-size drive's lifetime in years at the write rate."""
         rate = self.write_rate_bytes_per_s
         return self.endurance_bytes(waf) / rate / YEAR_S if rate else None
 
@@ -160,22 +160,22 @@ class Replayed:
 
     @property
     def mapped_bytes(self) -> int:
-        """Valid bytes on the drive at the end: live files, and deleted files without TRIM."""
+        """Valid bytes at the end, from live files and from files deleted without TRIM."""
         return int(self.blocks[:, :, -1].sum()) * SLOT_BYTES
 
     @property
     def waf_drift(self) -> float | None:
         """Relative increase in write amplification from the third to the fourth quarter.
 
-        A value near 0 means that the drive has settled. The value is `None` if too little was
-        written.
+        A value near 0 means that the write amplification has settled. The value is `None` if too
+        little was written.
         """
         first, last = _waf_between(self, 0.5, 0.75), _waf_between(self, 0.75, 1.0)
         return last / first - 1 if first > 0 else None
 
     @property
     def read_p9999_ns(self) -> int | None:
-        """The 99.99th percentile read latency; `None` if there were too few timed reads."""
+        """99.99th percentile read latency, or `None` if there were too few timed reads."""
         return self.reads.quantile(READ_QUANTILE).value_ns if self.reads.count else None
 
 
@@ -188,7 +188,7 @@ def _waf_between(done: Replayed, begin: float, end: float) -> float:
 
 
 def simulated_name(target: str) -> str:
-    """Return the name or file of the simulated drive given by --on.
+    """Return the simulated drive's name or file, as given by --on.
 
     Raises:
         ConfigError: If the target is not simulated.
@@ -209,7 +209,7 @@ def checked_scheme(name: str | None, with_rules: bool) -> str:
     """Return the scheme given by --assign, or the default scheme.
 
     Raises:
-        ConfigError: If the scheme is unknown, or inconsistent with whether rules are given.
+        ConfigError: If the scheme is unknown, or does not match the presence or absence of rules.
     """
     if name is None:
         return "rules" if with_rules else "none"
@@ -236,18 +236,18 @@ def lay_out(
     writes_per_day_bytes: float | None = None,
     progress: WorkProgress = UNSEEN,
 ) -> ReplaySetup:
-    """Prepare a trace for the drive `target`, or for a smaller version of the drive that it fills.
+    """Prepare a trace for the drive `target`, or for a smaller version that the trace fills.
 
     Args:
-        io: the trace.
-        target: the simulated drive.
-        sizing: size of the drive, length of the replay, and file system.
-        streams: streams of the simulated drive; None: as in its device file.
+        io: trace to prepare.
+        target: name or file of the simulated drive.
+        sizing: drive size, replay length and file system.
+        streams: number of streams on the simulated drive (default: as in its device file).
         writes_per_day_bytes: volume written in a day, for lifetimes; None: the rate of the trace.
-        progress: receives the progress.
+        progress: hook that receives the progress.
 
     Raises:
-        ConfigError: If an option is invalid, or the trace does not fit; the message states the
+        ConfigError: If an option is invalid, or if the trace does not fit; the message states the
             required size.
     """
     if sizing.writeback == BY_TRACE:
@@ -334,20 +334,20 @@ def replay(
     seed: int = 1,
     progress: WorkProgress = UNSEEN,
 ) -> Replayed:
-    """Replay a trace, with its writes in `streams` streams.
+    """Replay a trace whose writes go to `streams` streams.
 
     Args:
-        setup: the trace and the drive.
+        setup: prepared trace and drive.
         scheme: assignment of writes to streams.
         streams: number of streams.
-        mistag_pct: share of the writes that go to a wrong stream, in percent.
-        timed: repeat the end with timing and random reads of live data, for latencies.
-        queue_depth: outstanding writes of the timed part.
-        readers: outstanding reads of the timed part.
-        reads_per_block: reads per 4 KiB written; None: as many as `readers` can issue.
+        mistag_pct: percentage of writes assigned to a wrong stream.
+        timed: `True` to repeat the end with timing and random reads of live data, for latencies.
+        queue_depth: number of outstanding writes in the timed replay.
+        readers: number of outstanding reads in the timed replay.
+        reads_per_block: reads per 4 KiB written (default: as many as `readers` can issue).
         timed_bytes: bytes written during the timed replay.
-        seed: seed of random choices.
-        progress: receives the progress.
+        seed: seed for random choices.
+        progress: hook that receives the progress.
 
     Raises:
         ConfigError: If an option is out of range.
@@ -388,7 +388,7 @@ def replay(
 
 
 def _hook(progress: WorkProgress) -> Callable[..., None]:
-    """Return a hook that reports the progress of both parts of a replay."""
+    """Return a hook that reports the progress of the untimed and timed parts of a replay."""
     is_timed = False
     progress.part("replaying the trace")
 
@@ -407,7 +407,7 @@ def _statistics(begin: Mapping[str, int], end: Mapping[str, int]) -> FdpStatisti
 
 
 def _overflow(given: Mapping[int, int], status: DataPlacementStatus | None) -> dict[int, int]:
-    """Return the bytes in streams beyond --count, and in streams that the drive rejected."""
+    """Return the bytes written to streams beyond --count and to streams that the drive rejected."""
     overflow = dict(given)
     for number, size in (status.overflow_by_number if status else {}).items():
         overflow[number] = overflow.get(number, 0) + size

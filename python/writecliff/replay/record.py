@@ -1,4 +1,4 @@
-"""Store a replay in a run directory, from which its report is generated."""
+"""Store a replay in a run directory, where the report generator reads it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def store(
     target: str,
     seed: int,
 ) -> None:
-    """Write the run directory of a replay on the drive `target`; `answer` is the JSON output.
+    """Write the run directory for a replay on the drive `target`; `answer` is the JSON output.
 
     Raises:
-        ConfigError: If the directory is in use.
+        ConfigError: If the directory is already in use.
         StoreError: If the directory cannot be written.
     """
     procedure = TraceReplay(answer=answer, seed=seed)
@@ -63,7 +63,7 @@ def store(
 
 
 def _result(done: Replayed) -> StepResult:
-    """Return the result of the timed replay, which latencies and duration come from."""
+    """Return the result of the timed replay, which provides the latencies and the duration."""
     operations = {
         "read": OperationResult(done.reads.count, done.reads.count * SLOT_BYTES, done.reads),
         "write": OperationResult(done.writes.count, done.timed_written_bytes, done.writes),

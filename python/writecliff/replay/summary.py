@@ -43,7 +43,7 @@ def trace_mapping(trace: Path, setup: ReplaySetup) -> dict[str, object]:
 
 
 def device_mapping(setup: ReplaySetup) -> dict[str, object]:
-    """Return the drive and the simulated drive in the format of `writecliff replay --json`."""
+    """Return the real and simulated drives in the format of `writecliff replay --json`."""
     return {
         "name": setup.device.name,
         "capacity_bytes": setup.device.capacity_bytes,
@@ -58,10 +58,10 @@ def device_mapping(setup: ReplaySetup) -> dict[str, object]:
 
 
 def result_mapping(setup: ReplaySetup, done: Replayed) -> dict[str, object]:
-    """Return the figures of a replay in the format of `writecliff replay --json`.
+    """Return a replay's figures in the format of `writecliff replay --json`.
 
-    Latencies are null without a timed replay. Figures that depend on write amplification are null
-    if write amplification is not reported.
+    Latencies are null if the replay was not timed. Figures that depend on write amplification are
+    null if write amplification is not reported.
     """
     reason = setup.not_quoted
     waf = done.waf if reason is None else None
@@ -112,7 +112,7 @@ WRITEBACK_TEXT = {
 
 
 def redrawn_text(setup: ReplaySetup) -> str:
-    """Return a sentence about the assumed order of overwrites in further rounds."""
+    """Return a sentence about the overwrite order that further rounds assume."""
     size = setup.blocks.redrawn_bytes
     if setup.blocks.rounds < 2:
         return "The trace was replayed once."
@@ -125,14 +125,14 @@ def redrawn_text(setup: ReplaySetup) -> str:
 
 
 def rate_text(setup: ReplaySetup) -> str:
-    """Return the write rate used for lifetimes, as text."""
+    """Return the write rate for lifetime calculations, as text."""
     if setup.writes_per_day_bytes is not None:
         return f"{units.size(setup.writes_per_day_bytes)} written a day"
     return f"the rate of the trace, {units.throughput(setup.write_rate_bytes_per_s or 0)}"
 
 
 def verdict_text(setup: ReplaySetup, done: Replayed) -> str:
-    """Return a one-line result, which is the last line that the command prints."""
+    """Return the one-line result that the command prints last."""
     if setup.not_quoted is not None:
         return f"Write amplification and lifetime are {setup.not_quoted}"
     years = setup.years(done.waf)
@@ -158,7 +158,7 @@ def overflow_text(done: Replayed) -> str | None:
 
 
 def stream_rows(setup: ReplaySetup, done: Replayed) -> list[dict[str, Any]]:
-    """Return the bytes, origins and lifetimes of each stream that was used."""
+    """Return the bytes, origins and lifetimes for each stream that was used."""
     rows = []
     for stream in range(done.streams):
         blocks = done.blocks[:, stream, :]
@@ -185,9 +185,10 @@ def stream_rows(setup: ReplaySetup, done: Replayed) -> list[dict[str, Any]]:
 
 
 def median_lifetime_bytes(blocks: NDArray[np.uint64]) -> float | None:
-    """Return the median lifetime in bytes written by the host, interpolated within its bucket.
+    """Return the median lifetime in host bytes written, interpolated within its bucket.
 
-    Return `None` if half of the data outlived the trace. `BlockTrace.replay` describes the buckets.
+    The result is `None` if half of the data outlived the trace. `BlockTrace.replay` describes the
+    buckets.
     """
     total = int(blocks.sum())
     upto = np.cumsum(blocks.astype(np.int64))

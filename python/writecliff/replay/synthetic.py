@@ -1,7 +1,7 @@
 """Trace of a small log-structured merge store, for tests and for experiments with streams.
 
 The native module generates the file operations (sizes only, no keys). This module adds names,
-threads, and the timing of a program that writes at a steady rate.
+threads, and the timing of a program with a steady write rate.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def synthetic_table(
     logged_bytes: int = 256 << 20,
     seed: int = 1,
 ) -> pa.Table:
-    """Return the trace of a store that writes tables of `table_bytes` in chunks.
+    """Return the trace of a key-value store that writes tables of `table_bytes` in chunks.
 
     Raises:
         ConfigError: If a size is out of range.

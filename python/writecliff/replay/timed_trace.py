@@ -1,9 +1,9 @@
-"""A block trace that is issued to a real target at its recorded times.
+"""A block trace that is issued to a real target at the recorded times.
 
-The trace is read twice: first to check that it fits, so that an unsuitable trace is rejected before
-anything is written, and then to issue it. Each I/O is recorded with three times: due, issue and
-completion time. The recorded I/Os form a trace in the format of `capture --device`, which can be
-compared with the original (`characterise --against`).
+The trace is read twice: once to check it, so that an unsuitable trace is rejected before any write,
+and once to issue it. Each I/O is recorded with three times: its due time, issue time and completion
+time. The recorded I/Os form a trace in the `capture --device` format, which can be compared with
+the original trace (`characterise --against`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ INTERVAL_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class TracePlan:
-    """A trace that was checked for, and fitted to, a target."""
+    """A trace that has been checked and adjusted for a target."""
 
     fit: _native.TraceFit
     totals: Mapping[str, Any]  # result of `_native.TraceFit.totals`
@@ -59,11 +59,11 @@ class TracePlan:
 
     @property
     def due_ns(self) -> int:
-        """Time at which the last I/O is due, in ns from the start."""
+        """Due time of the last I/O, in ns from the start."""
         return int(self.totals["due_ns"])
 
     def texts(self) -> list[str]:
-        """Return the changes that were made to fit the trace, as sentences."""
+        """Return the changes made to fit the trace to the target, as sentences."""
         of, texts = self.totals, []
         for key, text in (
             ("other_volumes", "{} I/Os of other volumes were omitted"),
@@ -78,7 +78,7 @@ class TracePlan:
 
 @dataclass(frozen=True)
 class TimedTrace:
-    """A trace and the way to issue it. `open_source` opens the trace, and is called twice."""
+    """A trace and the method of issuing it. `open_source` opens the trace and is called twice."""
 
     open_source: Callable[[], Source]
     output: Path | None = None  # trace to write of the issued I/Os, if any
@@ -92,7 +92,7 @@ class TimedTrace:
 
         Raises:
             TargetError: If the trace does not fit the target.
-            ConfigError: If the trace has no I/Os, or has several volumes.
+            ConfigError: If the trace has no I/Os or covers several volumes.
         """
         source = self.open_source()
         fit = self._fit(target, None)
@@ -207,7 +207,7 @@ class TimedTrace:
 
 
 class _Taker:
-    """An issuer that consumes a source, and stops when no more I/Os are accepted."""
+    """An issuer that consumes a source and stops when the target accepts no more I/Os."""
 
     def __init__(self, issuer: _native.Issuer) -> None:
         self._issuer = issuer
@@ -231,8 +231,8 @@ def replay_timed(
     """Issue a trace to the real drive or file `on`, under the same protection rules as tests.
 
     Raises:
-        TargetError: If the target is protected, or too small for the trace.
-        ConfigError: If the target is simulated, or the trace is invalid.
+        TargetError: If the target is protected or is too small for the trace.
+        ConfigError: If the target is simulated or the trace is invalid.
         EngineError: If an I/O fails.
         StoreError: If the output cannot be written.
     """
@@ -295,7 +295,7 @@ class IssuedTrace:
             self._write(self._latest_ns - HORIZON_NS)
 
     def finish(self, metadata: Mapping[str, Any]) -> None:
-        """Write the buffered rows and complete the file.
+        """Write the buffered rows and close the file.
 
         Raises:
             StoreError: If the file cannot be written.
@@ -304,7 +304,7 @@ class IssuedTrace:
         self._file.finish({"level": BLOCK, "device": self._device, **metadata})
 
     def _write(self, upto_ns: int) -> None:
-        """Write the rows up to a given time in order, and retain the others."""
+        """Write the rows up to a given time in time order, and retain later rows."""
         if not self._waiting:
             return
         names = self._waiting[0].keys()

@@ -1,40 +1,40 @@
-"""Run reports: a self-contained HTML page, and the small stable JSON summary.
+"""Run reports in the form of a self-contained HTML page and a small stable JSON summary.
 
-    base.py          `TestReport`: shared by the reports of all tests
+    base.py          `TestReport`, the base class of all test reports
     iops.py, tp.py, lat.py, wsat.py, hir.py, xsr.py, ecw.py, dirth.py
-                     the reports of the tests of the standard; with cells.py (loops of cells),
-                     demand_intensity*.py (ECW and DIRTH) and wsat_data.py (WSAT)
-    workload.py      the report of a user's workload; with loads.py (results by step)
-    campaigns/       the reports of published campaigns
-    testdata.py      the data of a run that reports read
-    steady.py        steady state: sentences, table, figures, CSV, JSON
-    latency.py       response times: key figures, table, JSON
+                     reports for the standard's tests; cells.py implements cell loops,
+                     demand_intensity*.py serve ECW and DIRTH, and wsat_data.py serves WSAT
+    workload.py      report for a user's workload; loads.py tabulates results by step
+    campaigns/       reports for published campaigns
+    testdata.py      run data that reports read
+    steady.py        steady state as sentences, table, figures, CSV and JSON
+    latency.py       response times as key figures, table and JSON
     series.py        time series within steps
-    compared.py      curves and grids of figures for comparisons
-    sequence.py      steps over time with their block sizes as a second track
-    header.py        the four-column header block of the standard
-    disclosure.py    interruptions, purge, deviations, disturbed steps, platform
-    figures.py       figures of any test: convergence, window, histogram, confidence
-    plots.py         generic figures: lines, two y axes, normalised curves, bars, expected against
-                     measured
+    compared.py      curves and grids that comparisons show
+    sequence.py      steps over time, with their block sizes as a second track
+    header.py        the standard's four-column header block
+    disclosure.py    interruptions, purge, deviations, disturbed steps and platform
+    figures.py       figures for any test: convergence, window, histogram and confidence
+    plots.py         generic figures: lines, two y axes, normalised curves, bars, and a plot of
+                     expected against measured values
     figures3d.py     3-D columns over two categories
     axes.py, style.py, colours.py
-                     axes and series; the house style: matplotlib to static SVG; the colour of a
-                     series, the same on the whole page
-    interaction.py   data about a drawing for the script of the page
+                     axes and series, the house style for static matplotlib SVG, and the series
+                     colours, which are consistent across a page
+    interaction.py   drawing data for the page's script
     table.py, kinds.py
-                     tables of values; the format of each kind of value
-    csvs.py          the numbers of figures and tables as CSV
+                     tables of values, and the format of each kind of value
+    csvs.py          figure and table data as CSV
     model.py         pages as plain data between tests and renderers
-    pages.py, pdf.py pages of one run or several, as HTML; those of one run as PDF
-    headline.py      headline figures of a run, with unit, direction and interval
-    kept_figures.py  headline figures in a file of the run directory, for lists of runs
+    pages.py, pdf.py pages for one or several runs as HTML, and for a single run as PDF
+    headline.py      a run's headline figures with unit, direction and interval
+    kept_figures.py  headline figures stored in the run directory, for run lists
     expectations.py  limits on headline figures, and their verdicts
-    comparison/      runs side by side, and the verdict
-    suite_page.py    the page of a suite or sweep
+    comparison/      comparisons of runs, with a verdict
+    suite_page.py    page for a suite or sweep
 
 Each test has an entry in `procedures.registry` that names its `TestReport`. A report depends only
-on the run directory, and is byte-identical whenever it is written.
+on the run directory, so repeated reports are byte-identical.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def report_of(run: RunDirectory) -> TestReport:
     """Return the report of a run of any test or workload.
 
     Raises:
-        StoreError: If the run is damaged or has no measurements, or this version lacks its test.
+        StoreError: If the run is damaged or has no measurements, or if this version does not
+            include its test.
     """
     from writecliff.procedures.registry import entry_of
     from writecliff.report.damage import damage_reported
@@ -66,7 +67,7 @@ def report_of(run: RunDirectory) -> TestReport:
 
 
 def build_report(run: RunDirectory) -> ReportModel:
-    """Return a run's report as data, for any test.
+    """Return the report of any test's run as data.
 
     Raises:
         StoreError: see `report_of`.
@@ -91,8 +92,9 @@ def write_report(
         csv: Folder for CSV files of the report's figures and tables.
 
     Raises:
-        StoreError: If the run does not exist, has no measurements, or a file cannot be written.
-        PdfUnavailableError: If the PDF cannot be rendered; nothing has been written then.
+        StoreError: If the run does not exist or has no measurements, or if a file cannot be
+            written.
+        PdfUnavailableError: If the PDF cannot be rendered; no file has been written in this case.
     """
     from writecliff.report.pages import check_page
     from writecliff.store.rundir import RunDirectory
@@ -135,7 +137,7 @@ def write_pages(
 
 
 def summarise(run_dir: Path) -> dict[str, Any]:
-    """Return a run's summary as JSON-compatible values, without drawing figures.
+    """Return a run's summary as JSON-compatible values; no figures are drawn.
 
     The summary format is documented in docs/reference/json.md.
 

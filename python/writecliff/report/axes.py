@@ -1,7 +1,7 @@
-"""Axes and series of the generic figures, drawn with matplotlib.
+"""Matplotlib axes and series for the generic figures.
 
 Values are in base units (ns, bytes, bytes/s, IOPS). An `Axis` selects a single unit for all its
-values, so a plot has one unit per axis. Limits always ascend, and ticks are plain numbers.
+values, so a plot has one unit per axis. Limits always ascend, and tick labels are plain numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Line:
     """A labelled series.
 
     A y value that is not finite, or not positive on a logarithmic axis, leaves a gap. Points are
-    joined in the given order (demand intensity orders points by queue depth).
+    joined in the given order (demand-intensity plots order points by queue depth).
     """
 
     label: str
@@ -39,12 +39,12 @@ class Line:
 
 @dataclass(frozen=True)
 class Axis:
-    """A plot axis: label, units and ticks.
+    """A plot axis with label, units and ticks.
 
-    `label` excludes the unit. `units` lists candidates (`units.LATENCY_UNITS`, `(MB_S,)`), from
-    which the axis selects the unit that suits the median of all values. If there are no candidates,
-    the label is complete ("IOPS"). `ticks` are (value in base units, text) pairs for an axis of
-    named values. `whole` restricts ticks to whole numbers (for example, rounds). A linear axis
+    `label` excludes the unit. `units` lists the candidate units (`units.LATENCY_UNITS`, `(MB_S,)`),
+    from which the axis selects the unit that suits the median of all values. Without candidate
+    units, the label is complete ("IOPS"). `ticks` are (value in base units, text) pairs for an axis
+    with named values. `whole` restricts ticks to whole numbers (for example, rounds). A linear axis
     starts at 0 unless `from_zero` is off. `top` (in base units) fixes the upper limit, for example
     100 % for a percentage.
     """
@@ -58,11 +58,11 @@ class Axis:
     top: float | None = None
 
     def unit(self, values: Iterable[float]) -> Unit:
-        """Return the unit for all of `values`."""
+        """Return the unit that suits all of `values`."""
         return common_unit(values, self.units) if self.units else Unit("", 1.0)
 
     def title(self, unit: Unit) -> Label:
-        """Return the label with its unit and scale."""
+        """Return the label with unit and scale."""
         note = "logarithmic" if self.log and not self.ticks else ""
         if isinstance(self.label, Label) and not (unit.name or note):
             return self.label
@@ -70,30 +70,31 @@ class Axis:
 
 
 def block_size_axis(sizes_bytes: Iterable[int]) -> Axis:
-    """Return block sizes on a logarithmic axis with a KiB label at each: 0.5, 4, ... 1024."""
+    """Return a logarithmic axis of block sizes with a KiB label at each size: 0.5, 4, ... 1024."""
     ticks = tuple((float(size), f"{size / KIB:g}") for size in sorted(set(sizes_bytes)))
     return Axis(Label("Block size", "KiB"), log=True, ticks=ticks)
 
 
 def depth_axis(depths: Iterable[int], label: str = "Queue depth") -> Axis:
-    """Return queue depths or thread counts on a logarithmic axis with a label at each."""
+    """Return a logarithmic axis of queue depths or thread counts, with a label at each value."""
     return Axis(label, log=True, ticks=tuple((float(d), f"{d}") for d in sorted(set(depths))))
 
 
 def round_axis() -> Axis:
-    """Return an axis for the rounds of a test."""
+    """Return an axis for test rounds."""
     return Axis("Round", whole=True, from_zero=False)
 
 
 def time_axis(duration_ns: float, label: str = "Time") -> Axis:
-    """Return a time axis in ns, shown in the unit that suits a run of `duration_ns`."""
+    """Return a time axis in ns, labelled in the unit that suits a run of `duration_ns`."""
     return Axis(label, units=(time_unit(duration_ns),))
 
 
 def finite(line: Line, *, x_log: bool = False, y_log: bool = False) -> tuple[Numbers, Numbers]:
     """Return a line's coordinates.
 
-    Points that cannot be drawn have NaN as y, and points whose x is unknown are omitted.
+    Points that cannot be drawn have NaN as their y value, and points with an unknown x value are
+    omitted.
     """
     x, y = np.asarray(line.x, dtype=np.float64), np.asarray(line.y, dtype=np.float64).copy()
     if x.shape != y.shape:
@@ -105,7 +106,7 @@ def finite(line: Line, *, x_log: bool = False, y_log: bool = False) -> tuple[Num
 
 
 def apply(plot: Plot, which: str, axis: Axis, unit: Unit, values: Numbers) -> None:
-    """Set scale, limits and ticks of `axis` for `values`, which are already in `unit`."""
+    """Set the scale, limits and ticks of `axis` for `values`, which are already in `unit`."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if axis.top is not None:
         high = axis.top / unit.size

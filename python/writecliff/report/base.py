@@ -1,8 +1,8 @@
-"""The base class for the reports of all tests.
+"""Base class for all test reports.
 
-A report is a `TestReport` of a stored run. The test registry names the class, which defines the
-test's sections, key figures and results. It inherits the header block, disclosures, notes, footer,
-CSV files and the summary around the results.
+A report is a `TestReport` for a stored run. The test registry names the subclass, which defines the
+test's sections, key figures and results. The subclass inherits the header block, disclosures,
+notes, footer, CSV files and the rest of the summary.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class TestReport:
     sentence = ""
 
     def __init__(self, data: TestData) -> None:
-        """Make a report of `data`."""
+        """Create the report for `data`."""
         self.data = data
         self.procedure: Any = data.procedure  # the test and its options; subclasses narrow the type
 
@@ -73,66 +73,66 @@ class TestReport:
 
     @property
     def title(self) -> str:
-        """The test's title."""
+        """Title of the test."""
         return self.data.procedure.title
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
-        """Stages whose steady state the verdict reports."""
+        """Stages whose steady state the verdict covers."""
         return ()
 
     @property
     def set_up_rounds(self) -> str:
-        """The steady-state rounds in the "Set Up Parameters" column of the header block."""
+        """Steady-state rounds shown in the "Set Up Parameters" column of the header block."""
         return steady_stages.views_text(self.views) if self.views else NOT_APPLICABLE
 
     def test_parameters(self) -> Rows | None:
-        """Return the header block's fourth column: ten rows, or None for the default.
+        """Return the header block's fourth column with ten rows, or None for the default rows.
 
         The default rows are the procedure's `setup`.
         """
         return None
 
     def opening(self) -> Sequence[str]:
-        """Return the verdict's first sentences."""
+        """Return the first sentences of the verdict."""
         return [self.began()]
 
     def verdict(self) -> Verdict:
-        """Return the first box of the page."""
+        """Return the first box on the page."""
         return steady_stages.verdict(self.views, self.opening())
 
     def key_figures(self) -> Iterable[KeyFigure]:
-        """Return the results shown at the top of the page."""
+        """Return the results to show at the top of the page."""
         return ()
 
     @cached_property
     def histogram(self) -> Histogram | None:
-        """Response times shown at the top of the page; None if there are none."""
+        """Response times shown at the top of the page, or None."""
         return None
 
     @cached_property
     def histograms_by_operation(self) -> Mapping[str, Histogram]:
-        """Response times by operation; empty if the test has a single operation.
+        """Response times by operation, or an empty result if the test has a single operation.
 
-        Reads and writes never share a figure.
+        Reads and writes are never combined in one figure.
         """
         return {}
 
     @property
     def latency_note(self) -> str:
-        """Description of the I/Os that `histogram` counts, or the reason why it is missing."""
+        """Description of the I/Os in `histogram`, or the reason why it is missing."""
         return ""
 
     def sections(self) -> Iterable[Section]:
-        """Return the test's sections, omitting empty ones."""
+        """Return the test's non-empty sections."""
         return ()
 
     def notes(self) -> Iterable[str]:
-        """Return notes in addition to those of every report."""
+        """Return the notes to add to those included in every report."""
         return ()
 
     def files(self) -> Iterable[DataFile]:
-        """Return CSV files in addition to the steps and the data of figures and tables."""
+        """Return the CSV files to add to those for the steps, figures and tables."""
         return ()
 
     def results(self) -> Mapping[str, Any]:
@@ -143,17 +143,17 @@ class TestReport:
         return {}
 
     def headlines(self) -> Sequence[Headline]:
-        """Return the run's known headline figures, most important first."""
+        """Return the run's known headline figures, in descending order of importance."""
         return ()
 
     @cached_property
     def quoted(self) -> Sequence[Headline]:
-        """The headline figures, computed once."""
+        """Headline figures, computed once."""
         return tuple(self.headlines())
 
     @classmethod
     def figure_units(cls, procedure: Any) -> Mapping[str, str] | None:
-        """Return the unit of each possible figure of a run of `procedure`, by key.
+        """Return the unit of each possible figure in a run of `procedure`, by key.
 
         Returns:
             The result is `None` if the set of figures depends on the run.
@@ -163,13 +163,13 @@ class TestReport:
     def limit_figures(
         self, percentiles: Collection[float]
     ) -> tuple[Sequence[Headline], Mapping[str, str]]:
-        """Return the figures that limits may name, and why other figures are unknown.
+        """Return the figures that limits may name, and the reasons why other figures are unknown.
 
         Args:
-            percentiles: Percentiles to add to the headline figures.
+            percentiles: Percentiles to add to the run's headline figures.
 
         Returns:
-            The figures, and the reason for each unknown figure by key.
+            Known figures, and the reason for each unknown figure, by key.
         """
         keys = {item.key for item in self.quoted}
         missing = (self.figure_units(self.data.procedure) or {}).keys() - keys
@@ -177,10 +177,10 @@ class TestReport:
 
     @property
     def tails_are_real(self) -> bool:
-        """`True` if tail latencies are those of the full-size drive.
+        """`True` if the tail latencies match those of the full-size drive.
 
-        A scaled drive has fewer slow I/Os, and its I/Os wait less for flash operations such as an
-        erase.
+        A scaled-down drive has fewer slow I/Os, and its I/Os wait less for flash operations such as
+        an erase.
         """
         return self.data.manifest.device.scale == 1.0
 
@@ -189,16 +189,16 @@ class TestReport:
         return ()
 
     def grids(self) -> Sequence[Grid]:
-        """Return the grids of figures that comparisons show side by side."""
+        """Return the figure grids that comparisons show side by side."""
         return ()
 
     def answer(self) -> str:
-        """Return a one-line outcome, which the command that made the run prints last."""
+        """Return a one-line outcome, which the command prints last."""
         figures = "; ".join(f"{item.label} {item.full_text}" for item in self.quoted[:3])
         return ". ".join(filter(None, (self.verdict().headline, figures)))
 
     def finding(self) -> str:
-        """Return the answer to the question of the test, in at most 20 words."""
+        """Return the answer to the test's question in at most 20 words."""
         verdict, figures = self.verdict(), list(self.key_figures())
         if verdict.level == "bad" or not figures:
             return f"{verdict.headline}."
@@ -210,13 +210,13 @@ class TestReport:
 
     @property
     def sentence_figures(self) -> int:
-        """Highest number of a key figure in `sentence`."""
+        """Highest number of any key figure in `sentence`."""
         return max(int(field) for _, field, _, _ in Formatter().parse(self.sentence) if field)
 
     # -- common to all reports ---------------------------------------------------------------
 
     def began(self) -> str:
-        """Return a sentence about the drive's initial state and its load."""
+        """Return a sentence about the drive's initial state and the load on the drive."""
         data, manifest = self.data, self.data.manifest
         drive = "The simulated drive" if manifest.device.simulated else "The drive"
         method = "in an unknown state"
@@ -234,11 +234,11 @@ class TestReport:
         )
 
     def loaded(self) -> str:
-        """Return a participle for the drive's treatment, for example "tested"."""
+        """Return a participle for the drive's treatment, such as "tested"."""
         return "tested"
 
     def attributed(self) -> tuple[Sequence[StepRow], str]:
-        """Return the steps whose latency is shown by cause, and their name in the text."""
+        """Return the steps whose latency is shown by cause, and a name for these steps."""
         windows = {view.stage.phase: view.window for view in self.views if view.stage is not None}
         rows = [row for row in self.data.rows if row.round in windows.get(row.phase, ())]
         if rows:
@@ -248,11 +248,11 @@ class TestReport:
 
     @cached_property
     def causes(self) -> Groups:
-        """Latency by cause; empty if the drive did not record causes."""
+        """Latency by cause, or an empty result if the drive did not record causes."""
         return bands_of(self.data, self.attributed()[0])
 
     def written(self) -> Sequence[KeyFigure]:
-        """Return two key figures: data written and elapsed time."""
+        """Return two key figures, the data written and the elapsed time."""
         data = self.data
         # A simulated drive may have been preconditioned without a timing simulation.
         untimed = any(row.host_write_bytes and not row.elapsed_ns for row in data.rows)
@@ -267,8 +267,8 @@ class TestReport:
     def summary(self) -> dict[str, Any]:
         """Return the summary for programs, in the schema "writecliff/TEST/1".
 
-        The summary format is documented in docs/reference/json.md. Within version 1, keys may be
-        added, but are never renamed or removed. Unknown values are null.
+        The summary format is documented in docs/reference/json.md. Keys may be added in version 1,
+        but no key is renamed or removed. Unknown values are null.
         """
         data, manifest = self.data, self.data.manifest
         device = manifest.device
@@ -354,7 +354,7 @@ class TestReport:
 
 
 def _drive_text(data: TestData) -> str:
-    """Return vendor and model, adding the drive size unless the model name contains it.
+    """Return the vendor and model, adding the drive size unless the model name contains it.
 
     Example: "Example SATA TLC, 120 GB".
     """

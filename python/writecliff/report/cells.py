@@ -1,6 +1,6 @@
-"""Reports of tests that loop over cells (a block size and read/write mix) until steady state.
+"""Reports for tests that loop over cells (a block size and read/write mix) until steady state.
 
-This is the base of the IOPS test, the latency test and the block size comparison.
+This module is the basis of the IOPS test, the latency test and the block size comparison.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ _SIZES = Kind(block_text, "bytes", "left")
 
 
 class CellReport(TestReport):
-    """The report of a cell loop, whose results are means over the window's rounds."""
+    """Report for a cell loop, with results averaged over the window's rounds."""
 
     @cached_property
     def view(self) -> SteadyView:
-        """The cell loop."""
+        """Cell loop of the test."""
         return self.data.view("rounds")
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
-        """The cell loop, which is the only stage."""
+        """Cell loop, which is the only stage."""
         return (self.view,)
 
     @cached_property
     def sizes(self) -> Sequence[int]:
-        """Measured block sizes in bytes, ascending."""
+        """Measured block sizes in bytes, in ascending order."""
         planned = (round(size * KIB) for size in self.data.options["block_sizes_kib"])
         return sorted({cell[0] for cell in self.view.cells} or planned)
 
     @cached_property
     def mixes(self) -> Sequence[float]:
-        """Read/write mixes by read percentage, ascending."""
+        """Read/write mixes by read percentage, in ascending order."""
         return sorted(self.data.options["read_pcts"])
 
     @property
     def cells(self) -> Sequence[Cell]:
-        """Measured cells, sorted with reads and large blocks first."""
+        """Measured cells, with reads and large blocks first."""
         every = ((size, mix) for mix in reversed(self.mixes) for size in reversed(self.sizes))
         return [cell for cell in every if cell in self.view.cells]
 
@@ -69,7 +69,7 @@ class CellReport(TestReport):
 
     def grid(self, title: str, value: Value, kind: Kind, key: str, *, note: str = "",
              **where: Any) -> Table:  # fmt: skip
-        """Return a table of block sizes by mixes.
+        """Return a table of block sizes and mixes.
 
         Args:
             title: Table title.
@@ -90,7 +90,7 @@ class CellReport(TestReport):
         return table(self.view.flagged(title), head, rows, note=note, **where)
 
     def side(self, name: str, title: str, value: Value, unit: str = "IOPS") -> Grid:
-        """Return a grid of block sizes by mixes for comparisons.
+        """Return a grid of block sizes and mixes, for comparisons.
 
         For the unit "ms", values are passed in ns, and lower values are better.
         """
@@ -115,10 +115,9 @@ class CellReport(TestReport):
     def columns(
         self, name: str, title: str, value: Value, y: Axis, data: Data, *, slow: bool = False
     ) -> Figure | None:
-        """Return 3-D columns of block sizes by mixes.
+        """Return a 3-D column chart of block sizes and mixes.
 
-        With `slow`, large values occur at large blocks and writes, which are therefore drawn at the
-        back.
+        With `slow`, large values occur at large blocks and writes, so these are drawn at the back.
         """
         sizes = self.sizes if slow else self.sizes[::-1]
         mixes = self.mixes[::-1] if slow else self.mixes
@@ -136,23 +135,23 @@ class CellReport(TestReport):
         )
 
     def size_lines(self, value: Value) -> list[Line]:
-        """Return a figure over the block size, with a line per mix, reads first."""
+        """Return a figure against block size with a line per mix, reads first."""
         return [
             Line(mix_text(mix), self.sizes, [or_nan(value((size, mix))) for size in self.sizes])
             for mix in reversed(self.mixes)
         ]
 
     def by_size(self, name: str, title: str, value: Value, y: Axis, data: Data) -> Figure | None:
-        """Return the plot of `size_lines`."""
+        """Return the plot drawn by `size_lines`."""
         axis, alt = block_size_axis(self.sizes), f"{y.label} over block size, a line per mix"
         return lines(name, self.view.flagged(title), data, self.size_lines(value), axis, y, alt=alt)
 
     def by_round(
         self, name: str, title: str, value: RowValue, column: str, y: Axis
     ) -> Figure | None:
-        """Return a figure of the mix with most writes by round, with a line per block size.
+        """Return a per-round figure of the mix with the most writes, with a line per block size.
 
-        `column` is the name of each file column, with "{}" in place of the block size.
+        `column` is a template for the file's column names, with "{}" in place of the block size.
         """
         view, mix = self.view, self.mixes[0]
         series = [

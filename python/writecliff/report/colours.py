@@ -1,7 +1,7 @@
-"""Series colours: a series has the same colour in all plots of a page.
+"""Series colours, which give a series the same colour in all plots on a page.
 
-A series is identified by its label. New labels get colours that the page has not used yet. If all
-are used, they get colours that the plot has not used.
+A series is identified by its label. New labels get colours that the page does not use yet. If the
+page uses all colours, new labels get colours that the plot does not use.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _page: ContextVar[dict[str, int] | None] = ContextVar("colours of the page", def
 
 @contextmanager
 def one_page() -> Iterator[None]:
-    """Share colours between the plots that are drawn within the block.
+    """Share colours between the plots drawn within the block.
 
-    A plot outside such a block has independent colours.
+    A plot outside such a block has its own colours.
     """
     token = _page.set({})
     try:
@@ -33,7 +33,7 @@ def one_page() -> Iterator[None]:
 
 
 def looks(labels: Sequence[str]) -> list[int]:
-    """Return a number for each series of a plot, for `colour`, `marker` and `again`."""
+    """Return a number for each series in a plot, for use in `colour`, `marker` and `again`."""
     seen = _page.get()
     seen = {} if seen is None else seen
     new = [label for label in dict.fromkeys(labels) if label not in seen]
@@ -56,18 +56,18 @@ def looks(labels: Sequence[str]) -> list[int]:
 
 
 def colour(look: int) -> str:
-    """Return a series colour."""
+    """Return a series' colour."""
     return SERIES[look % _COUNT]
 
 
 def marker(look: int) -> str:
-    """Return a series marker, which distinguishes lines without relying on colour."""
+    """Return a series' marker, which distinguishes lines independently of colour."""
     return MARKERS[look % _COUNT]
 
 
 def again(look: int) -> bool:
-    """Return `True` if another series of the plot has the same colour.
+    """Return `True` if another series in the plot has the same colour.
 
-    Two series of the same colour must differ in another way.
+    Two series with the same colour must differ in another way.
     """
     return look >= _COUNT

@@ -1,7 +1,7 @@
-"""Curves and grids of figures that reports provide for comparisons, besides headline figures.
+"""Curves and grids that reports provide for comparisons, in addition to headline figures.
 
-A comparison draws the curves of all runs on a single plot. Grids of the same name are shown side by
-side: the runs' values in adjacent columns, their difference, and a mark on the better value.
+A comparison draws all runs' curves on a single plot. Grids with the same name are shown side by
+side, with the runs' values in adjacent columns, their difference, and a mark at the better value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Key = tuple[str, str]  # row and column of a grid
 
 @dataclass(frozen=True)
 class Mark:
-    """A named point of a curve, for example "steady state begins"."""
+    """A named point on a curve, such as "steady state begins"."""
 
     label: str
     x: float
@@ -25,7 +25,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curve:
-    """A series that comparisons draw for every run on a shared plot."""
+    """A series that comparisons draw on a shared plot for every run."""
 
     name: str  # plot name
     title: str
@@ -39,9 +39,9 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A figure over two settings, for example IOPS over mix and queue depth.
+    """A figure over two settings, such as IOPS over mix and queue depth.
 
-    `values` are in `unit` and keyed by row and column text; unmeasured cells are missing. `drawn`
+    `values` are in `unit` and keyed by row and column text, and exclude unmeasured cells. `drawn`
     is the form that comparisons use besides tables. "bars" draws a group for each row. "lines"
     draws a plot for each column over `x`, with the rows at `places` (base units of `x`).
     """

@@ -1,4 +1,4 @@
-"""Report data as CSV: one header line, comma separators, decimal points, empty unknown values.
+"""CSV files with comma separators, decimal points, and empty cells for unknown values.
 
 Column names include the unit (`_ns`, `_bytes`, `_bytes_per_s`, `iops`).
 """
@@ -28,12 +28,12 @@ _NAME_BYTES = 200  # maximum name bytes; file systems allow 255, which leaves ro
 
 
 def data_file(name: str, head: Iterable[str], rows: Iterable[Iterable[Value]]) -> DataFile:
-    """Return a file of one header line and `rows`."""
+    """Return a file that consists of one header line and `rows`."""
     return DataFile(name, csv_text(head, rows))
 
 
 def csv_text(head: Iterable[str], rows: Iterable[Iterable[Value]]) -> str:
-    """Return CSV: one header line, then the rows.
+    """Return one header line and the rows as CSV.
 
     None and NaN become empty cells, and floats have nine digits.
     """
@@ -74,13 +74,13 @@ def _plain(value: float | int | None) -> Value:
 
 
 def histogram_csv(histogram: Histogram) -> str:
-    """Return non-empty buckets: lower and upper limit (both inclusive, ns) and I/O count."""
+    """Return the lower and upper limits (inclusive, in ns) and I/O counts of non-empty buckets."""
     columns = (column.tolist() for column in histogram.buckets())
     return csv_text(("lower_ns", "upper_ns", "count"), zip(*columns, strict=True))
 
 
 def histograms_csv(histograms: Mapping[str, Histogram]) -> str:
-    """Return the buckets of several histograms, each preceded by its name ("read")."""
+    """Return the buckets of several histograms, where each row starts with a name ("read")."""
     rows = (
         (name, *row)
         for name, histogram in histograms.items()
@@ -94,9 +94,9 @@ def with_data(
 ) -> tuple[tuple[Section, ...], tuple[DataFile, ...]]:
     """Return the sections with a data file for every figure and table, and all files.
 
-    Each file is listed once: `files` come first, then the data of figures and tables in their
-    order. A table that has no data gets a file of its cells. A file that has no name is named after
-    its table's title.
+    Each file is listed once. `files` come first, followed by the data files of figures and tables
+    in page order. A table without data gets a file with the table's cells. An unnamed file is named
+    after its table's title.
 
     Raises:
         KeyError: If a figure or table names a file that does not exist.
@@ -104,7 +104,7 @@ def with_data(
     by_name = {file.name: file for file in files}
 
     def registered(data: Data) -> Data:
-        """Return `data`, or the file of the same name that the page already has."""
+        """Return `data`, or the page's existing file with the same name."""
         return data if isinstance(data, str) else by_name.setdefault(data.name, data)
 
     def named(table: Table, heading: str) -> Data:
@@ -161,19 +161,19 @@ def _endings() -> Iterator[str]:
 
 
 def plain_name(name: str) -> str:
-    """Return a file name, made from any text, that cannot escape its folder."""
+    """Return a file name made from arbitrary text; the file name cannot escape its folder."""
     text = name.encode("utf-8", "backslashreplace")[:_NAME_BYTES].decode("utf-8", "ignore")
     plain = "".join("-" if letter < " " or letter in "/\\" else letter for letter in text)
     return plain if plain.strip(".") else "-"
 
 
 def write_files(files: Iterable[DataFile], folder: Path) -> None:
-    """Write `files` to `folder`, which is created if its parent exists.
+    """Write `files` to `folder`, creating the folder if its parent exists.
 
-    Each file is written atomically, and other files in the folder remain.
+    Each file is written atomically, and other files in the folder are preserved.
 
     Raises:
-        StoreError: If `folder` is not a folder or not writable.
+        StoreError: If `folder` is not a folder or is not writable.
     """
     from writecliff.store.files import store_error, write_atomically
 

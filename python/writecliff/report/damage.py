@@ -1,7 +1,7 @@
 """Reporting of unexpected data in a run as damage.
 
-The store checks types and ranges of the data that it reads. Only a test's report can detect that a
-run's steps do not belong to that test, because a lookup then fails.
+The store checks the types and ranges of the data that it reads. Only a test's report can detect
+that a run's steps do not belong to that test, because a lookup then fails.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SHOWN = 120  # maximum characters of the message shown
 
 @contextmanager
 def damage_reported(run: Path) -> Iterator[None]:
-    """Turn the errors that a report about `run` raises within the block into `DamagedError`.
+    """Convert the errors that a report about `run` raises within the block to `DamagedError`.
 
     With --debug, the traceback shows where the report failed.
     """

@@ -1,6 +1,6 @@
-"""The ECW/CBW and DIRTH reports: preconditioning, demand variation and operating points.
+"""ECW/CBW and DIRTH reports on preconditioning, demand variation and operating points.
 
-The report has the standard's fourteen plots in order, each histogram with its confidence plot.
+The report shows the standard's fourteen plots in order, with a confidence plot for each histogram.
 The procedure (`procedures.demand_intensity`) defines the cells and operating points. The summary
 schemas are "writecliff/ecw/1" and "writecliff/dirth/1".
 """
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class DemandIntensityReport(TestReport):
-    """The report of an ECW/CBW or DIRTH run."""
+    """Report for an ECW/CBW or DIRTH run."""
 
     lead = "demand-intensity"
     sentence = "It serves up to {1} IOPS within the limit on the average response time."
@@ -51,7 +51,7 @@ class DemandIntensityReport(TestReport):
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
-        """Preconditioning and demand variation."""
+        """Preconditioning and demand variation stages."""
         return (
             self.data.view(PRECONDITION, "Preconditioning", "-precondition"),
             self.data.view(ROUNDS_PHASE, "Demand variation", "-dv"),
@@ -64,17 +64,17 @@ class DemandIntensityReport(TestReport):
 
     @cached_property
     def cells(self) -> Sequence[Cell]:
-        """Demand variation loads; empty before the first complete round."""
+        """Demand variation loads, or an empty list before the first complete round."""
         return self.procedure.cells(self.data.history) if self.views[1].rounds else ()
 
     @cached_property
     def points(self) -> Mapping[Name, Cell]:
-        """The operating points."""
+        """Operating points of the run."""
         operating_points = self.procedure.operating_points
         return operating_points(self.data.history) if self.views[1].rounds else {}
 
     def point_rows(self, name: Name) -> tuple[Sequence[StepRow], Sequence[StepRow]]:
-        """Return an operating point's pre-writes and histogram step, as far as measured."""
+        """Return an operating point's measured pre-writes and histogram step."""
         rows = self.data.stage_rows(f"rth-{name}")
         done = [row for row in rows if row.role != PREWRITE]
         return [row for row in rows if row.role == PREWRITE], done[:1]
@@ -87,12 +87,12 @@ class DemandIntensityReport(TestReport):
 
     @cached_property
     def histogram(self) -> Histogram | None:
-        """Response times at the MaxIOPS point; None if it was not measured."""
+        """Response times at the MaxIOPS point, or None if the point was not measured."""
         return self.histograms.get("max")
 
     @cached_property
     def by_operation(self) -> Mapping[Name, Mapping[str, Histogram]]:
-        """Response times at the operating points by operation; empty for one operation."""
+        """Response times at the operating points by operation, or empty for a single operation."""
         by_point: dict[Name, Mapping[str, Histogram]] = {}
         for name in NAMES:
             rows = self.point_rows(name)[1]
@@ -108,7 +108,7 @@ class DemandIntensityReport(TestReport):
 
     @property
     def latency_note(self) -> str:
-        """The operating point that `histogram` covers."""
+        """Operating point covered by `histogram`."""
         none = "No response times were measured at an operating point."
         return service_note(self.histogram, " at the MaxIOPS operating point", otherwise=none)
 
@@ -143,7 +143,7 @@ class DemandIntensityReport(TestReport):
         return sentences
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the IOPS of the tracked load and of each operating point."""
+        """Yield the IOPS under the tracked load and at each operating point."""
         view, (threads, depth) = self.views[1], self.procedure.tracked
         label = f"{'Steady-state' if view.reached else 'NOT STEADY'} IOPS at TC{threads}/QD{depth}"
         average = view.determination.average if view.determination is not None else None
@@ -158,7 +158,7 @@ class DemandIntensityReport(TestReport):
 
     @cached_property
     def knee(self) -> Cell | None:
-        """The demand variation's knee."""
+        """Knee of the demand variation."""
         return knee(self.cells)
 
     @classmethod
@@ -197,11 +197,11 @@ class DemandIntensityReport(TestReport):
         return figures
 
     def _tail(self, name: Name) -> Histogram | None:
-        """Return the response times at an operating point; None if tails are not real."""
+        """Return the response times at an operating point, or None if tails are not real."""
         return self.histograms.get(name) if self.tails_are_real else None
 
     def _load_headlines(self, name: str, label: str, cell: Cell) -> list[Headline]:
-        """Return a load's IOPS and average response time."""
+        """Return a load's IOPS and its average response time."""
         rows = [
             row
             for row in self.procedure.cell_rows(self.data.history)
@@ -219,9 +219,9 @@ class DemandIntensityReport(TestReport):
         ]
 
     def curves(self) -> list[Curve]:
-        """Return response time over IOPS by increasing load.
+        """Return response time over IOPS, in order of increasing load.
 
-        Each number of outstanding I/Os is represented by its load with the most IOPS.
+        Each number of outstanding I/Os is represented by the load with the highest IOPS.
         """
         best: dict[int, Cell] = {}
         for cell in sorted(self.cells, key=lambda cell: cell.iops):
@@ -252,7 +252,7 @@ class DemandIntensityReport(TestReport):
         return "; ".join([*parts, most])
 
     def sections(self) -> Iterator[Section]:
-        """Yield the standard's plots in order, then reads and writes, and outstanding I/Os."""
+        """Yield the standard's plots, then the read/write and outstanding I/O plots."""
         (precondition, rounds), steps = self.views, self.data.steps_file
         options, load = self.procedure.options, self.procedure.load
         threads, depth = self.procedure.tracked
@@ -308,19 +308,19 @@ class DemandIntensityReport(TestReport):
 
     @cached_property
     def by_outstanding(self) -> Sequence[Cell]:
-        """The load with the most IOPS for each number of outstanding I/Os."""
+        """Load with the highest IOPS for each number of outstanding I/Os."""
         best: dict[int, Cell] = {}
         for cell in sorted(self.cells, key=lambda cell: (cell.outstanding, -cell.iops)):
             best.setdefault(cell.outstanding, cell)
         return list(best.values())
 
     def _art_ratio(self, cell: Cell) -> float | None:
-        """Return a load's response time relative to the knee; None if unknown."""
+        """Return a load's response time relative to the knee, or None if unknown."""
         ratio = cell.art_ns / self.knee.art_ns if self.knee is not None else math.nan
         return ratio if math.isfinite(ratio) else None
 
     def _outstanding_section(self) -> Section:
-        """Return IOPS and response time by the number of outstanding I/Os."""
+        """Return IOPS and response time over the number of outstanding I/Os."""
         most = max(cell.iops for cell in self.cells)
         rows = []
         for cell in self.by_outstanding:
@@ -348,7 +348,7 @@ class DemandIntensityReport(TestReport):
         )
 
     def _operations_section(self) -> Section:
-        """Return reads and writes at the operating points, which follow the standard's plots."""
+        """Return read and write plots for the operating points, after the standard's plots."""
         rows, figures = [], []
         for name, histograms in self.by_operation.items():
             title = f"{name.capitalize()} IOPS"
@@ -379,7 +379,7 @@ class DemandIntensityReport(TestReport):
         )
 
     def _grid(self, title: str, value: Callable[[Cell], float], kind: Kind) -> Table:
-        """Return a figure of the loads by threads and queue depth."""
+        """Return a figure of the loads over threads and queue depth."""
         values = {(cell.threads, cell.queue_depth): value(cell) for cell in self.cells}
         depths = sorted({depth for _, depth in values})
         rows = [
@@ -421,7 +421,7 @@ class DemandIntensityReport(TestReport):
         return (f"The system CPU utilisation plot is omitted: {why}.",)
 
     def results(self) -> dict[str, Any]:
-        """Return the data on preconditioning, demand variation, knee and operating points."""
+        """Return the data for preconditioning, demand variation, knee and operating points."""
         precondition, rounds = self.views
         threads, depth = self.procedure.tracked
         return {
@@ -447,7 +447,7 @@ class DemandIntensityReport(TestReport):
         }
 
     def _point_mapping(self, name: Name) -> dict[str, Any] | None:
-        """Return an operating point as JSON; None if it does not exist."""
+        """Return an operating point as JSON, or None if the point does not exist."""
         cell, histogram = self.points.get(name), self.histograms.get(name)
         if cell is None:
             return None

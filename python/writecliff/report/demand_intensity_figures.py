@@ -1,4 +1,4 @@
-"""The ECW/CBW and DIRTH figures."""
+"""Figures for ECW/CBW and DIRTH reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IOPS = Axis("IOPS")
 
 
 def prewrites(name: str, title: str, data: DataFile, rows: Iterable[StepRow]) -> Figure | None:
-    """Return the pre-writes' IOPS over the time spent in them, leaving no gaps between steps."""
+    """Return the IOPS of the pre-writes over their running time, without gaps between steps."""
     middles, iops, elapsed_ns = [], [], 0
     for row in rows:
         middles.append(elapsed_ns + row.elapsed_ns / 2)
@@ -37,7 +37,7 @@ def prewrites(name: str, title: str, data: DataFile, rows: Iterable[StepRow]) ->
 
 
 def tracking(view: SteadyView, procedure: DemandProcedure[Any], data: DataFile) -> Figure | None:
-    """Return the tracked thread count's cells over the rounds, with a line per queue depth."""
+    """Return the tracked thread count's cells by round, with a line per queue depth."""
     threads, _ = procedure.tracked
     series = []
     for depth in procedure.options.queue_depths:
@@ -55,7 +55,7 @@ def tracking(view: SteadyView, procedure: DemandProcedure[Any], data: DataFile) 
 def variation(cells: Sequence[Cell], data: DataFile) -> Iterator[Figure | None]:
     """Yield plots 6, 7 and 8.
 
-    They show IOPS over queue depth, response time over IOPS, and CPU use.
+    The plots show IOPS over queue depth, response time over IOPS, and CPU use.
     """
     groups: dict[int, list[Cell]] = {}
     for cell in sorted(cells, key=lambda cell: (cell.threads, cell.queue_depth)):
@@ -82,8 +82,8 @@ def by_outstanding(
 ) -> Iterator[Figure | None]:
     """Yield IOPS and response time over outstanding I/Os, with the knee marked.
 
-    Beyond the knee, more outstanding I/Os add response time and hardly any IOPS (SNIA primer,
-    figure 18).
+    Beyond the knee, more outstanding I/Os increase the response time and hardly increase the IOPS
+    (SNIA primer, figure 18).
     """
     order = sorted(cells, key=lambda cell: (cell.threads, cell.outstanding))
     most = max(cell.outstanding for cell in cells)
@@ -107,7 +107,7 @@ def by_outstanding(
 
 
 def _cpu(groups: Mapping[int, Sequence[Cell]], data: DataFile) -> Figure | None:
-    """Return plot 8; None if the CPU use is unknown (simulated drives have no host)."""
+    """Return plot 8, or None if CPU use is unknown (simulated drives have no host)."""
     depths = sorted({cell.queue_depth for row in groups.values() for cell in row})
     values = []
     for row in groups.values():

@@ -1,25 +1,25 @@
-"""Standard error of a total whose parts are correlated.
+"""Standard error of a total of correlated samples.
 
-Latencies, rates and write amplification at neighbouring times are correlated, because garbage
-collection occurs in waves and the drive state changes slowly. Formulas for independent samples
-therefore underestimate the errors. The error of a total depends only on the slow variations, so it
-is estimated from them. Residuals of consecutive batches are projected on the cosines of the lowest
-frequencies, and the mean square of the first few projections estimates the variance of the total.
-With nu projections, the error has nu degrees of freedom. Sources: Müller, "HAC corrections for
-strongly autocorrelated time series", J. Business & Economic Statistics 32 (2014); Lazarus, Lewis,
-Stock and Watson, "HAR inference: recommendations for practice", ibid. 36 (2018).
+Latencies, rates and write amplification are correlated over time, because garbage collection occurs
+in waves and the drive state changes slowly. Formulas for independent samples therefore
+underestimate the standard errors. The error of a total depends only on slow variations, so it is
+estimated from these variations. Residuals of consecutive batches are projected on the cosines of
+the lowest frequencies, and the mean square of the first few projections estimates the variance of
+the total. With nu projections, the error estimate has nu degrees of freedom. Sources: Müller, "HAC
+corrections for strongly autocorrelated time series", J. Business & Economic Statistics 32 (2014);
+Lazarus, Lewis, Stock and Watson, "HAR inference: recommendations for practice", ibid. 36 (2018).
 
-It is the batch means method (Law and Kelton, "Simulation modeling and analysis", 2007, 9.5), with
-the batch length expressed as a frequency: nu projections correspond to about nu batches. The data
-determine the number of projections. A spectrum that consists of a plateau, a corner and a noise
+The method is equivalent to batch means (Law and Kelton, "Simulation modeling and analysis", 2007,
+9.5), with the batch length expressed as a frequency: nu projections correspond to about nu batches.
+The data determine the number of projections to use. A spectrum with a plateau, a corner and a noise
 floor is fitted to the squared projections (Whittle's likelihood). Only frequencies up to the corner
 are used, and each projection is divided by the fitted shape (prewhitening: Andrews and Monahan,
-Econometrica 60, 1992). Because few frequencies decide, spectra that are nearly as likely may have
-several times the variance. `margin` selects the largest of these variances, so that slow variations
-are not missed by chance.
+Econometrica 60, 1992). Because the estimate relies on few frequencies, spectra that are nearly as
+likely may have several times the variance. `margin` selects the largest of these variances, so that
+slow variations are not missed by chance.
 
-The first batches of a step are dropped. The start of a load (an empty write buffer) is identical in
-each repetition, and so does not contribute to the variation between repetitions.
+The first batches of a step are dropped. The start of a load (with an empty write buffer) is
+identical in each repetition, so it does not contribute to the variation between repetitions.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SLOWEST, _FASTER = 3, 15  # frequencies whose power is compared to detect a dri
 
 @dataclass(frozen=True)
 class Variance:
-    """Variance of a total, and the degrees of freedom of its estimate."""
+    """Variance of a total, with the degrees of freedom of the variance estimate."""
 
     value: float
     degrees: float
@@ -64,7 +64,7 @@ class Variance:
     def __add__(self, other: Variance) -> Variance:
         """Return the variance of a sum of independent totals.
 
-        The degrees of freedom are Satterthwaite's (Biometrics Bulletin 2, 1946).
+        The degrees of freedom follow Satterthwaite (Biometrics Bulletin 2, 1946).
         """
         value = self.value + other.value
         parts = self.value**2 / self.degrees + other.value**2 / other.degrees
@@ -72,11 +72,11 @@ class Variance:
 
 
 def warm_up(levels: Sequence[Floats]) -> int:
-    """Return the number of batches to drop at the start of a step.
+    """Return the number of batches to drop at the beginning of a step.
 
-    The function finds the smallest number that brings the variance of each of `levels`, which have
-    a value per batch, near its minimum (compare White, "An effective truncation heuristic for bias
-    reduction in simulation output", Simulation 69, 1997).
+    The function finds the smallest number of dropped batches that brings the variance of each of
+    `levels`, which have a value per batch, near its minimum (compare White, "An effective
+    truncation heuristic for bias reduction in simulation output", Simulation 69, 1997).
     """
     count = len(levels[0])
     starts = [max(1, round(share * count)) for share in _WARM_UPS]
@@ -90,13 +90,14 @@ def warm_up(levels: Sequence[Floats]) -> int:
 
 
 def variance_of_total(residuals: Floats, widths: Floats, *, margin: float = 0.0) -> Variance | None:
-    """Return the variance of the sum over batches; None if there are too few batches.
+    """Return the variance of the sum over batches, or None if there are too few batches.
 
     Args:
-        residuals: Deviations of the batches from their expected values, which add up to zero.
+        residuals: Deviations of the batches from their expected values; the deviations add up to
+            zero.
         widths: Batch lengths.
-        margin: The largest variance is returned of all spectra whose log-likelihood is within this
-            distance of the best.
+        margin: Maximum log-likelihood difference from the best spectrum; the largest variance among
+            the spectra within this difference is returned.
     """
     if len(residuals) < FEWEST:
         return None
@@ -116,8 +117,8 @@ def variance_of_total(residuals: Floats, widths: Floats, *, margin: float = 0.0)
 def variance_of_few(residuals: Floats) -> Variance:
     """Return the variance of the sum over a few long batches (at least two).
 
-    The method is classic batch means (Law and Kelton, 9.5.3), with a wider error if neighbours are
-    positively correlated.
+    The method is classic batch means (Law and Kelton, 9.5.3), with a larger error if neighbouring
+    batches are positively correlated.
     """
     count = len(residuals)
     squares = float(residuals @ residuals)
@@ -127,10 +128,10 @@ def variance_of_few(residuals: Floats) -> Variance:
 
 
 def drift(residuals: Floats, widths: Floats) -> float:
-    """Return the power of the slowest variations relative to faster variations.
+    """Return the ratio of the slowest variations' power to that of faster variations.
 
-    The ratio is about 1 if the batches are stationary and nearly uncorrelated. Arguments are the
-    same as for `variance_of_total`.
+    The ratio is about 1 if the batches are stationary and nearly uncorrelated. The arguments are
+    the same as for `variance_of_total`.
     """
     power = _power(residuals, widths)
     faster = float(np.mean(power[_SLOWEST:_FASTER]))
@@ -138,10 +139,10 @@ def drift(residuals: Floats, widths: Floats) -> float:
 
 
 def drift_of_few(residuals: Floats, widths: Floats) -> float:
-    """Return the probability of a trend as large as this one in a few independent batches.
+    """Return the probability of a trend at least this large in a few independent batches.
 
     The trend is the slowest cosine, tested against all residual variation (the F test of a
-    regression). Arguments are the same as for `variance_of_total`, with at least three batches.
+    regression). The arguments are the same as for `variance_of_total`, with at least three batches.
     """
     rates = residuals / widths
     rates = rates - np.average(rates, weights=widths)
@@ -157,9 +158,9 @@ def drift_of_few(residuals: Floats, widths: Floats) -> float:
 
 
 def _power(residuals: Floats, widths: Floats) -> Floats:
-    """Return the squared projections of the residuals on cosines of increasing frequency.
+    """Return the squared projections of the residuals onto cosines of increasing frequency.
 
-    Each cosine is averaged over the batch.
+    Each cosine is averaged over each batch.
     """
     edges = np.concatenate([[0.0], np.cumsum(widths)]) / widths.sum()
     count = min(_ORDINATES, len(residuals) // 2)
@@ -171,7 +172,7 @@ def _power(residuals: Floats, widths: Floats) -> Floats:
 
 @cache
 def _spectra(count: int) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Return spectra relative to frequency zero, one per row, and each one's frequencies."""
+    """Return spectra relative to frequency zero, one per row, and their frequencies."""
     frequency = np.arange(1, count + 1)
     rows, used = [], []
     for corner, floor in product(_CORNERS, _FLOORS):

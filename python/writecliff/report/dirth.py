@@ -6,4 +6,4 @@ from writecliff.report.demand_intensity import DemandIntensityReport
 
 
 class DirthReport(DemandIntensityReport):
-    """The report of a DIRTH run."""
+    """Report for a DIRTH run."""

@@ -1,8 +1,8 @@
-"""Report sections that do not depend on the test.
+"""Report sections that are the same for all tests.
 
-The disclosures that the standard requires precede all figures: interruptions, purge, write cache,
-deviations and warnings. The other sections show choices between sources, disturbed steps, drive
-health and the test platform.
+The disclosures required by the standard (interruptions, purge, write cache, deviations and
+warnings) precede all figures. The other sections show choices between sources, disturbed steps,
+drive health and the test platform.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DISCLOSED_HERE = ("the purge (", "the write cache is", "steady state was not re
 
 
 def disclosures(data: TestData) -> tuple[str, ...]:
-    """Return a run's disclosures, one sentence each, most serious first."""
+    """Return a run's disclosures as sentences, in descending order of severity."""
     manifest = data.manifest
     disclosures = [
         *_ending(data),
@@ -130,7 +130,7 @@ def _write_cache(manifest: Manifest) -> list[str]:
 
 
 def _power_state(manifest: Manifest) -> list[str]:
-    """Return a sentence if the drive was not in power state 0, which draws the most power."""
+    """Return a sentence if the drive was not in power state 0, the state with the highest power."""
     power = manifest.power
     if power is None or not power.state:
         return []
@@ -145,12 +145,12 @@ def _idle(data: TestData) -> list[str]:
 
 
 def grave_idle(data: TestData) -> bool:
-    """Return `True` if pauses between steps were long enough to affect garbage collection."""
+    """Return `True` if the pauses between steps were long enough to affect garbage collection."""
     return data.idle_ns >= GRAVE_IDLE_SHARE * data.elapsed_ns
 
 
 def idle_text(data: TestData) -> str | None:
-    """Return a sentence about the idle time between steps; None if it is negligible."""
+    """Return a sentence about the idle time between steps, or None if it is negligible."""
     if not data.elapsed_ns or data.idle_ns < IDLE_SHARE * data.elapsed_ns:
         return None
     time = units.duration(data.idle_ns)
@@ -192,7 +192,7 @@ _CHOICES_INTRO = (
 
 
 def choices_section(data: TestData) -> Section:
-    """Return a run's choices; an empty section for tests that have none."""
+    """Return the section about a run's choices, which is empty for tests without choices."""
     choices = _choices(data)
     if not choices:
         return section(CHOICES_TITLE, "")
@@ -209,7 +209,7 @@ def choices_section(data: TestData) -> Section:
 
 
 def choices_mapping(data: TestData) -> list[dict[str, Any]]:
-    """Return the choices for the summary."""
+    """Return a run's choices for the summary."""
     return [asdict(choice) for choice in _choices(data)]
 
 
@@ -232,7 +232,7 @@ Remarks = Sequence[Mapping[str, Any]]
 
 
 def step_disclosures(remarks: Remarks) -> tuple[str, ...]:
-    """Return the number of disturbed steps, and the disturbances."""
+    """Return the number of disturbed steps, and a description of the disturbances."""
     disturbances = [step for step in remarks if step["warning"].startswith(PREFIX)]
     if not disturbances:
         return ()
@@ -244,10 +244,10 @@ def step_disclosures(remarks: Remarks) -> tuple[str, ...]:
 
 
 def remarks_section(remarks: Remarks) -> Iterator[Section]:
-    """Yield remarks on steps.
+    """Yield remarks about steps.
 
-    A remark that many steps share (about the load generator) takes a single line, while
-    disturbances are listed by step.
+    A remark shared by many steps (about the load generator) takes a single line, while disturbances
+    are listed by step.
     """
     if not remarks:
         return
@@ -281,7 +281,7 @@ def health_sections(data: TestData) -> Iterator[Section]:
 
 
 def _flat(values: Any, prefix: str = "") -> dict[str, str]:
-    """Flatten nested logs to "table / name": text."""
+    """Flatten nested logs to "table / name" keys with text values."""
     flat: dict[str, str] = {}
     if not isinstance(values, Mapping):
         return flat
@@ -313,7 +313,7 @@ Rows = list[tuple[str, str, str]]
 
 
 def platform_section(data: TestData) -> Section:
-    """Return a run's platform: its components and their effect on the figures."""
+    """Return the platform section with a run's components and their effect on the figures."""
     simulated = data.manifest.device.simulated
     rows = _simulated(data) if simulated else _real(data)
     head = ("Part", "Here", "Effect on the figures")
@@ -370,7 +370,7 @@ def _real(data: TestData) -> Rows:
 
 
 def _power(data: TestData) -> tuple[str, str, str]:
-    """Return the source of power figures, or a statement that there are none."""
+    """Return the source of power figures, or a statement that power was not measured."""
     if readings_of(data.run.path) is not None:
         return "Power", "A meter on the drive's supply", "The report includes its log."
     timed = [row for row in data.rows if row.elapsed_ns]  # fast-forwarded steps have no series
@@ -388,7 +388,7 @@ _MODELLED_STATE = (
 
 
 def _state_of_power(data: TestData) -> Rows:
-    """Return the power state of an NVMe or simulated drive; empty for other drives."""
+    """Return the power state of an NVMe or simulated drive, or an empty text for other drives."""
     power = data.manifest.power
     if power is None:
         return []

@@ -14,10 +14,10 @@ from writecliff.report.table import Column, Table, table
 
 
 class EcwReport(DemandIntensityReport):
-    """The report of an ECW/CBW run, including the composite workload definition."""
+    """Report for an ECW/CBW run, including the composite workload definition."""
 
     def sections(self) -> Iterator[Section]:
-        """Yield the demand intensity sections, then the composite workload."""
+        """Yield the demand intensity sections, followed by the composite workload."""
         yield from super().sections()
         intro = f"Block sizes and address zones of JESD219; {setup(self.data, 'alignment')}."
         yield section("The composite workload", intro, _sizes(), _zones())

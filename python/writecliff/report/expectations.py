@@ -1,8 +1,8 @@
-"""Limits on headline figures ("iops_4k_0_100 >= 100000"), and their verdicts.
+"""Limits on headline figures ("iops_4k_0_100 >= 100000") and the verdicts on these limits.
 
-A limit applies to the figure itself. `certain` reports if the whole 95 % interval is on the same
-side of the limit. If part of the interval is on the other side, a repetition of the run may change
-the verdict. The verdicts are stored in the manifest, so reports show them.
+A limit applies to the figure's value. `certain` is `True` if the whole 95 % interval is on the same
+side of the limit. If part of the interval is on the other side of the limit, a repeated run may
+have a different verdict. The verdicts are stored in the manifest, where reports read them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FACTORS: Mapping[str, Mapping[str, float]] = {
 
 @dataclass(frozen=True)
 class Expectation:
-    """A limit on a figure; `test` is the suite run that it applies to, or "" for all runs."""
+    """A limit on a figure; `test` is the suite run to which it applies, or "" for all runs."""
 
     text: str  # as given
     figure: str
@@ -64,7 +64,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdict on a limit; a row of `expectations` in the manifest."""
+    """A verdict on a limit, stored as a row of `expectations` in the manifest."""
 
     text: str
     figure: str  # the figure's key, or the given name if no key matches
@@ -83,7 +83,7 @@ class Judged:
 
     @property
     def summary(self) -> str:
-        """The verdict in words: "met: iops_4k_0_100 >= 100,000 IOPS: 104,000 IOPS"."""
+        """Verdict as text, such as "met: iops_4k_0_100 >= 100,000 IOPS: 104,000 IOPS"."""
         words = f"{self.figure} {self.relation} {value_text(self.limit)} {self.unit}".rstrip()
         if self.value is None:
             return f"{self.result}: {words}: {self.note}"
@@ -92,12 +92,12 @@ class Judged:
 
 
 def parse_expectation(text: str, tests: Iterable[str] = ()) -> Expectation:
-    """Parse a limit of the form `FIGURE >= LIMIT [UNIT]`.
+    """Parse a limit in the form `FIGURE >= LIMIT [UNIT]`.
 
     In a suite, `TEST.FIGURE` applies the limit to one of `tests`.
 
     Raises:
-        ConfigError: If `text` has another form.
+        ConfigError: If `text` does not have this form.
     """
     match = _FORM.fullmatch(text.replace("≤", "<=").replace("≥", ">="))
     limit = _number(match["limit"].replace(",", "")) if match else None
@@ -129,11 +129,11 @@ def check_figures(expected: Iterable[Expectation], figures: Mapping[str, str] | 
     """Reject a limit on a figure that a run cannot have, before the run starts.
 
     Args:
-        expected: The limits.
-        figures: Units of the figures that the run can have, by key; None if unknown.
+        expected: Limits to check.
+        figures: Units of the figures that the run can have, by key, or None if unknown.
 
     Raises:
-        ConfigError: If a figure is unknown or ambiguous, or has another unit.
+        ConfigError: If a figure is unknown or ambiguous, or has a different unit.
     """
     for limit in expected if figures is not None else ():
         assert figures is not None
@@ -152,7 +152,7 @@ def check_figures(expected: Iterable[Expectation], figures: Mapping[str, str] | 
 
 
 def check_procedure(expected: Sequence[Expectation], procedure: Procedure) -> list[Expectation]:
-    """Return the limits of the procedure's file and of `expected`, after `check_figures`."""
+    """Return the limits from the procedure's file and from `expected`, after `check_figures`."""
     limits = [*parse_expectations(getattr(procedure, "expect", ())), *expected]
     if limits:
         check_figures(limits, figures_of_procedure(procedure))
@@ -165,8 +165,8 @@ def check_members(
     """Reject a limit that applies to no run of a suite or sweep, before the first run starts.
 
     Args:
-        expected: The limits.
-        members: The test and figures of each run, by run name.
+        expected: Limits to check.
+        members: Test and figures of each run, by run name.
 
     Raises:
         ConfigError: As `check_figures`.
@@ -186,25 +186,25 @@ def check_members(
 
 
 def percentiles_of(expected: Iterable[Expectation]) -> list[float]:
-    """Return the percentiles that limits name, in percent."""
+    """Return the percentiles that the limits refer to, in percent."""
     names = (_PERCENTILE.fullmatch(limit.figure.rpartition("/")[2]) for limit in expected)
     return sorted({float(name[1]) for name in names if name is not None and float(name[1]) > 0})
 
 
 def unit_of(key: str, figures: Mapping[str, str]) -> str:
-    """Return the unit of a figure that `matching` returned for `figures`."""
+    """Return the unit of a figure that `matching` has returned for `figures`."""
     return figures.get(key, "ms")  # a percentile that is not a headline figure
 
 
 def _nearest(name: str, keys: Iterable[str]) -> str:
-    """List the keys, most similar to `name` first."""
+    """List the keys, starting with the most similar to `name`."""
     names = sorted(map(_shown, keys), key=lambda key: -_likeness(name, key))
     more = f", and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more
 
 
 def _likeness(name: str, key: str) -> float:
-    """Return the similarity (0 to 1) between a name and a key or the end of the key."""
+    """Return the similarity (0 to 1) between a name and a key or a key's end."""
     tail = "/".join(key.split("/")[-1 - name.count("/") :])
     return max(SequenceMatcher(None, name, text).ratio() for text in (key, tail))
 
@@ -233,8 +233,8 @@ def judge(
 ) -> Judged:
     """Compare a limit with a run's figures.
 
-    `missing` gives the reasons why other figures are unknown, by key. A missing or ambiguous figure
-    makes the limit "unknown".
+    `missing` gives the reasons why figures are unknown, by key. The verdict is "unknown" if the
+    figure is missing or ambiguous.
     """
     measured = {item.key: item for item in headlines}
     missing = missing or {}
@@ -266,10 +266,10 @@ def judge(
 
 
 def matching(name: str, keys: Iterable[str]) -> list[str]:
-    """Return the keys that match `name`: an identical key, or all keys that end with its parts.
+    """Return `name` if it is a key, or all keys that end with its parts.
 
-    "iops" matches "/randread/reads/iops". A key of service times or flushes requires a name that
-    includes that part: "p99.9" never matches "/randread/reads/service/p99.9".
+    For example, "iops" matches "/randread/reads/iops". A key for service times or flushes requires
+    a name that includes that part, so "p99.9" never matches "/randread/reads/service/p99.9".
     """
     name = name.strip("/")
     measured = list(keys)
@@ -295,14 +295,14 @@ def _matching(name: str, names: Sequence[str]) -> list[str]:
 
 
 def _qualified(name: str) -> str:
-    """Return the last part of a figure's name, including its qualifiers: "service/p99.9"."""
+    """Return the last part of a figure's name with its qualifiers, such as "service/p99.9"."""
     *parts, measure = name.split("/")
     qualifiers = takewhile(lambda part: part in _QUALIFIERS, reversed(parts))
     return "/".join((*reversed([*qualifiers]), measure))
 
 
 def _factor(given: str, unit: str) -> float | None:
-    """Return the conversion factor from unit `given` to `unit`; None if there is none."""
+    """Return the conversion factor from the unit `given` to `unit`, or None if there is none."""
     if not given or given.lower() == unit.lower():
         return 1.0
     return _FACTORS.get(unit, {}).get(given)
@@ -314,7 +314,7 @@ def _unknown(expected: Expectation, note: str) -> Judged:
 
 
 def figures_of_procedure(procedure: Procedure) -> Mapping[str, str] | None:
-    """Return the unit of each possible figure of a run of `procedure`; None if unknown."""
+    """Return the unit of each possible figure in a run of `procedure`, or None if unknown."""
     from writecliff.procedures.registry import entry_of
 
     report = entry_of(procedure.name).load_report()
@@ -323,10 +323,10 @@ def figures_of_procedure(procedure: Procedure) -> Mapping[str, str] | None:
 
 
 def judge_run(folder: Path, expected: Sequence[Expectation]) -> list[Judged]:
-    """Check limits on a run and write the verdicts to its manifest.
+    """Check a run's figures against limits, and write the verdicts to the run's manifest.
 
     Raises:
-        StoreError: If the run has no measurements, is damaged, or is in use by another process.
+        StoreError: If the run has no measurements, is damaged, or is in use by a different process.
     """
     from writecliff.report import report_of
     from writecliff.store.rundir import RunDirectory
@@ -336,7 +336,7 @@ def judge_run(folder: Path, expected: Sequence[Expectation]) -> list[Judged]:
 
 
 def judge_report(report: TestReport, expected: Sequence[Expectation]) -> list[Judged]:
-    """Check limits on a run that is open for writing, like `judge_run`."""
+    """Check the figures of a run that is open for writing, like `judge_run`."""
     run = report.data.run
     figures, missing = report.limit_figures(percentiles_of(expected))
     judged = [judge(limit, figures, missing) for limit in expected]
@@ -350,16 +350,16 @@ def judge_report(report: TestReport, expected: Sequence[Expectation]) -> list[Ju
 def judge_members(
     members: Mapping[str, tuple[str, Path]], expected: Sequence[Expectation]
 ) -> dict[str, list[Judged]]:
-    """Check limits on a suite's runs, and update their manifests and reports.
+    """Check the figures of a suite's runs, and update the runs' manifests and reports.
 
-    Each limit applies to the runs for which it is given and that have its figure.
+    Each limit applies to the specified runs that have its figure.
 
     Args:
         members: Test and directory of each run, by run name.
         expected: The limits.
 
     Returns:
-        Verdicts by run; limits that match no run are under "".
+        Verdicts by run name; limits that match no run are under "".
 
     Raises:
         StoreError: If a run is damaged or in use.
@@ -392,7 +392,7 @@ def judge_members(
 
 
 def expectations_section(manifest: Manifest) -> Iterator[Section]:
-    """Yield the section on a run's limits."""
+    """Yield the section about a run's limits."""
     if not manifest.expectations:
         return
     judged = [Judged(**item) for item in manifest.expectations]

@@ -1,7 +1,7 @@
-"""Figures common to all tests.
+"""Figures that all tests share.
 
-They cover steady-state convergence and window, histogram, confidence plot, and response time by
-percentile.
+These are the steady-state convergence and window, the histogram, the confidence plot, and the
+response time by percentile.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def convergence(
     window: Sequence[int],
     y: Axis,
 ) -> Figure | None:
-    """Return series over the rounds, shading the rounds of `window`.
+    """Return series over the rounds, with the rounds in `window` shaded.
 
-    The x values of `series` are round numbers.
+    The x values in `series` are round numbers.
     """
     return lines(
         name,
@@ -69,11 +69,11 @@ def convergence(
 def steady_window(
     name: str, title: str, data: Data, state: SteadyState, y: Axis, series: str = "data"
 ) -> Figure:
-    """Return data, average, 110 %, 90 % and the fitted line over the measurement window.
+    """Return the data, average, 110 %, 90 % and fitted lines over the measurement window.
 
-    `y` is the tracking variable's axis, and `series` is the name of the data in other plots. The
-    fitted line is the least-squares line of `state` (PTS 2.0.2 section 2.1.24), not a line through
-    the end points.
+    `y` is the tracking variable's axis, and `series` is the name used for the data in other plots.
+    The fitted line is the least-squares line in `state` (PTS 2.0.2 section 2.1.24), not a line
+    through the end points.
     """
     shown = y.unit([state.average])
     figure, axes = style.new_axes("Round", y.title(shown))
@@ -113,8 +113,8 @@ def steady_window(
 def _log_bins(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
     """Return edges and counts of equal-width bins on a logarithmic axis.
 
-    The stored buckets are finer than these bins, and their relative width varies. A bucket that
-    crosses an edge is split.
+    Stored buckets are finer than these bins, and the relative bucket width varies. A bucket that
+    crosses a bin edge is split.
     """
     lower, upper, count = (column.astype(np.float64) for column in histogram.buckets())
     edges_in, start = np.append(lower, upper[-1] + 1), 0.0
@@ -136,13 +136,13 @@ _LABEL_ROOM = 0.3  # fraction of the width, left of the first marker
 def histogram_figures(
     histogram: Histogram | None, name: str = "", what: str = "", data: str = ""
 ) -> tuple[Figure, ...]:
-    """Return the response-time histogram and confidence plot; empty if there are no I/Os.
+    """Return the response-time histogram and confidence plot, or an empty list without I/Os.
 
-    Both plots share the buckets of `histogram` as data.
+    Both plots use the buckets of `histogram` as data.
 
     Args:
-        histogram: Response times.
-        name: Suffix of element and file names ("-max").
+        histogram: Response times to plot.
+        name: Suffix for element and file names ("-max").
         what: Title prefix ("Max IOPS: ").
         data: File name (default: "histogram" and the suffix).
     """
@@ -164,7 +164,7 @@ def histogram_figures(
 
 @house_style()
 def response_time_histogram(name: str, title: str, data: Data, histogram: Histogram) -> Figure:
-    """Draw I/Os by response time on two logarithmic axes, with markers.
+    """Draw the number of I/Os by response time on two logarithmic axes, with markers.
 
     The markers show the average, the nines and the maximum.
     """
@@ -192,9 +192,9 @@ def response_time_histogram(name: str, title: str, data: Data, histogram: Histog
 
 
 def _mark(axes: Axes, markers: Sequence[tuple[str, float]], unit: units.Unit) -> None:
-    """Draw vertical lines whose labels are on rising steps.
+    """Draw vertical lines with labels at ascending heights.
 
-    Every label ends at its own line, above the lines to its left, so that nothing overlaps.
+    Every label ends at its own line, above the lines to the left, so labels never overlap.
     """
     for level, (text, value) in enumerate(markers):
         y = 0.985 - _LABEL_PITCH * (len(markers) - 1 - level)
@@ -223,13 +223,13 @@ def _nines(share: npt.ArrayLike) -> Numbers:
 
 
 def _of_nines(count: npt.ArrayLike) -> Numbers:
-    """Return the fraction that has `count` nines (the inverse of `_nines`)."""
+    """Return the fraction with `count` nines (the inverse of `_nines`)."""
     return 1 - 10 ** -np.asarray(count, dtype=np.float64)
 
 
 @house_style()
 def confidence(name: str, title: str, data: Data, histogram: Histogram) -> Figure:
-    """Draw the cumulative fraction of I/Os over response time, up to the supported nines."""
+    """Draw the cumulative fraction of I/Os over response time, up to the known nines."""
     unit = latency_unit(histogram)
     _, upper, count = (column.astype(np.float64) for column in histogram.buckets())
     total = histogram.count
@@ -284,7 +284,7 @@ RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
 def percentile_figure(
     name: str, title: str, histograms: Mapping[str, Histogram], *, data: str = ""
 ) -> Figure | None:
-    """Return a response time curve per operation; None if there are no I/Os.
+    """Return a response time curve per operation, or None without I/Os.
 
     `data` names the file of the buckets (default: `name`).
     """
@@ -295,7 +295,7 @@ def percentile_figure(
 
 
 def percentile_line(label: str, histogram: Histogram) -> Line:
-    """Return a histogram's response times by percentile, as far as its I/O count supports."""
+    """Return a histogram's response times at the percentiles that its I/O count supports."""
     x, y = [], []
     for step in range(round(math.log10(2) * _PER_DECADE), _NINES * _PER_DECADE + 1):
         one_in = 10 ** (step / _PER_DECADE)

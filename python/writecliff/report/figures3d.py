@@ -1,8 +1,8 @@
 """3-D columns over two categories, in the standard's style for IOPS, latency and CPU use.
 
-The columns are boxes in space. Each box is drawn whole, from back to front along the line of sight,
-which is exact for boxes on a grid in parallel projection. By default, matplotlib sorts faces by
-their mean distance, so hidden columns show through taller columns in front of them.
+The columns are drawn as boxes in space. Whole boxes are drawn from back to front along the line of
+sight, which is exact for boxes on a grid in parallel projection. By default, matplotlib sorts faces
+by their mean distance, so hidden columns show through taller columns in front of them.
 """
 
 from __future__ import annotations
@@ -49,26 +49,26 @@ def columns_3d(
 ) -> Figure | None:
     """Draw a column for each of `values[row][column]`, omitting NaN.
 
-    Give rows and columns in the order in which values rise towards the right and the back, so that
-    no column is hidden behind a taller column.
+    Pass rows and columns in an order where values rise towards the right and the back, so that no
+    column is hidden behind a taller column.
 
     Args:
         name: Figure name.
         title: Caption.
-        data: File that holds the numbers.
-        columns: Texts from left to right (block sizes).
-        rows: Texts from front to back (mixes); each has a colour.
+        data: File with the figure's data.
+        columns: Column labels from left to right (block sizes).
+        rows: Row labels from front to back (mixes); each row has a colour.
         values: Values by row and column, in base units.
         x_label: Column axis label.
         depth_label: Row axis label.
-        y: Vertical axis, which starts at 0 or, if logarithmic, at a power of ten.
+        y: Vertical axis, which starts at 0 or, on a logarithmic scale, at a power of ten.
         alt: Alternative text.
 
     Returns:
-        The figure, or None if there are no values.
+        The figure, or None without values.
 
     Raises:
-        ValueError: If `values` do not have the shape `rows` by `columns`.
+        ValueError: If the shape of `values` is not `rows` by `columns`.
     """
     heights = np.array(values, dtype=np.float64)
     if heights.shape != (len(rows), len(columns)):
@@ -94,9 +94,9 @@ def columns_3d(
 
 
 def _vertical(plot: Any, axis: Axis, heights: Numbers) -> Any:
-    """Set up the vertical axis, and return the function that maps a value to its height.
+    """Set up the vertical axis, and return the function that maps values to heights.
 
-    matplotlib has no logarithmic 3-D axes, so this function draws exponents and labels them.
+    This function draws exponents and labels them, because matplotlib has no logarithmic 3-D axes.
     """
     high = float(np.nanmax(heights))
     if not axis.log:
@@ -127,7 +127,7 @@ def _texts(
 def _boxes(
     plot: Any, heights: Numbers, level: Any, texts: Sequence[Sequence[str]], rows: Sequence[str]
 ) -> None:
-    """Draw the columns, farthest first, showing the three visible faces of each."""
+    """Draw the columns from back to front, showing three faces of each column."""
     looks = colours.looks(rows)
     bottom = plot.get_zlim()[0]
     row_count, column_count = heights.shape
@@ -166,7 +166,7 @@ def _box(
 
 
 def _mixed(colour: str, towards: float, share: float) -> str:
-    """Return a lighter (`towards` 1) or darker (0) shade of a colour."""
+    """Return a lighter (`towards` 1) or darker (`towards` 0) shade of a colour."""
     return to_hex([part + (towards - part) * share for part in to_rgb(colour)])
 
 

@@ -1,6 +1,6 @@
-"""The header block of the standard's report pages: four columns of ten rows.
+"""Header block of the standard's report pages, with four columns of ten rows.
 
-Missing facts about a real drive or its machine are shown as "not known", and other missing values
+Unknown facts about a real drive or its machine are shown as "not known", and other missing values
 as "-". A simulated drive has no platform, so its column shows "N/A (simulated)" instead of the
 machine that ran the simulation.
 """
@@ -30,13 +30,13 @@ _SIMULATED = "N/A (simulated)"
 
 
 def header(data: TestData, title: str, ss_rounds: str, parameters: Sequence[Row] | None) -> Header:
-    """Return the header block of the test `title`.
+    """Return the header block for the test `title`.
 
-    `ss_rounds` names the rounds of the steady-state window ("Rounds 1 - 5"), or the reason why
-    there are none. The fourth column shows the test's `parameters`. If these are not given, it
-    shows keys of the procedure's `setup`: "test: LABEL" in their order or, for a loop of mixes and
-    block sizes, `test_stimulus`, `rw_mix`, `block_sizes`, `toio`, `test_stimulus_2` and `toio_2`.
-    The third column reads `precondition`, `precondition_toio`, `precondition_duration`,
+    `ss_rounds` names the rounds in the steady-state window ("Rounds 1 - 5"), or gives the reason
+    why there is no window. The fourth column shows the test `parameters`. If these are not given,
+    it shows keys of the procedure's `setup`: "test: LABEL" in their order or, for a loop of mixes
+    and block sizes, `test_stimulus`, `rw_mix`, `block_sizes`, `toio`, `test_stimulus_2` and
+    `toio_2`. The third column reads `precondition`, `precondition_toio`, `precondition_duration`,
     `precondition_2` and `precondition_2_toio`; both read `data_pattern`, `active_range`,
     `ar_segments` and `ar_amount`.
     """
@@ -67,7 +67,7 @@ def header(data: TestData, title: str, ss_rounds: str, parameters: Sequence[Row]
 
 
 def setup(data: TestData, name: str, default: str = units.UNKNOWN) -> str:
-    """Return a header block parameter that the procedure provided."""
+    """Return a header block parameter provided by the procedure."""
     return data.manifest.setup.get(name) or default
 
 

@@ -1,11 +1,12 @@
-"""Headline figures of a run, each with unit, direction and interval.
+"""Headline figures of a run with unit, direction and interval.
 
 Every test's report defines its own headline figures (`TestReport.headlines`). Comparisons, suite
-and sweep pages, and a command's last lines show these figures without depending on any test.
+and sweep pages, and a command's last lines show these figures for any test.
 
-An interval has a confidence level of 95 %. The interval of a mean is Student's t over its samples,
-usually the rounds of the steady-state window. The interval of a quantile is computed from the order
-statistics. A single-value figure has no interval, because the run does not show its variation.
+All intervals have a confidence level of 95 %. For a mean, the interval is Student's t over its
+samples, usually the rounds in the steady-state window. For a quantile, the interval is computed
+from order statistics. A single-value figure has no interval, because the run does not reveal the
+figure's variation.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _REACH_MAX = 50.0  # maximum extent of an interval on a logarithmic scale
 
 @dataclass(frozen=True)
 class Interval:
-    """A 95 % interval, in the figure's unit."""
+    """A 95 % confidence interval, in the figure's unit."""
 
     low: float  # lower end
     high: float  # upper end
@@ -59,7 +60,7 @@ class Headline:
 
     @property
     def text(self) -> str:
-        """The value and its unit: "41,213 IOPS"."""
+        """Value with its unit, such as "41,213 IOPS"."""
         return f"{value_text(self.value)} {self.unit}".strip()
 
     @property
@@ -69,17 +70,17 @@ class Headline:
 
     @property
     def place(self) -> str:
-        """The figure's name within its kind: its load or, failing that, its label."""
+        """Name of the figure within its kind, which is its load or, failing that, its label."""
         return self.load or self.label
 
     @property
     def full_text(self) -> str:
-        """The value and its interval: "41,213 (40,950 to 41,480) IOPS"."""
+        """Value with its interval, such as "41,213 (40,950 to 41,480) IOPS"."""
         return f"{value_text(self.value)}{interval_text(self.interval)} {self.unit}".strip()
 
 
 def value_text(value: float) -> str:
-    """Return a value with four significant digits, or as a whole number from 1,000 upwards."""
+    """Return a value with four significant digits, or as a whole number if it is at least 1,000."""
     return units.significant(value, 4)
 
 
@@ -91,7 +92,7 @@ def interval_text(interval: Interval | None) -> str:
 
 
 def headline(key: str, label: str, value: float | None, unit: str, **more: Any) -> list[Headline]:
-    """Return a single-value figure; empty if the value is unknown."""
+    """Return a single-value figure, or an empty result if the value is unknown."""
     if value is None or not isfinite(value):
         return []
     return [Headline(key=key, label=label, value=value, unit=unit, **more)]
@@ -107,9 +108,9 @@ def mean_headline(
     of: str = ROUNDS,
     **more: Any,
 ) -> list[Headline]:
-    """Return the mean of `samples` and its interval; empty if no sample is known.
+    """Return the mean of `samples` with its interval, or empty if no sample is known.
 
-    `value` replaces the mean if a weighted mean is exact.
+    `value` replaces the mean of the samples where a weighted mean is exact.
     """
     finite = [sample for sample in samples if sample is not None and isfinite(sample)]
     if not finite:
@@ -119,10 +120,10 @@ def mean_headline(
 
 
 def mean_interval(samples: Sequence[float], mean: float, of: str = ROUNDS) -> Interval | None:
-    """Return the 95 % interval of a mean by Student's t; None for fewer than two samples.
+    """Return a mean's 95 % interval by Student's t, or None for fewer than two samples.
 
-    For figures that cannot be negative, the scale is logarithmic, so that the interval does not
-    reach below zero. The relative error is that of the mean (the delta method).
+    For figures that cannot be negative, the scale is logarithmic, so the interval cannot extend
+    below zero. The relative error is the mean's relative error (delta method).
     """
     if len(samples) < 2:
         return None
@@ -137,7 +138,7 @@ def mean_interval(samples: Sequence[float], mean: float, of: str = ROUNDS) -> In
 def quantile_headline(
     key: str, label: str, histogram: Histogram | None, q: float, **more: Any
 ) -> list[Headline]:
-    """Return a response time quantile in ms; empty if there are too few I/Os."""
+    """Return a response time quantile in ms, or empty if there are too few I/Os."""
     quantile = None if histogram is None or not histogram.count else histogram.quantile(q)
     if quantile is None or quantile.value_ns is None:
         return []

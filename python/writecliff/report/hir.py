@@ -1,4 +1,4 @@
-"""The HIR report: preconditioning, burst IOPS by wait, and return to the baseline.
+"""HIR report on preconditioning, burst IOPS by wait state, and the return to the baseline.
 
 The summary schema is "writecliff/hir/1".
 """
@@ -40,9 +40,10 @@ _ACTIVE = 0.02
 
 @dataclass(frozen=True)
 class Points:
-    """IOPS of bursts or steps.
+    """IOPS of bursts or steps over time.
 
-    Times count from the run's first burst, and write times from the wait state's first burst.
+    Times are relative to the run's first burst, and write times are relative to the wait state's
+    first burst.
     """
 
     time_ns: Numbers
@@ -52,7 +53,7 @@ class Points:
 
 @dataclass(frozen=True)
 class WaitState:
-    """The measured part of a wait state."""
+    """Measured part of a wait state."""
 
     wait_s: float
     number: float  # wait as a multiple of a burst, as in the standard
@@ -61,7 +62,7 @@ class WaitState:
 
     @property
     def label(self) -> str:
-        """Name of the wait state in plots."""
+        """Name of the wait state used in plots."""
         return f"{self.number:g}: {self.wait_s:g} s"
 
     @property
@@ -71,17 +72,17 @@ class WaitState:
 
     @property
     def best_iops(self) -> float | None:
-        """Highest IOPS of a burst; None if there are no bursts."""
+        """Highest IOPS of any burst, or None without bursts."""
         return float(self.bursts.iops.max()) if self.bursts.iops.size else None
 
     @property
     def baseline_iops(self) -> float | None:
-        """Mean IOPS of the last five steps that have no pauses."""
+        """Mean IOPS over the last five steps without pauses."""
         return float(self.baseline.iops[-5:].mean()) if self.baseline.iops.size else None
 
 
 class HirReport(TestReport):
-    """The report of an HIR run."""
+    """Report for an HIR run."""
 
     lead = "iops-time"
 
@@ -99,9 +100,9 @@ class HirReport(TestReport):
 
     @cached_property
     def reference_iops(self) -> float | None:
-        """IOPS of the preconditioned drive, with which wait states are compared.
+        """IOPS of the preconditioned drive, used as the reference for wait states.
 
-        The value is the window mean or, if there is no window, the last step's IOPS.
+        The value is the window mean or, without a window, the last step's IOPS.
         """
         if self.precondition.determination is not None:
             return self.precondition.determination.average
@@ -114,7 +115,7 @@ class HirReport(TestReport):
 
     @cached_property
     def waits(self) -> tuple[WaitState, ...]:
-        """Wait states that were started, in run order."""
+        """Wait states that were started, in the order of the run."""
         states: list[WaitState] = []
         zero_ns = None
         for wait_s in self.procedure.options.waits_seconds:
@@ -149,7 +150,7 @@ class HirReport(TestReport):
         return Points(np.array(time, dtype=np.float64), writing, np.array(iops, dtype=np.float64))
 
     def finding(self) -> str:
-        """Return the gain of the bursts after the longest pauses."""
+        """Return the speed-up of the bursts after the longest pauses."""
         last = self.waits[-1] if self.waits else None
         ratio = None if last is None else self.ratio(last.burst_iops)
         if last is None or ratio is None or not self.precondition.reached:
@@ -160,7 +161,7 @@ class HirReport(TestReport):
         )
 
     def test_parameters(self) -> Rows:
-        """Return the load, the wait states and the return to the baseline."""
+        """Return the load, the wait states and the baseline recovery."""
         data = self.data
         return (
             ("Write Stimulus", setup(data, "test_stimulus")),
@@ -173,7 +174,7 @@ class HirReport(TestReport):
         )
 
     def opening(self) -> list[str]:
-        """Return the initial state, and the wait state that has the fastest bursts."""
+        """Return the initial state, and the wait state with the fastest bursts."""
         best = max(self.waits, key=lambda state: state.burst_iops or 0, default=None)
         reference = self.reference_iops
         if best is None or best.burst_iops is None or not reference:
@@ -186,7 +187,7 @@ class HirReport(TestReport):
         ]
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the IOPS without pauses, and the burst IOPS of each wait state."""
+        """Yield the IOPS without pauses and each wait state's burst IOPS."""
         view = self.precondition
         label = "Steady-state IOPS" if view.reached else "IOPS, not steady"
         of = "average of the window" if view.judged else "last step of the preconditioning"
@@ -204,7 +205,7 @@ class HirReport(TestReport):
         return dict.fromkeys(("reference_iops", *bursts), "IOPS")
 
     def headlines(self) -> list[Headline]:
-        """Return the IOPS without pauses, and the burst IOPS of each wait state."""
+        """Return the IOPS without pauses and each wait state's burst IOPS."""
         view = self.precondition
         samples = view.determination.values if view.determination is not None else ()
         headlines = mean_headline(
@@ -219,24 +220,24 @@ class HirReport(TestReport):
         return headlines
 
     def curves(self) -> list[Curve]:
-        """Return burst IOPS over the pause between bursts."""
+        """Return the burst IOPS over the pause between bursts."""
         points = [(w.wait_s, w.burst_iops) for w in self.waits if w.burst_iops is not None]
         title = "Host idle recovery: IOPS of bursts v pause between them"
         return [Curve("recovery", title, Axis(Label("Pause", "s")), Axis("IOPS"), points)]
 
     @cached_property
     def histogram(self) -> Histogram | None:
-        """Response times of all bursts; None if there are no bursts."""
+        """Response times of all bursts, or None without bursts."""
         rows = [row for w in self.waits for row in self.data.stage_rows(wait_phase(w.wait_s))]
         return self.data.histogram(rows) if rows else None
 
     @property
     def latency_note(self) -> str:
-        """The steps that `histogram` covers."""
+        """Steps covered by `histogram`."""
         return service_note(self.histogram, ": all bursts", otherwise="No bursts were measured.")
 
     def sections(self) -> Iterator[Section]:
-        """Yield the sections on preconditioning and recovery."""
+        """Yield the sections about preconditioning and recovery."""
         for view in self.views:
             yield section(
                 "Preconditioning",
@@ -333,7 +334,7 @@ class HirReport(TestReport):
 
 
 def _burst_iops(ios: Numbers, width_ns: Numbers, burst_ns: float) -> float:
-    """Return I/Os over the burst time, or over a longer time if the load generator stopped late."""
+    """Return I/Os over the burst time, or over the time until the generator stopped."""
     rate = np.divide(ios, width_ns, out=np.zeros_like(ios), where=width_ns > 0)
     if not rate.size or not rate.max():
         return 0.0
@@ -354,7 +355,7 @@ def _steps(rows: Sequence[StepRow], zero_ns: int, written_ns: float) -> Points:
 
 
 def _joined(wait: WaitState, which: str) -> tuple[list[float], list[float]]:
-    """Return the data of the bursts, then the baseline."""
+    """Return the data of the bursts, followed by the data of the baseline."""
     x = np.concatenate([getattr(wait.bursts, which), getattr(wait.baseline, which)])
     y = np.concatenate([wait.bursts.iops, wait.baseline.iops])
     return x.tolist(), y.tolist()

@@ -1,11 +1,11 @@
-"""Drawing metadata that a page's script uses to show values, zoom and hide series.
+"""Drawing metadata that the page script uses to show values, zoom and hide series.
 
-The drawing itself holds the numbers. The script reads points from the paths and converts them to
-values, using the limits and scales stored next to the drawing. A page therefore stores no number
-twice, and a drawing is complete even if the script does not run.
+The drawing holds the numbers. The page script reads points from the paths and converts them to
+values, using the limits and scales stored next to the drawing. A page therefore stores each number
+only once, and a drawing is complete even if the script does not run.
 
 `name_artists` assigns IDs to artists before the drawing is written. `described` describes the
-artists afterwards, when limits and positions are final.
+artists after drawing, when limits and positions are final.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _SCALES = {"linear": "linear", "log": "log", "function": "nines"}
 
 
 class Label(str):
-    """An axis label. The page script shows name and unit with values, but not `note`."""
+    """An axis label, from which the page script shows the name and unit next to values."""
 
     __slots__ = ("name", "unit")
     name: str
     unit: str
 
     def __new__(cls, name: str, unit: str = "", note: str = "") -> Self:
-        """Append unit and note to the name in parentheses."""
+        """Return the name, followed by unit and note in parentheses."""
         behind = ", ".join(filter(None, (unit, note)))
         self = super().__new__(cls, f"{name} ({behind})" if behind else name)
         self.name, self.unit = name, unit
@@ -51,14 +51,14 @@ _AXIS_LABELS: WeakKeyDictionary[Axis, Label] = WeakKeyDictionary()
 
 
 def write_label(axis: Axis, label: str, **how: Any) -> None:
-    """Set an axis label. Matplotlib stores only the label text, not the name and unit."""
+    """Set an axis label, and record its name and unit, because Matplotlib stores only its text."""
     axis.set_label_text(label, **how)
     if isinstance(label, Label):
         _AXIS_LABELS[axis] = label
 
 
 def name_artists(figure: Figure) -> None:
-    """Give everything that the script may move or hide an ID in the SVG."""
+    """Assign an SVG ID to every artist that the script may move or hide."""
     for plot, axes in enumerate(_plots(figure)):
         for which in ("x", "y"):
             getattr(axes, f"{which}axis").set_gid(f"plot{plot}-{which}")
@@ -73,9 +73,9 @@ def name_artists(figure: Figure) -> None:
 
 
 def described(figure: Figure) -> dict[str, Any]:
-    """Return a drawn figure's plots and legend; empty if the script cannot use them.
+    """Return a drawn figure's plots and legend, or an empty result if the script cannot use them.
 
-    Boxes are in points from the upper left corner, as in the SVG.
+    Boxes are in points from the upper left corner, as in SVG.
     """
     plots = [_plot(figure, axes) for axes in _plots(figure)]
     names = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
@@ -110,7 +110,7 @@ def _plot(figure: Figure, axes: Axes) -> dict[str, Any]:
 
 
 def _labels(axes: Axes) -> Mapping[Artist, str]:
-    """Return the legend text of each artist that has one."""
+    """Return the legend text of each artist that has a legend entry."""
     labels = {artist: str(artist.get_label()) for artist in _drawn(axes)}
     for container in axes.containers:
         for part in container.get_children():
@@ -153,7 +153,7 @@ def _part(
     labels: Mapping[Artist, str],
     tips: Mapping[Artist, str],
 ) -> dict[str, Any]:
-    """Return an artist: its ID, series, zoomable axes, and a flag for values."""
+    """Return an artist's ID, series, zoomable axes, and value flag."""
     part: dict[str, Any] = {"id": artist.get_gid()}
     if artist in labels and artist not in tips:
         part["series"] = labels[artist]
@@ -179,7 +179,7 @@ def _part(
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    """Return an axis: scale, limits, quantity and tick names."""
+    """Return an axis's scale, limits, quantity and tick names."""
     name, unit = _name_and_unit(axis)
     low, high = axis.get_view_interval()
     ticks = [[at, text] for at, text in _named(axis) if low <= at <= high]
@@ -195,7 +195,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
 
 
 def _named(axis: Axis) -> Iterable[tuple[float, str]]:
-    """Yield ticks that are names instead of numbers: block sizes, drives, percentages."""
+    """Yield named ticks, such as block sizes, drives and percentages."""
     locator, formatter = axis.get_major_locator(), axis.get_major_formatter()
     of_numbers = getattr(getattr(formatter, "func", None), "__module__", "")
     if not isinstance(locator, FixedLocator) or of_numbers == NUMBERS:

@@ -1,24 +1,24 @@
-"""95 % confidence intervals of a load's figures, estimated from the batches of its steps.
+"""95 % confidence intervals of a load's figures, estimated from the batches in its steps.
 
-A batch is a period of a step (see the `batches` table). For each figure, the deviations of the
-batches from its value are added up, and `dependence.py` estimates the variance of that total. IOPS
-use the deviation of the I/O count from its expected number, means use latencies, and write
+A batch is a period within a step (see the `batches` table). For each figure, the batches'
+deviations from its value are summed, and `dependence.py` estimates the variance of the sum. For
+IOPS, the deviation of the I/O count from the expected count is used; means use latencies, and write
 amplification uses NAND bytes. Percentiles use the number of I/Os slower than a value (the indicator
 method: Law and Kelton, 9.5.2; Woodruff, J. American Statistical Association 47, 1952). Intervals
     are computed on a logarithmic scale, or on the logit scale for the fraction of slow I/Os, so
-    that none reaches below zero. The interval of a percentile contains the latencies for which the
-    percentile's fraction of slower I/Os is plausible. The error is evaluated at the tested fraction
-    (Wilson, J. American Statistical Association 22,
+    that no interval extends below zero. A percentile's interval contains the latencies for which
+    the percentile's fraction of slower I/Os is plausible. The error is evaluated at the tested
+    fraction (Wilson, J. American Statistical Association 22,
 1927).
 
-Real drives and older runs have no batches. Their series intervals are used instead
-(`of_intervals`), but only for rates and means.
+Real drives and older runs do not have batches. For real drives and older runs, the series intervals
+are used instead (`of_intervals`), but only for rates and means.
 
-A figure has no interval if its step is too short, which means fewer batches than
-`dependence.FEWEST`. Percentiles also need `FEWEST_SLOW` slow I/Os in `FEWEST_SLOW_BATCHES` batches,
-4 s after the warm-up and, for a flash drive that is written, `LATENCY_LEAST_OVERWRITTEN`. Write
-amplification requires that a tenth of the drive was overwritten. A rule based on the estimated
-variance would favour runs whose variance is small by chance.
+A figure has no interval if its step has fewer batches than `dependence.FEWEST`. Percentiles also
+require `FEWEST_SLOW` slow I/Os in `FEWEST_SLOW_BATCHES` batches, 4 s after the warm-up and, if a
+flash drive is written, `LATENCY_LEAST_OVERWRITTEN`. Write amplification requires that at least a
+tenth of the drive was overwritten. A rule based on the estimated variance would favour runs that
+have a small variance by chance.
 """
 
 from __future__ import annotations
@@ -71,30 +71,30 @@ _BATCHES_MAX = 256  # made of the intervals of a step
 
 
 class Bounds(NamedTuple):
-    """A figure's interval in its unit, including the degrees of freedom of its width."""
+    """A figure's interval in the figure's unit, with the degrees of freedom of its width."""
 
     low: float
     high: float
     degrees: float
 
     def times(self, factor: float) -> Bounds:
-        """Return the interval in another unit."""
+        """Return the interval converted to another unit."""
         return Bounds(self.low * factor, self.high * factor, self.degrees)
 
     def mapping(self) -> dict[str, float]:
-        """Return the JSON form."""
+        """Return the interval in JSON form."""
         return self._asdict()
 
 
 def about(value: float, error: float, degrees: float) -> Bounds:
-    """Return the interval of a positive figure that has this relative standard error."""
+    """Return the interval of a positive figure with this relative standard error."""
     reach = exp(min(two_sided_t(SHARE, max(1, int(degrees))) * error, 50.0))
     return Bounds(value / reach, value * reach, degrees)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A job's operation in consecutive batches, with a value per batch."""
+    """An operation of a job in consecutive batches, with a value per batch."""
 
     ios: Floats
     bytes: Floats
@@ -107,9 +107,10 @@ class Cell:
         return self.histogram.buckets()
 
     def slower_than(self, value_ns: float) -> Floats:
-        """Return each batch's I/Os that are slower than a latency.
+        """Return the number of I/Os slower than a latency in each batch.
 
-        Counts exist for the `SLOWER` quantiles, and other latencies are interpolated.
+        Counts are stored for the `SLOWER` quantiles, and counts for other latencies are
+        interpolated.
         """
         lower, _, count = self._buckets
         wanted = float(count[lower > value_ns].sum())
@@ -124,7 +125,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Consecutive batches of a step, or of a window's rounds, and the operations in them."""
+    """Consecutive batches of a step or a window's rounds, and the operations in these batches."""
 
     width_ns: Floats
     host_bytes: Floats  # written to the whole drive
@@ -135,17 +136,17 @@ class Stretch:
     is_coarse: bool = False
 
     def total(self, pick: Callable[[Cell], Floats]) -> Floats:
-        """Return the sum of a column over all operations."""
+        """Return a column's sum over all operations."""
         return np.asarray(np.sum([pick(cell) for cell in self.cells], axis=0), dtype=np.float64)
 
     @cached_property
     def ios(self) -> Floats:
-        """I/Os of each batch, summed over all operations."""
+        """I/O count of each batch, summed over all operations."""
         return self.total(lambda cell: cell.ios)
 
     @cached_property
     def settled(self) -> slice:
-        """Batches from the first to the last that has an I/O, excluding the warm-up."""
+        """Batches from the first to the last batch with I/Os, excluding the warm-up."""
         busy = np.flatnonzero(self.ios)
         if not len(busy):
             return slice(0, 0)
@@ -161,7 +162,7 @@ class Stretch:
         """Return each batch's relative deviation from its part of the total, and its width.
 
         Returns:
-            The result is `None` if there are too few batches or they are empty.
+            The result is `None` if there are too few batches or if the batches are empty.
         """
         mine, other = part[self.settled], base[self.settled]
         total, base_total = float(mine.sum()), float(other.sum())
@@ -171,10 +172,10 @@ class Stretch:
         return mine / total - other / base_total, self.width_ns[self.settled]
 
     def variance(self, part: Floats, base: Floats, *, of_share: bool = False) -> Variance | None:
-        """Return the relative variance of the ratio between the totals of `part` and `base`.
+        """Return the relative variance of the ratio of the totals of `part` and `base`.
 
         With `of_share`, the ratio is the fraction of slow I/Os, which often varies more slowly than
-        rates.
+        rates do.
 
         Returns:
             The result is `None` if the variance cannot be estimated.
@@ -198,30 +199,31 @@ class Stretch:
 class Measured:
     """Batches from which a figure was calculated.
 
-    Each stretch of batches is estimated separately.
+    The variance of each stretch of batches is estimated separately.
     """
 
     stretches: Sequence[Stretch]
     capacity_bytes: int  # drive capacity
 
     def iops(self, value: float | None) -> Bounds | None:
-        """Return the interval of I/Os per second."""
+        """Return the confidence interval of the I/Os per second."""
         return self._ratio(value, lambda stretch: (stretch.ios, stretch.width_ns))
 
     def bytes_per_s(self, value: float | None) -> Bounds | None:
-        """Return the interval of bytes per second."""
+        """Return the confidence interval of the bytes per second."""
         return self._ratio(value, lambda s: (s.total(lambda cell: cell.bytes), s.width_ns))
 
     def mean(self, value: float | None) -> Bounds | None:
-        """Return the interval of a mean latency."""
+        """Return the confidence interval of a mean latency."""
         return self._ratio(value, lambda s: (s.total(lambda cell: cell.latency_ns), s.ios))
 
     def waf(self, value: float | None) -> Bounds | None:
-        """Return the interval of a write amplification.
+        """Return the confidence interval of a write amplification.
 
         Write amplification depends on the distribution of valid data over the flash, which changes
         as the drive is overwritten. A step that overwrites less than a tenth of the drive does not
-        show this variation, so its write amplification has an interval only if all batches agree.
+        show this variation, so its write amplification has an interval only if the values of all
+        batches agree.
         """
         bounds = self._ratio(value, lambda s: (s.nand_bytes, s.host_bytes))
         enough = self._written >= WAF_LEAST_OVERWRITTEN * self.capacity_bytes
@@ -229,7 +231,7 @@ class Measured:
 
     @property
     def _written(self) -> float:
-        """Bytes written to the drive."""
+        """Number of bytes written to the drive."""
         return sum(float(stretch.host_bytes.sum()) for stretch in self.stretches)
 
     def _ratio(
@@ -261,11 +263,11 @@ class Measured:
         return merged(cell.histogram for s in self.stretches for cell in s.cells)
 
     def _slower_than(self, value_ns: float) -> Sequence[tuple[Floats, Floats]]:
-        """Return each batch's I/Os slower than a latency, and all its I/Os."""
+        """Return the count of I/Os slower than a latency and the total I/O count of each batch."""
         return [(s.total(lambda cell: cell.slower_than(value_ns)), s.ios) for s in self.stretches]
 
     def _share(self, value_ns: float) -> _Share | None:
-        """Return the fraction of I/Os slower than a latency; None if it is 0 or 1."""
+        """Return the fraction of I/Os slower than a latency, or None if the fraction is 0 or 1."""
         slower = self._slower_than(value_ns)
         part, count = (sum(float(pair[n].sum()) for pair in slower) for n in (0, 1))
         if not 0 < part < count or (variance := self._variance(slower, of_share=True)) is None:
@@ -282,11 +284,11 @@ class Measured:
         return [share for share in shares if share is not None]
 
     def _independent(self, share: _Share, tested: float) -> tuple[float, float]:
-        """Return the independent slow I/Os for a `tested` fraction, and the degrees of freedom.
+        """Return the effective number of slow I/Os and the degrees of freedom.
 
-        Slow I/Os are never more independent than faster I/Os. A few slow I/Os often miss the long
-        bursts that cause most of their variance. In this case, the correlation of faster I/Os
-        applies.
+        Slow I/Os are never considered more independent than faster I/Os. A small sample of slow
+        I/Os often misses the long bursts that cause most of the variance. In this case, the
+        correlation among faster I/Os applies.
         """
         count, degrees = share.independent(tested), share.variance.degrees
         for other in self._counted_shares:
@@ -296,23 +298,24 @@ class Measured:
         return count, degrees
 
     def _deviation(self, share: _Share, tested: float) -> float:
-        """Return the distance of a measured fraction above a tested fraction, in half-widths."""
+        """Return by how many half-widths a measured fraction exceeds a tested fraction."""
         count, degrees = self._independent(share, tested)
         reach = two_sided_t(SHARE, max(1, int(degrees))) / sqrt(count * (1 - tested))
         distance = _logit(share.value) - _logit(tested)
         return distance / reach if reach > 0 else copysign(inf, distance) if distance else 0.0
 
     def covers_slower(self, value_ns: float, share: float) -> bool:
-        """Return `True` if the interval of the fraction of slower I/Os contains `share`."""
+        """Return `True` if the interval for the fraction of slower I/Os contains `share`."""
         measured = self._share(value_ns)
         return measured is not None and abs(self._deviation(measured, share)) <= 1
 
     @property
     def _shows_latencies(self) -> bool:
-        """`True` if the batches show the variation of latencies.
+        """`True` if the batches show the variation in latencies.
 
-        The latencies of a written flash drive depend on the distribution of valid data, like write
-        amplification. They vary with it for as long as it takes to overwrite the drive.
+        The latencies of a flash drive under writes depend on the distribution of valid data, as
+        write amplification does. Latencies vary with this distribution until the drive has been
+        overwritten.
         """
         if any(not cell.slower for s in self.stretches for cell in s.cells):
             return False
@@ -322,11 +325,11 @@ class Measured:
         return length_s >= _LEAST_S and not (is_flash and 0 < self._written < least)
 
     def quantile(self, q: float) -> Bounds | None:
-        """Return the interval of a latency quantile; None if there are too few samples.
+        """Return a latency quantile's interval, or None if there are too few samples.
 
-        The interval contains the latencies for which a fraction 1 - q of slower I/Os is plausible.
-        The correlation is estimated at each end, because the slowest I/Os are most strongly
-        correlated.
+        The interval contains the latencies where a fraction of 1 - q slower I/Os is plausible. The
+        correlation is estimated at each end of the interval, because the slowest I/Os are most
+        strongly correlated.
         """
         histogram = self.histogram
         if histogram is None or not self._shows_latencies:
@@ -359,13 +362,13 @@ class Measured:
 
 
 class _Share(NamedTuple):
-    """A fraction of I/Os between 0 and 1, and its relative variance."""
+    """A fraction of I/Os from 0 to 1, with its relative variance."""
 
     value: float
     variance: Variance
 
     def independent(self, share: float) -> float:
-        """Return the number of independent I/Os that have this variance at a true fraction."""
+        """Return the number of independent I/Os with this variance at a given true fraction."""
         value = self.variance.value
         return (1 - self.value) / value * share / self.value if value > 0 else inf
 
@@ -379,10 +382,10 @@ def _bucket_of(q: float, count: npt.NDArray[np.uint64]) -> int:
 
 
 def _first(is_true: Callable[[int], bool], start: int, end: int, step: int) -> int | None:
-    """Return the first number from `start` to `end`, in steps of `step`, that satisfies the test.
+    """Return the first number from `start` to `end`, in steps of `step`, that passes the test.
 
-    All numbers after the returned number also satisfy the test. The result is `None` if no number
-    satisfies the test.
+    All numbers after the returned number also pass the test. The result is `None` if no number
+    passes the test.
     """
     if (end - start) * step < 0:
         return None
@@ -404,10 +407,10 @@ Key = tuple[int, str]  # job number, operation
 
 
 def of_intervals(intervals: pa.Table, seqs: Iterable[int]) -> pa.Table:
-    """Return batches made from the intervals of steps, if the run has no batches.
+    """Return batches derived from step intervals, for runs without batches.
 
-    The function serves engines and older runs that store no batches. Real drives have 1 s intervals
-    whose slow I/Os and flash writes are unknown. Their batches support rates and means, but neither
+    The function is for engines and older runs that store no batches. Real drives have 1 s intervals
+    that lack slow I/Os and flash writes. Such batches support rates and means, but neither
     percentiles nor write amplification.
     """
     chosen = intervals.filter(pc.field("seq").isin(list(seqs)))
@@ -451,18 +454,18 @@ def stretch_of(
     histograms: Mapping[Key, Histogram],
     began_ns: Mapping[tuple[int, int], int] | None = None,
 ) -> Callable[[Iterable[Key]], Stretch | None]:
-    """Return a function that selects the batches of some operations of jobs in these steps.
+    """Return a function that selects the batches of given operations and jobs in these steps.
 
     Args:
-        table: The run's `batches` table.
-        seqs: Steps, in order.
+        table: `batches` table of the run.
+        seqs: Sequence numbers of the steps, in order.
         kind: Latency kind.
-        histograms: All latencies of the steps.
-        began_ns: Start of each job within the step, by step and number (default: 0). The batch
-            where the first of the selected jobs starts is shortened to that start.
+        histograms: Histogram of all latencies in the steps.
+        began_ns: Start time of each job within the step, by step and job number (default: 0). The
+            batch where the first selected job starts is shortened to that start time.
 
     Returns:
-        The function. The selected result is `None` if the run has no batches of an operation.
+        The function. The selected result is `None` if the run has no batches for an operation.
     """
     rows = table.filter(pc.field("seq").isin(list(seqs)) & (pc.field("kind") == kind))
     columns = {name: rows.column(name).to_numpy() for name in rows.column_names if name != "kind"}

@@ -1,4 +1,4 @@
-"""The `capture --stack` page: a program's I/O on its way through the kernel to the drive."""
+"""Page for `capture --stack`, which shows a program's I/O on its way to the drive."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _COMMAND_SHOWN = 60
 
 
 def write_stack(stack: Stack, folder: Path) -> Path:
-    """Write the page and its numbers (CSV) to `folder`, and return the page's path.
+    """Write the page and its data (CSV) to `folder`, and return the page's path.
 
     Raises:
         StoreError: If a file cannot be written.
@@ -70,7 +70,7 @@ def _command(stack: Stack) -> str:
 
 
 def verdict(stack: Stack) -> list[str]:
-    """Return the verdict in a sentence, then the sentences that explain it."""
+    """Return the verdict as a sentence, followed by sentences that explain it."""
     calls, drive = stack.calls, stack.requests
     answers = [_writes_text(stack), _reads_text(stack)]
     answers = list(filter(None, answers)) or ["The program did no I/O below the root."]
@@ -192,9 +192,9 @@ def _layers(stack: Stack) -> Iterator[Layer]:
 
 
 def _cache_layer(stack: Stack) -> Layer:
-    """Return the I/O that the page cache absorbed.
+    """Return the section about I/O absorbed by the page cache.
 
-    The absorbed I/O is read hits, and writes that were overwritten before writeback.
+    Absorbed I/O consists of read hits, and of writes that were overwritten before writeback.
     """
     cache, asked = stack.cache, stack.calls.writes.bytes
     hits = (cache.hit_ratio or 0.0) * cache.asked_bytes
@@ -299,7 +299,7 @@ def _sizes(stack: Stack) -> Section:
 
 
 def _size_text(traffic: Traffic) -> str:
-    """Return the most frequent I/O sizes and their percentages."""
+    """Return the most frequent I/O sizes with their percentages."""
     return ", ".join(
         f"{units.block(size) if size % 512 == 0 else units.size(size)} "
         f"({units.percent(count / traffic.count)})"
@@ -336,7 +336,7 @@ def _conditions(stack: Stack) -> Section:
 
 
 def disclosures(stack: Stack) -> tuple[str, ...]:
-    """Return the limitations of the figures."""
+    """Return the limitations that apply to the figures."""
     notes = [f"{note[:1].upper()}{note[1:]}." for note in stack.notes]
     if any(row.is_others and row.op in ("read", "write") for row in stack.origins):
         notes.append(
@@ -396,7 +396,7 @@ _ROOM = 1.02  # axis length relative to the longest bar
 
 @dataclass(frozen=True)
 class Layer:
-    """A stack layer: bytes by kind and a line of text, each for reads and writes."""
+    """A stack layer, with bytes by kind and a line of text for reads and for writes."""
 
     name: str
     parts: tuple[Mapping[str, float], Mapping[str, float]]
@@ -407,7 +407,7 @@ class Layer:
 def stack_figure(
     name: str, title: str, data: Data, layers: Sequence[Layer], *, alt: str = ""
 ) -> Figure | None:
-    """Return panels for reads and writes, with a bar per layer and the program on top."""
+    """Return panels for reads and writes, with a bar per layer and the program at the top."""
     if not any(sum(part.values()) for layer in layers for part in layer.parts):
         return None
     height_in = 1.15 + _ROW_IN * len(layers)

@@ -1,4 +1,4 @@
-"""The IOPS test report: the standard's plots and tables; summary "writecliff/iops/1"."""
+"""IOPS test report with the standard's plots, and the summary "writecliff/iops/1"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOG_IOPS = Axis("IOPS", log=True)
 
 
 class IopsReport(CellReport):
-    """The report of an IOPS test run."""
+    """Report for an IOPS test run."""
 
     lead = "iops-2d"
     sentence = "It sustains {0} of random 4 KiB writes and {2} of random 4 KiB reads."
@@ -55,7 +55,7 @@ class IopsReport(CellReport):
         ]
 
     def curves(self) -> list[Curve]:
-        """Return IOPS over block size for the mixes in the primer's table."""
+        """Return IOPS over block size for the mixes in the SNIA primer's table."""
         x = block_size_axis(self.sizes)
         curves = []
         for mix in (mix for mix in dict.fromkeys(read for _, read in QUOTED) if mix in self.mixes):
@@ -77,7 +77,7 @@ class IopsReport(CellReport):
                 yield self.view.key_figure(label, self.iops(cell), "IOPS", digits=0)
 
     def sections(self) -> Iterable[Section]:
-        """Return convergence, window, tables, plots, power and block size sequence."""
+        """Return the sections on convergence, window, tables, plots, power and sequence."""
         view = self.view
         if not view.rounds:
             return ()
@@ -118,17 +118,17 @@ class IopsReport(CellReport):
 
     @cached_property
     def power_rows(self) -> Sequence[StepRow]:
-        """Steps of the window's last round, whose power is shown."""
+        """Steps in the window's last round, whose power is shown."""
         last = self.view.window[-1:]
         return [row for row in self.data.stage_rows("rounds") if row.round in last]
 
     @cached_property
     def power(self) -> PowerSeries | None:
-        """Power over the last round; None if it was not measured."""
+        """Power during the last round, or None if power was not measured."""
         return power_of(self.data, self.power_rows)
 
     def _power_section(self) -> Section:
-        """Return the loop's power; an empty section if it was not measured."""
+        """Return the section about the loop's power, which is empty if power was not measured."""
         power, rows = self.power, self.power_rows
         if power is None:
             return section("Power", "")
@@ -157,7 +157,7 @@ class IopsReport(CellReport):
 
     @property
     def _rated(self) -> str:
-        """The power state of an NVMe drive in a sentence; empty if unknown."""
+        """Sentence about an NVMe drive's power state, or an empty text if it is unknown."""
         power = self.data.manifest.power
         if power is None:
             return ""
@@ -166,7 +166,7 @@ class IopsReport(CellReport):
         return f" NVMe power state {power.text}, as reported by the drive."
 
     def _sequence(self) -> Section:
-        """Return the steps of the window's last round in sequence."""
+        """Return the steps in the window's last round in sequence."""
         number = self.view.window[-1]
         rows = [row for row in self.data.stage_rows("rounds") if row.round == number]
         time = units.duration(rows[-1].ended_ns - rows[0].started_ns)
@@ -178,7 +178,7 @@ class IopsReport(CellReport):
         )
 
     def results(self) -> dict[str, Any]:
-        """Return steady state and each cell's IOPS."""
+        """Return the steady state and each cell's IOPS."""
         return {
             "steady_state": steady_stages.views_mapping(self.views),
             "results": [

@@ -1,10 +1,10 @@
-"""`figures.json`: a run's headline figures, stored in its directory.
+"""`figures.json`, a file with a run's headline figures in the run directory.
 
-A report takes 0.1 s to evaluate a run, which is too long for lists of thousands of runs. The file
-is a cache that contains the digest of its manifest. If the manifest's digest differs, the figures
-are recomputed from the run.
+A report takes 0.1 s to evaluate a run, which is too slow for lists of thousands of runs. The file
+is a cache that contains the digest of the manifest it was computed from. If the manifest's digest
+has changed, the figures are recomputed from the run.
 
-Importing this module does not load the report modules.
+Importing this module does not import the report modules.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SCHEMA = "writecliff/figures/1"
 
 
 def figures_mapping(report: TestReport) -> dict[str, Any]:
-    """Return the file contents, excluding the manifest digest.
+    """Return the file contents without the manifest digest.
 
     Keys: The keys are `verdict`, `stamp`, `steps`, `device_time_ns`, `host_write_bytes`, and
         `figures`, each with the fields of a `Headline`.
@@ -47,7 +47,7 @@ def figures_mapping(report: TestReport) -> dict[str, Any]:
 
 
 def _fields(figure: Headline) -> dict[str, Any]:
-    """Return a figure's stored fields. Comparisons read the other fields from the run."""
+    """Return the stored fields of a figure. Comparisons read the other fields from the run."""
     return {
         name: value
         for name, value in asdict(figure).items()
@@ -58,7 +58,7 @@ def _fields(figure: Headline) -> dict[str, Any]:
 def keep_figures(report: TestReport) -> None:
     """Write the file into the run directory of `report`.
 
-    Nothing is written for a running run, and write errors are ignored.
+    The file is not written for a running run, and write errors are ignored.
     """
     data = report.data
     if data.status == "running":
@@ -70,10 +70,11 @@ def keep_figures(report: TestReport) -> None:
 
 
 def parse_kept_figures(data: bytes, path: Path, digest: str) -> Mapping[str, Any] | None:
-    """Return the contents of a file that `keep_figures` wrote.
+    """Return the contents of a file written by `keep_figures`.
 
     Returns:
-        The result is `None` if the file is damaged or `digest` is not its manifest's digest.
+        The result is `None` if the file is damaged or if `digest` does not match its manifest
+        digest.
     """
     try:
         document = parse_document(data, path, SCHEMA)
@@ -83,7 +84,7 @@ def parse_kept_figures(data: bytes, path: Path, digest: str) -> Mapping[str, Any
 
 
 def manifest_digest(manifest: bytes) -> str:
-    """Return the digest that a manifest contains; empty if it has none."""
+    """Return the digest found in a manifest, or an empty text."""
     try:
         document = json.loads(manifest)
     except (ValueError, RecursionError):

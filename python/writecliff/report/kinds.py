@@ -1,4 +1,4 @@
-"""Value kinds: their format in tables, and their unit in files."""
+"""Value kinds, which define the format in tables and the unit in files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Align = Literal["left", "right", "whole"]  # "whole" aligns left and never wraps
 
 
 class Span(NamedTuple):
-    """A range of values, where an open end is None."""
+    """A range of values, where None is an open end."""
 
     low: float | None
     high: float | None
@@ -25,7 +25,7 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Kind:
-    """A value format, and the unit in files."""
+    """A value format for tables, and the unit in files."""
 
     text: Callable[[Any], str] = _text
     unit: str = ""
@@ -59,7 +59,7 @@ def digits(places: int = 3, unit: str = "") -> Kind:
 
 @cache
 def signed(places: int = 1, unit: str = "%") -> Kind:
-    """Return a kind of difference, shown with its sign."""
+    """Return a kind of difference, formatted with its sign."""
     return Kind(lambda v: units.UNKNOWN if v is None else _behind(f"{v:+.{places}f}", unit), unit)
 
 
@@ -89,7 +89,7 @@ def latency_in(unit: units.Unit) -> Kind:
 
 @cache
 def ranges(kind: Kind) -> Kind:
-    """Return a kind of range of `kind`: "3.1 ms to 3.4 ms", "up to 3 s"."""
+    """Return a kind of range of `kind`, such as "3.1 ms to 3.4 ms" or "up to 3 s"."""
 
     def text(value: Span | None) -> str:
         if value is None or value == (None, None):

@@ -1,4 +1,4 @@
-"""Pages of the latency test report; summary "writecliff/lat/1"."""
+"""Report pages for the latency test, and the summary "writecliff/lat/1"."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ _QUOTED: tuple[Cell, ...] = (TRACKED, (TRACKED[0], 100.0))
 
 
 class LatReport(CellReport):
-    """The report of a latency test run."""
+    """Report for a latency test run."""
 
     sentence = "A random 4 KiB write takes {0} on average, a read {2}."
 
     @classmethod
     def figure_units(cls, procedure: Any) -> Mapping[str, str]:
-        """Return the latency unit of the main cells."""
+        """Return the latency unit for the main cells."""
         return {
             f"{_key(cell)}_{name}": "ms" for cell in _QUOTED for name in ("mean", "max", "p9999")
         }
 
     def headlines(self) -> list[Headline]:
-        """Return average and tail latencies of the main cells."""
+        """Return the average and tail latencies of the main cells."""
         headlines = []
         for cell in _QUOTED:
             key = _key(cell)
@@ -75,7 +75,7 @@ class LatReport(CellReport):
 
     @property
     def max_kind(self) -> str:
-        """Definition of a cell's maximum: a key of `MAX_TEXT`."""
+        """Definition of a cell's maximum, a key of `MAX_TEXT`."""
         return str(self.data.options["max_latency"])
 
     def value(self, kind: str, cell: Cell) -> float | None:
@@ -86,7 +86,7 @@ class LatReport(CellReport):
 
     @cached_property
     def nines(self) -> dict[Cell, int | None]:
-        """The window's 99.999th percentile of all I/Os in ns; None if there are too few I/Os."""
+        """99.999th percentile of all I/Os in the window in ns, or None for too few I/Os."""
         nines: dict[Cell, int | None] = {}
         for cell in self.view.cells:
             histogram = self.data.histogram(self.view.in_window(cell))
@@ -95,7 +95,7 @@ class LatReport(CellReport):
 
     @cached_property
     def histograms(self) -> dict[float, Histogram]:
-        """Histograms after the rounds, by read percentage."""
+        """Histograms measured after the rounds, by read percentage."""
         histograms = {}
         for row in self.data.stage_rows("rth"):
             histogram = self.data.histogram([row])
@@ -105,12 +105,12 @@ class LatReport(CellReport):
 
     @cached_property
     def histogram(self) -> Histogram | None:
-        """The histogram with the most writes; None if none was measured."""
+        """Histogram for the mix with the most writes, or None if no histogram was measured."""
         return next(iter(self.histograms.values()), None)
 
     @property
     def latency_note(self) -> str:
-        """The load of `histogram`."""
+        """Load under which `histogram` was measured."""
         for mix, histogram in self.histograms.items():
             return f"Response-time histogram of RND 4KiB {mix_text(mix)}: {histogram.count:,} I/Os."
         return ""
@@ -120,7 +120,7 @@ class LatReport(CellReport):
         return (f"Maximum latencies in tables and columns are {MAX_TEXT[self.max_kind]}.",)
 
     def grids(self) -> list[Grid]:
-        """Return latency by block size and mix; maxima only if the drive's tails are real."""
+        """Return latency by block size and mix, with maxima if the drive's tails are real."""
         by, kinds = "latency by block size and mix", KINDS if self.tails_are_real else ("mean",)
         return [
             self.side(f"latency-{kind}", f"{KINDS[kind]} {by}", partial(self.value, kind), "ms")
@@ -128,7 +128,7 @@ class LatReport(CellReport):
         ]
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the main cells' average and maximum latency."""
+        """Yield the main cells' average and maximum latencies."""
         for kind, cell in (("mean", TRACKED), ("max", TRACKED), ("mean", (TRACKED[0], 100.0))):
             if cell in self.view.cells:
                 value, _, unit = units.latency(self.value(kind, cell)).rpartition(" ")
@@ -137,7 +137,7 @@ class LatReport(CellReport):
                 yield KeyFigure(label, value, unit, note)
 
     def sections(self) -> Iterator[Section]:
-        """Yield the loop, then the histograms after the rounds."""
+        """Yield the loop, followed by the histograms measured after the rounds."""
         if self.view.rounds:
             yield from self._loop_sections()
         for mix, histogram in self.histograms.items():
@@ -197,7 +197,7 @@ class LatReport(CellReport):
         yield section("3-D columns", f"{view.source} Each maximum is {notes['max']}.", *columns)
 
     def results(self) -> dict[str, Any]:
-        """Return steady state, latencies and histograms."""
+        """Return the steady state, latencies and histograms."""
         return {
             "steady_state": steady_stages.views_mapping(self.views),
             "max_latency": self.max_kind,

@@ -1,7 +1,7 @@
-"""Response times of a histogram for reports: key figures, table, JSON.
+"""Response times from a histogram as key figures, table and JSON for reports.
 
-All three show the same quantiles. A quantile that has too few I/Os is "not enough samples" in text
-and null in JSON.
+Key figures, table and JSON all show the same quantiles. A quantile with too few I/Os is shown as
+"not enough samples" in text and as null in JSON.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _OVERALL = ("count", "min_ns", "mean_ns", "sd_ns", "max_ns")
 def latency_mapping(
     histogram: Histogram, interval: Callable[[float], Bounds | None] | None = None
 ) -> dict[str, Any]:
-    """Return a histogram's JSON form: times in ns, and percentiles with 95 % intervals.
+    """Return a histogram as JSON, with times in ns and percentiles with 95 % intervals.
 
-    `interval` returns a quantile's interval, estimated from batches. If it is not given, the I/Os
-    are assumed to be independent, so the intervals are lower bounds of the uncertainty.
+    `interval` returns a quantile's confidence interval, estimated from batches. Without `interval`,
+    the I/Os are assumed to be independent, so the intervals are lower bounds on the uncertainty.
     """
     return {
         **{name: getattr(histogram, name) for name in _OVERALL},
@@ -55,12 +55,12 @@ def _percentile(
 
 
 def latency_unit(histogram: Histogram) -> units.Unit:
-    """Return the unit of a histogram's figures, tables and titles."""
+    """Return the unit for a histogram's figures, tables and titles."""
     return units.common_unit([histogram.mean_ns or 1.0], units.LATENCY_UNITS)
 
 
 def latency_table(histogram: Histogram, title: str = "Response times") -> Table:
-    """Return average, quantiles and maximum with confidence intervals, all in one unit."""
+    """Return the average, quantiles and maximum with confidence intervals, all in one unit."""
     in_unit = kinds.latency_in(latency_unit(histogram))
     rows: list[Sequence[Value]] = [("Average", histogram.mean_ns, "", "")]
     for q in NINES:
@@ -80,9 +80,9 @@ def latency_table(histogram: Histogram, title: str = "Response times") -> Table:
 
 
 def latency_figures(histogram: Histogram, prefix: str = "") -> tuple[KeyFigure, ...]:
-    """Return average, quantiles and maximum for the top of the page, all in one unit.
+    """Return the average, quantiles and maximum for the top of the page, all in one unit.
 
-    `of` is the start of their labels ("Reads").
+    `of` is the prefix of the figures' labels ("Reads").
     """
     unit = latency_unit(histogram)
 
@@ -106,7 +106,7 @@ def latency_figures(histogram: Histogram, prefix: str = "") -> tuple[KeyFigure, 
 
 
 def service_note(histogram: Histogram | None, which: str, *, otherwise: str) -> str:
-    """Return the I/Os that latency figures cover, or the reason why there are none."""
+    """Return the I/Os covered by latency figures, or the reason why no figures exist."""
     if histogram is None:
         return otherwise
     return f"Service time, from issue to completion, of {histogram.count:,} I/Os{which}."

@@ -1,6 +1,6 @@
-"""Latency by cause in percentile bands, as stacked bars, table, CSV and JSON.
+"""Latency by cause in percentile bands, as stacked bars, a table, CSV and JSON.
 
-Only runs on drives that record causes have this section.
+Only runs on drives that record latency causes have this section.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ Groups = Mapping[tuple[str | None, str], Bands]
 
 
 def cause_label(cause: str) -> str:
-    """Return a cause's name in reports, for example "buffer full: erase"."""
+    """Return a cause's name in reports, such as "buffer full: erase"."""
     return _LABELS.get(cause, cause.replace("_", " "))
 
 
 def bands_of(data: TestData, rows: Sequence[StepRow]) -> Groups:
-    """Return the bands of steps; empty if causes were not recorded.
+    """Return the percentile bands of steps, or an empty result if causes were not recorded.
 
-    Keys are label and operation, where the label `None` stands for all steps together.
+    Keys are label and operation, where the label `None` refers to all steps together.
     """
     recorded = data.run.latency_causes([data.seq(row) for row in rows])
     return {key: causes.bands() for key, causes in recorded.items()}
 
 
 def bands_mapping(groups: Groups) -> dict[str, Any]:
-    """Return the bands of all steps as JSON, by operation; times are in ns."""
+    """Return the percentile bands of all steps as JSON, by operation, with times in ns."""
     return {
         operation: [band.mapping() for band in bands]
         for (label, operation), bands in groups.items()
@@ -67,9 +67,9 @@ def bands_mapping(groups: Groups) -> dict[str, Any]:
 
 
 def causes_sections(groups: Groups, which: str) -> Iterator[Section]:
-    """Yield a section that has a picture and a table per operation.
+    """Yield a section with a picture and a table per operation.
 
-    `which` names the I/Os that the section covers.
+    `which` names the I/Os covered by the section.
     """
     whole = {operation: bands for (label, operation), bands in groups.items() if label is None}
     if not whole:
@@ -94,7 +94,7 @@ def causes_sections(groups: Groups, which: str) -> Iterator[Section]:
 
 
 def _largest(bands: Bands) -> tuple[str, ...]:
-    """Return the causes with the largest share of any band, ordered from the host inwards."""
+    """Return the causes with the largest fraction of any band, ordered from the host inwards."""
     peaks: dict[str, float] = {}
     for band in bands:
         for cause, ns in band.mean_ns.items():
@@ -105,7 +105,7 @@ def _largest(bands: Bands) -> tuple[str, ...]:
 
 @house_style()
 def _stacked(name: str, title: str, file: DataFile, bands: Bands, shown: Sequence[str]) -> Figure:
-    """Draw a bar per band, fastest at the top, divided by cause."""
+    """Draw a bar per band, divided by cause, with the fastest band at the top."""
     height_in = 0.9 + _BAR_IN * len(bands)
     figure = style.new_figure(width_in=_WIDTH_IN, height_in=height_in)
     style.write_above(figure, 0.08, "I/Os by latency; mean latency on the right")
@@ -143,7 +143,7 @@ def _stacked(name: str, title: str, file: DataFile, bands: Bands, shown: Sequenc
 
 
 def _shares(title: str, bands: Bands, file: DataFile) -> Table:
-    """Return the picture's table: a column per band, a row per cause."""
+    """Return the picture's table, with a column per band and a row per cause."""
     rows: list[tuple[Value, ...]] = [
         ("I/Os", *(Quantity(band.ios, kinds.NUMBER) for band in bands)),
         ("mean latency", *(Quantity(band.latency_ns, kinds.LATENCY) for band in bands)),
@@ -161,10 +161,10 @@ def _shares(title: str, bands: Bands, file: DataFile) -> Table:
 
 
 def _file(operation: str, groups: Groups) -> DataFile:
-    """Return all bands of an operation as a file.
+    """Return all percentile bands of an operation as a file.
 
-    The bands of all steps (empty label) come first, followed by the bands of each label if there
-    are several.
+    The bands of all steps (with an empty label) come first, followed by each label's bands if there
+    are several labels.
     """
     mine = {label: bands for (label, op), bands in groups.items() if op == operation}
     if len(mine) == 2:  # all steps have the same label

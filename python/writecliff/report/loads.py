@@ -1,7 +1,7 @@
 """Results of a load by job and operation: rows, JSON and headline figures.
 
-A load is a step's single row, or the rows in the measurement window of a step that ran until
-steady. For a window, I/Os, bytes and times are sums, and histograms are merged.
+A load is a single step row, or the rows in the measurement window of a step that ran until steady.
+For a window, I/Os, bytes and times are sums, and histograms are merged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ QUOTED = (99, 99.9, 99.99)  # percentiles among the headline figures
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a job's operation; histograms are None without timing."""
+    """Results for an operation of a job; histograms are None if the load was not timed."""
 
     number: int  # job number
     job: str
@@ -50,30 +50,30 @@ class Done:
     scheduled: bool = False  # the I/Os have intended arrival times
 
     def latency(self, basis: Basis = "arrival") -> Histogram | None:
-        """Return the latencies of a basis; None if the engine did not measure them."""
+        """Return the latencies of a basis, or None if the engine did not measure them."""
         return histogram_of(basis, service=self.service, response=self.response,
                             scheduled=self.scheduled)  # fmt: skip
 
     @property
     def latencies(self) -> Mapping[Basis, Histogram]:
-        """Measured latencies by basis; closed loads have only "arrival"."""
+        """Measured latencies by basis; closed loads only have the basis "arrival"."""
         bases = bases_of(scheduled=self.scheduled)
         return {basis: h for basis in bases if (h := self.latency(basis)) is not None}
 
     @property
     def iops(self) -> float | None:
-        """I/Os per second; None if unknown."""
+        """I/Os per second, or None if unknown."""
         return self.ios / (self.elapsed_ns / 1e9) if self.elapsed_ns else None
 
     @property
     def bytes_per_s(self) -> float | None:
-        """Bytes per second; None if unknown."""
+        """Bytes per second, or None if unknown."""
         return self.bytes / (self.elapsed_ns / 1e9) if self.elapsed_ns else None
 
 
 @dataclass(frozen=True)
 class Load:
-    """One load of a run; `view` is None if the load did not run until steady state."""
+    """A load in a run; `view` is None if the load did not run until steady state."""
 
     data: TestData
     workload: Workload
@@ -88,7 +88,7 @@ class Load:
 
     @cached_property
     def seqs(self) -> Sequence[int]:
-        """Numbers of the load's steps in the store."""
+        """Sequence numbers of the load's steps in the store."""
         return [self.data.seq(row) for row in self.rows]
 
     @cached_property
@@ -103,34 +103,34 @@ class Load:
 
     @property
     def batch_capacity_bytes(self) -> int:
-        """Capacity of the drive that produced the batches."""
+        """Capacity of the drive for which the batches were recorded."""
         return round(self.data.manifest.device.capacity_bytes / self._batch_scale)
 
     @property
     def _batch_scale(self) -> float:
-        """Size of the full drive relative to the simulated drive, which produced the batches."""
+        """Ratio of the full drive's size to the size of the simulated drive."""
         return self.data.manifest.device.scale if self._has_batches else 1.0
 
     @property
     def elapsed_ns(self) -> int:
-        """Device time of the steps in ns."""
+        """Total device time of the steps in ns."""
         return sum(row.elapsed_ns for row in self.rows)
 
     @cached_property
     def measured_ns(self) -> int:
-        """Time during which the I/Os of the rows were counted; see `StepResult.measured_ns`."""
+        """Time during which the I/Os in the rows were counted (see `StepResult.measured_ns`)."""
         begins = (min((job["began_ns"] or 0 for job in row["jobs"]), default=0)
                   for row in self.columns)  # fmt: skip
         return self.elapsed_ns - sum(begins)
 
     @cached_property
     def counters(self) -> Mapping[str, float | None]:
-        """Drive counters over the load, and levels at its end."""
+        """Changes in drive counters over the load, and levels at the end of the load."""
         return counted(self.columns)
 
     @property
     def waf(self) -> float | None:
-        """Write amplification; None if unknown."""
+        """Write amplification, or None if unknown."""
         host, nand = self.counters["host_write_bytes"], self.counters["nand_write_bytes"]
         return nand / host if nand is not None and host else None
 
@@ -138,7 +138,7 @@ class Load:
     def power(self) -> tuple[float | None, float | None]:
         """Mean power in W and energy per I/O in J.
 
-        The energy is `None` if the drive executed I/Os besides the counted ones.
+        The energy is `None` if the drive also executed I/Os that were not counted.
         """
         joules, ios = self.counters.get("energy_j"), sum(row.ios for row in self.rows)
         if joules is None or not self.elapsed_ns:
@@ -148,7 +148,7 @@ class Load:
 
     @property
     def data_placement(self) -> Mapping[str, Any] | None:
-        """Data placement status after the load; None for a drive that has no such interface."""
+        """Data placement status after the load, or None if the drive has no such interface."""
         text = self.columns[-1]["data_placement_json"] if self.columns else None
         return None if text is None else dict(json.loads(text))
 
@@ -159,7 +159,7 @@ class Load:
 
     @cached_property
     def jobs(self) -> Mapping[str, Sequence[Done]]:
-        """Operations of each job, by unique job name, in order."""
+        """Operations of each job, by unique job name, in job order."""
         run = self.data.run
         service = run.histograms_by_operation(self.seqs)
         response = run.histograms_by_operation(self.seqs, kind="response")
@@ -194,33 +194,33 @@ class Load:
 
     @cached_property
     def not_sustained(self) -> str:
-        """The shortfall: "load not sustained: 82 % of 10,000 IOPS"; "" if the drive kept up."""
+        """Shortfall such as "load not sustained: 82 % of 10,000 IOPS", or ""."""
         behind = shortfalls(self.workload, [row["jobs"] for row in self.columns])
         return shortfall_text(behind, len(self.workload.jobs))
 
     @property
     def is_scheduled(self) -> bool:
-        """`True` if a job has intended arrival times, so that latency is not service time."""
+        """`True` if a job has intended arrival times, so latency differs from service time."""
         return any(job.is_scheduled for job in self.workload.jobs)
 
     @property
     def operations(self) -> Sequence[str]:
-        """Issued operations, in order of appearance."""
+        """Operations that the load issued, in order of appearance."""
         return list(dict.fromkeys(done.operation for done in self.done))
 
     def rates(self, operation: str) -> tuple[float, float]:
-        """Return I/Os and bytes per second of all jobs together, over `measured_ns`.
+        """Return the combined I/Os and bytes per second of all jobs, over `measured_ns`.
 
-        Rates of jobs that ran one after another are therefore not added up.
+        Rates of jobs that ran sequentially are therefore not added up.
         """
         mine = [done for done in self.done if done.operation == operation]
         per_s = 1e9 / self.measured_ns if self.measured_ns else 0.0
         return sum(done.ios for done in mine) * per_s, sum(done.bytes for done in mine) * per_s
 
     def histograms(self, basis: Basis = "arrival") -> dict[str, Histogram]:
-        """Return latencies by operation over all jobs, omitting operations of unknown latency.
+        """Return latencies by operation over all jobs, omitting operations with unknown latency.
 
-        Flushes have only the basis "arrival".
+        Flushes only have the basis "arrival".
         """
         histograms = {}
         for operation in TIMED_NAMES if basis == "arrival" else OPERATION_NAMES:
@@ -232,7 +232,7 @@ class Load:
 
     @cached_property
     def _stretches(self) -> Mapping[Kind, Callable[[Iterable[Key]], Stretch | None]]:
-        """Batch selectors for all rows, by kind of latency."""
+        """Batch selectors covering all rows, by kind of latency."""
         run = self.data.run
         table, intervals = run.table("batches"), run.table("intervals")
         has_intervals = not set(self.seqs).isdisjoint(intervals.column("seq").to_pylist())
@@ -251,13 +251,13 @@ class Load:
         return stretches
 
     def measured(self, keys: Iterable[Key], kind: Kind = "service") -> Measured:
-        """Return the batches of the jobs' operations, for the intervals of their figures."""
+        """Return the batches of the jobs' operations, for the intervals of the figures."""
         keys = list(keys)
         stretch = self._stretches[kind](keys) if keys else None
         return Measured([] if stretch is None else [stretch], self.batch_capacity_bytes)
 
     def mapping(self) -> dict[str, Any]:
-        """Return a `writecliff run --json` step: times in ns, sizes in bytes, unknown null."""
+        """Return a step of `writecliff run --json`, with times in ns and sizes in bytes."""
         watts, per_io_j = self.power
         return {
             "workload": self.name,
@@ -287,7 +287,7 @@ class Load:
         }
 
     def stretch(self, done: Sequence[Done], basis: Basis = "arrival") -> Stretch | None:
-        """Return the batches of several operations, with the latencies of a basis.
+        """Return the batches of several operations with the latencies for a basis.
 
         The result is `None` if the run lacks batches for any of the operations.
         """
@@ -306,7 +306,7 @@ class Load:
 
     @property
     def _written(self) -> Sequence[Key]:
-        """An operation whose batches cover the bytes of the whole drive: any that has I/Os."""
+        """Any operation with I/Os; its batches cover the bytes of the whole drive."""
         return [(cell.number, cell.operation) for cell in self.done if cell.ios][:1]
 
     def _mapping(self, done: Done) -> dict[str, Any]:
@@ -341,15 +341,15 @@ class Load:
         """Yield the headline figures.
 
         Args:
-            many: `True` if the run has other loads.
-            bases: Latency bases (default: those that differ).
+            many: `True` if the run contains other loads.
+            bases: Latency bases (default: the bases whose values differ).
         """
         reached = self.view is None or self.view.reached
         yield from step_headlines(self.mapping(), many=many, steady=reached, bases=bases)
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Return the job names, appending the job's number to a repeated name.
+    """Return the job names, where a repeated name is followed by the job number.
 
     >>> distinct(["log", "data", "log"])
     ['log', 'data', 'log (3)']
@@ -361,9 +361,9 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def titled(loads: Sequence[Load]) -> Sequence[Load]:
-    """Return the loads with titles.
+    """Return the loads with their titles.
 
-    If a file has several steps of one job each, the title is the job name, because fio names jobs
+    If a file has several steps with one job each, the title is the job name, because fio names jobs
     and not steps. In all other cases, the title is the load name.
     """
     jobs = [load.workload.jobs[0].name for load in loads]
@@ -382,7 +382,7 @@ def _latency_mapping(histogram: Histogram | None, measured: Measured) -> dict[st
 
 
 def _growth(done: Sequence[Done]) -> float:
-    """Return the ratio of a job's I/Os on the full drive to those that a scaled drive served."""
+    """Return the ratio of a job's I/O count on the full drive to that on a scaled drive."""
     timed = [(row.ios, row.service.count) for row in done if row.service is not None]
     served = sum(count for _, count in timed)
     return sum(ios for ios, _ in timed) / served if served else 1.0
@@ -395,7 +395,7 @@ def _bounds_mapping(bounds: Bounds | None) -> dict[str, float] | None:
 def step_headlines(
     step: Mapping[str, Any], *, many: bool, steady: bool = True, bases: Sequence[Basis] = ()
 ) -> Iterator[Headline]:
-    """Yield the figures of every job and operation in a step of `run --json`.
+    """Yield the figures of every job and operation in a step from `run --json`.
 
     Output of earlier versions contains no intervals.
     """

@@ -141,7 +141,7 @@ class Catalogue:
             self._merge([with_figures(self.place, row) for row in rows.values()], {*rows})
 
     def _rows(self, runs: set[str]) -> list[Entry]:
-        """Rows of those `runs` that are in the catalogue."""
+        """Return the catalogue rows of those `runs` that the catalogue contains."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -208,7 +208,7 @@ class Catalogue:
             yield database
 
     def _load(self) -> pa.Table | None:
-        """The saved table; None if it is missing or damaged."""
+        """Return the saved table, or None if it is missing or damaged."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -258,7 +258,7 @@ class Catalogue:
 
 
 def _state_of(database: Views) -> dict[str, tuple[Any, ...]]:
-    """The catalogue's token, flags and status of each run."""
+    """Return each run's token, flags and status from the catalogue."""
     return {run: tuple(entry) for run, *entry in database.rows(_STATE)[1]}
 
 
@@ -380,7 +380,7 @@ def _nothing(stored: StoredRun) -> Entry:
 
 
 def _checked(entry: Entry, stored: StoredRun) -> Entry:
-    """The row if all values have their column's type, otherwise a damaged run's row.
+    """Return the row if all values have their column's type, otherwise a damaged run's row.
 
     A manifest may have been edited by hand.
     """
@@ -443,7 +443,7 @@ def _kind(procedure: str) -> str:
 
 
 def _short(manifest: Manifest) -> Mapping[str, Any]:
-    """The options or, for workloads, replays and served drives, only short options."""
+    """Return the options; for workloads, replays and served drives, only short options."""
     if manifest.procedure not in USER_LOADS:
         return manifest.options
     return {k: v for k, v in manifest.options.items() if len(json.dumps(v)) <= _LONG_OPTION}
@@ -460,7 +460,7 @@ def _utc(text: str) -> datetime:
 
 
 def _saved_figures(place: Place, run: str, digest: str, before: Mapping[str, Any] | None) -> Entry:
-    """The figures in the run directory or, failing that, in the catalogue for the same manifest."""
+    """Return the run directory's figures or, failing that, the catalogue's figures."""
     try:
         data = place.read(run, KEPT_NAME)
     except FileNotFoundError:
@@ -489,6 +489,6 @@ def _of_figures(made: Mapping[str, Any]) -> Entry:
 
 
 def _reason(error: WritecliffError, place: Place, run: str) -> str:
-    """The error text, excluding the run's path and "damaged: "."""
+    """Return the error text, excluding the run's path and "damaged: "."""
     text = str(error).replace(f"{place.path_of(run)}/", "")
     return text.removeprefix("damaged: ")

@@ -89,7 +89,7 @@ def _contender(label: str, path: Path, name: str) -> Contender:
 
 
 def _environment(first: Path, second: Path) -> list[tuple[str, str | None, str | None]]:
-    """Versions and host data that differ between two runs.
+    """Return the versions and host data that differ between two runs.
 
     A simulated drive's results depend only on the writecliff version.
     """

@@ -63,7 +63,7 @@ def runs_named(texts: Iterable[str], place: Place) -> list[str]:
 
 
 def _below(path: Path, place: Place) -> str | None:
-    """The path relative to the store root, if `path` is a local folder."""
+    """Return the path relative to the store root if `path` is a local folder."""
     root = place.path_of("")
     try:
         return os.path.relpath(path.resolve(), root.resolve()) if path.is_dir() else None

@@ -170,7 +170,7 @@ class LocalPlace:
             yield from self._in(entry.path, name, _DEPTH if name in wide else 1, now_ns)
 
     def _in(self, path: bytes, below: bytes, depth: int, now_ns: int) -> Iterator[StoredRun]:
-        """The runs in `path`, whose path relative to the root is `below`."""
+        """Yield the runs in `path`, whose path relative to the root is `below`."""
         run = self._run(path, below, None, now_ns)
         if run is not None:
             yield run
@@ -194,7 +194,7 @@ class LocalPlace:
     def _run(
         self, path: bytes, below: bytes, member_of: str | None, now_ns: int
     ) -> StoredRun | None:
-        """The run in a directory; None if it has no manifest."""
+        """Return the run in a directory, or None if the directory has no manifest."""
         try:
             manifest = os.stat(path + _MANIFEST)  # noqa: PTH116
             folder_ns = os.stat(path).st_mtime_ns  # noqa: PTH116
@@ -335,7 +335,7 @@ class LocalPlace:
 def _folders(
     path: bytes, names: set[str] | None = None
 ) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
-    """The visible folders in `path` by name; file names are added to `names`."""
+    """Yield the visible folders in `path` by name, and add file names to `names`."""
     try:
         entries = list(os.scandir(path))
     except OSError:  # the folder was deleted meanwhile, or permission is missing
@@ -531,7 +531,7 @@ class RemotePlace:
 
 
 def _token(names: Mapping[str, Mapping[str, object]]) -> str:
-    """A token made from the listing of the files that the catalogue depends on."""
+    """Return a token made from the listing of the files that the catalogue depends on."""
     parts = [
         f"{name}:{','.join(str(names[name][key]) for key in _TOKENS if key in names[name])}"
         for name in _WATCHED

@@ -210,7 +210,7 @@ def _append(
 def _smallest(
     place: Place, name: TableName, index: _Index
 ) -> tuple[str, list[pa.Table], dict[str, str]]:
-    """Name, tables and runs of the segment to append to, which is new if all are large."""
+    """Return the name, tables and runs of the segment to append to, or a new segment's name."""
     segment = min(index.rows, key=lambda name: index.rows[name], default=None)
     if segment is None or index.rows[segment] >= _ROWS_MAX // 2:
         return _free_name(name, index), [], {}
@@ -279,7 +279,7 @@ def _discard(place: Place, name: str) -> None:
 def _tables(
     place: Place, name: TableName, runs: Sequence[str], progress: Progress
 ) -> Iterator[tuple[str, pa.Table | str]]:
-    """Each run's verified table with the run name, or the reason why it is unreadable."""
+    """Yield each run's verified table with the run name, or why the table is unreadable."""
     from writecliff.store.rundir import RunDirectory
 
     for number, run in enumerate(runs, 1):
@@ -295,7 +295,7 @@ def _tables(
 
 
 def _named(table: pa.Table, run: str) -> pa.Table:
-    """The table, with the run name as its first column."""
+    """Return the table with the run name as its first column."""
     import pyarrow as pa
 
     return table.add_column(0, "run", pa.repeat(pa.scalar(run), table.num_rows))

@@ -334,7 +334,7 @@ def _data_placement(result: StepResult) -> dict[str, Any]:
 
 
 def _latency(result: StepResult) -> dict[str, float | int | None]:
-    """Mean and maximum service time over all I/Os of a step."""
+    """Return the mean and maximum service time over all I/Os of a step."""
     parts = [op.service for job in result.jobs for op in job.operations.values()]
     parts = [part for part in parts if part.count]
     count = sum(part.count for part in parts)

@@ -41,7 +41,7 @@ class Factor:
         return not self.values
 
     def at(self, share: float) -> str:
-        """Return, as text, the value at `share` (0 to below 1) of the range or list."""
+        """Return the value at the fraction `share` (0 to below 1) of the range or list, as text."""
         if not self.is_range:
             return self.values[int(share * len(self.values))]
         whole = self.low.is_integer() and self.high.is_integer()

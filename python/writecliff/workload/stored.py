@@ -19,7 +19,7 @@ from writecliff.workload.model import BlockSize, Job, Workload
 
 
 def stored_steps(data: object, where: object) -> tuple[LoadStep, ...]:
-    """The steps are recreated from their stored `asdict`.
+    """Recreate steps from their stored `asdict`.
 
     Raises:
         ConfigError: If a value is invalid; the message names `where` and the key.

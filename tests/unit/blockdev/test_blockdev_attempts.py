@@ -23,7 +23,7 @@ IN_USE: dict[str, tuple[Build, str]] = {}
 
 
 def case(says: str) -> Callable[[Build], Build]:
-    """A use of sda that is added to the table, and the expected error text."""
+    """Register a use of sda with the error text that it must cause."""
 
     def add(build: Build) -> Build:
         IN_USE[build.__name__] = (build, says)
@@ -33,7 +33,7 @@ def case(says: str) -> Callable[[Build], Build]:
 
 
 def _above(machine: Machine, upper: str, number: tuple[int, int], *lower: str, **more: str) -> None:
-    """A device that the kernel has built on other devices."""
+    """Create a device that the kernel has built on other devices."""
     machine.disk(upper, number)
     machine.attributes(upper, **more)
     for name in lower:
@@ -114,7 +114,7 @@ def mounted_where_a_blank_is(machine: Machine) -> None:
 
 @case("is mounted at /data")
 def mounted_with_another_number(machine: Machine) -> None:
-    """Btrfs and FUSE have their own device numbers, so only the source identifies the device."""
+    """Mount like Btrfs and FUSE, which have device numbers of their own."""
     machine.mount("0:44", "/data", str(machine.dev / "sda"))
 
 

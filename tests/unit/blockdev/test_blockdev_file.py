@@ -18,7 +18,7 @@ MIB = 1 << 20
 
 
 def written(path: Path) -> None:
-    """A target that a run has created, written and closed."""
+    """Create, write and close a target, as a run does."""
     held = FileTarget.open(path, MIB)
     held.require_writable()
     os.pwrite(held.fd, b"data", 0)

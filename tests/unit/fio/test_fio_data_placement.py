@@ -62,7 +62,7 @@ def test_hints_where_the_kernel_has_write_streams(machine: Machine) -> None:
 
 
 def permanent_streams(machine: Machine, count: int, *, reduced_control: bool = True) -> None:
-    """Responses of scsi_debug, Linux 6.12: five permanent streams with lifetimes 1 to 5."""
+    """Simulate scsi_debug of Linux 6.12, with five permanent streams of lifetimes 1 to 5."""
     descriptors = b"".join(
         bytes([0x04 if stream < count else 0, *bytes(15)]) for stream in range(6)
     )

@@ -32,7 +32,7 @@ def run(
 
 
 def small_drive() -> FakeEngine:
-    """A drive that has passed its write cliff after a few minutes."""
+    """Return a drive that reaches its write cliff after a few minutes."""
     return FakeEngine(capacity_bytes=60_000_000_000)
 
 

@@ -223,7 +223,7 @@ def loads(rows: Sequence[StepRow]) -> set[tuple[Any, ...]]:
 
 
 def lengths(rows: Sequence[StepRow]) -> list[float]:
-    """In minutes."""
+    """Return the step durations in minutes."""
     return [row.elapsed_ns / MINUTE_NS for row in rows]
 
 

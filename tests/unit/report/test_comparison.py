@@ -152,7 +152,7 @@ def test_the_verdict_is_one_sentence(
 
 
 def many(first: float, second: float, count: int, metric: str, **more: Any) -> list[Figure]:
-    """Figures of a campaign: `metric` at `count` loads, B half per cent further off at each."""
+    """Return a campaign's figures for `metric` at `count` loads, with B 0.5 % further off."""
     figures = []
     for number in range(count):
         label, load = f"mixes: random, OIO {number}: {metric}", f"random, OIO {number}"

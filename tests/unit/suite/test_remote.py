@@ -88,7 +88,7 @@ def replace_nannies(local: LocalCluster) -> None:
 
 
 def none(event: ChildEvent) -> None:
-    """Shows nothing."""
+    """Ignore progress."""
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ BEGIN = 128_166_372_003_061_629
 
 
 def rows(seed: int = 1) -> list[tuple[int, str, int, int, int]]:
-    """Columns: time in ticks, operation, offset, length, response time in ticks."""
+    """Return rows of time in ticks, operation, offset, length and response time in ticks."""
     draw = random.Random(seed)
     time, rows_ = 0, []
     for n in range(IOS):

@@ -25,7 +25,7 @@ VALUES = _VALUES.split()
 
 
 def _readable(option: Option) -> list[str]:
-    """Values that the option alone would accept, so that files get past their first line."""
+    """Generate values that the option alone accepts, so that parsing passes the first line."""
     taken = []
     for value in VALUES:
         try:

@@ -1,8 +1,8 @@
 """The parameters of several drives as a single vector.
 
-A parameter that all drives share is a single coordinate, the logarithm of its value. A parameter
-with a spread has a coordinate for the family, and one for each drive: the logarithm of the ratio
-between the drive's value and the family's.
+A parameter shared by all drives is a single coordinate, the logarithm of its value. A parameter
+with a spread has a coordinate for the family and a coordinate for each drive, the logarithm of the
+ratio between the drive's value and the family's value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Vector = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A free number of `parameter`, for a drive, or for the family if `drive` is None."""
+    """A fitted coordinate of `parameter`, for a drive, or for the family if `drive` is None."""
 
     parameter: Parameter
     drive: str | None
@@ -50,7 +50,7 @@ class Coordinates:
             priors: Priors of parameters from drives of other fits, by key.
 
         Raises:
-            ConfigError: If no drive has a parameter, or its value is not above 0.
+            ConfigError: If no drive has a parameter, or if a parameter's value is not positive.
         """
         self.spec = spec
         self._priors = priors or {}
@@ -65,7 +65,7 @@ class Coordinates:
 
     @property
     def middle(self) -> Vector:
-        """The middle of all bounds, where every drive has its family's value."""
+        """Centre of all bounds, where every drive has its family's value."""
         middle: Vector = (self.low + self.high) / 2
         return middle
 
@@ -107,10 +107,11 @@ class Coordinates:
     def priors(self) -> tuple[Vector, Vector]:
         """Return the centre of each coordinate's prior, and its weight per unit.
 
-        A drive is pulled towards its family with a weight derived from its spread. A shared value
-        is pulled towards its relatives or, without relatives, towards the middle of its bounds,
-        where a bound counts as `at_bound`. Values that no figure determines therefore remain there
-        instead of following the scatter of short simulations.
+        The prior pulls a drive towards its family with a weight derived from the parameter's
+        spread. The prior pulls a shared value towards its relatives or, without relatives, towards
+        the centre of its bounds, where a bound counts as `at_bound`. Values that no figure
+        determines therefore stay near the centre instead of following the scatter of short
+        simulations.
         """
         centre = self.middle
         weights = self.spec.at_bound / SOFT / np.maximum((self.high - self.low) / 2, 1e-9)
@@ -127,7 +128,7 @@ class Coordinates:
         return centre, 1 / weights
 
     def log_value(self, drive: str, key: str, at: Vector, errors: Vector) -> LogValue | None:
-        """Return a drive's value and its standard error after a fit; None if it is not fitted."""
+        """Return a drive's fitted value and its standard error; None if the value is not fitted."""
         if drive not in self.drives_of.get(key, ()):
             return None
         family, offset = self._index[key, None], self._index.get((key, drive))
@@ -138,7 +139,7 @@ class Coordinates:
 
     @property
     def common(self) -> npt.NDArray[np.bool_]:
-        """Mask of the coordinates whose only prior is the middle of their bounds."""
+        """Mask of the coordinates whose only prior is the centre of their bounds."""
         return np.array([c.drive is None and c.parameter.key not in self._priors for c in self.all])
 
 

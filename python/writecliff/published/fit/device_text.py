@@ -9,7 +9,7 @@ from writecliff.devices.quantities import number
 
 
 def with_numbers(text: str, values: Mapping[str, float]) -> str:
-    """Return the device file with other values; sources in comments and proportions in lists stay.
+    """Return the device file with new values, preserving its comments and list proportions.
 
     Times are in ns, rates in bytes/s and sizes in bytes, as in `quantities.number`.
     """

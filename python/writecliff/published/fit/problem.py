@@ -1,4 +1,4 @@
-"""Figures as a function of a fit's coordinates, with derivatives."""
+"""Figures as a function of a fit's coordinates, and their derivatives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STEP = 0.06  # step in a parameter's logarithm, larger than the scatter of shor
 
 
 class Problem:
-    """The figures that a fit uses, simulated at points of its coordinates."""
+    """Figures used in a fit, simulated at points in its coordinate space."""
 
     def __init__(
         self,
@@ -38,12 +38,12 @@ class Problem:
             spec: The fit.
             figures: Figures to select from.
             simulations: Simulations to share with other fits.
-            rivals: Values of rivals that differ from their device files.
-            priors: Priors of parameters (default: the values in their relatives' device files).
+            rivals: Values of rivals that differ from the rivals' device files.
+            priors: Parameter priors (default: the values in the relatives' device files).
             workers: Maximum number of parallel simulations.
 
         Raises:
-            ConfigError: If `figures` contains no figure of the drives.
+            ConfigError: If `figures` contains no figure for the fit's drives.
         """
         self.spec = spec
         self.simulations = simulations or Simulations()
@@ -83,21 +83,21 @@ class Problem:
         return tuple(row_of(figure, results, {}) for figure in self.figures)
 
     def neighbours(self, at: Vector) -> tuple[Vector, list[tuple[Row, ...]]]:
-        """Return a step along each coordinate and the rows there.
+        """Return a step along each coordinate and the simulated rows after each step.
 
-        Steps point to the middle of the bounds, so that every point is within them.
+        Steps point towards the centre of the bounds, so every point stays within the bounds.
         """
         steps, points = self._neighbours(at)
         self.simulate(points)
         return steps, [self.rows(point) for point in points]
 
     def wanted(self, at: Vector) -> dict[Candidate, tuple[Load, ...]]:
-        """Return the candidates and loads that a point and its derivatives simulate."""
+        """Return the candidates and loads to simulate for a point and its derivatives."""
         points = [at, *self._neighbours(at)[1]]
         return {self._candidate(d, p): self._loads[d] for p in points for d in self.spec.drives}
 
     def values(self, drive: str, at: Vector) -> Mapping[str, float]:
-        """Return the values of a drive's parameters; for a rival, the values given for it."""
+        """Return a drive's parameter values; for a rival, return the values given for it."""
         if drive in self.spec.drives:
             return self.coordinates.values(drive, at)
         return self._rivals.get(drive, {})
@@ -113,7 +113,7 @@ class Problem:
 def figures_of(
     spec: Specification, figures: Sequence[PublishedFigure]
 ) -> tuple[PublishedFigure, ...]:
-    """Return the figures that a fit uses: of its drives, absolute or relative to each other."""
+    """Return the figures used in a fit: its drives' absolute figures and their ratios."""
     drives = {*spec.drives, *spec.rivals}
 
     def usable(figure: PublishedFigure) -> bool:

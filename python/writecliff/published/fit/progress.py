@@ -11,7 +11,7 @@ from writecliff.published.measure import MeasurementObserver
 
 
 class FitProgress(MeasurementObserver):
-    """Reports, every few seconds, the drive being preconditioned or the simulated loads."""
+    """Reports the preconditioning progress or the simulated loads every few seconds."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         """Create an observer that passes messages to `log`."""
@@ -25,7 +25,7 @@ class FitProgress(MeasurementObserver):
         self._log(f"preparing {drive}: {state}, {100 * share:.0f} %")
 
     def running(self, drive: str, loads: Sequence[Load], share: float) -> None:
-        """Report the number of simulated loads and the progress of the next."""
+        """Report the number of simulated loads and the progress of the next load."""
         self._log(f"{self._loads} loads simulated, the next {100 * share:.0f} %")
 
     def load(self, drive: str, load: Load) -> None:
@@ -34,7 +34,7 @@ class FitProgress(MeasurementObserver):
         self._log(f"{self._loads} loads simulated")
 
     def searching(self, what: str, tries_most: int, share: float) -> None:
-        """Report the progress of a search (0 to 1), which makes at most `tries_most` tries."""
+        """Report the progress (0 to 1) of a search that makes at most `tries_most` tries."""
         left = self._log.pace.left(share)
         text = f"{what}: {100 * share:.0f} % of at most {tries_most} tries"
         self._log(", ".join(filter(None, (text, left))))

@@ -1,9 +1,9 @@
 """Priors of parameters from drives of other fits.
 
-Models that share hardware or firmware have similar internal times, regardless of how they are
-tested. A parameter may therefore name `relatives`. The prior of its value is the mean of the
-relatives' values, weighted by how well their own figures determine them. The prior's deviation is
-the parameter's `spread`, by which models differ, plus the standard error of that mean.
+Models that share hardware or firmware have similar internal times, regardless of how they were
+tested. A parameter may therefore name `relatives`. The prior value is the mean of the relatives'
+values, weighted by how well the relatives' figures determine them. The prior's standard deviation
+is the parameter's `spread`, by which models differ, plus the standard error of that mean.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from writecliff.published.fit.specification import Specification
 
 @dataclass(frozen=True)
 class LogValue:
-    """Logarithm of a relative's value, and its standard error (0 if it is not fitted)."""
+    """Logarithm of a relative's value, and its standard error (0 if the value is not fitted)."""
 
     log: float
     error: float
@@ -36,7 +36,7 @@ class Prior:
 
 
 def prior_of(relatives: Sequence[LogValue], spread: float) -> Prior | None:
-    """Return the prior of a model that differs from its relatives by the factor `spread`.
+    """Return a model's prior, given that models differ from their relatives by `spread`.
 
     The result is `None` if there are no relatives.
     """
@@ -51,7 +51,7 @@ def prior_of(relatives: Sequence[LogValue], spread: float) -> Prior | None:
 def priors_of(
     spec: Specification, value_in: Callable[[str, str], LogValue | None]
 ) -> Mapping[str, Prior]:
-    """Return the priors of a fit's parameters from their relatives, by key.
+    """Return the priors that relatives provide for a fit's parameters, by key.
 
     `value_in` returns the value of a drive's key, or None if it is unknown.
     """
@@ -66,7 +66,7 @@ def priors_of(
 
 
 def in_file(text: str, key: str) -> LogValue | None:
-    """Return the value in a device file; None if the file does not contain it."""
+    """Return a device file's value, or None if the file does not contain the key."""
     try:
         return LogValue(float(np.log(number(value_of(text, key)))), 0.0)
     except ConfigError:

@@ -1,17 +1,17 @@
 """Residuals that a fit minimises.
 
-The residuals are deviations of figures, wrong winners, the distance of drives from their family,
-and the distance of values from the middle of their bounds.
+The residuals are the deviations of figures, wrong winners, each drive's distance from its family,
+and each value's distance from the centre of its bounds.
 
-The residual of rates and means is the logarithm of simulated over published. Percentiles have a
-lower weight. Figures that depend on single events are not fitted. These are maxima, 99.99th
-percentiles, and the deviations and consistency of IOPS. A fit to such figures would follow chance,
-and scaled-down drives stall for less time. The messenger is also excluded. The only drive on which
-it was measured stalls for 310 ms, which no fitted parameter can reproduce, and its rate would move
-the command time to a bound.
+For rates and means, the residual is the logarithm of the ratio of the simulated to the published
+value. Percentiles have a lower weight. Figures that depend on single events are not fitted. Such
+figures are maxima, 99.99th percentiles, and the deviation and consistency of IOPS. Fitting them
+would follow chance, and scaled-down drives stall for less time. The messenger workload's figures
+are also excluded. The only drive with published messenger figures stalls for 310 ms, which no
+fitted parameter can reproduce, and its rate would move the command time to a bound.
 
 If a source compares two drives, the slower drive must not be simulated as faster. The residual is a
-hinge on the logarithm of their ratio, which is 0 as long as the right drive wins.
+hinge on the logarithm of their ratio, which is 0 if the correct drive wins.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def is_fitted(figure: PublishedFigure) -> bool:
 
 
 def deviations(rows: Sequence[Row]) -> Vector:
-    """Return the weighted deviation of each figure."""
+    """Return each figure's weighted deviation."""
     return np.array([_deviation(row) for row in rows])
 
 
 def soft_cost(vector: Vector) -> float:
-    """Return half of the soft square sum of a vector, which a fit minimises.
+    """Return half of a vector's soft sum of squares, which a fit minimises.
 
-    Residuals far above `SOFT` count linearly.
+    Residuals far above `SOFT` contribute linearly.
     """
     return float(SOFT**2 * np.sum(np.sqrt(1 + (vector / SOFT) ** 2) - 1))
 
@@ -71,14 +71,14 @@ def _deviation(row: Row) -> float:
 
 
 def _log(row: Row) -> float | None:
-    """The logarithm of the simulated value or, for an improvement, of the ratio."""
+    """Return the logarithm of the simulated value or, for an improvement, of the ratio."""
     compared = row.compared
     return None if compared is None else float(np.log(max(compared[1], 1e-9)))
 
 
 @dataclass(frozen=True)
 class _Winner:
-    """The published winner of two figures.
+    """Published winner of a comparison of two figures.
 
     `second` is `None` for an improvement, which is compared with 1.
     """
@@ -89,7 +89,7 @@ class _Winner:
 
 
 class Residuals:
-    """The residual vector, whose soft square sum is minimal at the fitted values."""
+    """Residual vector whose soft sum of squares is minimal at the fitted values."""
 
     def __init__(self, rows: Sequence[Row], coordinates: Coordinates) -> None:
         """Set up the residuals of the figures in `rows`."""
@@ -99,7 +99,7 @@ class Residuals:
         self._common = coordinates.common
 
     def vector(self, rows: Sequence[Row], at: Vector) -> Vector:
-        """Return the residuals at a point, from the rows there."""
+        """Return the residuals at a point, given the rows simulated there."""
         logs = [0.0 if (log := _log(row)) is None else log for row in rows]
         ranks = [_RANK_WEIGHT * max(0.0, self._short(w, logs)) for w in self._winners]
         priors = SOFT * self._prior * (at - self._centre)
@@ -108,7 +108,7 @@ class Residuals:
     def derivatives(
         self, rows: Sequence[Row], steps: Vector, neighbours: Sequence[Sequence[Row]]
     ) -> Vector:
-        """Return the Jacobian of the residuals, from the rows one step along each coordinate."""
+        """Return the Jacobian of the residuals, given the rows one step along each coordinate."""
         here = deviations(rows)
         slopes = np.array(
             [
@@ -122,9 +122,9 @@ class Residuals:
         return np.vstack([slopes, *ranks, priors])
 
     def without_weak_priors(self, vector: Vector) -> Vector:
-        """Return the rows of a vector or Jacobian, omitting weak priors.
+        """Return the rows of a vector or Jacobian without the rows of weak priors.
 
-        Weak priors only keep a value near the middle of its bounds.
+        Weak priors only keep a value near the centre of its bounds.
         """
         first = len(vector) - len(self._common)
         rows: Vector = np.concatenate([vector[:first], vector[first:][~self._common]])
@@ -144,7 +144,7 @@ class Residuals:
 
 
 def _winners(rows: Sequence[Row]) -> list[_Winner]:
-    """Every comparison whose published figures clearly differ."""
+    """Return all comparisons whose published figures clearly differ."""
     winners = []
     for first, second in pairs_of([row.figure for row in rows]):
         a = rows[first].published

@@ -1,4 +1,4 @@
-"""Simulations of drives with given values, where each load of a set of values is run once.
+"""Simulations of drives with given values; each load is run once for each set of values.
 
 All simulations use the same seeds, so differences are due only to the values. A result depends only
 on the drive's own values, so fits and folds that have equal values share simulations.
@@ -35,7 +35,7 @@ def at_most_long(load: Load) -> float:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A drive scaled down by `scale`, with modified values by key; a rival has none."""
+    """A drive scaled down by `scale`, with its modified values by key; a rival has none."""
 
     name: str
     scale: float
@@ -43,7 +43,7 @@ class Candidate:
 
 
 class Simulations:
-    """Results of simulations, which several threads may share.
+    """Simulation results, which several threads may share.
 
     A load is simulated for at most `seconds(load)`.
     """
@@ -61,11 +61,11 @@ class Simulations:
         self._results: dict[Candidate, dict[Load, Mapping[str, float]]] = {}
 
     def stop(self) -> None:
-        """Stop running simulations, which then raise `Stopped`."""
+        """Stop the running simulations, which then raise `Stopped`."""
         self._observer.stop.set()
 
     def text(self, drive: str) -> str:
-        """Return a drive's device file, which is read once.
+        """Return a drive's device file; each file is read only once.
 
         Raises:
             ConfigError: If the file cannot be read.
@@ -73,7 +73,7 @@ class Simulations:
         return self._file(drive)[0]
 
     def run(self, wanted: Mapping[Candidate, Collection[Load]], workers: int | None = None) -> None:
-        """Simulate the loads that have no results yet, several candidates in parallel."""
+        """Simulate the loads without results, running several candidates in parallel."""
         new = {
             candidate: loads
             for candidate, all_ in wanted.items()
@@ -92,11 +92,11 @@ class Simulations:
                 self._results[candidate] = {**self._results.get(candidate, {}), **results}
 
     def results(self, candidate: Candidate) -> Results:
-        """Return the results of a candidate."""
+        """Return a candidate's results."""
         return self._results.get(candidate, {})
 
     def memory_bytes(self, drive: str, scale: float) -> int:
-        """Return a running candidate's memory in bytes, including the drive that it copies."""
+        """Return a running candidate's memory size in bytes, including the drive that it copies."""
         return 2 * drive_memory(self._drive(Candidate(drive, scale, ())))
 
     def _missing(self, candidate: Candidate, loads: Collection[Load]) -> list[Load]:
@@ -120,7 +120,7 @@ class Simulations:
         return _measured(drive, self._brief(loads), self._observer, self._prepared)
 
     def _brief(self, loads: Collection[Load]) -> dict[Load, Load]:
-        """Each load, with the shortened copy that is simulated."""
+        """Return each load with the shortened copy that is simulated."""
         return {
             load: replace(load, seconds=min(load.seconds, self._seconds(load))) for load in loads
         }
@@ -138,7 +138,7 @@ def _measured(
 
 @cache
 def _prepared_here() -> PreparedDrives:
-    """States shared by the candidates in a process of a cluster."""
+    """Return the drive states shared by the candidates in a cluster process."""
     return PreparedDrives()
 
 

@@ -1,9 +1,9 @@
-"""Search for the values that bring the simulated drives nearest to the figures.
+"""Search for the values that bring the simulated drives closest to the figures.
 
 The method is SciPy's trust-region least squares with a soft L1 loss, which gives little weight to
-figures that contradict the others. Derivatives are finite differences. The derivatives also
-determine the standard error of each parameter, and the combinations of parameters that hardly
-affect any figure.
+figures that contradict other figures. Derivatives are finite differences. The derivatives also
+determine each parameter's standard error, and the parameter combinations that hardly affect any
+figure.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _SHARE_LOST = 0.01  # contribution of a parameter to flat combinations that void
 
 @dataclass(frozen=True)
 class Estimate:
-    """A fitted parameter, in `unit`.
+    """A fitted parameter, expressed in `unit`.
 
-    If each drive of a family has its own value, this is the value of `drive`. `error_pct` is one
-    standard error, or `None` if the figures do not constrain the value.
+    If each drive of a family has its own value, this estimate applies to `drive`. `error_pct` is
+    one standard error, or `None` if the figures do not constrain the value.
     """
 
     key: str
@@ -55,7 +55,7 @@ class Estimate:
 
     @property
     def at_bound(self) -> bool:
-        """`True` if the value is within 1 % of a bound."""
+        """`True` if the value is within 1 % of either bound."""
         return min(self.value / self.low, self.high / self.value) < 1.01
 
     @property
@@ -69,15 +69,15 @@ class FitResult:
     """Result of a fit.
 
     Attributes:
-        estimates: the fitted parameters.
-        unidentifiable: combinations of parameters, as (key, share), that hardly change any figure.
+        estimates: fitted parameters.
+        unidentifiable: parameter combinations of (key, weight) that hardly change any figure.
         before: all figures with the initial values.
         after: all figures with the fitted values.
         simulations: number of simulated candidates.
-        texts: device file of each drive with its fitted values.
+        texts: device file for each drive, with its fitted values.
         next_figures: measurements that would determine the first combinations in `unidentifiable`.
-        whole: all figures at full size; empty if not simulated.
-        cost: half of the soft square sum of the final residuals.
+        whole: all figures at full size, or empty if these were not simulated.
+        cost: half of the soft sum of squares of the final residuals.
     """
 
     estimates: tuple[Estimate, ...]
@@ -93,7 +93,7 @@ class FitResult:
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best point of a search, and the standard error of each of its coordinates.
+    """Best point of a search, with the standard error of each coordinate.
 
     Errors assume that figures deviate by `SOFT`, and include the priors.
     """
@@ -105,7 +105,7 @@ class Optimum:
 def optimum(
     problem: Problem, start: Vector, look: Callable[[Sequence[Row]], None] = lambda rows: None
 ) -> Optimum:
-    """Search for the best point from `start`; `look` receives the rows at each derivative."""
+    """Search for the best point from `start`; `look` receives the rows of each derivative."""
     from scipy.optimize import least_squares
 
     residuals = Residuals(problem.rows(start), problem.coordinates)
@@ -161,7 +161,7 @@ class Fit:
         self.rows = self.problem.rows(self.at)
 
     def run(self, *, whole: bool = False) -> FitResult:
-        """Search for the parameters that bring the simulated drives nearest to the figures.
+        """Search for the parameters that bring the simulated drives closest to the figures.
 
         The search uses scaled-down drives. With `whole`, the fitted drives are also simulated at
         full size.
@@ -270,7 +270,7 @@ class _Spread:
         self._deviation = variance**0.5 * deviation
 
     def error_pct(self, along: Vector) -> float | None:
-        """Return the standard error of a combination in %; None if it is unbounded."""
+        """Return a combination's standard error in %, or None if it is unbounded."""
         shares = self._directions @ along
         if np.sum(shares[~self._steep] ** 2) > _SHARE_LOST:
             return None
@@ -319,8 +319,8 @@ COMBINATIONS_MAX = 3
 class Suggestion:
     """A figure to measure.
 
-    `combination` is the index of the undetermined combination that the figure determines, and
-    `change_pct` is the change in the figure if the combination changes by 10 %.
+    `combination` is the index of the undetermined combination that the figure would determine, and
+    `change_pct` is the figure's change if the combination changes by 10 %.
     """
 
     combination: int
@@ -331,7 +331,7 @@ class Suggestion:
 def suggestions(
     problem: Problem, at: Vector, directions: Sequence[Vector]
 ) -> tuple[Suggestion, ...]:
-    """Return the most sensitive figure for each of the first `directions`.
+    """Return the most sensitive figure for each of the first `directions` directions.
 
     A direction that affects no load of the menu has no such figure.
     """
@@ -356,7 +356,7 @@ def suggestions(
 
 
 def _menu(problem: Problem) -> list[PublishedFigure]:
-    """The menu's figures that the fit does not yet use."""
+    """Return the menu's figures that the fit does not yet use."""
     have = {(c.device, c.load, c.metric) for f in problem.figures if (c := condition(f))}
     figures = [
         PublishedFigure(

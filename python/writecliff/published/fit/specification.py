@@ -25,16 +25,16 @@
     relatives = ["pm853t-960"]
     spread = 1.3
 
-`spread` is the factor by which the drives of a family usually differ. A drive whose value differs
-from the family's by this factor costs as much as a figure with an error of `SOFT`. `relatives` are
-drives of other fits that share the hardware or firmware. If relatives are given, the drives of the
-fit share their value, and `spread` is the factor by which such models differ (see `relatives.py`).
-A parameter applies to all drives whose device files contain its key, and `drives` restricts it to
-some of them. `at_bound` is the weight of the bounds relative to the figures. If nothing else is
-known, each value between the bounds is equally likely, for which 0.26 is the right weight (the
-square root of 3 deviations of 15 % each). A smaller weight gives the figures more influence. Lists
-of times are scaled together. `at_least` names another parameter that is a lower limit of the value,
-because device files must not have a smaller value.
+`spread` is the typical factor by which the drives of a family differ. A drive whose value differs
+from the family value by this factor adds the same cost as a figure with an error of `SOFT`.
+`relatives` are drives from other fits that share the hardware or firmware. If `relatives` is given,
+the drives of the fit share a value, and `spread` is the factor by which related models differ (see
+`relatives.py`). A parameter applies to all drives whose device files contain its key, and `drives`
+restricts it to some of them. `at_bound` is the weight of the bounds relative to the figures.
+Without other information, each value between the bounds is equally likely, for which 0.26 is the
+right weight (the square root of 3 deviations of 15 % each). A smaller weight gives the figures more
+influence. Lists of times are scaled together. `at_least` names another parameter whose value is the
+lower limit, because device files must not contain a smaller value.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _PARAMETER_KEYS = {"from", "to", "spread", "drives", "at_least", "relatives"}
 
 @dataclass(frozen=True)
 class Parameter:
-    """A device file key, and the bounds of its value (for a list, of the mean).
+    """A device file key with the bounds of its value (for a list, of the mean).
 
     Without a `spread`, or with `relatives`, all drives have the same value. `drives` restricts the
     parameter to some drives; if it is empty, it applies to all.
@@ -102,7 +102,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Specification:
-    """The drives to fit, the drives with which they are compared, and the free parameters."""
+    """Drives to fit, their comparison drives, and the free parameters."""
 
     drives: tuple[str, ...]
     rivals: tuple[str, ...]
@@ -112,7 +112,7 @@ class Specification:
 
     @property
     def relatives(self) -> tuple[str, ...]:
-        """All drives of other fits that are relatives of a parameter."""
+        """All drives from other fits that are relatives of a parameter."""
         return tuple(
             dict.fromkeys(drive for parameter in self.parameters for drive in parameter.relatives)
         )
@@ -158,7 +158,7 @@ def read_specification(path: Path) -> Specification:
 
 
 def shipped_fits() -> dict[str, Specification]:
-    """Return the fits of the presets, by name."""
+    """Return the preset fits by name."""
     return {path.stem: read_specification(path) for path in sorted(FITS.glob("*.toml"))}
 
 

@@ -34,9 +34,9 @@ _FILL_CAPACITIES = re.compile(
 
 @dataclass(frozen=True)
 class Spread:
-    """Distribution of the writes over the pages: uniform, zipf with `theta`, or `zones`.
+    """Distribution of the writes over the pages: uniform, Zipf with `theta`, or `zones`.
 
-    Each zone is a percentage of the pages and a percentage of the writes.
+    Each zone is defined by its percentage of the pages and its percentage of the writes.
     """
 
     theta: float | None = None
@@ -45,7 +45,7 @@ class Spread:
 
     @property
     def kind(self) -> str:
-        """`"uniform"`, `"zipf"`, `"static"` (a zone is never written) or `"zones"`."""
+        """`"uniform"`, `"zipf"`, `"static"` (if a zone is never written) or `"zones"`."""
         if self.theta is not None:
             return "zipf"
         if not self.zones:
@@ -63,7 +63,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class RandomWrites:
-    """Closed loop of random writes after a sequential fill, measured over `window` of the run."""
+    """Closed loop of random writes after a sequential fill, measured during `window` of the run."""
 
     spread: Spread
     block_bytes: int = 4 * KIB
@@ -82,9 +82,9 @@ class RandomWrites:
 
 @dataclass(frozen=True)
 class ZoneWrites:
-    """Sequential writes within the host's zones.
+    """Sequential writes within zones managed by the host.
 
-    The host trims a whole zone before it rewrites the zone, and chooses the next zone at random.
+    The host trims a whole zone before rewriting it, and chooses the next zone at random.
     """
 
     zone_bytes: float  # zone size on the real drive
@@ -125,7 +125,7 @@ UNIFORM = Spread()
 
 
 def drive_text(condition: str) -> str:
-    """Return the drive name in a condition."""
+    """Return the drive name from a condition."""
     return condition.partition(";")[0].strip()
 
 
@@ -133,7 +133,7 @@ def load_of(condition: str) -> Load:
     """Return the load that a condition describes.
 
     Raises:
-        ConfigError: If the condition has no load, or an unknown load.
+        ConfigError: If the condition contains no load or an unknown load.
     """
     _, separator, text = condition.partition(";")
     if not separator:
@@ -186,7 +186,7 @@ def _spread(text: str) -> Spread:
 
 
 def _zoned(zones: tuple[tuple[float, float], ...], scattered: bool) -> Spread:
-    """Return the distribution of the zones that have pages; a single zone is uniform.
+    """Return the distribution over the zones that have pages; a single zone is uniform.
 
     Raises:
         ConfigError: If the percentages do not add up to 100 %, allowing for rounding.
@@ -263,9 +263,9 @@ def _capacities(text: str, default: float) -> float:
 
 
 def _capacity_words(text: str) -> float | None:
-    """Return the number before "capacities", or the mean of a range such as "5 to 7".
+    """Return the number before "capacities", or the mean of a range, such as "5 to 7".
 
-    The capacities of a sequential fill are not counted.
+    The capacities written by the sequential fill are not counted.
     """
     match = re.search(rf"(?:{_NUMBER} to )?{_NUMBER} capacit", _FILL_CAPACITIES.sub("", text))
     if match is None:
@@ -282,7 +282,7 @@ def _limited(capacities: float) -> float:
 
 
 def _queues(text: str, depth: int, threads: int) -> tuple[int, int]:
-    """Return the outstanding I/Os per thread and the number of threads."""
+    """Return the outstanding I/Os per thread, and the number of threads."""
     match = re.search(rf"qd ?{_NUMBER}(?: x {_NUMBER})?", text)
     if match:
         depth = max(1, int(_value(match[1])))

@@ -1,4 +1,4 @@
-"""Drives measured by SSD-iq, each derived from its data sheet by the rule for current drives."""
+"""Drives measured by SSD-iq, derived from their data sheets by the rule for current drives."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Sheet:
 
 @dataclass(frozen=True)
 class _Name:
-    """Drive name without the capacity, the form factor and remarks in parentheses."""
+    """Drive name without capacity, form factor and remarks in parentheses."""
 
     words: tuple[str, ...]
     # Words that contain digits, which distinguish models. Treat D7-P5520 as P5520, because some
@@ -74,12 +74,12 @@ class _Name:
 
     @property
     def variant(self) -> set[str]:
-        """Words after the first word with a digit: PRO in 7450 PRO, R in CM7-R."""
+        """Words after the first word with a digit: Examples are PRO in 7450 PRO and R in CM7-R."""
         at = next((at for at, word in enumerate(self.words) if _has_digit(word)), len(self.words))
         return set(self.words[at + 1 :])
 
     def likeness(self, drive: _Name) -> float:
-        """Return the fraction of the words found in the name of `drive`; 0 for another drive."""
+        """Return the fraction of the words that `drive`'s name contains; 0 for another drive."""
         words, other = set(self.words), set(drive.words)
         if not words or not self.models <= other:
             return 0.0
@@ -91,7 +91,7 @@ class _Name:
 def read_table(
     path: Path, needed: Sequence[str], optional: Sequence[str]
 ) -> list[dict[str, str | None]]:
-    """Read the rows of a CSV file, which may have columns beyond `needed` and `optional`.
+    """Read the rows of a CSV file that may have columns other than `needed` and `optional`.
 
     Raises:
         ConfigError: the file cannot be read, is not CSV, or lacks a required column.
@@ -169,7 +169,7 @@ def _sheet(row: Mapping[str, str | None], where: str) -> Sheet:
 
 
 def _answer(where: str, name: str, value: object) -> Any:
-    """Return a field of a data sheet. Raises ConfigError with the line number in the table."""
+    """Return a field of a data sheet. Raises ConfigError with the table's line number."""
     try:
         return answer(name, value)
     except ConfigError as error:
@@ -177,15 +177,15 @@ def _answer(where: str, name: str, value: object) -> Any:
 
 
 def _cell(row: Mapping[str, str | None]) -> str:
-    """Return the cell type in lower case ("tlc" for "3D TLC"), or an unknown text unchanged."""
+    """Return the cell type in lower case ("tlc" for "3D TLC"), or unknown text unchanged."""
     text = (row.get("cell") or "").strip().lower()
     return next((cell for cell in CELLS if cell in _words(text)), text)
 
 
 def family_of(name: str) -> str:
-    """Return the catalogue family of a drive, or an empty string.
+    """Return a drive's catalogue family, or an empty string.
 
-    Figures of this family do not influence the typical values used for the drive.
+    Figures from this family do not influence the typical values used for the drive.
     """
     words = set(_words(name))
     words |= {_ALIASES[word] for word in words if word in _ALIASES}
@@ -194,10 +194,10 @@ def family_of(name: str) -> str:
 
 
 def sheet_of(drive: str, sheets: Iterable[Sheet]) -> Sheet:
-    """Return the data sheet for a drive name such as "Kioxia CM7-R 3.84 TB (PCIe 5)".
+    """Return the data sheet for a drive name, such as "Kioxia CM7-R 3.84 TB (PCIe 5)".
 
     Raises:
-        ConfigError: no data sheet has this name and capacity, or several do.
+        ConfigError: no data sheet or more than one data sheet has this name and capacity.
     """
     name, capacity = _Name.of(drive), capacity_in(drive)
     ranks = {
@@ -224,7 +224,7 @@ def _is_capacity(have: float, wanted: float | None) -> bool:
 
 
 def capacity_in(text: str) -> float | None:
-    """Return the capacity in a text in bytes, or `None` if the text names no capacity."""
+    """Return the capacity stated in a text, in bytes, or `None` if the text states none."""
     match = _CAPACITY.search(text)
     if match is None:
         return None
@@ -232,10 +232,10 @@ def capacity_in(text: str) -> float | None:
 
 
 def device_text(sheet: Sheet) -> str:
-    """Return the device file derived from a sheet, its flash year and figures of other families.
+    """Return the device file derived from a sheet, its flash year and other families' figures.
 
     Raises:
-        ConfigError: no flash of that year can meet the data sheet.
+        ConfigError: no flash from that year can meet the data sheet.
     """
     filled, sources = with_usual(family_of(sheet.name), sheet.sheet, _families())
     described = replace(filled, name=sheet.sheet.name)
@@ -254,12 +254,12 @@ def _families() -> Mapping[str, tuple[DataSheet, ...]]:
 
 
 def listed_drives() -> dict[str, list[Drive]]:
-    """Return each family's flash drives, from the table of figures and from SSD-iq."""
+    """Return each family's flash drives, from the figure table and from SSD-iq."""
     return {name: [*family, *_of_ssd_iq(name)] for name, family in drives().items()}
 
 
 def _of_ssd_iq(family: str) -> list[Drive]:
-    """Return a family's drives that SSD-iq measured, with the figures of their data sheets.
+    """Return a family's drives that SSD-iq measured, with the figures from their data sheets.
 
     `reproduce ssd-iq` simulates the same drives.
     """

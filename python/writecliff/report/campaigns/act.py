@@ -1,4 +1,4 @@
-"""The Aerospike certification test report: the verdict, the table by hour and the search."""
+"""Aerospike certification test report with the verdict, the hourly table and the search."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ if TYPE_CHECKING:
 
 
 class ActReport(CampaignReport):
-    """The report of an ACT run."""
+    """Report of an ACT run."""
 
     samples_are = "mean over the slices"
 
     @cached_property
     def procedure(self) -> Act:
-        """The test and its options."""
+        """Test and its options."""
         return procedure_of(self.data)
 
     @cached_property
     def trial(self) -> Trial | None:
-        """The last complete test; None if the run did not complete a test."""
+        """Last complete test, or None if the run did not complete a test."""
         return certified(self.data)
 
     @cached_property
     def slices(self) -> Sequence[Slice]:
-        """Complete slices of the test."""
+        """Complete slices of the last complete test."""
         return slices(self.data, self.trial) if self.trial is not None else ()
 
     @cached_property
     def reads(self) -> Histogram | None:
-        """Service times of all reads of the test."""
+        """Service times of all reads in the test."""
         if self.trial is None:
             return None
         steps = [self.data.seq(row) for row in self.trial.rows]
@@ -61,7 +61,7 @@ class ActReport(CampaignReport):
 
     @cached_property
     def measurements(self) -> Sequence[Result]:
-        """Percentages of reads over the thresholds, by slice and on average."""
+        """Percentages of reads above the thresholds, by slice and on average."""
         if self.trial is None:
             return ()
         multiple = self.trial.multiple
@@ -78,7 +78,7 @@ class ActReport(CampaignReport):
         return results
 
     def grids(self) -> list[Grid]:
-        """Return the percentage of reads over each threshold, by slice."""
+        """Return the percentage of reads above each threshold, by slice."""
         rows = {str(item.number): item.over_pct for item in self.slices}
         if rows:
             every = list(rows.values())
@@ -98,7 +98,7 @@ class ActReport(CampaignReport):
         ]
 
     def samples_of(self, result: Result) -> Sequence[float | None]:
-        """Return the percentages of the slices that an average includes."""
+        """Return the percentages of the slices included in an average."""
         if not result.metric.endswith("_avg"):
             return ()
         ms = int(result.metric.removeprefix("over_").removesuffix("ms_avg"))
@@ -124,7 +124,7 @@ class ActReport(CampaignReport):
         return f"{load}: {', '.join(worst) or 'no slice is complete'} in the worst slice"
 
     def more_results(self) -> Mapping[str, Any]:
-        """Return the verdict, the limits and the trials."""
+        """Return the verdict, the limits and the search trials."""
         options, trial = self.procedure.options, self.trial
         passed = self.procedure.passed(trial) if trial is not None else None
         return {
@@ -184,7 +184,7 @@ class ActReport(CampaignReport):
         return f"{self.answer().partition(':')[0].partition(',')[0]}."
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the load, and the percentage of reads over each threshold."""
+        """Yield the load, and the percentage of reads above each threshold."""
         if self.trial is None:
             return
         verdict = "passed" if self.procedure.passed(self.trial) else "not passed"
@@ -196,7 +196,7 @@ class ActReport(CampaignReport):
             yield KeyFigure(f"Over {ms} ms", units.number(worst, 2), "%", note)
 
     def sections(self) -> Iterator[Section]:
-        """Yield the sections on the slices, then the search."""
+        """Yield the sections about the slices, then the section about the search."""
         if self.trial is not None:
             yield self._by_slice(self.trial)
         if rows := self.data.stage_rows(SEARCH):

@@ -1,9 +1,9 @@
 """ACT output formats: the log, which includes histogram dumps, and the `act_latency.py` table.
 
-ACT tools can read both formats. The log format is that of ACT 6 ("ACT version 6.6"), or of ACT 3.0
-for the old load model. The drive is named after the target. Histograms use powers of two of a
-millisecond (or microsecond). Bucket 0 is below 1, and bucket b covers 2^(b-1) to 2^b. Counts are
-cumulative.
+ACT tools can read both formats. The log format is that of ACT 6 ("ACT version 6.6") or, for the old
+load model, ACT 3.0. The drive is named after the target. Histograms use powers of two of a
+millisecond (or microsecond). Bucket 0 covers values below 1, and bucket b covers 2^(b-1) to 2^b.
+Histogram counts are cumulative.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ group by all
 
 
 def dump_lines(tag: str, counts: Sequence[int]) -> Iterator[str]:
-    """Yield a histogram in ACT's dump format: four buckets a line, omitting empty buckets."""
+    """Yield a histogram in ACT's dump format, with four non-empty buckets per line."""
     yield f"{tag} ({sum(counts)} total)"
     cells = [f" ({bucket:02}: {ios:010})" for bucket, ios in enumerate(counts) if ios]
     for begin in range(0, len(cells), 4):
@@ -41,7 +41,7 @@ def dump_lines(tag: str, counts: Sequence[int]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Histograms:
-    """Histograms of every step of a test: by name, counts in ACT's buckets."""
+    """Named histograms of every step in a test, with counts in ACT's buckets."""
 
     steps: Sequence[Mapping[str, Sequence[int]]]
 
@@ -75,7 +75,7 @@ def _histograms(data: TestData, trial: Trial, unit_ns: int) -> _Histograms:
 
 
 def certified(data: TestData) -> Trial | None:
-    """Return a run's last complete test; None if it has none."""
+    """Return a run's last complete test, or None if no test is complete."""
     rows = data.stage_rows(CERTIFY)
     trials = procedure_of(data).trials(rows, CERTIFY) if rows else []
     return trials[-1] if trials else None
@@ -88,7 +88,7 @@ def procedure_of(data: TestData) -> Act:
 
 
 def log_text(data: TestData, trial: Trial) -> str:
-    """Return a test's log, where the report interval is the steps' interval."""
+    """Return a test's log, with the step interval as the report interval."""
     return "\n".join(_log(data, trial)) + "\n"
 
 
@@ -137,7 +137,7 @@ def _derived(procedure: Act, trial: Trial) -> Iterator[str]:
 
 
 def _tags(present: Iterable[str], device: str, *, old: bool) -> list[tuple[str, str]]:
-    """Return pairs of ACT's and our names for the histograms present, in ACT's order."""
+    """Return pairs of ACT and writecliff names for the available histograms."""
     measured = set(present)
     if old:
         trans = "trans-reads" if "trans-reads" in measured else "reads"
@@ -161,7 +161,7 @@ def _tags(present: Iterable[str], device: str, *, old: bool) -> list[tuple[str, 
 
 
 def table_text(slices: Sequence[Slice], *, old: bool, every: Sequence[int] = TABLE_MS) -> str:
-    """Return the `act_latency.py` table: percentage of reads over each threshold, by slice."""
+    """Return the `act_latency.py` table of reads above each threshold, by slice."""
     head = "".join(f"{ms:7}" for ms in every)
     rule = "-----  " + " ------" * len(every)
     lines = [f"        {'trans' if old else 'reads'}", "        %>(ms)", f"slice  {head}", rule]

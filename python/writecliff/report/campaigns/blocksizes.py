@@ -1,6 +1,6 @@
-"""The report of the block size comparison.
+"""Report for the block size comparison.
 
-It shows IOPS, average and maximum latency, and power.
+The report shows IOPS, average and maximum latency, and power.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
 
 
 class BlockSizesReport(CampaignReport, CellReport):
-    """The report of a block size comparison run."""
+    """Report for a block size comparison run."""
 
     @cached_property
     def mixes(self) -> Sequence[float]:
@@ -37,31 +37,31 @@ class BlockSizesReport(CampaignReport, CellReport):
 
     @cached_property
     def power_rows(self) -> Sequence[StepRow]:
-        """Steps of the power measurement."""
+        """Steps that measure power."""
         return self.data.stage_rows(POWER)
 
     @cached_property
     def power(self) -> PowerSeries | None:
-        """Power over those steps; None if it was not measured."""
+        """Power during the power steps, or None if power was not measured."""
         return power_of(self.data, self.power_rows)
 
     @cached_property
     def loop_rows(self) -> Sequence[StepRow]:
-        """The window's last round of steps, which is the loop of the standard's IOPS test."""
+        """Last round of steps in the window, which is the loop of the standard's IOPS test."""
         last = self.view.window[-1:]
         return [row for row in self.data.stage_rows("rounds") if row.round in last]
 
     @cached_property
     def loop_power(self) -> PowerSeries | None:
-        """Power over the last round; None if it was not measured."""
+        """Power during the last round, or None if power was not measured."""
         return power_of(self.data, self.loop_rows)
 
     def average_ns(self, cell: Cell) -> float | None:
-        """Return the mean of the average latencies over the window's rounds."""
+        """Return the average latency, averaged over the window's rounds."""
         return self.view.mean(cell, lambda row: row.latency_mean_ns)
 
     def maximum_ns(self, cell: Cell) -> float | None:
-        """Return the longest latency of the window's rounds."""
+        """Return the longest latency in the window's rounds."""
         return self.view.highest(cell, lambda row: row.latency_max_ns)
 
     @cached_property
@@ -102,7 +102,7 @@ class BlockSizesReport(CampaignReport, CellReport):
         ]
 
     def samples_of(self, result: Result) -> Sequence[float | None]:
-        """Return a result's values in the window's rounds."""
+        """Return a result's values for the window's rounds."""
         cell = (round((result.block_kib or 0) * KIB), result.read_pct or 0.0)
         match result.item, result.metric:
             case "blocksizes", "iops":

@@ -1,4 +1,4 @@
-"""The report of the reviewer's consistency test: three plots and a summary per range."""
+"""Report for the reviewer's consistency test, with three plots and a summary per range."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOWEST = ("Lowest second", "Lowest worst case")
 
 @dataclass(frozen=True)
 class Range:
-    """The writes to a fraction of the addresses."""
+    """Writes to a fraction of the drive's addresses."""
 
     share_pct: float
     whole: Seconds
@@ -36,12 +36,12 @@ class Range:
 
     @property
     def name(self) -> str:
-        """The address fraction as text: "75 %"."""
+        """Address fraction as text, such as "75 %"."""
         return f"{self.share_pct:g} %"
 
     @property
     def stem(self) -> str:
-        """The address fraction, for element and file names."""
+        """Address fraction for element and file names."""
         return f"{self.share_pct:g}".replace(".", "-")
 
     def file(self) -> DataFile:
@@ -54,13 +54,13 @@ class Range:
 
 
 class ConsistencyReport(CampaignReport):
-    """The report of a consistency test run."""
+    """Report for a consistency test run."""
 
     sentence = "It sustains {0} IOPS on average, with a worst case of {1} IOPS."
 
     @cached_property
     def ranges(self) -> Sequence[Range]:
-        """Measured ranges, in order."""
+        """Measured ranges, in test order."""
         options = self.data.options
         begin_ns = float(options["steady_from_seconds"]) * SECOND_NS
         ranges = []
@@ -73,15 +73,15 @@ class ConsistencyReport(CampaignReport):
 
     @property
     def array(self) -> int:
-        """Array drive count; the default value for runs of versions that lack this option."""
+        """Number of drives in the array, or the default if the run lacks this option."""
         return int(self.data.options.get("array_drives") or ARRAY_DRIVES)
 
     def of_array(self, value: float | None) -> float | None:
-        """Return the array's rate when each drive waits for a drive that achieves `value`."""
+        """Return the array's rate if each drive waits for a drive that achieves `value`."""
         return None if value is None else self.array * value
 
     def curves(self) -> list[Curve]:
-        """Return IOPS, worst case and standard deviation by second."""
+        """Return the IOPS, worst case and standard deviation of each second."""
         time = time_axis(self.data.options["seconds"] * SECOND_NS)
         log = Axis("IOPS", log=True)
         curves = []
@@ -100,21 +100,21 @@ class ConsistencyReport(CampaignReport):
 
     @property
     def price(self) -> float | None:
-        """The drive's price in dollars, if it was given."""
+        """Drive price in dollars, if given."""
         return self.data.options.get("price") or None
 
     def per_dollar(self, value: float | None) -> float | None:
-        """Return a value relative to the price; None if no price was given."""
+        """Return a value relative to the price, or None if no price was given."""
         return None if value is None or self.price is None else value / self.price
 
     @property
     def dollars_per_gb(self) -> float | None:
-        """Price per user capacity in dollars per GB."""
+        """Price per user capacity, in dollars per GB."""
         return None if self.price is None else self.price / (self.data.capacity_bytes / 1e9)
 
     @cached_property
     def measurements(self) -> Sequence[Result]:
-        """Figures of the steady part, or of the whole run if it never became steady."""
+        """Figures for the steady part, or for the whole run if it never became steady."""
         results = []
         for item in self.ranges:
             part = item.steady if len(item.steady) else item.whole
@@ -136,7 +136,7 @@ class ConsistencyReport(CampaignReport):
         return [*results, *known_results((price,), item="price", access="")]
 
     def verdict(self) -> Verdict:
-        """Return the averages of the ranges."""
+        """Return the averages for the ranges."""
         options = self.data.options
         meaning = [
             f"{item.name} of the addresses: {units.number(item.steady.average)} IOPS on average "
@@ -156,7 +156,7 @@ class ConsistencyReport(CampaignReport):
         return Verdict("warning", "The writes were not completed", tuple(meaning))
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the ranges' averages and worst cases, and prices."""
+        """Yield the ranges' averages and worst cases, and the prices."""
         for item in self.ranges:
             note = f"steady part, {item.name} of the addresses"
             yield KeyFigure("Average IOPS", units.number(item.steady.average), "", note)
@@ -168,7 +168,7 @@ class ConsistencyReport(CampaignReport):
             yield KeyFigure("Dollars per GB", per_gb, "$", "user capacity")
 
     def sections(self) -> Iterator[Section]:
-        """Yield the sections on the overview, the array and each range."""
+        """Yield sections about the overview, the array and each range."""
         if self.ranges:
             yield self._overview()
         for item in self.ranges:
@@ -215,7 +215,7 @@ class ConsistencyReport(CampaignReport):
         return int(self.data.options["queue_depth"]) / iops * SECOND_NS if iops else None
 
     def _array_table(self) -> Table:
-        """Return the table for an array of such drives, which waits for the slowest drive."""
+        """Return the table for an array of such drives, where every drive waits for the slowest."""
         rows = []
         for item in self.ranges:
             part = item.steady if len(item.steady) else item.whole
@@ -278,7 +278,7 @@ class ConsistencyReport(CampaignReport):
         )
 
     def _deviation_plot(self, name: str, part: Seconds, data: DataFile) -> Figure | None:
-        """Return average IOPS (left axis) and response time standard deviation (right axis)."""
+        """Return average IOPS (left axis) and response time deviation (right axis)."""
         times = part.time_ns.tolist()
         return plots.two_axes(
             name,

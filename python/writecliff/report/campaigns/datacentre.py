@@ -1,4 +1,4 @@
-"""The report of the tests in the data-centre white paper."""
+"""Report for the tests in the data-centre white paper."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ Value = Callable[[StepRow], float | None]
 
 
 class DatacentreReport(CampaignReport):
-    """The report of a run of the data-centre tests."""
+    """Report for a run of the data-centre tests."""
 
     sentence = "It sustains {2} of random reads and {3} of random writes."
 
     @cached_property
     def steps(self) -> Steps:
-        """Steps of the run, also split by operation."""
+        """Steps in the run, also split by operation."""
         return Steps(self.data)
 
     @cached_property
     def measurements(self) -> Sequence[Result]:
-        """All figures of the parts that ran."""
+        """All figures of the test parts that ran."""
         return found_in.results(self.steps)
 
     def grids(self) -> list[Grid]:
-        """Return the white paper's grids."""
+        """Return the white paper's result grids."""
         return datacentre_grids(self.steps)
 
     def verdict(self) -> Verdict:
@@ -65,7 +65,7 @@ class DatacentreReport(CampaignReport):
         return Verdict("warning", f"Measured in the state '{state}', not sustained", tuple(meaning))
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the throughput of sequential accesses and the IOPS of random accesses."""
+        """Yield the throughput of sequential accesses, and the IOPS of random accesses."""
         for label, *key in (
             ("Sequential read", "sequential", 128.0, 100.0, "throughput"),
             ("Sequential write", "sequential", 128.0, 0.0, "throughput"),
@@ -79,7 +79,7 @@ class DatacentreReport(CampaignReport):
                     yield KeyFigure(label, units.number(result.value), result.unit, note)
 
     def sections(self) -> Iterator[Section]:
-        """Yield a section for each part that ran."""
+        """Yield a section for each test part that ran."""
         rows = [*self.data.stage_rows("sequential"), *self.data.stage_rows("basic")]
         if rows:
             yield section("Basic figures", "", self._speeds("Basic figures", "Access", rows))
@@ -97,7 +97,7 @@ class DatacentreReport(CampaignReport):
         return [self.steps.latency_ns(row, q) for _, q in STATISTICS]
 
     def _speeds(self, title: str, what: str, rows: Iterable[StepRow]) -> Table:
-        """Return name, IOPS, MB/s and latencies of each step."""
+        """Return the name, IOPS, MB/s and latencies of each step."""
         cells = [
             (row.label, row.iops, row.bytes_per_s / 1e6, *self._latencies(row)) for row in rows
         ]
@@ -151,7 +151,7 @@ class DatacentreReport(CampaignReport):
     def _by_mix(
         self, name: str, title: str, rows: Sequence[StepRow], value: Value, y: Axis = IOPS
     ) -> Figure | None:
-        """Return a figure over the queue depth, with a line per mix."""
+        """Return a figure against queue depth, with a line per mix."""
         mixes: dict[str, list[StepRow]] = {}
         for row in sorted(rows, key=lambda row: row.queue_depth or 0):
             mixes.setdefault(f"{row.read_pct or 0:g} %", []).append(row)
@@ -168,7 +168,7 @@ class DatacentreReport(CampaignReport):
         y: Axis,
         what: str,
     ) -> Figure | None:
-        """Return a figure over the queue depth, with a line per group."""
+        """Return a figure against queue depth, with a line per group."""
         series = [
             Line(label, [float(d) for d, _ in group], [or_nan(value(row)) for _, row in group])
             for label, group in groups.items()
@@ -192,7 +192,7 @@ class DatacentreReport(CampaignReport):
         return table("Mixed reads and writes", head, cells, data=self.results_file)
 
     def _mix_consistency(self) -> Section:
-        """Return the IOPS consistency of each mix's reads and writes, by queue depth."""
+        """Return the IOPS consistency of each mix's reads and writes by queue depth."""
         tables = []
         for grid in (consistency_grid(self.steps, operation) for operation in OPERATIONS):
             cells = [
@@ -214,7 +214,7 @@ class DatacentreReport(CampaignReport):
         )
 
     def _over_time(self, row: StepRow, of: Sequence[found_in.Load]) -> Figure | None:
-        """Return a load's IOPS by second for reads and writes, with mean and deviation."""
+        """Return a load's read and write IOPS by second, with mean and standard deviation."""
         series, references = [], []
         for item in of:
             what = f" of {item.operation}s" if item.operation else ""

@@ -1,4 +1,4 @@
-"""Figures of the data-centre white paper's tests, read from a run, and their grids."""
+"""Figures for the data-centre white paper's tests, read from a run, and their grids."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def results(steps: Steps) -> list[Result]:
-    """Return all figures, ordered by part."""
+    """Return all figures, ordered by test part."""
     rows = steps.data.stage_rows
     return [
         *(
@@ -49,7 +49,7 @@ def results(steps: Steps) -> list[Result]:
 
 
 def _access(item: str, row: StepRow) -> dict[str, Any]:
-    """Return the fields of a single access's result."""
+    """Return the result fields of a single access."""
     return {
         "item": item,
         "access": row.pattern or "",
@@ -81,7 +81,7 @@ def _mix(steps: Steps, row: StepRow) -> list[Result]:
 
 
 def mix_consistency_pct(steps: Steps, row: StepRow, operation: str) -> float | None:
-    """Return the IOPS consistency of a mix's operation; None if there are too few seconds."""
+    """Return an operation's IOPS consistency in a mix; None for too few seconds."""
     seconds = seconds_of(steps.data, [row], oio_of(row) or 1, operation)
     return seconds.consistency_pct if len(seconds) >= SECONDS_LEAST else None
 
@@ -96,7 +96,7 @@ class Load:
 
     @property
     def label(self) -> str:
-        """The load in words, for example "RND 4KiB 70/30 QD32, reads"."""
+        """Description of the load, such as "RND 4KiB 70/30 QD32, reads"."""
         return f"{self.row.label}, {self.operation}s" if self.operation else self.row.label
 
 
@@ -125,7 +125,7 @@ def _consistency(steps: Steps) -> list[Result]:
 
 @dataclass(frozen=True)
 class Messenger:
-    """The messenger service: its writer and its readers."""
+    """The messenger service, with its writer and its readers."""
 
     seconds: float
     writer: Histogram | None
@@ -137,11 +137,11 @@ class Messenger:
 
     @property
     def reader_iops(self) -> float:
-        """A reader's IOPS, averaged over the threads."""
+        """IOPS of a reader, averaged over the threads."""
         return fmean(self.iops(reader) for reader in self.readers)
 
     def readers_ns(self, q: float | None) -> float | None:
-        """Return a statistic in ns averaged over the readers; None if any has too few samples."""
+        """Return a statistic in ns averaged over the readers; None for too few samples."""
         values = [statistic(reader, q) for reader in self.readers]
         measured = [value for value in values if value is not None]
         return fmean(measured) if len(measured) == len(values) else None
@@ -152,7 +152,7 @@ class Messenger:
 
 
 def messenger(steps: Steps) -> Messenger | None:
-    """Return the messenger service; None if it did not run or no reader completed an I/O."""
+    """Return the messenger service, or None if it did not run or no reader completed an I/O."""
     rows = steps.data.stage_rows("messenger")
     if not rows:
         return None
@@ -213,14 +213,14 @@ _NINES = (0.99, 0.999, 0.9999)
 def mix_cells(steps: Steps) -> Sequence[StepRow]:
     """Return the steps of the "mixes" part that ran at every queue depth.
 
-    Only steps that use the first block size are returned.
+    Only steps with the first block size are returned.
     """
     rows = steps.data.stage_rows("mixes")
     return [row for row in rows if row.block_bytes == rows[0].block_bytes]
 
 
 def datacentre_grids(steps: Steps) -> list[Grid]:
-    """Return the grids of the parts that ran."""
+    """Return the grids of the test parts that ran."""
     return [*_mixes(steps), *_messenger_grids(steps), *_servers(steps)]
 
 
@@ -257,7 +257,7 @@ def _latency_ms(steps: Steps, row: StepRow, q: float | None, operation: str | No
 
 
 def _mix_grid(name: str, title: str, rows: Sequence[StepRow], value: Value, unit: str) -> Grid:
-    """Return a grid of queue depths by mixes."""
+    """Return a grid of queue depths and mixes."""
     grid = {(str(row.queue_depth), mix_text(row.read_pct or 0.0)): value(row) for row in rows}
     return Grid(
         name=f"mixes-{name}",

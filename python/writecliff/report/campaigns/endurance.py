@@ -1,4 +1,4 @@
-"""The endurance test report: write amplification and lifetime."""
+"""Endurance test report on write amplification and lifetime."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ from writecliff.report.wsat_data import mean_waf
 
 @dataclass(frozen=True)
 class Lifetime:
-    """The lifetime at the measured write amplification; unknown values are `None`.
+    """Lifetime at the measured write amplification; unknown values are `None`.
 
-    TBW and DWPD are defined as in JESD218: the host data written until the flash reaches its rated
-    cycles, and the ratio of those data to the user capacity. Retention and failure rates are not
-    considered.
+    JESD218 defines TBW, the host data written until the flash reaches its rated cycles, and DWPD,
+    the ratio of these data to the user capacity. Retention and failure rates are not considered.
     """
 
     waf: float
@@ -44,18 +43,18 @@ class Lifetime:
 
 
 class EnduranceReport(CampaignReport):
-    """The report of an endurance test run."""
+    """Report of an endurance test run."""
 
     sentence = "{1} can be written to it, which takes {3} at the assumed rate."
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
-        """The rounds of the load."""
+        """Load rounds."""
         return (self.data.view("rounds"),)
 
     @cached_property
     def waf(self) -> float | None:
-        """Write amplification over the window, or the assumed value if the drive reports none."""
+        """Write amplification over the window, or the assumed value if unknown."""
         rows = self._window_rows
         assumed: float | None = self.data.options.get("waf")
         measured = mean_waf(rows)
@@ -68,7 +67,7 @@ class EnduranceReport(CampaignReport):
 
     @cached_property
     def lifetime(self) -> Lifetime | None:
-        """The lifetime; None before the first complete round."""
+        """Lifetime, or None before the first complete round."""
         options, device, waf = self.data.options, self.data.manifest.device, self.waf
         if waf is None:
             return None
@@ -96,7 +95,7 @@ class EnduranceReport(CampaignReport):
 
     @cached_property
     def costs(self) -> Ownership | None:
-        """Total cost of ownership; None if no price was given."""
+        """Total cost of ownership, or None if no price was given."""
         options, life = self.data.options, self.lifetime
         if life is None or not options.get("price"):
             return None
@@ -150,7 +149,7 @@ class EnduranceReport(CampaignReport):
         ]
 
     def answer(self) -> str:
-        """Return lifetime and write amplification."""
+        """Return the lifetime and the write amplification."""
         life = self.lifetime
         if life is None:
             return self.verdict().headline
@@ -168,7 +167,7 @@ class EnduranceReport(CampaignReport):
         return {"steady_state": steady_stages.views_mapping(self.views)}
 
     def notes(self) -> tuple[str, ...]:
-        """Return the definitions of TBW and DWPD."""
+        """Return the TBW and DWPD definitions."""
         return (
             "TBW = user capacity x rated cycles / (write amplification x wear-levelling factor); "
             "DWPD = TBW / (user capacity x 365 x years). Retention and error rates, which JESD218 "
@@ -176,7 +175,7 @@ class EnduranceReport(CampaignReport):
         )
 
     def verdict(self) -> Verdict:
-        """Return write amplification and lifetime."""
+        """Return the write amplification and the lifetime."""
         name, life, view = self.data.options["profile"], self.lifetime, self.views[0]
         if life is None:
             return Verdict("bad", "No round is complete", (f"{name} has no results yet.",))
@@ -197,7 +196,7 @@ class EnduranceReport(CampaignReport):
         return Verdict("bad", "Write amplification is NOT steady", tuple(meaning))
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield write amplification, TBW, DWPD, lifetime and costs."""
+        """Yield the write amplification, TBW, DWPD, lifetime and costs."""
         life = self.lifetime
         if life is None:
             return
@@ -217,7 +216,7 @@ class EnduranceReport(CampaignReport):
             yield KeyFigure("Total cost of ownership", dollars(self.costs.total), "", years)
 
     def sections(self) -> Iterator[Section]:
-        """Yield write amplification, lifetime and costs."""
+        """Yield the write amplification, lifetime and costs."""
         if self.lifetime is not None:
             yield self._lifetime_section(self.lifetime)
         if self.costs is not None:
@@ -290,7 +289,7 @@ GB, TB = 1e9, 1e12
 
 @dataclass(frozen=True)
 class Ownership:
-    """A drive's costs in service; unknown or unrequested values are `None`."""
+    """Costs of a drive in service; unknown or unrequested values are `None`."""
 
     years: float
     drives: int | None
@@ -304,7 +303,7 @@ class Ownership:
 
     @property
     def energy_kwh(self) -> float | None:
-        """Energy used over the service time in kWh; None if the power is unknown."""
+        """Energy consumed over the service time in kWh, or None if the power is unknown."""
         if self.watts is None:
             return None
         return self.watts * self.pue * self.years * HOURS_A_YEAR / 1e3
@@ -316,24 +315,24 @@ class Ownership:
 
     @property
     def energy_dollars(self) -> float | None:
-        """Price of the energy in dollars; None if the price or the power is unknown."""
+        """Energy cost in dollars, or None if the price or the power is unknown."""
         if self.energy_kwh is None or self.kwh_price is None:
             return None
         return self.energy_kwh * self.kwh_price
 
     @property
     def total(self) -> float:
-        """Cost of drives and energy in dollars."""
+        """Total cost of drives and energy in dollars."""
         return self.drives_dollars + (self.energy_dollars or 0.0)
 
     @property
     def per_gb(self) -> float:
-        """Dollars per GB of user capacity."""
+        """Cost in dollars per GB of user capacity."""
         return self.total / (self.capacity_bytes / GB)
 
     @property
     def per_tb_written(self) -> float:
-        """Dollars per TB that the host writes during the service time."""
+        """Cost in dollars per TB written by the host during the service time."""
         return self.total / (self.bytes_per_day * DAYS_A_YEAR * self.years / TB)
 
     @property
@@ -360,7 +359,7 @@ def ownership(
     capacity_bytes: int,
     bytes_per_day: float,
 ) -> Ownership:
-    """Return the costs for `years` at `bytes_per_day` of host writes."""
+    """Return the costs over `years` with `bytes_per_day` of host writes."""
     drives = None
     if days_of_life:
         drives = max(1, math.ceil(years * DAYS_A_YEAR / days_of_life - 1e-9))
@@ -413,7 +412,7 @@ def _kwh_text(price: float | None) -> str:
 
 
 def dollars(value: float | None, *, digits: int = 2) -> str:
-    """Return an amount of money as text: "$1,234.50"."""
+    """Return an amount of money as text, such as "$1,234.50"."""
     return "-" if value is None else f"${value:,.{digits}f}"
 
 

@@ -1,8 +1,8 @@
-"""Campaign results, and the report that shows them.
+"""Campaign results and the report that shows them.
 
-A result is a figure and its load in the terms that publications use: access, block size, read
-percentage, outstanding I/Os, metric, value, unit. The summary's `results` contains all of them, so
-two runs, or a run and a publication, can be compared without knowledge of the test.
+A result is a figure and its load, described in the terms that publications use: access, block size,
+read percentage, outstanding I/Os, metric, value, unit. The summary's `results` array contains all
+results, so two runs, or a run and a publication, can be compared without knowledge of the test.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MS = 1e6
 
 @dataclass(frozen=True)
 class Result:
-    """A result figure; fields that do not apply are `None`."""
+    """A campaign result; fields that do not apply are `None`."""
 
     item: str  # part of the campaign: "mixes"
     access: str  # "random", "sequential", or the name of a profile
@@ -42,7 +42,7 @@ class Result:
 
     @property
     def load(self) -> str:
-        """The load of the figure: "random, 4 KiB, 100 % read, OIO 32"."""
+        """Load of the figure, such as "random, 4 KiB, 100 % read, OIO 32"."""
         parts = [
             self.access or self.item,
             f"{self.block_kib:g} KiB" if self.block_kib is not None else "",
@@ -53,7 +53,7 @@ class Result:
 
     @property
     def text(self) -> str:
-        """Part and load: "basic: random, 4 KiB, 100 % read, OIO 32"."""
+        """Part and load, such as "basic: random, 4 KiB, 100 % read, OIO 32"."""
         return f"{self.item}: {self.load}"
 
     @property
@@ -68,7 +68,7 @@ _WORDS = {"stddev": "standard deviation", **_PARTS}
 
 
 def metric_text(metric: str) -> str:
-    """Return a metric in words: "write_latency_p99.9" is "99.9 % response time of writes"."""
+    """Return a metric in words, such as "99.9 % response time of writes"."""
     operation, _, rest = metric.partition("_")
     of = ""
     if operation in ("read", "write") and (rest == "iops" or rest.startswith("latency_")):
@@ -98,25 +98,25 @@ def known_results(
 
 
 class CampaignReport(TestReport):
-    """The report of a published campaign."""
+    """Report of a published campaign."""
 
     samples_are: ClassVar[str] = ROUNDS  # type of the samples that `samples_of` returns
 
     @cached_property
     def measurements(self) -> Sequence[Result]:
-        """All figures of the campaign."""
+        """All figures in the campaign."""
         return ()
 
     def more_results(self) -> Mapping[str, Any]:
-        """Return summary keys in addition to `results`."""
+        """Return the summary keys to add to `results`."""
         return {}
 
     def samples_of(self, result: Result) -> Sequence[float | None]:
-        """Return the samples whose mean is a result; empty for a single value."""
+        """Return the samples whose mean is a result, or an empty list for a single value."""
         return ()
 
     def headlines(self) -> list[Headline]:
-        """Return the results as headline figures with confidence intervals."""
+        """Return the results as headline figures, with confidence intervals."""
         steady = all(view.reached for view in self.views)
         return [
             item
@@ -130,22 +130,22 @@ class CampaignReport(TestReport):
         ]  # fmt: skip
 
     def results(self) -> dict[str, Any]:
-        """Return `results` and the keys from `more_results`."""
+        """Return `results` and the keys returned by `more_results`."""
         return {"results": [asdict(result) for result in self.measurements], **self.more_results()}
 
     def written(self) -> Sequence[KeyFigure]:
-        """Return the written data; drive fills are unknown: preconditioning is not a step."""
+        """Return the written data; the fill state is unknown, as no step preconditions."""
         return super().written()[:1]
 
     @cached_property
     def results_file(self) -> DataFile:
-        """All results as CSV."""
+        """All results in CSV format."""
         columns = tuple(Result.__dataclass_fields__)
         rows = ([_plain(getattr(result, name)) for name in columns] for result in self.measurements)
         return data_file("results.csv", columns, rows)
 
     def files(self) -> tuple[DataFile, ...]:
-        """Return the results as CSV."""
+        """Return the results in CSV format."""
         return (self.results_file,)
 
 
@@ -155,7 +155,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Steps:
-    """A run's steps, also split by operation; `operation` is `None` for all operations."""
+    """A run's steps, split by operation; `operation` is `None` for all operations."""
 
     data: TestData
 
@@ -171,7 +171,7 @@ class Steps:
         return ios * row.iops / row.ios if row.ios else 0.0
 
     def histogram(self, row: StepRow, operation: str | None = None) -> Histogram | None:
-        """Return a step's service times; None if it completed no I/O."""
+        """Return a step's service times, or None if the step completed no I/O."""
         if operation not in self._histograms:
             self._histograms[operation] = self.data.run.histograms_by_step(operation=operation)
         return self._histograms[operation].get(self.data.seq(row))
@@ -179,7 +179,7 @@ class Steps:
     def latency_ns(
         self, row: StepRow, q: float | None, operation: str | None = None
     ) -> float | None:
-        """Return a statistic of a step's service times in ns; see `statistic`."""
+        """Return a statistic of a step's service times in ns (see `statistic`)."""
         return statistic(self.histogram(row, operation), q)
 
 
@@ -188,7 +188,7 @@ STATISTICS = (("avg", None), ("p99.9", 0.999), ("p99.99", 0.9999), ("max", 1.0))
 
 
 def statistic(histogram: Histogram | None, q: float | None) -> float | None:
-    """Return a quantile in ns; None selects the mean, 1 the maximum.
+    """Return a quantile in ns; None selects the mean, and 1 selects the maximum.
 
     The result is `None` if there are too few samples.
     """
@@ -217,7 +217,7 @@ def latency_results(
 
 
 def oio_of(row: StepRow) -> int | None:
-    """Return the number of outstanding I/Os of all threads."""
+    """Return the total number of outstanding I/Os over all threads."""
     if row.threads is None or row.queue_depth is None:
         return None
     return row.threads * row.queue_depth

@@ -1,15 +1,15 @@
-"""Per-second figures of a load, for the consistency figures of reviews and white papers.
+"""Per-second figures of a load, for the consistency figures in reviews and white papers.
 
-average      mean of the IOPS of the seconds
-deviation    their standard deviation
-sd_ns        standard deviation of the response times of one second, a value a second
-array        of `count` drives like this one, whose seconds are independent of each other:
-             a striped request completes with the slowest drive
-worst case   of a second: queue depth over the longest latency that ended in it, the rate if every
-             I/O were as slow (AnandTech)
-consistency  IOPS of the 99.9th percentile of the seconds, from the fast end, over the average
-             (Samsung PM863 white paper, 2015); nearest rank, so below 1,000 seconds it is that of
-             the slowest second
+average      mean of the per-second IOPS
+deviation    standard deviation of the per-second IOPS
+sd_ns        standard deviation of the response times in each second
+array        an array of `count` such drives whose seconds are independent of each other; a striped
+             request completes with the slowest drive
+worst case   queue depth divided by the longest latency that ended in a second, which is the rate if
+             every I/O were as slow (AnandTech)
+consistency  the IOPS that 99.9 % of the seconds reach, divided by the average (Samsung PM863 white
+             paper, 2015); the rank is the nearest rank, so below 1,000 seconds it selects the
+             slowest second
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SECONDS_LEAST = 10  # minimum number of seconds for consistency figures
 
 @dataclass(frozen=True)
 class Seconds:
-    """One value per second; NaN marks unknown values."""
+    """One value per second, where NaN marks unknown values."""
 
     time_ns: Numbers  # middle of the second, relative to the start of the load
     iops: Numbers
@@ -48,7 +48,7 @@ class Seconds:
         return len(self.iops)
 
     def since(self, begin_ns: float) -> Seconds:
-        """Return the seconds from `begin_ns` onwards."""
+        """Return the seconds that start at or after `begin_ns`."""
         keep = self.time_ns >= begin_ns
         return Seconds(self.time_ns[keep], self.iops[keep], self.worst_iops[keep], self.sd_ns[keep])
 
@@ -69,13 +69,13 @@ class Seconds:
 
     @property
     def lowest_worst(self) -> float | None:
-        """Lowest worst case of any second, in IOPS."""
+        """Lowest worst case in any second, in IOPS."""
         measured = self.worst_iops[np.isfinite(self.worst_iops)]
         return float(measured.min()) if len(measured) else None
 
     @property
     def slow(self) -> float | None:
-        """99.9th percentile of the per-second IOPS: one second in a thousand is slower."""
+        """IOPS that all but one second in a thousand reach."""
         if not len(self):
             return None
         rank = max(1, math.ceil(SLOW_SHARE * len(self)))
@@ -85,7 +85,7 @@ class Seconds:
         """Return the mean IOPS of an array of `count` such drives.
 
         The mean is `count` times the expected minimum of `count` random seconds, computed exactly
-        from order statistics.
+        by order statistics.
         """
         if not len(self):
             return None
@@ -96,7 +96,7 @@ class Seconds:
 
     @property
     def consistency_pct(self) -> float | None:
-        """`slow` as a percentage of the average."""
+        """`slow`, as a percentage of the average."""
         average, slow = self.average, self.slow
         return None if not average or slow is None else 100 * slow / average
 
@@ -104,7 +104,7 @@ class Seconds:
 def seconds_of(
     data: TestData, rows: Sequence[StepRow], outstanding: int, operation: str | None = None
 ) -> Seconds:
-    """Return the seconds of consecutive steps, for one operation or all.
+    """Return the seconds in consecutive steps, for one operation or for all operations.
 
     `outstanding` is the number of outstanding I/Os.
     """

@@ -45,7 +45,7 @@ class Loop:
 
 
 class SsdIqReport(CampaignReport):
-    """Report of an SSD-iq run."""
+    """Report of an SSD-iq test run."""
 
     @cached_property
     def loops(self) -> Sequence[Loop]:
@@ -63,24 +63,24 @@ class SsdIqReport(CampaignReport):
 
     @cached_property
     def zones(self) -> Sequence[tuple[float, StepRow]]:
-        """Zone size in GiB and step of each measured zone loop."""
+        """Zone size in GiB, and the step of each measured zone loop."""
         rows = ((size, self._measured(zone_phase(size))) for size in self.data.options["zone_gib"])
         return [(size, row) for size, row in rows if row is not None]
 
     def _measured(self, phase: str) -> StepRow | None:
-        """Return a closed loop's timed step; None if it was not measured."""
+        """Return a closed loop's timed step, or None if the loop was not measured."""
         rows = [row for row in self.data.stage_rows(phase) if row.role == MEASURED]
         return rows[-1] if rows else None
 
     @cached_property
     def opened(self) -> Sequence[tuple[float, StepRow]]:
-        """Arrival rate per second and step of each measured open loop."""
+        """Arrival rate per second, and the step of each measured open loop."""
         rows = self.data.stage_rows(OPEN)
         return list(zip(self.data.options["rates_iops"], rows, strict=False))
 
     @cached_property
     def measurements(self) -> Sequence[Result]:
-        """Rates, write amplification and latencies of all measured loads."""
+        """Rates, write amplification and latencies under all measured loads."""
         options = self.data.options
         oio = options["threads"] * options["queue_depth"]
         results: list[Result] = []
@@ -134,7 +134,7 @@ class SsdIqReport(CampaignReport):
         return Verdict("warning", "Some loads were not measured", tuple(meaning))
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the rates of uniform writes and of open loops."""
+        """Yield the rates under uniform writes and open loops."""
         for loop in self.loops:
             if loop.curve == UNIFORM:
                 yield KeyFigure("Uniform writes", units.number(loop.row.iops), "IOPS")
@@ -145,7 +145,7 @@ class SsdIqReport(CampaignReport):
             )
 
     def sections(self) -> Iterator[Section]:
-        """Yield the sections on closed loops, zones and open loops."""
+        """Yield the sections about closed loops, zones and open loops."""
         if self.loops:
             yield section("Skewed and static data", "", self._loops_table(), *self._curves())
         if self.zones:

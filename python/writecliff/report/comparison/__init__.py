@@ -1,14 +1,14 @@
 """Comparisons of runs that share figures.
 
-    runs.py        the parts of a run that are compared: set-up, headline figures, curves
-    contenders.py  contenders from paths of runs, suites, sweeps and saved answers; their labels
-    figures.py     figures in common: best contender, margin, significance
-    noise.py       the test of a difference, and its level for many figures
-    judgement.py   one contender against another: better, worse, equal, cannot tell
-    groups.py      a long list of figures in groups: how often each contender is better
-    verdict.py     the answer in one sentence, or a few
-    grids.py       figures over two settings in common: values, differences, best contender
-    pictures.py    curves, figures over a setting, figures relative to the first contender
+    runs.py        the compared data of a run: set-up, headline figures and curves
+    contenders.py  contenders read from runs, suites, sweeps and saved answers, and their labels
+    figures.py     shared figures with the best contender, the margin and the significance
+    noise.py       the significance test for a difference, and its level for many figures
+    judgement.py   judgement of a contender against another: better, worse, equal or cannot tell
+    groups.py      groups in a long list of figures, with the wins of each contender
+    verdict.py     the result in one or a few sentences
+    grids.py       shared figures over two settings: values, differences and best contender
+    pictures.py    plots of curves, of figures over a setting, and of ratios to the first contender
     page.py, grid_page.py
                    tables, pictures and JSON
 
@@ -33,33 +33,33 @@ from writecliff.shown import Grid, Shown, Shows
 
 @dataclass(frozen=True)
 class Comparison(Shows):
-    """Contenders and the figures that they share; made by `compare`."""
+    """Contenders and their shared figures, created by `compare`."""
 
     contenders: Sequence[Contender]  # in order
 
     @cached_property
     def figures(self) -> Sequence[Figure]:
-        """Figures that at least two contenders have."""
+        """Figures shared by at least two contenders."""
         return figures_of(self.contenders)
 
     @cached_property
     def grids(self) -> Sequence[SharedGrid]:
-        """Figures over two settings that at least two contenders have."""
+        """Grids shared by at least two contenders."""
         return grids_of(self.contenders)
 
     @cached_property
     def differences(self) -> Sequence[Difference]:
-        """Set-up differences between tests that at least two contenders ran."""
+        """Set-up differences between tests run by at least two contenders."""
         return differences(self.contenders)
 
     @property
     def labels(self) -> Sequence[str]:
-        """Labels of the contenders, in order."""
+        """Contender labels, in order."""
         return [contender.label for contender in self.contenders]
 
     @cached_property
     def verdict(self) -> str:
-        """The best contender by figure, the largest difference, and what is undecided."""
+        """Sentences on each best contender, the largest difference and undecided figures."""
         return verdict_of(self.labels, self.figures)
 
     def _shown(self) -> Shown:
@@ -79,14 +79,14 @@ class Comparison(Shows):
 
 
 def compare(paths: Sequence[Path], cache: dict[Path, Run] | None = None) -> Comparison:
-    """Compare the contenders in `paths`.
+    """Compare the contenders found in `paths`.
 
     Args:
-        paths: Run directories, suites, sweeps, folders of them, or saved JSON output.
-        cache: Runs that have already been read; see `contenders_in`.
+        paths: Run directories, suites, sweeps, folders that contain them, or saved JSON output.
+        cache: Runs that have already been read (see `contenders_in`).
 
     Raises:
-        ConfigError: If there are fewer than two contenders, or they share no figure.
+        ConfigError: If there are fewer than two contenders, or if they share no figure.
         StoreError: If a run is damaged.
     """
     comparison = Comparison(contenders_in(paths, cache))

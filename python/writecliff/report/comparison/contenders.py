@@ -1,9 +1,10 @@
-"""Contenders of a comparison, read from paths, and their labels.
+"""Contenders in a comparison, read from paths, and their labels.
 
-A suite is a single contender, and each run of a sweep is a contender. Single runs of different
+A suite is a single contender, whereas each run in a sweep is a contender. Single runs of different
 tests on the same drive and set-up form one contender. The IOPS and throughput tests of drive A are
-thus compared with those of drive B. Two runs of the same test are two contenders. Saved outputs of
-`run --json` and `replay --json`, which have no run directory, are also contenders.
+therefore compared with the same tests of drive B. Two runs of the same test are separate
+contenders. Saved outputs from `run --json` and `replay --json`, which have no run directory, are
+also contenders.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _ONE_DRIVE = (DRIVE, "target", "firmware", "serial number", "capacity", "descrip
 
 @dataclass(frozen=True)
 class Contender:
-    """A contender of a comparison: a drive's runs in one set-up, by test."""
+    """A contender in a comparison, consisting of a drive's runs in one set-up, by test."""
 
     runs: Mapping[str, Run]  # by test
     label: str = ""  # name in the comparison
@@ -48,11 +49,11 @@ class Contender:
 
     @property
     def first(self) -> Run:
-        """The first run."""
+        """First run of the contender."""
         return next(iter(self.runs.values()))
 
     def takes(self, run: Run) -> bool:
-        """Return `True` if `run` has the same drive and set-up but another test."""
+        """Return `True` if `run` has the same drive and set-up but a different test."""
         mine, its = self.first.setup, run.setup
         return (
             not self.fixed
@@ -62,11 +63,11 @@ class Contender:
 
 
 def contenders_in(paths: Iterable[Path], cache: dict[Path, Run] | None = None) -> list[Contender]:
-    """Return the labelled contenders in `paths`, in order.
+    """Return the labelled contenders in `paths`, in path order.
 
     Args:
         paths: See `compare`.
-        cache: Runs that have already been read, by resolved path; new runs are added.
+        cache: Runs that have already been read, by resolved path; newly read runs are added.
 
     Raises:
         ConfigError: If a path contains no run.
@@ -88,7 +89,7 @@ def contenders_in(paths: Iterable[Path], cache: dict[Path, Run] | None = None) -
 
 
 def _add(contenders: list[Contender], new: Contender) -> None:
-    """Add a run to the contender that accepts it, or as a new contender."""
+    """Add a run to the contender that accepts it, or create a new contender."""
     for number, old in enumerate(contenders):
         if not new.fixed and old.takes(new.first):
             name = old.name if old.name == new.name else f"{old.name} and {new.name}"
@@ -98,7 +99,7 @@ def _add(contenders: list[Contender], new: Contender) -> None:
 
 
 def _in(path: Path, seen: set[Path], cache: dict[Path, Run] | None) -> Iterator[Contender]:
-    """Yield the contenders in `path`, visiting each directory once."""
+    """Yield the contenders in `path`, visiting each directory only once."""
     if path.resolve() in seen:
         return
     if path.is_file() and path.suffix == SUFFIX:
@@ -126,12 +127,12 @@ def of_folder(
     reports: Mapping[str, TestReport],
     cache: dict[Path, Run] | None = None,
 ) -> Iterator[Contender]:
-    """Yield a suite as one contender, or each run of a sweep as a contender.
+    """Yield a suite as a single contender, or each run in a sweep as a contender.
 
-    Runs that have no measurements are omitted.
+    Runs without measurements are omitted.
 
     Args:
-        folder: The suite or sweep.
+        folder: Suite or sweep to read.
         reports: Reports that have already been read, by run name.
         cache: See `contenders_in`.
     """
@@ -146,10 +147,10 @@ def of_folder(
 
 
 def members_of(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> list[Contender]:
-    """Return a suite's runs as contenders.
+    """Return the runs of a suite as contenders.
 
-    For example, "iops-75-8gib" and "wsat-75-8gib" form the contender "75-8gib". Runs that have no
-    such suffix are labelled by drive. `reports`: see `of_folder`.
+    For example, "iops-75-8gib" and "wsat-75-8gib" form the contender "75-8gib". Runs without such a
+    suffix are labelled by drive. `reports`: see `of_folder`.
     """
     members: dict[str, dict[str, Run]] = {}
     for name, run in _measured(folder, reports)[0].items():
@@ -163,7 +164,7 @@ def _measured(
     reports: Mapping[str, TestReport],
     cache: dict[Path, Run] | None = None,
 ) -> tuple[dict[str, Run], list[Path]]:
-    """Return the runs by name, and the directories of runs that have no measurements."""
+    """Return the runs by name, and the directories of runs without measurements."""
     runs: dict[str, Run] = {}
     left_out = []
     for name in folder.members:
@@ -178,7 +179,7 @@ def _measured(
 
 
 def settings_text(member: Member) -> str:
-    """Return the label of a sweep's run, for example "queue depth 32, threads 4"."""
+    """Return the label of a sweep's run, such as "queue depth 32, threads 4"."""
     return ", ".join(
         f"{option_text(key)} {value}{' %' if key.endswith('_pct') else ''}"
         for key, value in member.settings.items()
@@ -186,7 +187,7 @@ def settings_text(member: Member) -> str:
 
 
 def option_text(option: str) -> str:
-    """Return, in words, an option that a sweep varies."""
+    """Return a text for an option that a sweep varies."""
     if option == OVERPROVISION:
         return "over-provisioning"
     if option.startswith(DEVICE):
@@ -198,7 +199,7 @@ def option_text(option: str) -> str:
 
 
 def differences(contenders: Sequence[Contender]) -> list[Difference]:
-    """Return the set-up differences between tests that at least two contenders ran."""
+    """Return the set-up differences between tests run by at least two contenders."""
     tests = dict.fromkeys(test for contender in contenders for test in contender.runs)
     shared = [test for test in tests if sum(test in contender.runs for contender in contenders) > 1]
     differences: dict[tuple[str, tuple[str | None, ...]], list[str]] = {}
@@ -215,11 +216,11 @@ def differences(contenders: Sequence[Contender]) -> list[Difference]:
 
 
 def labelled(contenders: Sequence[Contender]) -> list[Contender]:
-    """Return the contenders, each with a unique label.
+    """Return the contenders with unique labels.
 
     A label consists of the drive and the settings that distinguish the contender from other
     contenders on the same drive. If all contenders use the same drive, the label consists of the
-    settings alone.
+    settings only.
     """
     named = list(contenders)
     drives = [contender.first.drive for contender in named]
@@ -238,7 +239,7 @@ def labelled(contenders: Sequence[Contender]) -> list[Contender]:
 def _distinctions(group: Sequence[Contender]) -> list[str]:
     """Return texts that distinguish runs on the same drive.
 
-    The texts are the user's names or, failing that, the first setting that differs for each run,
+    The texts are the user's names or, failing that, the first setting that differs in each run,
     several settings, or the start times.
     """
     names = [contender.name for contender in group]
@@ -262,7 +263,7 @@ def _distinctions(group: Sequence[Contender]) -> list[str]:
 
 
 def _setting_text(part: Difference, value: str | None) -> str:
-    """Return a setting as "seed 2" or "queue depth 32"; a target is shown by its last word."""
+    """Return a setting such as "queue depth 32"; the last word identifies a target."""
     text = units.UNKNOWN if value is None else value
     if part.what == "target":
         return text.rpartition("/")[2].removeprefix("sim:").removesuffix(".toml")
@@ -290,10 +291,10 @@ SUFFIX = ".json"
 
 
 def read_answer(path: Path) -> Run:
-    """Return the run in a saved JSON output.
+    """Return the run contained in a saved JSON output.
 
     Raises:
-        ConfigError: If the file is not the output of `run --json` or `replay --json`.
+        ConfigError: If the file is not output from `run --json` or `replay --json`.
     """
     try:
         data = parse_json(read_bytes(path), path)

@@ -1,9 +1,9 @@
-"""Figures that contenders share, and their differences.
+"""Figures shared by contenders, and their differences.
 
-A figure's best value is compared with the second best. A statistical test (`noise.py`) decides if
-the difference is significant, at a level that holds jointly for all figures and pairs of a
-comparison. Each confidence interval is computed from a single run and estimates the variation
-between repetitions.
+A figure's best value is compared with the second best. A statistical test (`noise.py`) determines
+whether the difference is significant, at a joint level for all figures and pairs in a comparison.
+Each confidence interval is computed from a single run and estimates the variation between repeated
+runs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NOISE_TEXT = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that at least two contenders have."""
+    """A figure shared by at least two contenders."""
 
     test: str  # test that measured the figure
     values: Sequence[Headline | None]  # by contender
@@ -45,7 +45,7 @@ class Figure:
 
     @cached_property
     def sample(self) -> Headline:
-        """Any contender's value, for the fields that all values share."""
+        """Value of any contender, for the fields that all values share."""
         return next(value for value in self.values if value is not None)
 
     @property
@@ -55,7 +55,7 @@ class Figure:
 
     @cached_property
     def order(self) -> Sequence[int]:
-        """Contenders that have a value, best first, or in order if neither direction is better."""
+        """Contenders with a value, best first; in order if neither direction is better."""
         measured = [number for number, value in enumerate(self.values) if value is not None]
         if self.sample.higher_is_better is None:
             return measured
@@ -63,20 +63,21 @@ class Figure:
 
     @property
     def loads(self) -> Sequence[str]:
-        """Loads of the measurements; empty texts for most figures."""
+        """Loads used in the measurements; the texts are empty for most figures."""
         return [value.at for value in self.values if value is not None]
 
     def value_of(self, number: int) -> float:
-        """Return the value of a contender that has one."""
+        """Return the value of a contender that has the figure."""
         value = self.values[number]
         assert value is not None
         return value.value
 
     @property
     def best(self) -> int | None:
-        """The contender that has the best value.
+        """Contender with the best value.
 
-        `None` if neither direction is better, if the two best values are equal, or if loads differ.
+        The result is `None` if neither direction is better, if the two best values are equal, or if
+        loads differ.
         """
         if self.sample.higher_is_better is None or self.noise in ("equal", "apart"):
             return None
@@ -84,7 +85,7 @@ class Figure:
 
     @property
     def next_best(self) -> int:
-        """The contender that has the second-best value."""
+        """Contender with the second-best value."""
         return self.order[1]
 
     @cached_property
@@ -106,7 +107,7 @@ class Figure:
         return replace(self, values=[self.values[first], self.values[second]])
 
     def probabilities(self) -> Iterator[float]:
-        """Yield the probability of each pair's difference between equal drives, if known."""
+        """Yield the probability of each pair's difference if the drives were equal, if known."""
         if len(set(self.loads)) > 1:
             return
         measured = [value for value in self.values if value is not None]
@@ -116,13 +117,13 @@ class Figure:
 
     @property
     def margin_pct(self) -> float | None:
-        """Difference between the best and the next value in percent; None if the next is 0."""
+        """Difference between the two best values in percent, or None if the second value is 0."""
         best, other = (self.value_of(number) for number in self.order[:2])
         return 100 * abs(best - other) / abs(other) if other else None
 
     @property
     def margin_text(self) -> str:
-        """The margin in words: "12 % higher" or "3.1 % lower"."""
+        """Margin in words, such as "12 % higher" or "3.1 % lower"."""
         if self.noise in ("equal", "apart"):
             return UNKNOWN
         best, other = (self.value_of(number) for number in self.order[:2])
@@ -131,12 +132,12 @@ class Figure:
 
 
 def percent(value: float) -> str:
-    """Return a difference to two significant digits: "0.31 %", "4.2 %", "118 %"."""
+    """Return a difference to two significant digits, such as "0.31 %", "4.2 %" or "118 %"."""
     return f"{value:,.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
 def figures_of(contenders: Sequence[Contender]) -> list[Figure]:
-    """Return the figures that at least two contenders have, in test order."""
+    """Return the figures shared by at least two contenders, in test order."""
     values_by_key: dict[tuple[str, str], list[Headline | None]] = {}
     for number, contender in enumerate(contenders):
         for test, run in contender.runs.items():

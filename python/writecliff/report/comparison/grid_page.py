@@ -1,4 +1,4 @@
-"""Grids of figures on a comparison page: tables side by side, differences and pictures."""
+"""Grids of figures on a comparison page, with adjacent tables, differences and pictures."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _file(name: str, grid: SharedGrid, labels: Sequence[str]) -> DataFile:
 
 
 def _tables(grid: SharedGrid, labels: Sequence[str], data: DataFile) -> Iterator[Table]:
-    """Yield values and differences in one table if it is narrow enough, otherwise in several."""
+    """Yield values and differences in one table, or in several if it would be too wide."""
     every, others = range(len(labels)), range(1, len(labels))
     wide = len(grid.columns) * (2 * len(labels) - 1)
     if wide <= _WITH_DIFFERENCES:
@@ -90,10 +90,10 @@ def _side_by_side(
     values: Sequence[int],
     differences: Sequence[int],
 ) -> Table:
-    """Return a table that has a row for each row of the grid.
+    """Return a table with a row for each grid row.
 
-    Each grid column contains the `values` and `differences` of these contenders. If that is a
-    single cell, the grid column's name heads it.
+    Each grid column contains these contenders' `values` and `differences`. If a grid column
+    contains a single cell, the column name is the cell's heading.
     """
     marks: dict[tuple[int, int], CellMark] = {}
     rows = []
@@ -170,7 +170,7 @@ def _lines(
     column: str,
     places: Mapping[str, float],
 ) -> Figure | None:
-    """Return a column's values (left axis) and differences from the first contender (right)."""
+    """Return a column's values (left axis) and differences from the first contender."""
     sample, axis = grid.sample, grid.sample.x
     assert axis is not None
     x = [places[row] for row in grid.rows]

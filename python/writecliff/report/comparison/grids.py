@@ -1,8 +1,8 @@
-"""Grids of figures that contenders share: values, differences, best contender.
+"""Grids of figures shared by contenders: values, differences, best contender.
 
-Differences are relative to the first contender, in percent of its value, or in points if the
-figures are percentages. A cell has no best contender if the two best values are within 0.1 % of
-each other. Cells are single values or means without confidence intervals, so they cannot show
+Differences are relative to the first contender, in percent of its value, or in percentage points if
+the figures are percentages. A cell has no best contender if the two best values differ by at most
+0.1 %. Cells are single values or means without confidence intervals, so they cannot show
 statistical significance.
 """
 
@@ -23,39 +23,39 @@ PERCENT = "%"
 
 @dataclass(frozen=True)
 class SharedGrid:
-    """A grid that at least two contenders have."""
+    """A grid shared by at least two contenders."""
 
     test: str  # test that measured the grid
     by: Sequence[Grid | None]  # by contender
 
     @cached_property
     def sample(self) -> Grid:
-        """Any contender's grid, for the fields that all grids share."""
+        """Grid of any contender, for the fields that all grids share."""
         return next(grid for grid in self.by if grid is not None)
 
     @cached_property
     def rows(self) -> Sequence[str]:
-        """Rows that contain values of at least two contenders."""
+        """Rows with values for at least two contenders."""
         return self._shared(0, [row for grid in self.by if grid is not None for row in grid.rows])
 
     @cached_property
     def columns(self) -> Sequence[str]:
-        """Columns that contain values of at least two contenders."""
+        """Columns with values for at least two contenders."""
         return self._shared(1, [c for grid in self.by if grid is not None for c in grid.columns])
 
     def _shared(self, part: int, names: Sequence[str]) -> list[str]:
-        """Return the distinct `names` that are the row (0) or column (1) of a shared cell."""
+        """Return the distinct `names` that are rows (0) or columns (1) of a shared cell."""
         common = {key[part] for key in self.common}
         return [name for name in dict.fromkeys(names) if name in common]
 
     @cached_property
     def common(self) -> set[Key]:
-        """Cells that at least two contenders have."""
+        """Cells shared by at least two contenders."""
         keys = [key for grid in self.by if grid is not None for key in grid.values]
         return {key for key in keys if keys.count(key) > 1}
 
     def value(self, key: Key, number: int) -> float | None:
-        """Return a contender's value; None if it has none."""
+        """Return a contender's value, or None if it is missing."""
         grid = self.by[number]
         return None if grid is None else grid.values.get(key)
 
@@ -65,9 +65,9 @@ class SharedGrid:
         return self.sample.unit == PERCENT
 
     def difference(self, key: Key, number: int) -> float | None:
-        """Return the difference from the first contender, in percent of its value or in points.
+        """Return the difference from the first contender, in percent or in percentage points.
 
-        The result is `None` if either value is missing, or the first value is 0.
+        The result is `None` if either value is missing or the first value is 0.
         """
         first, value = self.value(key, 0), self.value(key, number)
         if number == 0 or first is None or value is None:
@@ -77,7 +77,7 @@ class SharedGrid:
         return 100 * (value / first - 1) if first else None
 
     def better(self, key: Key, number: int) -> bool | None:
-        """Return `True` if a contender is better than the first contender.
+        """Return `True` if a contender's value is better than the first contender's.
 
         The result is `None` if the values are equal or a value is missing.
         """
@@ -87,9 +87,9 @@ class SharedGrid:
         return (value > first) == self.sample.higher_is_better
 
     def best(self, key: Key) -> int | None:
-        """Return the contender that has the best value of a cell.
+        """Return the contender with the best value in a cell.
 
-        The result is `None` if the two best values are equal, or only one contender has a value.
+        The result is `None` if the two best values are equal or if only one contender has a value.
         """
         measured = [
             (value, n) for n in range(len(self.by)) if (value := self.value(key, n)) is not None
@@ -100,7 +100,7 @@ class SharedGrid:
         return measured[0][1]
 
     def difference_text(self, key: Key, number: int) -> str:
-        """Return the difference as text: "+12 %", "-3.1 points" or "equal"."""
+        """Return the difference as text, such as "+12 %", "-3.1 points" or "equal"."""
         difference = self.difference(key, number)
         if difference is None:
             return UNKNOWN
@@ -144,7 +144,7 @@ def _equal(value: float, other: float) -> bool:
 
 
 def grids_of(contenders: Sequence[Contender]) -> list[SharedGrid]:
-    """Return the grids in which at least two contenders share a cell."""
+    """Return the grids where at least two contenders share a cell."""
     by_name: dict[tuple[str, str], list[Grid | None]] = {}
     for number, contender in enumerate(contenders):
         for test, run in contender.runs.items():

@@ -1,7 +1,7 @@
-"""Grouping of a long list of figures, counting where each contender is better.
+"""Grouping of a long figure list, with the number of wins for each contender.
 
-A campaign has hundreds of figures, most of which are one metric under many loads. A group is a
-metric within a part of the campaign. Figures of other tests form one group per test.
+A campaign has hundreds of figures, most of them a single metric under many loads. A group consists
+of the figures for one metric in a campaign part. Figures from other tests form one group per test.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LONG_LIST = 40  # number of figures above which a summary precedes the list
 
 @dataclass(frozen=True)
 class Group:
-    """Figures of one kind."""
+    """A group of figures of the same kind."""
 
     test: str  # that measured them
     name: str  # "mixes: IOPS of reads"; empty: all other figures of the test
@@ -35,14 +35,14 @@ class Group:
         return len(self.figures[0].values)
 
     def won(self, number: int) -> list[Figure]:
-        """Return the figures where a contender is better by a significant difference."""
+        """Return the figures where a contender is significantly better."""
         return [
             figure for figure in self.figures if figure.best == number and figure.noise != "within"
         ]
 
     @cached_property
     def decided(self) -> list[Figure]:
-        """Figures where any contender is better."""
+        """Figures where any contender is significantly better."""
         return [
             figure
             for figure in self.figures
@@ -51,24 +51,24 @@ class Group:
 
     @property
     def equal(self) -> int:
-        """Number of equal figures."""
+        """Number of figures with equal values."""
         return sum(figure.noise == "equal" for figure in self.figures)
 
     @property
     def largest(self) -> Figure | None:
-        """The figure with the largest difference in percent; None if no contender is better."""
+        """Figure with the largest difference in percent, or None if no contender is better."""
         return max(self.decided, key=lambda figure: figure.margin_pct or 0, default=None)
 
     @property
     def median_pct(self) -> float | None:
-        """Median of the differences in percent; None if there are none."""
+        """Median difference in percent, or None without differences."""
         margins = [figure.margin_pct for figure in self.decided if figure.margin_pct is not None]
         return median(margins) if margins else None
 
     def ratios(self, number: int) -> list[float]:
-        """Return a contender's ratios to the first contender, above 1 where it is better.
+        """Return a contender's ratios to the first contender; a ratio above 1 is better.
 
-        Figures that have no ratio are omitted.
+        Figures without a ratio are omitted.
         """
         ratios = []
         for figure in self.figures:
@@ -83,7 +83,7 @@ class Group:
 
 
 def groups_of(figures: Sequence[Figure]) -> list[Group]:
-    """Return the figures in groups, in order of first appearance."""
+    """Return the groups of figures, in order of first appearance."""
     groups: dict[tuple[str, str], list[Figure]] = {}
     for figure in figures:
         groups.setdefault((figure.test, figure.sample.kind), []).append(figure)
@@ -91,7 +91,7 @@ def groups_of(figures: Sequence[Figure]) -> list[Group]:
 
 
 def group_names(groups: Sequence[Group]) -> list[str]:
-    """Return the group names, including their test if there are several tests."""
+    """Return the group names, including the test if there are several tests."""
     many = len({group.test for group in groups}) > 1
     return [
         ": ".join(filter(None, (group.test if many or not group.name else "", group.name)))
@@ -100,7 +100,7 @@ def group_names(groups: Sequence[Group]) -> list[str]:
 
 
 def groups_table(groups: Sequence[Group], labels: Sequence[str]) -> Table:
-    """Return a row for each group: how often each contender is better, and the differences."""
+    """Return a row for each group, with each contender's wins and the differences."""
     undecided = any(_undecided(group) for group in groups)
     rows: list[tuple[Value, ...]] = []
     for name, group in zip(group_names(groups), groups, strict=True):
@@ -131,13 +131,14 @@ def groups_table(groups: Sequence[Group], labels: Sequence[str]) -> Table:
 def _undecided(group: Group) -> int:
     """Return the number of undecided figures.
 
-    Their difference is not significant, their loads differ, or neither direction is better.
+    A figure is undecided if the difference is not significant, the loads differ, or neither
+    direction is better.
     """
     return len(group.figures) - len(group.decided) - group.equal
 
 
 def _largest(figure: Figure, labels: Sequence[str]) -> tuple[str, str]:
-    """Return a group's largest difference, and its load."""
+    """Return a group's largest difference and the load where it occurs."""
     best, other = (value_text(figure.value_of(number)) for number in figure.order[:2])
     values = f"{best} against {other} {figure.sample.unit}".strip()
     return f"{labels[figure.order[0]]} {figure.margin_text}: {values}", figure.sample.place
@@ -157,10 +158,10 @@ def _file(groups: Sequence[Group], labels: Sequence[str]) -> DataFile:
 
 
 def as_figures(groups: Sequence[Group], labels: Sequence[str]) -> list[Figure]:
-    """Return each group as one figure for a comparison's picture.
+    """Return each group as a single figure for a comparison's picture.
 
-    The group's value is the median ratio of a contender to the first contender. The interval spans
-    the smallest and largest ratio.
+    The group's value is the contender's median ratio to the first contender. The interval spans the
+    smallest to the largest ratio.
     """
     as_figures = []
     for group in groups:

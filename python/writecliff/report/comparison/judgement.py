@@ -1,8 +1,8 @@
-"""Judgement of one run relative to another: better, worse, equal, or cannot tell.
+"""Judgement of a run relative to another run: better, worse, equal, or cannot tell.
 
-A difference counts if it is significant by the rule of every comparison (`figures.RULE`). Figures
-whose difference is not significant, that have no interval, or that were measured at different loads
-are "cannot tell".
+A difference counts if it is significant according to the rule for all comparisons (`figures.RULE`).
+The judgement is "cannot tell" for figures without a significant difference, without an interval, or
+with different loads.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ def judgement(figure: Figure, first: int, second: int) -> Judgement:
 def overall(judgements: Iterable[Judgement]) -> Judgement:
     """Return the judgement on all figures.
 
-    The result is "better" if some figures are better and none is worse, and vice versa. The result
-    is "cannot tell" if some figures are better and others worse, or if no figure can be judged.
+    The result is "better" if some figures are better and no figure is worse, and vice versa. The
+    result is "cannot tell" if some figures are better and other figures worse, or if no figure can
+    be judged.
     """
     judgement = set(judgements)
     if {"better", "worse"} <= judgement or not judgement:

@@ -1,14 +1,15 @@
 """Significance test for the difference between two values of a figure.
 
-The test is Welch's (Biometrika 34, 1947), applied to the logarithms of the values. It compares the
-difference with the standard errors that both 95 % intervals imply, using their degrees of freedom.
-Each value's error is taken from the side of its interval that faces the other value, because
-percentile intervals are not symmetric (Zou and Donner, Statistics in Medicine 27, 2008).
+The test is Welch's (Biometrika 34, 1947), applied to the logarithms of the values. Welch's test
+compares the difference with the standard errors implied by both 95 % intervals, using the
+intervals' degrees of freedom. Each value's error is taken from the side of its interval that faces
+the other value, because percentile intervals are not symmetric (Zou and Donner, Statistics in
+Medicine 27, 2008).
 
-In a comparison of 20 figures, at least one would often differ by chance at a level of 5 %. The
+In a comparison of 20 figures, at least one figure would often differ by chance at a 5 % level. The
 level therefore applies to the whole comparison: with Holm's method (Scandinavian Journal of
-Statistics 6, 1979), the probability that any figure of two equal drives shows a significant
-difference is at most 5 %.
+Statistics 6, 1979), two equal drives show a significant difference in any figure with a probability
+of at most 5 %.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ _SHARE = 0.95  # confidence level of an interval
 
 
 def probability(first: Headline, second: Headline) -> float | None:
-    """Return the probability of a difference of at least this size between equal drives.
+    """Return the probability that equal drives differ by at least this much.
 
-    The result is `None` if either value has no interval with degrees of freedom.
+    The result is `None` if either value lacks an interval with degrees of freedom.
     """
     low, high = sorted((first, second), key=lambda item: item.value)
     below, above = _error(low, upper=True), _error(high, upper=False)
@@ -44,7 +45,7 @@ def probability(first: Headline, second: Headline) -> float | None:
 
 
 class _Error(NamedTuple):
-    """The standard error of a value's logarithm on one side."""
+    """Standard error of a value's logarithm on one side."""
 
     value: float
     degrees: float
@@ -62,9 +63,9 @@ def _error(item: Headline, *, upper: bool) -> _Error | None:
 
 
 def level_of(probabilities: Iterable[float]) -> float:
-    """Return the largest probability at which a difference counts as significant.
+    """Return the largest probability for which a difference counts as significant.
 
-    All differences of a comparison are then tested jointly at `LEVEL` (Holm's method).
+    All differences in a comparison are then tested jointly at `LEVEL` (Holm's method).
     """
     ordered = sorted(probabilities)
     level = 0.0

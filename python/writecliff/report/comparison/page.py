@@ -1,4 +1,4 @@
-"""A comparison as a page and as JSON."""
+"""Output of a comparison as a page and as JSON."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def comparison_page(comparison: Comparison) -> Page:
 
 
 def _common_stamp(comparison: Comparison) -> str:
-    """Return the stamp that all runs share, or empty text if they differ."""
+    """Return the time stamp shared by all runs, or empty text if stamps differ."""
     stamps = {run.stamp for contender in comparison.contenders for run in contender.runs.values()}
     return stamps.pop() if len(stamps) == 1 else ""
 
@@ -84,9 +84,10 @@ def disclosures_of(comparison: Comparison) -> Iterator[str]:
 
 
 def sections_of(comparison: Comparison) -> Iterator[Section]:
-    """Yield the sections on contenders, set-up differences, figures, grids and curves.
+    """Yield the sections about contenders, set-up differences, figures, grids and curves.
 
-    A long list of figures is summarised first, and follows the grids, which show most of it.
+    A long figure list is summarised first, and appears after the grids, which show most of its
+    figures.
     """
     yield section("Set-up", "", _contenders(comparison.contenders), differences_table(comparison))
     data = _figures_file(comparison)
@@ -106,7 +107,7 @@ def sections_of(comparison: Comparison) -> Iterator[Section]:
 
 
 def _summary_section(comparison: Comparison) -> Section:
-    """Return a long list of figures in groups."""
+    """Return a long figure list, divided into groups."""
     groups, labels = groups_of(comparison.figures), comparison.labels
     shown = groups_table(groups, labels)
     assert shown.data is not None
@@ -133,7 +134,7 @@ def _contenders(contenders: Sequence[Contender]) -> Table:
 
 
 def differences_table(comparison: Comparison) -> Table | None:
-    """Return the set-up differences with a column per contender; None if there are none."""
+    """Return the set-up differences with a column per contender, or None without differences."""
     rows = [
         (
             part.what + (f" ({', '.join(part.tests)})" if part.tests else ""),
@@ -146,7 +147,7 @@ def differences_table(comparison: Comparison) -> Table | None:
 
 
 def figure_names(comparison: Comparison) -> list[str]:
-    """Return the figure names, including their test if there are several tests."""
+    """Return the figure names, including the test if there are several tests."""
     tests = {figure.test for figure in comparison.figures}
     many = len(tests) > 1
     return [
@@ -158,7 +159,7 @@ def figure_names(comparison: Comparison) -> list[str]:
 
 
 def figures_table(comparison: Comparison, data: DataFile | None = None) -> Table:
-    """Return the figures side by side, with intervals, the best contender and the margin."""
+    """Return the figures side by side with intervals, the best contender and the margin."""
     rows = [
         (
             name,
@@ -235,7 +236,7 @@ def comparison_mapping(comparison: Comparison) -> dict[str, Any]:
 
 
 def figure_mapping(comparison: Comparison, figure: Figure) -> dict[str, Any]:
-    """Return a figure of all contenders as JSON."""
+    """Return a figure for all contenders as JSON."""
     sample = figure.sample
     return {
         "test": figure.test,
@@ -251,7 +252,7 @@ def figure_mapping(comparison: Comparison, figure: Figure) -> dict[str, Any]:
 
 
 def headline_mapping(value: Headline) -> dict[str, Any]:
-    """Return a run's headline figure as JSON, omitting the fields that all runs share."""
+    """Return a run's headline figure as JSON, without the fields that all runs share."""
     interval = value.interval
     return {
         "value": value.value,

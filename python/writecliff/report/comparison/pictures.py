@@ -1,8 +1,8 @@
-"""Comparison plots: curves, figures over a setting, and ratios to the first contender.
+"""Comparison plots of curves, figures over a setting, and ratios to the first contender.
 
-A setting is a number, for example the active range or spare flash. A line connects the contenders
-of one model, whose capacities may differ. Contenders of different models differ in more than the
-setting.
+A setting is a number, such as the active range or the spare flash capacity. A line connects the
+contenders with the same drive model, whose capacities may differ. Contenders with different drive
+models differ in more than the setting.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Curves = Sequence[tuple[str, Curve]]  # curves of one name, by contender
 
 
 def curves_section(contenders: Sequence[Contender]) -> Section:
-    """Return all curves and a table of their marked points.
+    """Return all curves, and a table of their marked points.
 
-    A reader can select a contender if all have curves of the same tests.
+    A reader can select a contender if all contenders have curves for the same tests.
     """
     by_name = _by_name(contenders)
     shown = section("Curves", "", _moments(by_name), *map(_drawn, by_name))
@@ -52,7 +52,7 @@ def curves_section(contenders: Sequence[Contender]) -> Section:
 
 
 def curves_mapping(contenders: Sequence[Contender]) -> list[dict[str, Any]]:
-    """Return the curves' marked points as JSON, in base units of their x axes."""
+    """Return the curves' marked points as JSON, in base units of the x axes."""
     return [
         {
             "name": curve.name,
@@ -77,7 +77,7 @@ def _by_name(contenders: Sequence[Contender]) -> list[Curves]:
 
 
 def _moments(by_name: Sequence[Curves]) -> Table | None:
-    """Return the positions of each contender's marks, by axis."""
+    """Return the mark positions of each contender, by axis."""
     marked = [curves for curves in by_name if any(curve.marks for _, curve in curves)]
     if not marked:
         return None
@@ -149,7 +149,7 @@ _NO_SETTINGS = ("seed", "serial number", "description", "target", "firmware")
 
 @dataclass(frozen=True)
 class Setting:
-    """A numeric setting in which contenders differ."""
+    """A numeric setting that distinguishes contenders."""
 
     name: str  # "over-provisioning"
     unit: str  # "%"; empty for counts
@@ -159,8 +159,8 @@ class Setting:
 def setting_of(comparison: Comparison) -> Setting | None:
     """Return the single setting that distinguishes the contenders.
 
-    This is the setting in their labels, as in a sweep, or the only numeric set-up difference. The
-    result is `None` if there is no such setting, or more than one.
+    The setting is the one in the contender labels, as in a sweep, or the only numeric set-up
+    difference. The result is `None` if there is no such setting or more than one.
     """
     labels = [_named_number(label) for label in comparison.labels]
     measured = [label for label in labels if label is not None]
@@ -185,13 +185,13 @@ def _is_number(text: str) -> bool:
 
 
 def _number(text: str) -> tuple[str, str] | None:
-    """Return number and unit of "960 GB" or "32"; None for other text."""
+    """Return the number and unit in "960 GB" or "32", or None for other text."""
     number, space, unit = text.partition(" ")
     return (number, unit) if _is_number(number) and bool(unit) == bool(space) else None
 
 
 def _named_number(label: str) -> tuple[str, str, str] | None:
-    """Return name, number and unit of "queue depth 32" or "over-provisioning 7 %", or None."""
+    """Return the name, number and unit in "queue depth 32" or "over-provisioning 7 %", or None."""
     bare = label.removesuffix(" %")
     name, _, number = bare.rpartition(" ")
     if not name or not _is_number(number) or any(letter.isdecimal() for letter in name):
@@ -206,10 +206,10 @@ def _distinct(name: str, unit: str, texts: Sequence[str]) -> Setting | None:
 
 
 def models_of(contenders: Sequence[Contender]) -> list[str]:
-    """Return the contenders' drive models, removing capacities from the ends of names.
+    """Return the contenders' drive models, without the capacities at the ends of their names.
 
-    Drives that share a name are of one model. Added spare flash may have reduced the capacity of
-    some drives, so only the other drives still have the capacity given in the name.
+    Drives with the same name belong to one model. Some drives may have lost capacity to added spare
+    flash, so only the other drives still have the capacity stated in their name.
     """
     drives = [contender.first.setup.get(DRIVE) or "" for contender in contenders]
     models = [
@@ -222,7 +222,7 @@ def models_of(contenders: Sequence[Contender]) -> list[str]:
 
 
 def _without_size(drive: str, contender: Contender) -> str:
-    """Return a name without the capacity at its end ("PM863 960 GB", "pm863-960")."""
+    """Return a name without its final capacity ("PM863 960 GB", "pm863-960")."""
     bare = drive.removesuffix("GB").removesuffix("TB").rstrip(" ")
     start = max(bare.rfind(" "), bare.rfind("-"))
     size = _number(contender.first.setup.get("capacity") or "")
@@ -237,7 +237,8 @@ def _without_size(drive: str, contender: Contender) -> str:
 def setting_section(comparison: Comparison) -> Section:
     """Return the headline figures plotted over the setting.
 
-    The section is empty if the contenders differ in another way, or no two share a model.
+    The section is empty if the contenders differ in another way, or if no two contenders share a
+    model.
     """
     setting = setting_of(comparison)
     models = models_of(comparison.contenders)
@@ -276,7 +277,7 @@ def _drawings(
 
 
 def _line(label: str, figure: Figure, setting: Setting, models: Sequence[str], wanted: str) -> Line:
-    """Return a model's points, in order of the setting."""
+    """Return a model's points, ordered by the setting."""
     points = sorted(
         (number, value.value)
         for model, number, value in zip(models, setting.numbers, figure.values, strict=True)
@@ -294,7 +295,7 @@ _LINEAR_TO = 2.0  # ratio of the axis limits above which the axis is logarithmic
 
 
 def drawable(figures: Sequence[Figure], most: int | None = MOST) -> list[Figure]:
-    """Return the first `most` figures as ratios to the first contender; all if it is None."""
+    """Return the first `most` figures (default: all) as ratios to the first contender."""
     return [
         figure
         for figure in figures
@@ -316,7 +317,7 @@ def relative(
     title: str = "",
     most: int = MOST,
 ) -> Drawing | None:
-    """Draw a row per figure and a point per contender, where further right is better.
+    """Draw a row per figure and a point per contender; points further right are better.
 
     The result is `None` if no figure can be drawn.
 
@@ -325,7 +326,7 @@ def relative(
         figures: Figures to draw.
         names: Figure names.
         data: Figure data.
-        title: Caption (default: number of figures and kind of intervals).
+        title: Caption (default: the number of figures and the kind of intervals).
         most: Maximum number of rows.
     """
     shown = drawable(figures, most)
@@ -359,7 +360,7 @@ def relative(
 def _points(
     plot: Axes, number: int, labels: Sequence[str], look: int, shown: Sequence[Figure]
 ) -> list[float]:
-    """Draw one contender, and return the ends of its bars."""
+    """Draw a contender, and return the end points of its bars."""
     count = len(labels)
     offset = (number - (count - 1) / 2) * min(0.16, 0.7 / count)
     x, y, low, high = [], [], [], []
@@ -381,7 +382,7 @@ def _points(
 
 
 def _ratios(value: Headline, reference: float) -> tuple[float, tuple[float, float]]:
-    """Return the ratio to a reference, above 1 if better, and the ends of its interval."""
+    """Return the ratio to a reference (above 1 if better), and the ends of the ratio's interval."""
     interval = value.interval
     low, high = (value.value,) * 2 if interval is None else (interval.low, interval.high)
     # An interval may reach zero, for which no ratio exists.

@@ -1,4 +1,4 @@
-"""The parts of a run that a comparison uses: set-up, headline figures and curves."""
+"""The compared data of a run: set-up, headline figures and curves."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LAST = (
 
 @dataclass(frozen=True)
 class Run:
-    """A single run of a test."""
+    """A single run of a test, as used in comparisons."""
 
     path: Path
     test: str
@@ -56,7 +56,7 @@ class Run:
 
     @property
     def drive(self) -> str:
-        """The drive name."""
+        """Drive name."""
         return self.setup[DRIVE] or units.UNKNOWN
 
 
@@ -73,10 +73,10 @@ class Difference:
 def read_run(path: Path, cache: dict[Path, Run] | None = None) -> Run:
     """Read a run directory.
 
-    Runs in `cache`, keyed by resolved path, are not read again; a new run is added.
+    Runs in `cache`, keyed by resolved path, are not read again; newly read runs are added.
 
     Raises:
-        StoreError: If the run is damaged, or has no report or no measurements.
+        StoreError: If the run is damaged, or if it has no report or no measurements.
     """
     key = path.resolve()
     if cache is not None and key in cache:
@@ -111,7 +111,7 @@ def run_of(report: TestReport) -> Run:
 
 
 def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
-    """Return a run's set-up by setting name: drive, options, seed, versions."""
+    """Return a run's set-up (drive, options, seed, versions) by setting name."""
     device, cache, versions = manifest.device, manifest.write_cache, manifest.versions
     name = " ".join(filter(None, (device.vendor, device.model))).removeprefix(_OURS)
     setup: dict[str, Any] = {
@@ -144,7 +144,7 @@ def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
 
 
 def _options(manifest: Manifest) -> Mapping[str, Any]:
-    """Return a test's options, or for other runs the parameters that their reports show."""
+    """Return a test's options or, for other runs, the parameters that their reports show."""
     if not entry_of(manifest.procedure).is_user_load:
         kind = procedure_class(manifest.procedure).options_type
         measured = {item.name for item in fields(kind) if item.metadata["measured"]}

@@ -1,4 +1,4 @@
-"""The answer of a comparison: one sentence of about 25 words."""
+"""Result of a comparison as a sentence of about 25 words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from writecliff.units import plural
 
 
 def verdict_of(labels: Sequence[str], figures: Sequence[Figure]) -> str:
-    """Return who is better at how many figures, the largest difference, and what is undecided."""
+    """Return each contender's number of wins, the largest difference, and undecided figures."""
     shared = [figure for figure in figures if figure.noise != "apart"]
     if not shared:
         return "No figure was measured at the same load by two of them."
@@ -39,7 +39,7 @@ def verdict_of(labels: Sequence[str], figures: Sequence[Figure]) -> str:
 
 
 def _winners(labels: Sequence[str], figures: Sequence[Figure], total: int) -> str:
-    """Return the number of figures of each winner, and the largest difference of the first."""
+    """Return the number of wins of each winner, and the first winner's largest difference."""
     (who, won), *others = _by_winner(figures)
     most = max(won, key=lambda figure: figure.margin_pct or 0)
     over = f" than {labels[most.next_best]}" if len(labels) > 2 else ""
@@ -52,7 +52,7 @@ def _winners(labels: Sequence[str], figures: Sequence[Figure], total: int) -> st
 
 
 def _by_winner(figures: Iterable[Figure]) -> list[tuple[int, list[Figure]]]:
-    """Return each best contender's figures, starting with the contender that has most figures."""
+    """Return each best contender's figures, starting with the contender that wins most figures."""
     won: dict[int, list[Figure]] = {}
     for figure in figures:
         if figure.best is not None:

@@ -72,7 +72,7 @@ class Triple(Generic[T]):
         return Triple(*(old if new is None else new for new, old in pairs))
 
     def items(self) -> tuple[T, T, T]:
-        """Values for reads, writes and trims."""
+        """Return the values for reads, writes and trims."""
         return (self.read, self.write, self.trim)
 
     def of(self, direction: str) -> T:
