@@ -135,7 +135,7 @@ def test_over_provisionings_and_seeds_are_rows_and_runs(
     load: Path, drives: list[str], tmp_path: Path, cli: CommandLine
 ) -> None:
     output = tmp_path / "choice"
-    more = ["--overprovision", "28", "--seeds", "2", "--duration", "1s"]
+    more = ["--overprovision", "28", "--seeds", "2", "--duration", "1s", "--exhaustive"]
     answer = answered(cli(asked(load, drives[:2], output, *more)))
     rows = {row["device"]: row for row in answer["ranking"]}
     assert set(rows) == {"usual", "usual-op28", "slow", "slow-op28"}
@@ -241,9 +241,9 @@ def test_a_drive_with_slow_commits_is_not_preferred(tmp_path: Path, cli: Command
     load.write_text(LOG)
     silent.write_text(LOG.replace("flush_every_writes = 1\n", ""))
 
-    without = answered(cli(asked(silent, drives, tmp_path / "without")))
+    without = answered(cli(asked(silent, drives, tmp_path / "without", "--exhaustive")))
     assert [row["device"] for row in without["ranking"]] == ["volatile", "capacitors"]
-    answer = answered(cli(asked(load, drives, tmp_path / "with")))
+    answer = answered(cli(asked(load, drives, tmp_path / "with", "--exhaustive")))
     assert all(row["passes"] for row in answer["ranking"])
     first, second = answer["ranking"]
     assert (first["device"], second["device"]) == ("capacitors", "volatile")
