@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -27,6 +26,5 @@ def cli(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, drive: FakeEngine
 ) -> CommandLine:
     monkeypatch.setenv("COLUMNS", "88")
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut in these tests
     serve_fake_drive(monkeypatch, lambda: drive)
     return CommandLine(capsys)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 
@@ -22,7 +21,6 @@ def cli(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> CommandLine:
     """Return the command line with the simulator, in a folder with a small drive."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut in these tests
     monkeypatch.chdir(tmp_path)
     write_small_drive(tmp_path)
     return CommandLine(capsys)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,17 +46,15 @@ def suites(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, SuiteFolder]:
     folder = tmp_path_factory.mktemp("suites")
     target = f"sim:{write_small_drive(folder)}"
     scales = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut in these tests
-        for quick in (False, True):
-            common = {"quick": quick}
-            members = plan_suite("pts-e", target, tests=[*SHORT], common=common, special=SHORT)
-            made = SuiteFolder.create(folder / f"quick-{quick}", "suite", "pts-e", members)
-            for name, member in members.items():
-                procedure = procedure_from_mapping(name, member.options, simulated=True)
-                engine = SimEngine(target.removeprefix("sim:"))
-                run_procedure(procedure, engine, made.run_directory(name))
-            scales[quick] = made
+    for quick in (False, True):
+        common = {"quick": quick}
+        members = plan_suite("pts-e", target, tests=[*SHORT], common=common, special=SHORT)
+        made = SuiteFolder.create(folder / f"quick-{quick}", "suite", "pts-e", members)
+        for name, member in members.items():
+            procedure = procedure_from_mapping(name, member.options, simulated=True)
+            engine = SimEngine(target.removeprefix("sim:"))
+            run_procedure(procedure, engine, made.run_directory(name))
+        scales[quick] = made
     return scales
 
 

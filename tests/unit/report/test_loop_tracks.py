@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -30,11 +29,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def made(path: Path, test: str, **more: Any) -> Path:
     """Return a run on the formula drive."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        options = {"step_seconds": 12.0, **OPTIONS[test]}
-        drive = FakeEngine(capacity_bytes=2_000_000_000, **more)
-        run_procedure(procedure_from_mapping(test, options), drive, path)
+    options = {"step_seconds": 12.0, **OPTIONS[test]}
+    drive = FakeEngine(capacity_bytes=2_000_000_000, **more)
+    run_procedure(procedure_from_mapping(test, options), drive, path)
     return path
 
 
@@ -154,9 +151,7 @@ def test_a_power_state_is_in_the_report_of_its_run(tmp_path: Path, last: int) ->
     drive = StatefulDrive(capacity_bytes=2_000_000_000, kind="fio", target="/dev/nvme0n1")
     drive.last = last
     options = {"step_seconds": 12.0, **OPTIONS["tp"]}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        run_procedure(procedure_from_mapping("tp", options), drive, tmp_path / "r")
+    run_procedure(procedure_from_mapping("tp", options), drive, tmp_path / "r")
     run = RunDirectory.open(tmp_path / "r")
     model = build_report(run)
     (table,) = section(model, PLATFORM_TITLE).tables

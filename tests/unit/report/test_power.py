@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -20,9 +19,8 @@ SIZES, MIXES = [64.0, 4.0], [100.0, 65.0, 0.0]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def run(tmp_path: Path) -> Path:
     """Create an IOPS run with 1 s steps on a drive that does not report power."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     options = {"step_seconds": 1.0, "read_pcts": MIXES, "block_sizes_kib": SIZES}
     procedure = procedure_from_mapping("iops", options)
     run_procedure(procedure, FakeEngine(capacity_bytes=2_000_000_000), tmp_path / "run")

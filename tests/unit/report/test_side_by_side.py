@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,10 +39,8 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
     def run(test: str, model: str, speed: float, **options: Any) -> Path:
         path = tmp_path_factory.mktemp("runs") / f"{test}-{model}"
         drive = FakeEngine(capacity_bytes=2_000_000_000, model=model, speed=speed)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(os, "fsync", lambda descriptor: None)
-            procedure = procedure_from_mapping(test, {"step_seconds": 1.0, **options})
-            run_procedure(procedure, drive, path)
+        procedure = procedure_from_mapping(test, {"step_seconds": 1.0, **options})
+        run_procedure(procedure, drive, path)
         return path
 
     return run

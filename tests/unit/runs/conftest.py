@@ -1,8 +1,7 @@
-"""A store of small runs. fsync is disabled, because no test cuts the power."""
+"""A store of small runs."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -20,7 +19,6 @@ from tests.support.run_store import aged, make_run  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     monkeypatch.delenv("WRITECLIFF_STORE", raising=False)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 
@@ -24,9 +23,8 @@ def drive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_state_with_fewer_active_dies_is_slower_and_the_report_names_it(
-    drive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    drive: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut in these tests
     rates = []
     for state in range(3):
         output = tmp_path / f"state-{state}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -76,7 +75,6 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("cache")
         patch.setenv("WRITECLIFF_CACHE", str(folder))
-        patch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut in these tests
         yield folder
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +28,7 @@ def results(run: Path) -> dict[tuple[int, float], dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("test", "pages"), [("iops", 7), ("tp", 10), ("lat", 7)])
-def test_a_whole_run_with_its_report(
-    test: str, pages: int, drive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut in these tests
+def test_a_whole_run_with_its_report(test: str, pages: int, drive: Path, tmp_path: Path) -> None:
     words = ["test", test, "--on", f"sim:{drive}", "--output", str(tmp_path / "r")]
     assert main([*words, *SHORT, *MORE.get(test, [])]) == 0
     page = (tmp_path / "r" / "report.html").read_text()

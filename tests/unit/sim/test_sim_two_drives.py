@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +43,6 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[P
     matches: dict[str, list[Path]] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WRITECLIFF_CACHE", str(folder / "cache"))
-        patch.setattr(os, "fsync", lambda descriptor: None)
         for name, more in TESTS.items():
             for drive in (fast, slow):
                 run = folder / f"{name}-{drive.stem}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -67,7 +66,6 @@ duration = "100 ms"
 def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WRITECLIFF_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     write_small_drive(tmp_path)
     Path("reads.toml").write_text(READS)
     Path("steps.toml").write_text(STEPS)
