@@ -1,4 +1,4 @@
-"""Setup shared by all tests: signal handling and the browser.
+"""Setup shared by all tests: signal handling, garbage collection and the browser.
 
 A CI job in the background may pass on SIGINT as ignored; the programs that tests start and stop
 would inherit that setting. Here, Ctrl-C has its usual effect.
@@ -6,6 +6,7 @@ would inherit that setting. Here, Ctrl-C has its usual effect.
 
 from __future__ import annotations
 
+import gc
 import shutil
 import signal
 from collections.abc import Iterator
@@ -13,8 +14,19 @@ from typing import Any
 
 import pytest
 
+from writecliff.startup import NEW_OBJECTS
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Frequent garbage collection would find little and take a tenth of the time.
+gc.set_threshold(NEW_OBJECTS)
+
+
+def pytest_collection_finish() -> None:
+    """Except the collected tests, which live until the end, from garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scipy import stats
 
 from tests.support.synthetic_run import Drive, build_run, identity
 from writecliff.cli.main import main
@@ -51,6 +50,8 @@ def single(value: float, half: float | None = None, **more: Any) -> Headline:
 
 @pytest.mark.parametrize("count", [2, 5, 31, 60])
 def test_the_interval_of_a_mean_is_students(count: int) -> None:
+    from scipy import stats  # takes a second to import
+
     samples = [100.0 + (7 * n) % 11 for n in range(count)]
     mean = sum(samples) / count
     interval = mean_interval(samples, mean)

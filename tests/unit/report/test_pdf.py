@@ -16,11 +16,16 @@ from tests.support.sample_report import COLUMNS, STAMP, sample_report
 from writecliff.report.pages import render_html
 from writecliff.report.pdf import PdfUnavailableError, render_pdf
 
-pytest.importorskip("weasyprint", reason="needs the extra pdf and Pango")
 pypdf = pytest.importorskip("pypdf", reason="reads the PDF")
 
 ROOT = Path(__file__).parents[3]
 FIGURES = ("iops v block size", "steady window", "bars")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _weasyprint() -> None:
+    """Import it in the processes that run these tests, not in all that collect them."""
+    pytest.importorskip("weasyprint", reason="needs the extra pdf and Pango")
 
 
 @pytest.fixture(scope="module")

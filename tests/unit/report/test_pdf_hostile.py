@@ -15,7 +15,6 @@ from writecliff.report.model import Section, Verdict
 from writecliff.report.pdf import render_pdf
 from writecliff.report.table import DataFile, table
 
-pytest.importorskip("weasyprint", reason="needs the extra pdf and Pango")
 pypdf = pytest.importorskip("pypdf", reason="reads the PDF")
 
 SECRET = "the contents of a file of the reader"
@@ -30,6 +29,12 @@ NAMES = (
     "=HYPERLINK(\"{url}\") \u202e\u2066 \x1b[2J \\ \udc80 \ud800 \uffff \x00",
     "a" * 3_000,
 )  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _weasyprint() -> None:
+    """Import it in the processes that run these tests, not in all that collect them."""
+    pytest.importorskip("weasyprint", reason="needs the extra pdf and Pango")
 
 
 @pytest.fixture(scope="module")

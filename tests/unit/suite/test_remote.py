@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
@@ -32,7 +33,8 @@ from writecliff.suite.folder import SuiteFolder
 from writecliff.suite.runner import SuiteStopped, run_suite
 from writecliff.suite.sweep import plan_sweep
 
-distributed = pytest.importorskip("distributed", reason="the extra dask")
+if find_spec("distributed") is None:
+    pytest.skip("needs the extra dask", allow_module_level=True)
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster
 
@@ -44,6 +46,8 @@ SHORT = {"drive_fills": 0.5, "sample_seconds": 1.0, "round_minutes": 0.1}
 @pytest.fixture(scope="module")
 def local() -> Iterator[LocalCluster]:
     """Two workers that restart when they die."""
+    import distributed
+
     with distributed.LocalCluster(
         n_workers=2,
         threads_per_worker=1,
@@ -57,6 +61,8 @@ def local() -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def client(local: LocalCluster) -> Iterator[Client]:
+    import distributed
+
     with distributed.Client(local, set_as_default=False) as made:
         yield made
 
@@ -314,6 +320,8 @@ def _squares(count: int) -> list[int]:
 
 
 def test_workers_without_memory_are_refused(tmp_path: Path) -> None:
+    import distributed
+
     with (
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=1, dashboard_address=":0", processes=False
