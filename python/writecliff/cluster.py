@@ -37,13 +37,13 @@ T = TypeVar("T")
 
 LOCAL = "local"
 MEMORY = "memory"
-ATTEMPTS = 20  # maximum number of attempts for a task whose workers die
+ATTEMPTS = 20  # Maximum number of attempts for a task whose workers die.
 _CONNECT_S = 10
 _POLL_S = 0.05
-_STOP_S = 20.0  # time for stopped tasks to store their results
+_STOP_S = 20.0  # Time, in seconds, for stopped tasks to store their results.
 _ASK_S, _ALONE_S = 5.0, 60.0
-# Local workers have no dashboard, and do not monitor themselves 50 times a second, as is the
-# default.
+# Local workers run no dashboard. They do not monitor themselves at the default rate of 50 times a
+# second.
 _QUIET = {
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "5s",
@@ -104,7 +104,7 @@ def _check_versions(client: Client, address: str) -> None:
     ours = version("writecliff")
     try:
         theirs: Mapping[str, str] = client.run(version, "writecliff")
-    except Exception as error:  # any error means that the package is missing on the worker
+    except Exception as error:  # Any error means that the worker lacks the package.
         raise ConfigError(f"writecliff cannot be used on a worker of {address}: {error}") from error
     for worker, worker_version in theirs.items():
         if worker_version != ours:
@@ -123,7 +123,7 @@ def _local(workers: int) -> Iterator[Client]:
     options = {
         "nthreads": 1,
         "resources": {MEMORY: available_memory_bytes() / workers},
-        "memory_limit": 0,  # drives are native memory, which the resource accounts for
+        "memory_limit": 0,  # Drives occupy native memory, which the `memory` resource limits.
         "silence_logs": logging.CRITICAL,
     }
     worker = {"cls": _portless(Worker), "options": options}
@@ -214,13 +214,15 @@ class Cluster:
 
     def _stop(self, running: Any, tasks: Mapping[Any, Task[Any]]) -> None:
         """Stop the tasks, and process the results that they stored."""
-        self.client.run(_stop, self.stopping, wait=False)  # does not wait for dead workers
+        # This call must not wait for dead workers.
+        self.client.run(_stop, self.stopping, wait=False)
         until_s = time.monotonic() + _STOP_S
         while not running.is_empty() and time.monotonic() < until_s:
             for future in running.next_batch(block=False):
                 arrived = tasks[future.key].arrived
                 if future.status == "finished" and arrived is not None:
-                    with suppress(WritecliffError):  # the exception behind the stop is being raised
+                    # The exception that caused the stop is being raised.
+                    with suppress(WritecliffError):
                         arrived(future.result())
             time.sleep(_POLL_S)
         self.client.cancel(list(running.futures))
@@ -250,7 +252,7 @@ class _Watch:
             raise EngineError(f"the scheduler has had no worker for {_ALONE_S:.0f} s", hint=hint)
 
 
-_stopping: set[str] = set()  # in a worker: names of the clusters whose tasks must stop
+_stopping: set[str] = set()  # In a worker: names of the clusters whose tasks must stop.
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from writecliff.parallel import MAP_BYTES_PER_SLOT, SLOT_BYTES, available_memory
 
 State = Literal["ok", "limited", "missing"]
 
-# Programs, the features that require them, and their Debian packages.
+# External programs, the features that require them, and their Debian packages.
 _PROGRAMS = (
     ("nvme", "purge, identity, FDP and streams of NVMe drives; `attach`", "nvme-cli"),
     ("smartctl", "health and temperature of drives", "smartmontools"),
@@ -43,14 +43,15 @@ _EXTRAS = (
     ("rocksdict", "rocksdb", "`torture` of RocksDB"),
     ("bokeh", "ui", "the dashboard"),
 )
-# Kernel features, the writecliff features that require them, their paths, and how to enable them.
+# Kernel features, the writecliff features that require them, their paths, and the steps that enable
+# them.
 _NODES = (
     ("FUSE", "served drives as files", ("/dev/fuse",), "modprobe fuse"),
     ("loop devices", "file systems on served drives", ("/dev/loop-control",), "modprobe loop"),
     ("tracefs", "block traces and the I/O stack",
      ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"), "a kernel with CONFIG_FTRACE"),
 )  # fmt: skip
-_HINTS_KERNEL = (6, 16)  # first kernel version with write streams in the block layer
+_HINTS_KERNEL = (6, 16)  # First kernel version with write streams in the block layer.
 
 
 @dataclass(frozen=True)

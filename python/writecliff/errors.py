@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-TYPE_CHECKING = False  # for type checkers; importing typing takes 10 % of `--help`
+# `False` except for type checkers, because importing typing takes 10 % of the `--help` time.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Self
 
-# Drives without flash, as named in messages.
+# Drives that have no flash, as named in messages.
 A_HARD_DISK, AN_SCM_DRIVE = "a hard disk", "a drive of storage-class memory"
 NO_SPACE_HINT = "free some space and try again; continue an interrupted run with --resume RUN"
 

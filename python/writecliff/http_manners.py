@@ -8,7 +8,7 @@ from ipaddress import ip_address
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",  # because an address may contain a token
+    "Referrer-Policy": "no-referrer",  # An address may contain a token.
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",

@@ -20,9 +20,9 @@ from writecliff.errors import ConfigError, printable
 
 T = TypeVar("T")
 
-TEXT_BYTES_MAX = 16 << 20  # maximum size of a file to read; a job file with 10,000 jobs has 1 MB
-DIGITS_MAX = 20  # maximum number of digits in a whole number; 2^64 has 20
-_SHOWN = 60  # maximum length of a value in a message, in characters
+TEXT_BYTES_MAX = 16 << 20  # Maximum input file size; a job file with 10,000 jobs has 1 MB.
+DIGITS_MAX = 20  # Maximum number of digits in a whole number; 2^64 has 20.
+_SHOWN = 60  # Maximum length of a value in a message, in characters.
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def parse_toml(text: str, where: object) -> dict[str, object]:
         raise ConfigError(f"{where}: {message[:1].lower()}{message[1:]}") from None
     except RecursionError:
         raise ConfigError(f"{where}: brackets are nested too deeply") from None
-    except ValueError as error:  # a number or date that is out of Python's range
+    except ValueError as error:  # The number or date is out of Python's range.
         raise ConfigError(f"{where}: {error}") from None
 
 
@@ -120,7 +120,7 @@ def placed(error: Exception) -> str:
     return f"{at}: {why}" if at else why
 
 
-# Exceptions raised by code that receives values of unexpected types.
+# Exceptions that code raises when it receives values of unexpected types.
 STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 

@@ -85,7 +85,7 @@ def characterise_trace(
     if on is not None:
         from writecliff.replay.model import simulated_name
 
-        simulated_name(on)  # fail before reading a large file
+        simulated_name(on)  # Check the target first, because reading a large file takes long.
 
     def source() -> Source:
         return open_trace(path, format=format, columns=columns, member=member)
@@ -149,7 +149,7 @@ def synthesise_trace(
     if on is not None:
         from writecliff.replay.model import simulated_name
 
-        simulated_name(on)  # fail before reading a large file
+        simulated_name(on)  # Check the target first, because reading a large file takes long.
     source = open_trace(path, format=format, columns=columns, member=member)
     return synthesise(source, Path(trace), on=on, seed=seed, progress=progress, on_part=on_part)
 

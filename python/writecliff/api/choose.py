@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 Begin = Callable[[Sequence[str]], None]
 Log = Callable[["ChildEvent"], None]
 OnRanking = Callable[[Grid, Sequence[str]], None]
-FINER = "finer"  # folders of the runs at finer levels: finer-1, finer-2
-WHAT_IF = "what-if"  # folder of the runs with changed drives or loads
-SYNTHETIC = "synthetic"  # folder of the workload synthesised from a trace
+FINER = "finer"  # Base name of folders for runs at finer levels: finer-1, finer-2.
+WHAT_IF = "what-if"  # Folder for runs with changed drives or loads.
+SYNTHETIC = "synthetic"  # Folder for the workload that is synthesised from a trace.
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ class _Search:
     running: _Running
     load: LoadKinds
     measured: dict[str, Measured] = field(default_factory=dict)
-    done: dict[str, int] = field(default_factory=dict)  # each contender's last completed step
+    done: dict[str, int] = field(default_factory=dict)  # Last completed step of each contender.
 
     def run(self, on_ranking: OnRanking) -> Answer:
         """Run levels until the best drive is decided, and return the result."""
@@ -310,7 +310,7 @@ class _Search:
         if row.name == answer.first.name:
             return True
         if any(key not in row.figures for key in self._tails):
-            return True  # too few I/Os at this level
+            return True  # This level simulates too few I/Os.
         errors = self._errors(row.name), self._errors(answer.first.name)
         return could_be_first(row, answer.first, self.question, answer.weights, errors)
 
@@ -495,7 +495,7 @@ def _what_if(
     from writecliff.choice.variants import plan_variants
     from writecliff.suite.folder import SuiteFolder
 
-    for number in count(1):  # new limits may have changed the top drives
+    for number in count(1):  # New limits may have changed the top-ranked drives.
         below = path / (WHAT_IF if number == 1 else f"{WHAT_IF}-{number}")
         variants = list(plan_variants(question, first, below))
         members = {

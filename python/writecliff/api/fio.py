@@ -62,7 +62,7 @@ class FioRun:
         write_logs(self.job_file, self.results, self.command.folder)
         if output is None:
             sys.stdout.write(text)
-        elif str(output) in _STREAMS:  # paths by which scripts refer to standard streams
+        elif str(output) in _STREAMS:  # Scripts refer to the standard streams by these paths.
             output.write_text(text, encoding="utf-8")
         else:
             write_atomically(output, encoded(text))

@@ -130,7 +130,7 @@ class BaselineComparison:
         from writecliff.report.comparison.judgement import judgement
         from writecliff.report.comparison.page import figure_names
 
-        if len(self.comparison.contenders) != 2:  # a sweep cannot be compared with a single run
+        if len(self.comparison.contenders) != 2:  # A sweep cannot be compared with a single run.
             return
         names = figure_names(self.comparison)
         for name, figure in zip(names, self.comparison.figures, strict=True):
@@ -160,7 +160,7 @@ def comparison_answer(comparison: Comparison, page: Path, **files: Path | None) 
 class Outcome:
     """Limits of a measurement, grouped by run, and the comparison with its baseline."""
 
-    name: str  # of the run or suite
+    name: str  # Name of the run or suite.
     judged: Mapping[str, Sequence[Judged]] = field(default_factory=dict)  # by run
     compared: BaselineComparison | None = None
 

@@ -50,9 +50,10 @@ class StoredRun:
     """A run to resume."""
 
     procedure: Procedure
-    then: str  # name of the target when the run started
-    on: str  # current target name
-    opening: Mapping[str, Any]  # keyword arguments of `open_target` when the run started
+    then: str  # Target name when the run started.
+    on: str  # Current target name.
+    # Keyword arguments that were passed to `open_target` when the run started.
+    opening: Mapping[str, Any]
 
 
 def stored_run(path: Path, test: str) -> StoredRun:
@@ -90,10 +91,10 @@ def check_permission(engine: Engine) -> None:
 class PlannedRuns:
     """Plans for runs on a drive, with their steps, duration and write volume."""
 
-    identity: DeviceIdentity  # the drive, scaled down for a quick test
-    plans: Mapping[str, Plan]  # keyed by run name
-    refusal: WritecliffError | None  # set if the runs would be rejected
-    scales: Sequence[str] = ()  # description of how the simulated drive is scaled
+    identity: DeviceIdentity  # Identity of the drive, scaled down for a quick test.
+    plans: Mapping[str, Plan]  # Plans by run name.
+    refusal: WritecliffError | None  # Reason for rejection; `None` if the runs can start.
+    scales: Sequence[str] = ()  # Notes on the scale of the simulated drive.
 
     @property
     def plan(self) -> Plan:

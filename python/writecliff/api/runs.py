@@ -45,7 +45,8 @@ class Run(Shows):
     def of_report(cls, report: TestReport, ended: RunOutcome | None = None) -> Run:
         """Return a run whose report already exists."""
         run = cls(report.data.run.path, ended)
-        vars(run).update(directory=report.data.run, report=report)  # its cached properties
+        # Replace the run's cached properties.
+        vars(run).update(directory=report.data.run, report=report)
         return run
 
     @property
@@ -148,11 +149,11 @@ class Run(Shows):
             manifest = self.directory.manifest
             title = f"{manifest.procedure} on {manifest.device.target}"
             lines = [f"{self.status}, {self.path}"]
-        except WritecliffError as error:  # let a notebook display the error instead of failing
+        except WritecliffError as error:  # Let a notebook display the error instead of failing.
             return Shown(str(self.path), [str(error)])
         try:
             return Shown(title, [*lines, self.verdict], [figures_grid(self.figures)])
-        except WritecliffError as error:  # the run has no figures yet
+        except WritecliffError as error:  # The run has no figures yet.
             return Shown(title, [*lines, str(error)])
 
 

@@ -347,7 +347,8 @@ class Store(Shows):
         with ExitStack() as stack:
             paths = [stack.enter_context(place.as_folder(name)) for name in names]
             compared = difference(paths[0], paths[1], names)
-            _ = compared.judgements, compared.compared.differences  # read before the folders go
+            # Evaluate both properties before the temporary folders are deleted.
+            _ = compared.judgements, compared.compared.differences
             return compared
 
     def tag(

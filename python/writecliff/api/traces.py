@@ -333,7 +333,7 @@ def _read(trace: PathLike, on: str, rules: str | None, *, own_rules: bool = Fals
     from writecliff.replay.model import simulated_name
     from writecliff.traces.examples import trace_path
 
-    simulated_name(on)  # fail before reading a large file
+    simulated_name(on)  # Check the target first, because reading a large file takes long.
     chosen = None if rules is None else load_rules(rules)
     recorded = read_trace(trace_path(trace))
     if chosen is None and own_rules:

@@ -54,7 +54,7 @@ class _Rows:
     op: Integers  # index into `OPS`
     offset: Integers
     length: Integers
-    state: Integers  # index into the objects' states
+    state: Integers  # Index into the state list.
 
     @classmethod
     def joined(cls, parts: Iterable[_Rows]) -> _Rows:
@@ -89,7 +89,7 @@ def convert(events: Events, *, root: Path | None = None, source: str = "preload"
     slots = events.slots
     since = slots["time_ns"][rows.event]
     start_ns = min(events.start_ns, TIME_MAX_NS)
-    # The trace columns are unsigned. Clamp times outside the capture to its start or end.
+    # The trace file stores unsigned columns. Clamp times outside the capture to its start or end.
     end_ns = np.uint64(start_ns + LONGEST_NS)
     time_ns = (np.clip(since, np.uint64(start_ns), end_ns) - np.uint64(start_ns)).astype(np.int64)
     time_ns = np.maximum.accumulate(time_ns) if len(time_ns) else time_ns
@@ -367,7 +367,8 @@ def _grown(objects: Objects, rows: _Rows) -> dict[str, int]:
         file_ = objects.files[number]
         try:
             stat = Path(file_.path).stat()
-        except (OSError, ValueError):  # ValueError: invalid name, caused by damaged events
+        except (OSError, ValueError):
+            # A ValueError indicates an invalid name from a damaged event.
             continue
         if stat.st_ino == file_.key[1] and stat.st_size > end[number]:
             grown[file_.path] = stat.st_size - int(end[number])
@@ -376,16 +377,17 @@ def _grown(objects: Objects, rows: _Rows) -> dict[str, int]:
 
 # -- objects ---------------------------------------------------------------------------------------
 
-# Determine the file object of each event, its path at that time, and its write-lifetime hint.
+# Determine the file object for each event, the object's path at that time, and its write-lifetime
+# hint.
 #
-# The kernel identifies files by device and inode number, and reuses the inode numbers of removed
-# files. This module processes the events that create, name and remove files in order, and records
-# the event from which a (device, inode) pair refers to each object. Transfers are then looked up
-# one column at a time.
+# The kernel identifies files by device and inode number, and reuses the inode numbers of deleted
+# files. The module processes the events that create, name and remove files in order. For each file
+# object, the module records the event from which a (device, inode) pair refers to that object.
+# Transfers are looked up afterwards, one column at a time.
 
 _DELETED = " (deleted)"
 NO_HINT = -1
-Key = tuple[int, int]  # device, inode number
+Key = tuple[int, int]  # Device number and inode number.
 
 
 @dataclass
@@ -397,8 +399,10 @@ class FileObject:
     path: str
     names: set[str] = field(default_factory=set)
     hint: int = NO_HINT
-    unlinked_at: int | None = None  # event that removed its last name
-    sized_bytes: int | None = None  # size when first seen, if its creation was not captured
+    unlinked_at: int | None = None  # Number of the event that removed the file's last name.
+    sized_bytes: int | None = (
+        None  # Initial size; `None` if the capture includes the file's creation.
+    )
 
 
 @dataclass(frozen=True)
@@ -500,7 +504,7 @@ class Objects:
             if event.nlink == 0:
                 file.unlinked_at = event.index
         elif path == event.text and path not in file.names and event.nlink > 0:
-            # If the rename was not captured, use the kernel's path.
+            # If the capture missed the rename, use the kernel's path.
             file.names = {path}
             file.path = path
             self._state(file, event.index)
@@ -514,7 +518,7 @@ class Objects:
         file = self._current.get(event.key)
         former = self._former.get(event.key)
         if former is not None and former.unlinked_at is None and path in former.names:
-            # The inode number was reused before this event was recorded.
+            # The kernel reused the inode number before it recorded this event.
             former.unlinked_at = event.index
             return
         if file is None:

@@ -22,14 +22,15 @@ HEADER_BYTES = 4096
 NAMED_WORDS = 8192
 SLOTS_AT = HEADER_BYTES + 8 * NAMED_WORDS
 SLOT_BYTES = 64
-CAPACITY_SLOTS = 1 << 29  # 32 GiB; the file grows as needed
-CONTINUED = 255  # operation code of a slot that continues the text of the previous slot
+CAPACITY_SLOTS = 1 << 29  # 32 GiB; the file grows as needed.
+CONTINUED = 255  # Operation code for a slot that continues the text of the previous slot.
 STOPPED, WITH_READS, REPAIR_HINTS = 1, 2, 4
-_HEADER = struct.Struct("=8sQQQQQI")  # magic, capacity, cursor, allocated, dropped, start, flags
+# Fields: magic, capacity, cursor, allocated, dropped, start, flags.
+_HEADER = struct.Struct("=8sQQQQQI")
 _FLAGS_AT = _HEADER.size - 4
-NUMBER_MAX = 1 << 61  # maximum offset or length, so that the sum of two fits 64 bits
-TIME_MAX_NS = 1 << 62  # maximum monotonic time: a century of uptime
-LONGEST_NS = 366 * 86_400 * 10**9  # maximum capture length: a year
+NUMBER_MAX = 1 << 61  # Maximum offset or length, so that the sum of two values fits in 64 bits.
+TIME_MAX_NS = 1 << 62  # Maximum monotonic time, which corresponds to a century of uptime.
+LONGEST_NS = 366 * 86_400 * 10**9  # Maximum capture duration (one year).
 
 
 Op = IntEnum(
@@ -46,20 +47,20 @@ class Flag(IntEnum):
     DIRECTORY = 4
     EXCHANGED = 8
     REPAIRED = 16
-    IMPLIED = 32  # a sync that was implied by a write
+    IMPLIED = 32  # Flag for a sync that a write implied.
 
 
 @dataclass(frozen=True)
 class Events:
     """Events in recorded order, where `text[i]` is the text of event `i`, if any."""
 
-    slots: NDArray[np.void]  # fields defined by `slot_type`
+    slots: NDArray[np.void]  # Structured array with the fields of `slot_type`.
     text: dict[int, bytes]
     start_ns: int
     dropped: int
     with_reads: bool
-    impossible: int = 0  # number of omitted events that no program can cause
-    untimely: int = 0  # number of events with times outside the capture
+    impossible: int = 0  # Number of omitted events that no program can cause.
+    untimely: int = 0  # Number of events with times outside the capture.
 
 
 def slot_type() -> np.dtype[Any]:
@@ -81,10 +82,10 @@ def create(path: Path, *, reads: bool = False, repair_hints: bool = False) -> No
         with open(path, "wb") as file:
             file.write(
                 header.ljust(SLOTS_AT, b"\0")
-            )  # allocated now, because the disk might be full later
-            os.fchmod(file.fileno(), 0o666)  # servers drop root privileges before they write
+            )  # Allocate the first page now, because the disk might be full later.
+            os.fchmod(file.fileno(), 0o666)  # Servers drop root privileges before they write.
     except OSError as error:
-        with suppress(OSError):  # because an empty file would block the next capture
+        with suppress(OSError):  # An empty file would block the next capture.
             path.unlink(missing_ok=True)
         raise store_error(error, path) from error
 
@@ -93,7 +94,8 @@ def stop(path: Path) -> None:
     """Stop recording in all running programs."""
     with open(path, "r+b") as file:
         if file.read(len(MAGIC)) != MAGIC:
-            return  # not an event file, so do not write to it; `read` reports the error
+            # The file is not an event file, so do not write to it. `read` reports the error.
+            return
         file.seek(_FLAGS_AT)
         (flags,) = struct.unpack("=I", file.read(4))
         file.seek(_FLAGS_AT)
@@ -135,7 +137,7 @@ def _leave_out_impossible(slots: NDArray[np.void]) -> int:
     large = (slots["a"] > NUMBER_MAX) | (slots["b"] > NUMBER_MAX)
     bad = given & ((op > max(Op)) | (large & (op != Op.HINT)))
     op[bad] = 0
-    hints = slots["a"][op == Op.HINT]  # given by the program, so any number is possible
+    hints = slots["a"][op == Op.HINT]  # The program chooses the hint, so any number is possible.
     slots["a"][op == Op.HINT] = np.minimum(hints, np.uint64(NUMBER_MAX))
     slots["b"][op == Op.HINT] = np.minimum(slots["b"][op == Op.HINT], np.uint64(NUMBER_MAX))
     return int(bad.sum())

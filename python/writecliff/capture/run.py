@@ -37,8 +37,9 @@ class Options:
 
     output: Path  # trace path
     root: Path | None = None
-    reads: bool = False  # trace reads as well as writes
-    repair_hints: bool = False  # retry hints that were not 64 bits wide, in the correct width
+    reads: bool = False  # `True` to trace reads as well as writes.
+    # `True` to retry hints that were not 64 bits wide with the correct width.
+    repair_hints: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Captured:
 
     output: Path  # trace path
     exit_code: int
-    metadata: dict[str, Any]  # command, duration, bytes, hints, notes
+    metadata: dict[str, Any]  # Capture metadata: command, duration, bytes, hints, notes.
 
 
 @dataclass
@@ -94,7 +95,7 @@ class Session:
         except WritecliffError:
             beside = self.options.output.absolute().with_name(self.events.name)
             if self.events != beside:
-                shutil.move(self.events, beside)  # because the folder is temporary
+                shutil.move(self.events, beside)  # The source folder is temporary.
 
 
 @contextlib.contextmanager
@@ -121,7 +122,7 @@ def session(options: Options, *, public: Path | None = None) -> Iterator[Session
     events.create(path, reads=options.reads, repair_hints=options.repair_hints)
     open_session = Session(options, path, library)
     try:
-        # After a failure, an old trace could otherwise be mistaken for the new trace.
+        # If the capture fails, an old trace could be mistaken for the new trace.
         options.output.unlink(missing_ok=True)
         yield open_session
     except BaseException as error:
@@ -269,7 +270,8 @@ def _wait(child: subprocess.Popen[bytes], watch: ProcessWatch) -> int:
             asked += 1
             if asked > 1:
                 child.kill()
-            elif not _in_foreground():  # in the foreground, the terminal signals the command itself
+            elif not _in_foreground():
+                # In the foreground, the terminal signals the command directly.
                 child.send_signal(signal.SIGINT)
 
 

@@ -37,7 +37,7 @@ from writecliff.output_files import check_kind
 if TYPE_CHECKING:
     from writecliff.capture.run import Captured, Options
 
-# System calls that name files, change offsets or transfer data.
+# System calls that name files, change file offsets or transfer data.
 _CALLS = (
     "open,openat,openat2,creat,close,dup,dup2,dup3,fcntl,lseek,write,pwrite64,writev,pwritev,"
     "pwritev2,read,pread64,readv,preadv,preadv2,sendfile,copy_file_range,fsync,fdatasync,"
@@ -87,9 +87,9 @@ def capture(command: Sequence[str], options: Options, *, stdout: int | None = No
 
 # -- strace events ---------------------------------------------------------------------------------
 
-# Convert the system calls in strace's output to the events of a capture.
+# Convert the system calls in the strace output to capture events.
 
-_DEVICE = 1  # device number of all files, whose inode numbers are assigned here
+_DEVICE = 1  # Device number for all files, whose inode numbers are assigned here.
 _HINT_COMMANDS = ("F_SET_RW_HINT", "F_SET_FILE_RW_HINT", "0x40c", "0x40e")
 _UNCACHED = re.compile(r"O_DIRECT\b|O_D?SYNC\b")
 _HINT = re.compile(r"RWH_WRITE_LIFE_(\w+)|RWF_WRITE_LIFE_(NOT_SET)")
@@ -170,7 +170,7 @@ class _Reader:
         return parent.child(tid, shares_files="CLONE_FILES" in flags)
 
     def _executed(self, call: Call, process: Process) -> None:
-        # strace shows the previous name, but the kernel uses the name of the executed file.
+        # strace shows the previous process name, but the kernel uses the name of the executed file.
         name = call.text(0).rpartition(b"/")[2][:15]
         process.mappings.clear()
         self._put(call, process, Op.PROCESS, None, comm=name)
@@ -512,14 +512,15 @@ _HANDLERS: dict[str, Callable[[_Reader, Call, Process], None]] = {
 
 # -- strace lines ----------------------------------------------------------------------------------
 
-# Parse the output of `strace -f -y -Y -ttt -s 0`: a line per call, or two lines for a split call.
+# Parse the output of `strace -f -y -Y -ttt -s 0`, which has one line per call, or two lines for a
+# split call.
 
-# line format: pid<name> seconds.microseconds rest
+# Line format: pid<name> seconds.microseconds rest.
 _LINE = re.compile(r"(\d+)(?:<((?:[^<>\\]|\\.)*)>)?\s+(\d+)\.(\d+) (.*)")
 _RESUMED = re.compile(r"<\.\.\. (\w+) resumed>\s?(.*)")
 _UNFINISHED = " <unfinished ...>"
 _CALL = re.compile(r"(\w+)\((.*)\)\s+= (0x[0-9a-f]+|-?\d+)(.*)")
-# An argument, in which quoted text, brackets and descriptor names may contain commas.
+# Call argument. Quoted text, brackets and descriptor names in the argument may contain commas.
 _ARGUMENT = re.compile(r'(?:[^,"<\[{(]|"(?:[^"\\]|\\.)*"|<[^>]*>|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+')
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|.)")
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a": b"\a"}
@@ -537,7 +538,7 @@ class Call:
     name: str
     args: tuple[str, ...]
     result: int
-    shown: str  # text after the result: a descriptor name or an error
+    shown: str  # Text after the result: a descriptor name or an error.
 
     @property
     def error(self) -> str | None:
@@ -609,11 +610,11 @@ def calls(lines: Iterable[str]) -> Iterator[Call]:
 
 # -- strace files ----------------------------------------------------------------------------------
 
-# File state of a program that runs under strace: descriptors, offsets and names.
+# Descriptors, file offsets and file names of a program that runs under strace.
 #
-# strace shows the name of every descriptor, but neither inode numbers nor the offsets of `write`
-# calls. Therefore files are identified by name and tracked through renames and links, and each open
-# file description has an offset that `dup` and `fork` share, as in the kernel.
+# strace shows the name of every descriptor, but shows neither inode numbers nor the offsets of
+# `write` calls. Therefore, this module identifies files by name and follows them through renames
+# and links. Each open file description has an offset that `dup` and `fork` share, as in the kernel.
 
 _UNKNOWN = (b"/dev/", b"/proc/", b"/sys/")
 
@@ -626,8 +627,8 @@ class File:
     path: bytes
     size_bytes: int = 0
     names: int = 1
-    announced: bool = False  # `True` if an event has recorded the file's name
-    synced: bool = False  # `True` if msync was called for a part of it
+    announced: bool = False  # `True` if an event has recorded the file name.
+    synced: bool = False  # `True` if msync was called for a part of the file
     mapped: bool = False  # `True` if mapped for writing
 
 
@@ -638,7 +639,7 @@ class Description:
     file: File
     offset_bytes: int = 0
     append: bool = False
-    bypasses_cache: bool = False  # opened for direct or synchronous I/O
+    bypasses_cache: bool = False  # `True` if opened for direct or synchronous I/O.
 
 
 @dataclass

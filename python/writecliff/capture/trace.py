@@ -58,8 +58,9 @@ BLOCK_COLUMNS = {
 """Additional columns of a trace of a block device; traces of served drives have others."""
 _TEXTS = tuple(name for name, kind in COLUMNS.items() if kind == "string")
 _ROWS_PER_GROUP = 1 << 20
-NUMBER_MAX = 1 << 62  # limit for bytes and ns, so that the sum of two fits 64 bits
-FILES_MAX = 50_000_000  # limit for file numbers, because reading a trace uses 8 bytes each
+# Maximum byte count or time in ns, so that the sum of two values fits in 64 bits.
+NUMBER_MAX = 1 << 62
+FILES_MAX = 50_000_000  # Maximum file number; reading a trace uses 8 bytes per file number.
 
 
 STREAM_THREAD = "stream "
@@ -126,7 +127,7 @@ def read_trace(path: Path) -> Trace:
         # pyarrow would parse a path such as tr:1.parquet as a URI.
         with path.open("rb") as raw:
             # The metadata are checked before the columns. If a column is missing after that check,
-            # a KeyError is raised.
+            # the code raises KeyError.
             metadata = _metadata(path, pq.read_metadata(raw).metadata)
             raw.seek(0)
             with pq.ParquetFile(raw, read_dictionary=list(_TEXTS)) as file:
@@ -211,7 +212,7 @@ def _as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     combined = column.unify_dictionaries().combine_chunks()
-    if isinstance(combined, pa.ChunkedArray):  # an empty column remains chunked
+    if isinstance(combined, pa.ChunkedArray):  # An empty column remains chunked.
         return pa.array([], type=kind) if len(combined) == 0 else combined.chunk(0)
     return combined
 
@@ -246,7 +247,7 @@ def _check(table: pa.Table, where: str) -> None:
         ("time_ns decreases", np.concatenate(([time_ns[:1].min(initial=0) < 0], back))),
         ("time_ns is above 2^62", time_ns > NUMBER_MAX),
         ("file is negative", number["file"] < 0),
-        # Arrays contain the files' data, indexed by file number.
+        # These arrays contain the files' data, indexed by file number.
         (f"file is above {FILES_MAX:,}", number["file"] > FILES_MAX),
         ("offset_bytes is negative", number["offset_bytes"] < 0),
         ("length_bytes is negative", number["length_bytes"] < 0),

@@ -66,7 +66,8 @@ class TraceFile:
         self._waiting_rows = 0
         try:
             self._part = part_of(path)
-            self._file = os.fdopen(open_part(self._part), "wb")  # some paths are URIs to pyarrow
+            # pyarrow would interpret some paths as URIs.
+            self._file = os.fdopen(open_part(self._part), "wb")
             self._writer = pq.ParquetWriter(self._file, schema, **_encodings(schema))
         except OSError as error:
             raise store_error(error, path) from error

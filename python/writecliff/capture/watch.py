@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 _LOOK_EVERY_S = 1.0
-_PROGRAMS_MAX = 4096  # number of bytes of an ELF file that contain its program headers
+# Number of bytes at the start of an ELF file that include its program headers.
+_PROGRAMS_MAX = 4096
 _PT_INTERP = 3
 
 
@@ -40,7 +41,7 @@ def family(pid: int) -> list[int]:
     """Return `pid` and all its running descendants."""
     pids, at = [pid], 0
     while at < len(pids):
-        with suppress(OSError):  # the process has exited
+        with suppress(OSError):  # The process has exited.
             for task in Path(f"/proc/{pids[at]}/task").iterdir():
                 pids += [int(word) for word in (task / "children").read_text().split()]
         at += 1
@@ -80,7 +81,7 @@ def uring_notes(programs: Iterable[str]) -> list[str]:
 def _has_uring(pid: int) -> bool:
     with suppress(OSError):
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):  # the descriptor was closed in the meantime
+            with suppress(OSError):  # The descriptor has been closed in the meantime.
                 if str(descriptor.readlink()) == "anon_inode:[io_uring]":
                     return True
     return False

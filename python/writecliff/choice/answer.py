@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from writecliff.choice.plan import Contender
 
 SCHEMA = "writecliff/choose/1"
-_VERDICT_FIGURES = ("p99.99", LIFE, PRICE, "iops", "flush/p99.9")  # most important first
-_MOST_FIGURES = 3  # in the verdict
+# Figures for the verdict, most important first.
+_VERDICT_FIGURES = ("p99.99", LIFE, PRICE, "iops", "flush/p99.9")
+_MOST_FIGURES = 3  # Maximum number of figures in the verdict.
 _PROTECTION = {True: "yes", False: "no", None: "-"}
 Ended = Literal["decided", "budget", "interrupted"]
 """Reason why a choice ended: no other drive can become the first, its time was spent, or the user
@@ -49,9 +50,10 @@ class Measured:
     contender: Contender
     figures: Figures
     runs: tuple[Path, ...]
-    scale: float  # factor by which the simulated drive was scaled down
-    power_loss_protection: bool | None = None  # `None` if the drive has no volatile buffer
-    life_end: LifeEnd | None = None  # the rating that the drive reaches first
+    scale: float  # Factor by which the simulated drive was scaled down.
+    # `True` if capacitors protect the write buffer; `None` if the drive has no volatile buffer.
+    power_loss_protection: bool | None = None
+    life_end: LifeEnd | None = None  # Rating that the drive reaches first.
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Changed:
     key: str
     text: str
     ranked: tuple[Ranked, ...]
-    applied: tuple[str, ...]  # names of the drives that the change affects
+    applied: tuple[str, ...]  # Names of the drives that the change affects.
 
     @property
     def first(self) -> Ranked:
@@ -75,12 +77,12 @@ class Answer:
 
     question: Question
     weights: Mapping[str, float]
-    measured: Mapping[str, Measured]  # keyed by contender name
+    measured: Mapping[str, Measured]  # Measurements by contender name.
     ranked: tuple[Ranked, ...]
     changed: tuple[Changed, ...] = ()
-    levels: Mapping[str, str] = field(default_factory=dict)  # simulation level, by contender name
+    levels: Mapping[str, str] = field(default_factory=dict)  # Simulation levels by contender name.
     ended: Ended = "decided"
-    open: tuple[str, ...] = ()  # drives that finer simulation could move to the top rank
+    open: tuple[str, ...] = ()  # Drives that finer simulation could move to the top rank.
 
     @property
     def undecided(self) -> str:

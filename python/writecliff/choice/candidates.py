@@ -65,7 +65,7 @@ def _named(text: str) -> Sequence[str]:
                 hint="list the drives with `writecliff device list`",
             )
         return matching
-    show_device(name)  # raises ConfigError if the drive does not exist
+    show_device(name)  # Raise ConfigError if the drive does not exist.
     return [str(Path(name).resolve()) if name.endswith(".toml") or "/" in name else name]
 
 

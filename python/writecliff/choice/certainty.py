@@ -45,10 +45,11 @@ class KindError:
     """Median error of the held-out figures for a load kind."""
 
     kind: str
-    pct: float | None = None  # error in percent; `None` if unknown
-    figures: int = 0  # number of figures
-    scope: Scope = ""  # drives that the figures belong to
-    in_view: bool = False  # a constant was chosen with the figures in view; `pct` is a lower bound
+    pct: float | None = None  # Error in percent; `None` if unknown.
+    figures: int = 0  # Number of figures behind the error.
+    scope: Scope = ""  # Drives that the figures belong to.
+    # `True` if a constant was chosen after seeing the figures, so `pct` is a lower bound.
+    in_view: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class FigureError:
         }
 
 
-# The figure whose error `--json` shows for a group of figures.
+# Figure whose error `--json` shows for a group of figures.
 _GROUPS: Mapping[str, str] = {"rates": "iops", "means": "mean", "tails": "p99.99"}
 
 
@@ -94,7 +95,7 @@ class ModelError:
 
     load: LoadKinds
     by_kind: Mapping[str, KindError] = field(default_factory=dict)  # known errors
-    rated_life: bool = False  # `False` if the rated erase cycles limit the drive's life
+    rated_life: bool = False  # `False` if the rated erase cycles limit the drive life.
 
     def of(self, key: str) -> FigureError:
         """Return the error of a figure in a choice, such as "reads/p99.99"."""

@@ -37,11 +37,11 @@ from writecliff.workload.model import SECOND_NS
 Class = Literal["flash", "SLC cache", "stalls", "storage-class memory"]
 """Classes of drives with different scale errors."""
 
-_LARGEST_BYTES = 2e12  # for drives with stalls, at the finest level
+_LARGEST_BYTES = 2e12  # Maximum I/O volume, in bytes, at the finest level for drives with stalls.
 _STALLS = ("housekeeping.checkpoint_interval", "housekeeping.patrol_interval")
 _INTERRUPTED_ERASE = "flash.erase_suspend_step"
 _STATIONARY = "sustained"
-_BURST_NS = SECOND_NS // 2  # duration of the shortest burst on a scaled drive
+_BURST_NS = SECOND_NS // 2  # Duration of the shortest burst on a scaled drive, in ns.
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ def at_level(run: WorkloadRun, engine: SimEngine, question: Question, level: Lev
     else:
         largest = level.shrunk
     scale = max((s for s in scales if s <= largest), default=1.0)
-    if question.scale is not None:  # the user sets the finest level; coarser levels are no finer
+    # The user's scale sets the finest level, and coarser levels must not be finer.
+    if question.scale is not None:
         finest = max((s for s in scales if s <= question.scale), default=1.0)
         scale = finest if level is FINE else max(scale, finest)
     scale = max(scale, engine.least_scale())
@@ -208,7 +209,7 @@ def could_be_first(
     `errors` contains the errors for the drive and the top drive, by kind of figure.
     """
     if any(key not in row.figures for key in weights):
-        return True  # too few I/Os at this level
+        return True  # This level simulates too few I/Os.
     pair = {
         row.name: (row.drive, _optimistic(row.figures, errors[0]), row.error),
         first.name: (first.drive, _moved(first.figures, errors[1], better=False), first.error),

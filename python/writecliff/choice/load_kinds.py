@@ -28,21 +28,24 @@ from writecliff.workload.load import load_workload
 from writecliff.workload.model import Job
 
 Operation = Literal["reads", "writes"]
-# Kinds that have no held-out figures.
+# Workload kinds that have no held-out figures.
 TRACES, FLUSHES = "replayed traces", "flushes"
 _PURE_WRITES = ("random writes", "sequential writes")
 _SKEWED = ("zipf", "pareto", "normal", "zoned", "hot_cold", "sequence")
-_NEARLY_ALL = 0.99  # fraction of the capacity; ranges consist of whole blocks
+# Minimum fraction of the capacity that a full range covers, because ranges consist of whole blocks.
+_NEARLY_ALL = 0.99
 
 
 @dataclass(frozen=True)
 class LoadKinds:
     """The kinds that a load belongs to."""
 
-    rates: tuple[str, ...]  # kinds of the load's rates, such as "mixes"
+    rates: tuple[str, ...]  # Kinds of figures behind the load's rates, such as "mixes".
     operations: tuple[Operation, ...]
-    full_rate: bool = True  # `True` if a job has no rate limit and runs as fast as the drive allows
-    writes_per_day: bool = False  # `True` if a given volume sets the wear instead of the rate
+    # `True` if a job has no rate limit and runs as fast as the drive allows.
+    full_rate: bool = True
+    # `True` if a given write volume per day determines the wear, rather than the write rate.
+    writes_per_day: bool = False
 
     def kinds_of(self, key: str, *, rated_life: bool = False) -> tuple[str, ...]:
         """Return a figure's kinds in a choice.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from writecliff.report.loads import Done, Load
 
 DAY_S, YEAR_S = 86_400.0, 365 * 86_400.0
-LIFE_MOST_YEARS = 100.0  # longest lifetime to report
+LIFE_MOST_YEARS = 100.0  # Longest lifetime that is reported, in years.
 _LATENCIES = {
     "mean": "mean_ms", "p99": "p99_ms", "p99.9": "p999_ms", "p99.99": "p9999_ms", "max": "max_ms",
     "reads/p99.99": "read_p9999_ms", "writes/p99.99": "write_p9999_ms",
@@ -174,7 +174,7 @@ def _wear(wear: _Wear, device: DeviceDescription, question: Question) -> Iterato
     if question.writes_per_day_bytes is not None:
         rate = question.writes_per_day_bytes / DAY_S
     ends = _ends(device, waf)
-    if not ends and device.raw_bytes is None:  # no flash, and no rated life
+    if not ends and device.raw_bytes is None:  # The drive has neither flash nor a rated life.
         return
     years = min((end / rate / YEAR_S for end in ends.values() if rate), default=LIFE_MOST_YEARS)
     yield from headline(LIFE, "Life", min(years, LIFE_MOST_YEARS), "years")

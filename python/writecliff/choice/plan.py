@@ -24,7 +24,8 @@ from writecliff.suite.sweep import OVERPROVISION, changed_device
 from writecliff.workload.load import load_workload
 from writecliff.workload.model import Job
 
-PRECONDITION = "sustained"  # default if neither the user nor the load specifies an initial state
+# Default initial state if neither the user nor the load specifies a state.
+PRECONDITION = "sustained"
 Change = Callable[[WorkloadRun], WorkloadRun]
 
 
@@ -94,7 +95,7 @@ def plan_choice(question: Question, folder: Path) -> Plan:
                 seed: member_of(question, contender, seed, text=device_file, level=level)
                 for seed in range(1, question.seeds + 1)
             }
-            if members == earlier:  # the drive cannot be scaled down further
+            if members == earlier:  # The drives cannot be scaled down further.
                 of_contender[-1] = level
                 continue
             step = steps[len(of_contender)]

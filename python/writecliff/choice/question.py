@@ -44,24 +44,28 @@ class Question:
     """Question that a choice answers."""
 
     workload: str  # workload path
-    candidates: tuple[str, ...]  # drive names or device file paths
-    limits: tuple[str, ...] = ()  # in the user's notation, such as "p99.99 <= 2 ms"
+    candidates: tuple[str, ...]  # Drive names or paths of device files.
+    limits: tuple[str, ...] = ()  # Limits in the user's notation, such as "p99.99 <= 2 ms".
     weights: Mapping[str, float] = field(
         default_factory=dict
-    )  # keyed by figure; if empty: `DEFAULT_WEIGHTS`
+    )  # Weights by figure; if empty: `DEFAULT_WEIGHTS`
     prices: Mapping[str, float] = field(default_factory=dict)  # by drive
-    writes_per_day_bytes: int | None = None  # `None`: the load's write rate, around the clock
-    precondition: str | None = None  # `None`: the load's initial state, or else "sustained"
-    duration_ns: int | None = None  # for each job; `None`: the load's own durations
-    spare_pct: tuple[float, ...] = ()  # over-provisionings to try besides the drive's own
+    # Bytes written per day; `None` for the load's own write rate around the clock.
+    writes_per_day_bytes: int | None = None
+    # Initial state; `None` for the load's initial state or, if the load has none, "sustained".
+    precondition: str | None = None
+    duration_ns: int | None = None  # Duration of each job; `None` for the load's own durations.
+    # Over-provisioning values to try in addition to the drive's own value.
+    spare_pct: tuple[float, ...] = ()
     seeds: int = 1
-    # Largest factor by which drives are scaled down at the finest level; 1 means full size, and
-    # `None` means that the errors of the drive class decide.
+    # Largest factor by which drives are scaled down at the finest level. 1 means full size; if
+    # `None`, the model errors for the drive class determine the factor.
     scale: float | None = None
-    exhaustive: bool = False  # simulate every drive at the finest level
-    budget_ns: int | None = 300 * SECOND_NS  # time for finer levels; `None`: no limit
+    exhaustive: bool = False  # `True` to simulate every drive at the finest level.
+    # Time limit for the finer levels, in ns; `None` if unlimited.
+    budget_ns: int | None = 300 * SECOND_NS
     what_if: bool = False
-    left_out: Mapping[str, str] = field(default_factory=dict)  # reasons for omission, by candidate
+    left_out: Mapping[str, str] = field(default_factory=dict)  # Reasons for omission by candidate.
 
     def __post_init__(self) -> None:
         """Check the values in the question.

@@ -21,10 +21,10 @@ from writecliff.operation_names import FLUSH
 from writecliff.report.expectations import Judged, judge
 from writecliff.report.headline import Headline, value_text
 
-LIFE_ENOUGH_YEARS = 10.0  # longer lifetimes count as this lifetime
+LIFE_ENOUGH_YEARS = 10.0  # Lifetime above which more years do not improve the score.
 _TAIL, _LOWER = "p99.99", ("p99.9", "p99", "mean")
-_REASONS_SHOWN = 2  # maximum number of figures that explain why a drive loses
-_TIE_THRESHOLD = 0.02  # relative difference below which scores are considered equal
+_REASONS_SHOWN = 2  # Maximum number of figures that explain why a drive loses.
+_TIE_THRESHOLD = 0.02  # Relative score difference below which two drives are tied.
 
 Sure = Literal["clear", "within the model's error", "error unknown"]
 
@@ -38,13 +38,14 @@ class Ranked:
     figures: Figures
     judged: Sequence[Judged]
     error: ModelError
-    score: float | None  # 0 to 1; `None` if a weighted figure is unknown
+    score: float | None  # Score from 0 to 1; `None` if a weighted figure is unknown.
     rank: int = 0  # from 1
     why: str = ""
-    sure: Sure | None = None  # confidence in the difference from the top drive (`None`)
+    # Confidence in the difference from the top drive; `None` for the top drive itself.
+    sure: Sure | None = None
     shares: Mapping[str, float] = field(
         default_factory=dict
-    )  # ratios to the best drive, by weighted figure
+    )  # Ratios to the best drive by weighted figure.
 
     @property
     def not_sustained(self) -> str:

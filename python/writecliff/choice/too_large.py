@@ -18,7 +18,7 @@ from writecliff.devices import show_device
 from writecliff.errors import ConfigError
 from writecliff.parallel import drive_memory_bytes
 
-LEAST = 2  # minimum number of candidates in a choice
+LEAST = 2  # Minimum number of candidates in a choice.
 
 
 def without_too_large(question: Question, named: Collection[str], *, budget_bytes: int) -> Question:

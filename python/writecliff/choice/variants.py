@@ -15,9 +15,10 @@ from writecliff.procedures.workload import WorkloadRun
 from writecliff.suite.folder import Member
 from writecliff.workload.model import Job
 
-FIRST = 3  # number of drives to run again
+FIRST = 3  # Number of top drives that are run again.
 SPARE_PCT = 28.0
-_LESS_SPARE_PCT = SPARE_PCT - 3  # above this over-provisioning, a drive would hardly change
+# Above this over-provisioning, a variant would hardly differ from the drive.
+_LESS_SPARE_PCT = SPARE_PCT - 3
 RATE_FACTOR = 1.25
 
 
@@ -66,7 +67,7 @@ def _spare(question: Question, first: Sequence[Contender], folder: Path) -> Iter
         made, text = with_spare(contender, SPARE_PCT, folder)
         try:
             members[contender.name] = member_of(question, made, seed=1, text=text)
-        except ConfigError:  # because the load needs the full capacity
+        except ConfigError:  # The load needs the full capacity.
             continue
         devices[device_path(made)] = text
     if members:

@@ -199,7 +199,7 @@ def _show(done: Captured, *, as_json: bool) -> None:
         ("hints", audit + (f"; refused: {errors}" if errors else "")),
         *(("note", note) for note in metadata["notes"]),
     ]
-    # The command's own output goes to stdout.
+    # The captured command's own output goes to stdout.
     log(pairs(lines))
 
 
@@ -326,7 +326,7 @@ def capture_stack(
 
         emit_json(StackCapture(report=page, folder=folder, **stack.mapping()))
     else:
-        log(_stack_text(stack, page))  # the command's own output goes to stdout
+        log(_stack_text(stack, page))  # The captured command's own output goes to stdout.
     return stack.exit_code
 
 

@@ -60,7 +60,8 @@ def characterise(
 
     given: dict[str, Any] = {"format": format_, "columns": columns, "member": member}
     traces = [trace, *([] if against is None else [against])]
-    # Traces that are read in sequence share one progress bar, and each replay has a bar of its own.
+    # Traces that are read in sequence share one progress bar, but each replay has a separate
+    # progress bar.
     whole = 0 if against is None or on is not None else sum(_bytes(path, given) for path in traces)
     traits = []
     read = 0

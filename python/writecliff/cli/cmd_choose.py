@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from writecliff.shown import Grid
 
 GROUP = "tests and suites", 6
-EXIT_MISSED = 3  # exit code if no drive meets the limits
+EXIT_MISSED = 3  # Exit code if no drive meets the limits.
 EXIT_INTERRUPTED = 130
-SHOWN = 5  # number of drives in a provisional ranking
-EXPLAINED = 5  # drives with reasons below the ranking
+SHOWN = 5  # Number of drives in a provisional ranking.
+EXPLAINED = 5  # Number of drives with reasons below the ranking.
 
 
 def choose(

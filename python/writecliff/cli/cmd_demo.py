@@ -12,8 +12,8 @@ from writecliff.errors import ConfigError
 
 GROUP = "tests and suites", 7
 DRIVE = "sim:sata-tlc-120"
-# Six drive fills instead of four, so that the plot shows the drive in its settled state, and
-# 10-minute rounds instead of 31-minute rounds, to get enough rounds; the report discloses both.
+# The run uses six drive fills instead of four, so that the plot shows the settled drive. The rounds
+# take 10 minutes instead of 31 minutes to yield enough rounds. The report discloses both changes.
 DRIVE_FILLS = 6.0
 ROUND_MINUTES = 10.0
 

@@ -229,7 +229,7 @@ def value_text(name: str, value: Any) -> str:
     if not isinstance(value, int | float):
         return str(value)
     if name.endswith("_bytes"):
-        # Pages and blocks are powers of two; capacities are decimal.
+        # Page and block sizes are powers of two, but capacities are decimal.
         small = value < 1 << 30 and value % 1024 == 0 and value > 0
         return f"{value // 1024:,} KiB" if small else units.size(value)
     if name.endswith("_ns"):

@@ -224,7 +224,7 @@ def _streams(setup: ReplaySetup, done: Replayed) -> str:
     return table(("stream", "written", "median lifetime", "mostly from"), rows, "rrrl")
 
 
-_OF_BOTH = ("on", "seed")  # those options of `TraceOptions` that also apply to real drives
+_OF_BOTH = ("on", "seed")  # Options of `TraceOptions` that also apply to real drives.
 _SECOND_NS = 1_000_000_000
 _QUANTILES = {"p50": 0.5, "p99": 0.99, "p99_9": 0.999}
 

@@ -33,7 +33,7 @@ StoreOption = Annotated[
 ]
 """Type of a parameter `store`."""
 _Status = Literal["complete", "running", "interrupted", "failed", "planned", "damaged"]
-_MOST = 200  # maximum number of rows on a terminal
+_MOST = 200  # Maximum number of rows on a terminal.
 
 
 @Parameter(name="*", group=Group("Selection", sort_key=0))

@@ -147,7 +147,8 @@ def serve(
     ended = threading.Event()
     from writecliff.signals import TERMINATIONS, handling
 
-    server = DriveServer(device, options)  # may take long, but no data can be lost yet
+    # Starting the server may take long, but no data can be lost yet.
+    server = DriveServer(device, options)
     server.seed_cuts(cut_seed)
     with (
         handling((signal.SIGINT, *TERMINATIONS), lambda *_: ended.set()),

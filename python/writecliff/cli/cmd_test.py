@@ -52,6 +52,6 @@ for _number, (_name, _entry) in enumerate(PROCEDURES.items()):
     app.command(
         f"writecliff.cli.test_commands:{_name.replace('-', '_')}",
         name=_name,
-        help=_entry.help,  # for the command list, which does not load the commands
+        help=_entry.help,  # The command list shows this text because it does not load the commands.
         sort_key=_number,
     )

@@ -15,7 +15,7 @@ from functools import cache
 
 from writecliff import version
 
-TYPE_CHECKING = False  # see errors.py
+TYPE_CHECKING = False  # See `errors.py` for the reason.
 if TYPE_CHECKING:
     from cyclopts import App
 
@@ -58,7 +58,7 @@ class Command:
 
     def __init__(self, position: tuple[int, int], name: str, help: str, target: str) -> None:
         """Set the fields, where `position` is (position of the group, position in the group)."""
-        self.position = position  # position of the group, and position in the group
+        self.position = position  # Group position, and position within the group.
         self.name = name
         self.help = help
         self.target = target
@@ -129,7 +129,7 @@ def build_app() -> App:
         version=version,
         help_format="plaintext",
         help_formatter=PlainHelp(),
-        default_parameter=Parameter(negative=()),  # by default, flags have no --no-FLAG form
+        default_parameter=Parameter(negative=()),  # By default, flags have no --no-FLAG form.
         print_error=False,
         exit_on_error=False,
         result_action="return_value",

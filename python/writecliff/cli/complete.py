@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 def answer(words: Sequence[str]) -> Answer:
     """Return the possible completions of the last word in `words`."""
     *before, typed = words or [""]
-    if "--" in before:  # arguments for another program
+    if "--" in before:  # The arguments after `--` belong to another program.
         return Answer((), files=True)
     option, equals, value = typed.partition("=")
     if equals and option.startswith("--"):

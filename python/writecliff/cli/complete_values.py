@@ -112,7 +112,7 @@ def runs(typed: str) -> Names:
     try:
         location = store_location()
         if is_remote(location):
-            return []  # completion must not wait for the network
+            return []  # Shell completion must not wait for the network.
         return [(run.run, "") for run in islice(open_place(location).find(), _MOST_RUNS)]
     except (OSError, WritecliffError):
         return []

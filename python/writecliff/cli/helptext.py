@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
     from rich.console import Console, ConsoleOptions
 
-WIDTH_MIN, WIDTH_MAX = 20, 88  # narrower lines would break words
-# Placeholders for values: by name for text and number options, and by the unit at the end of the
-# name.
+WIDTH_MIN, WIDTH_MAX = 20, 88  # Narrower lines would break words.
+# Value placeholders: by option name for texts and numbers, and by the unit that ends the name.
 _METAVARS = {
     "on": "DEVICE", "candidates": "DEVICE", "device": "DEVICE", "destroy": "SERIAL",
     "expect": "LIMIT", "limit": "LIMIT", "weight": "FIGURE=WEIGHT", "vary": "KEY=VALUES",
@@ -152,4 +151,4 @@ class PlainHelp:
 
     @staticmethod
     def _print(console: Console, text: str) -> None:
-        console.file.write(f"{text}\n")  # with COLUMNS=0, rich would print nothing
+        console.file.write(f"{text}\n")  # With COLUMNS=0, rich would print nothing.

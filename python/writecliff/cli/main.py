@@ -34,10 +34,11 @@ _END_OF_LINE = re.compile(r"\n(?!  )")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: the process's), and return the exit code."""
-    if argv is None:  # only for the program itself, not for calls from another process
+    if argv is None:  # Only the program itself does this, not a call from another process.
         lean()
     arguments = list(sys.argv[1:] if argv is None else argv)
-    end = arguments.index("--") if "--" in arguments else len(arguments)  # end of our own options
+    # Position where the program's own options end.
+    end = arguments.index("--") if "--" in arguments else len(arguments)
     ours, others = arguments[:end], arguments[end:]
     debug = "--debug" in ours
     arguments = [argument for argument in ours if argument != "--debug"] + others
@@ -47,7 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return _run(arguments, debug=debug, as_json=as_json)
         finally:
-            if runs := sys.modules.get("writecliff.api.runs"):  # not imported: nothing reserved
+            # If the module is not imported, no run has been reserved.
+            if runs := sys.modules.get("writecliff.api.runs"):
                 runs.remove_unused()
 
 
@@ -83,7 +85,7 @@ def _run(arguments: list[str], *, debug: bool, as_json: bool) -> int:
             _print_traceback()
         return _os_error(error, as_json)
     except BaseException as error:
-        if type(error).__name__ == "PanicException":  # a panic in the native module
+        if type(error).__name__ == "PanicException":  # A panic in the native module.
             from writecliff.native_errors import internal_error
 
             error = internal_error(error).with_traceback(error.__traceback__)
@@ -116,7 +118,7 @@ def _present_names(arguments: list[str], *, quiet: bool) -> list[str]:
 
 
 def _silence_libraries() -> None:
-    from writecliff.quiet import silence_libraries  # not required for help and completion
+    from writecliff.quiet import silence_libraries  # Help and completion do not need this import.
 
     silence_libraries()
 
@@ -143,7 +145,7 @@ def complain(message: str, hint: str | None, code: int, as_json: bool) -> int:
             body = {"error": {"message": message, "hint": hint, "exit_code": code}}
             print(json.dumps(body), file=sys.stderr)
         else:
-            # Indent the continuation lines of a message; other line ends are part of names.
+            # Indent the continuation lines of a message. Other line breaks are parts of names.
             print("error: " + _END_OF_LINE.sub(r"\\n", message), file=sys.stderr)
             if hint:
                 print(f"hint: {hint}", file=sys.stderr)

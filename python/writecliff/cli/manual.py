@@ -36,7 +36,7 @@ _ENVIRONMENT = (
     ("WRITECLIFF_CACHE", "The folder for states of prepared simulated drives."),
     ("NO_COLOR", "If set, output has no colours."),
 )
-_WIDTH = 100_000  # disables line wrapping, because man wraps lines itself
+_WIDTH = 100_000  # Width that disables line wrapping, because man wraps lines itself.
 
 
 def roff(text: str) -> str:

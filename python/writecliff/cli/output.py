@@ -18,7 +18,7 @@ from writecliff import units
 if TYPE_CHECKING:
     from writecliff.api.answers.base import Answer
 
-# Option groups in `--help`, in this order, after the command's own options.
+# Option groups in `--help`, which follow the command's own options in this order.
 DRIVE = Group("Drive", sort_key=1)
 OUTPUT = Group("Output", sort_key=2)
 ADVANCED = Group("Advanced", sort_key=3)
@@ -35,7 +35,8 @@ NOTHING_DONE = "\nnothing was done (--dry-run)"
 def log(text: str) -> None:
     """Print a diagnostic line, ignoring a closed stderr, which must not abort a long test."""
     with suppress(OSError):
-        sys.stderr.write(f"{text}\n")  # a single write, so that threads do not mix their lines
+        # A single write call prevents threads from mixing their lines.
+        sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
 

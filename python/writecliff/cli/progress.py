@@ -14,7 +14,7 @@ from writecliff.cli.screen import Screen
 from writecliff.procedures.progress import FollowedRun
 from writecliff.progress import Pace, Silence, Work, WorkProgress
 
-_FIRST_S = 1.0  # work that takes less time shows no progress
+_FIRST_S = 1.0  # Time before progress is shown, in seconds.
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

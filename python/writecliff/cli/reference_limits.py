@@ -25,7 +25,7 @@ that names the file and the limit.
 [Features that are not modelled](../explanation/model.md#features-that-are-not-modelled) describes
 the limits of the model in detail.
 """
-# Device file keys whose bounds limit the model: kind of drive, section, key and description.
+# Device file keys whose bounds limit the model, each with drive kind, section, key and description.
 _MODEL = (
     ("SSDs", "", "user_capacity", "capacity of an SSD"),
     ("SSDs", "flash", "channels", "channels"),
@@ -40,7 +40,7 @@ _MODEL = (
     ("Hard disks", "", "user_capacity", "capacity of a hard disk"),
     ("Storage-class memory", "", "user_capacity", "capacity of a storage-class memory drive"),
 )
-# Features of real drives that the model does not have, or supports in only one form.
+# Features of real drives that the model lacks or supports in only one form.
 _FEATURES = [
     ("namespaces of a drive", "1", "not modelled"),
     ("arbitration", "order of arrival", "round robin, weights and urgent classes have no effect"),
@@ -53,7 +53,7 @@ _FEATURES = [
     ),
     ("host stack", "none", "run programs on a [served drive](../guides/serve.md)"),
 ]
-# Physical page addresses of a simulated drive have 32 bits, and each addresses a slot of 4 KiB.
+# A physical page address of a simulated drive has 32 bits and identifies a 4 KiB slot.
 _FLASH_ADDRESSED = 4096 << 32
 REFUSED = "rejected"
 

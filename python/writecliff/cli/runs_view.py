@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from writecliff.api.answers.runs import RunDetails
     from writecliff.runs.difference import RunDifference
 
-_WIDEST = 60  # maximum width of a list's last column, in characters
+_WIDEST = 60  # Maximum width of a list's last column, in characters.
 
 
 def cell(value: Any) -> str:

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 
 from writecliff.errors import printable
 
-TYPE_CHECKING = False  # see errors.py
+TYPE_CHECKING = False  # See `errors.py` for the reason.
 if TYPE_CHECKING:
     from typing import Any, TextIO
 
-# Control characters except tabs and line ends, line separators, and direction marks.
+# Control characters (except tabs and line ends), line separators, and direction marks.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029"
     "\u202a-\u202e\u2066-\u2069\ud800-\udfff]"

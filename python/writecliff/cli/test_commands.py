@@ -23,7 +23,7 @@ from writecliff.procedures.registry import PROCEDURES, procedure_class
 
 Command = Callable[..., int]
 _SWITCH = Literal["on", "off"]
-_FLAGS = ("quick", "no_purge")  # options that take no value; all other switches take on or off
+_FLAGS = ("quick", "no_purge")  # Options that take no value; all other switches take on or off.
 
 
 def __getattr__(name: str) -> Command:
@@ -76,7 +76,7 @@ def _options_type(name: str) -> type:
         if not item.metadata["measured"]
     ]
     kind = make_dataclass(f"{source.__name__}Given", members, frozen=True)
-    kind.__module__ = __name__  # otherwise cyclopts would treat it as a built-in type
+    kind.__module__ = __name__  # cyclopts would otherwise treat the class as a built-in type.
     return Parameter(name="*")(kind)
 
 

@@ -22,8 +22,8 @@ from writecliff.input_files import read_text
 from writecliff.native_errors import as_user_errors
 
 FOLDER = Path(__file__).parent
-# Families of drives from 2020 and later that have at least three figures to derive the drives from
-# in `published/modern.csv` or `published/ssd_iq/sheets.csv`.
+# Families of drives from 2020 or later that have at least three figures in `published/modern.csv`
+# or `published/ssd_iq/sheets.csv` to derive the drives from.
 TODAY = frozenset((
     "pm9a3", "pm9d3a", "micron-7450", "micron-7500", "micron-9550-max", "micron-7600-max",
     "d7-p5500", "cd8", "cd7", "pm1743", "micron-xtr", "fl6", "d7-p5810", "d5-p5430", "990-pro",
@@ -32,7 +32,8 @@ TODAY = frozenset((
     "pe8110", "d7-p5520", "cm7-r",
 ))  # fmt: skip
 
-SCM_FAMILIES = frozenset(("p5800x",))  # storage-class memory, whose errors do not apply to flash
+# Families of storage-class memory drives, whose model errors do not apply to flash.
+SCM_FAMILIES = frozenset(("p5800x",))
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,11 @@ class DeviceSummary:
     description: str  # one line
     capacity_bytes: int  # user capacity
     interface: str  # "SATA 6Gb/s"
-    nand_type: str | None  # `None` without flash, like the next field
-    overprovision_pct: float | None  # flash beyond the user capacity, in percent of that capacity
-    least_scale: float  # smallest scale at which the drive can be simulated; 1 means full capacity
+    nand_type: str | None  # NAND type; `None`, like the next field, for drives that have no flash.
+    # Flash beyond the user capacity, as a percentage of that capacity.
+    overprovision_pct: float | None
+    # Smallest scale factor at which the drive can be simulated; 1 for full capacity.
+    least_scale: float
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,8 @@ class DeviceValue:
 
     key: str  # "flash.read"
     value: str  # TOML text
-    source: str  # source of the value, or reasoning behind it
-    line: int  # line number in the file
+    source: str  # Source of the value, or the reasoning behind it.
+    line: int  # Line number in the device file.
 
 
 @dataclass(frozen=True)
@@ -66,41 +69,43 @@ class DeviceDescription:
     """
 
     name: str  # after `sim:`
-    kind: Literal["ssd", "disk", "scm"]  # flash, platters or storage-class memory
+    kind: Literal["ssd", "disk", "scm"]  # Storage medium: flash, platters or storage-class memory.
     description: str  # in a line
-    vendor: str  # shown in reports
-    model: str  # shown in reports
-    firmware: str  # shown in reports
+    vendor: str  # Vendor name shown in reports.
+    model: str  # Model name shown in reports.
+    firmware: str  # Firmware version shown in reports.
     capacity_bytes: int  # user capacity
-    raw_bytes: int | None  # raw flash capacity
-    mapped_bytes: int  # capacity in the flash mapping table, 4 KiB per entry; 0 without flash
-    # Smallest scale at which the drive can be simulated; 1 means the whole drive. Page numbers have
-    # 32 bits, so drives with more than 16 TiB of flash are simulated as drives of up to 2 TB
-    # (`engines/scaled.py`).
+    raw_bytes: int | None  # Raw flash capacity in bytes; `None` for drives that have no flash.
+    # Capacity covered by the flash mapping table, at 4 KiB per entry; 0 without flash.
+    mapped_bytes: int
+    # Smallest scale factor at which the drive can be simulated; 1 for the whole drive. Page numbers
+    # have 32 bits, so the simulator represents a drive with more than 16 TiB of flash by a
+    # scaled-down drive of up to 2 TB (`engines/scaled.py`).
     least_scale: float
     reclaim_units: int | None  # how many
-    rated_cycles: int | None  # of the flash
+    rated_cycles: int | None  # Rated program/erase cycles of the flash.
     overprovision_pct: float | None  # flash beyond the user capacity, in percent of that capacity
     interface: str  # "SATA 6Gb/s"
     nand_type: str | None  # "TLC"
-    rpm: int | None  # rotational speed of a hard disk
-    streams: int  # number of streams that the drive can open
-    # By NVMe power state, if the file describes any: the number of dies that may be active at once,
-    # and the maximum power according to the drive's model, in watts.
+    rpm: int | None  # Rotational speed of a hard disk, in revolutions per minute.
+    streams: int  # Number of streams that the drive can open.
+    # Power states described by the file. For each state: maximum number of active dies, and maximum
+    # power in watts according to the drive's power model.
     power_states: tuple[tuple[int, float], ...]
-    data_placement_interface: str  # "none", "nvme-streams", "scsi-streams", "nvme-fdp"
-    # The interface's return parameters, VPD fields or FDP configuration; empty without an
+    # Interface: "none", "nvme-streams", "scsi-streams" or "nvme-fdp".
+    data_placement_interface: str
+    # Stream return parameters, VPD fields or FDP configuration; empty if the drive has no such
     # interface.
     data_placement_reports: Mapping[str, Any]
-    write_cache: bool  # enabled at power-up
+    write_cache: bool  # `True` if the write cache is enabled at power-up.
     power_loss_protection: bool  # capacitors
-    # The shortest and longest time between power-up after a power cut and command acceptance;
+    # Shortest and longest time from power-up after a power cut until the drive accepts commands;
     # `None` if power cuts are not modelled.
     rebuild_ns: tuple[int, int] | None
-    rated_tbw_bytes: int | None  # write volume that the vendor warrants
+    rated_tbw_bytes: int | None  # Write volume under warranty, in bytes.
     device_hash: str
-    path: str  # path of the file
-    values: tuple[DeviceValue, ...]  # all values, in file order
+    path: str  # Path of the device file.
+    values: tuple[DeviceValue, ...]  # Values with their sources, in file order.
 
     @property
     def without_flash(self) -> str | None:

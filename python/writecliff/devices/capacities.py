@@ -33,7 +33,7 @@ from writecliff.devices.sheet import ANSWERS, DataSheet, sheet_of
 from writecliff.errors import ConfigError
 
 _GIGABYTES = re.compile(r"[1-9]\d{0,6}")
-_REACH = 16  # largest ratio, or its inverse, to the nearest known capacity
+_REACH = 16  # Maximum ratio, in either direction, to the nearest known capacity.
 _IN_ORDER = ("sequential_read", "sequential_write")
 _RANDOM = ("random_read", "random_write")
 _LATENCIES = ("read_latency", "write_latency")
@@ -219,7 +219,7 @@ def _scaled(field: str, capacity: float, points: list[_Point], usual: float | No
         most = max(usual or 0.0, below.value)
         before = [k for k in points if k.capacity < below.capacity]
         if before and before[-1].value * 1.05 >= below.value:
-            most = below.value  # the controller already limits the largest drive
+            most = below.value  # The controller already limits the largest drive.
         above = _Point("usual rates of the class", float("inf"), most)
     reason = f"interpolated between {below.drive} and {above.drive}"
     if field in _IN_ORDER:
@@ -235,7 +235,7 @@ def _in_series(capacity: float, below: _Point, above: _Point) -> float:
     growth = 1 / below.value - 1 / above.value
     dies = growth / (1 / below.capacity - 1 / above.capacity)  # time x capacity
     controller = 1 / above.value - dies / above.capacity
-    if controller < 0:  # grows faster than the capacity does
+    if controller < 0:  # The value grows faster than the capacity.
         share = log(capacity / below.capacity) / log(above.capacity / below.capacity)
         return float(below.value * (above.value / below.value) ** share)
     return 1 / (dies / capacity + controller)

@@ -154,7 +154,7 @@ class _Derivation:
         self.sheet, self.usual = sheet, usual
         self.link = LINKS[sheet.interface]
         self.cell, self.generation = _cell(sheet), _generation(sheet)
-        # `class_defaults` applies only to drives for which this is set.
+        # `class_defaults` applies only to drives where this flag is set.
         self.is_current = sheet.year >= FIRST_YEAR and sheet.interface.startswith("pcie")
         is_large = sheet.enterprise and self.cell == "qlc" and sheet.capacity >= LARGE_BYTES
         self.unit_slots = UNIT_SLOTS if self.is_current and is_large else 1
@@ -220,7 +220,7 @@ class _Derivation:
             left = max((sheet.read_latency or math.inf) - own_ns - self.read_ns, 1 * US)
             if (
                 "write_latency" in self.usual and left < latency
-            ):  # a write does not take longer than a read
+            ):  # A write does not take longer than a read.
                 latency, why = left, "no longer than what the sheet leaves of a read"
         elif sheet.read_latency is not None:
             latency = sheet.read_latency - own_ns - self.read_ns
@@ -259,7 +259,8 @@ class _Derivation:
         channels = self.link.channels if sheet.dram is not False else 4
         channels = min(channels, self.dies)
         if self.dies > channels and self.raw_bytes == RAW_WHOLE_BYTES:
-            self.dies = round(self.dies / channels) * channels  # not a power of two
+            # The die count is not a power of two.
+            self.dies = round(self.dies / channels) * channels
         while self.dies % channels:
             channels -= 1
         while self.dies > channels * CHANNEL_DIES_MAX:
@@ -275,7 +276,7 @@ class _Derivation:
         after = sheet.write_after_cache if sheet.has_cache else None
         rated = after if sheet.has_cache else self._stated("sequential_write")
         moved = self.dies * self._unit_bytes
-        # The buffer and the bus leave idle gaps, but a cache that folds data does not.
+        # The buffer and the bus leave gaps with no activity, but a cache that folds data does not.
         need = (rated or 0) * (1.0 if sheet.has_cache else 1.08)
         name = "sequential writes"
         if (folding := self._stated("write_while_folding")) and sheet.has_cache:
@@ -303,7 +304,8 @@ class _Derivation:
     def amplification(self) -> float:
         """Write amplification of random writes to a full drive."""
         units = self._blocks()
-        idle = (int(_WATERMARKS["gc_high_watermark"]) + 1) / units  # units that contain no data
+        # Fraction of units that contain no data.
+        idle = (int(_WATERMARKS["gc_high_watermark"]) + 1) / units
         return uniform_amplification(self.raw_bytes * (1 - idle) / self.sheet.capacity)
 
     def _blocks(self) -> int:
@@ -370,7 +372,8 @@ class _Derivation:
         cycles, cycles_why = self._cycles()
         programs = f'"{time_text(self.program_ns)}"'
         if not g.one_shot:
-            shares = [2 * (n + 1) / (bits + 1) for n in range(bits)]  # lower pages are faster
+            # Lower pages are faster than upper pages.
+            shares = [2 * (n + 1) / (bits + 1) for n in range(bits)]
             programs = ", ".join(f'"{time_text(self.program_ns * share)}"' for share in shares)
         rows = [
             ("channels", self.channels, self._channels_why()),
@@ -637,29 +640,29 @@ def quoted_time(time_ns: float) -> str:
     return f'"{time_text(time_ns)}"'
 
 
-# -- number of dies of a drive, and use of independent plane reads ---------------------------------
+# -- die count, and use of independent plane reads -------------------------------------------------
 
-# The planes of newer flash can be read independently of each other. A drive uses independent plane
-# reads if its read rates require them. Programs and erases occupy the whole die, so reads collide
-# with them on as many dies as the drive actually has. If independent reads do not suffice, the dies
-# are smaller than usual. The small dies that replace a large die program as slowly together as the
-# large die.
+# The planes of newer flash dies can be read independently of each other. A drive uses independent
+# plane reads if its read rates require them. Programs and erases occupy the whole die, so the model
+# needs the actual die count to reproduce collisions between reads and these operations. If
+# independent reads do not suffice, the dies are smaller than usual. The small dies that replace a
+# large die jointly program as slowly as the large die.
 
-_RANDOM, _IN_ORDER = 1.6, 2.0  # required dies per busy die, to allow for read collisions
-_PLANES = 4.0  # planes read independently below this number of dies per busy die
-_COLLISIONS = 1.1  # margin on the waiting time of reads
-_LEAST_WAIT = 0.1  # share of tR below which more dies hardly shorten reads
-_WINDOW = 32 * BLOCK  # bytes in flight while the sheet's sequential reads are measured
+_RANDOM, _IN_ORDER = 1.6, 2.0  # Required dies per busy die, with headroom for read collisions.
+_PLANES = 4.0  # Dies per busy die below which planes are read independently.
+_COLLISIONS = 1.1  # Margin on read waiting times.
+_LEAST_WAIT = 0.1  # Fraction of tR below which more dies hardly shorten reads.
+_WINDOW = 32 * BLOCK  # Bytes in flight during the data sheet's sequential reads.
 
 
 @dataclass(frozen=True)
 class Reads:
     """Read rates that the flash must sustain."""
 
-    random: float  # random reads per second, with `depth` reads outstanding
-    in_order: float  # sequential read rate in bytes per second
+    random: float  # Random reads per second at queue depth `depth`.
+    in_order: float  # Sequential read rate in bytes per second.
     read_ns: float  # tR
-    alone_ns: float  # read latency at queue depth 1
+    alone_ns: float  # Read latency at queue depth 1.
     depth: int
 
 
@@ -672,7 +675,7 @@ class Dies:
 
     count: int
     planes: int
-    independent: bool  # `True` if the planes can be read independently
+    independent: bool  # `True` if the planes can be read independently.
     slower: float
     why: str
 
@@ -689,7 +692,7 @@ def dies_of(
     count, planes, slower = raw_bytes * 8 / GIB / gbit, generation.planes, 1.0
     independent = False
     why = f"{gbit} Gbit dies are usual for {generation.name}"
-    while count > DIES_MAX:  # dies would be larger than was typical in that year
+    while count > DIES_MAX:  # Fewer dies would be larger than was typical in that year.
         gbit, count = 2 * gbit, count / 2
         why = f"dies of {gbit} Gbit: more than {DIES_MAX} would not fit a controller"
     if generation.independent and count < _PLANES * _busy(generation, usual):
@@ -716,15 +719,15 @@ def _missing(count: float, planes: int, generation: Generation, bits: int, reads
     if busy > 1 / _RANDOM:
         return f"{reads.random:,.0f} reads a second"
     if reads.random:
-        # Reads queue for each other, as in a queue with constant service times (M/D/1).
+        # Reads queue for dies as in a queue with constant service times (M/D/1).
         spare_ns = 1e9 * reads.depth / reads.random - reads.alone_ns
         service_ns = 1e9 * _busy(generation, reads) / reads.random
         wait_ns = _COLLISIONS * service_ns * busy / (1 - busy) / 2
         if wait_ns > max(spare_ns, _LEAST_WAIT * reads.read_ns):
             return f"{reads.random:,.0f} reads a second at queue depth {reads.depth}"
     page, bus = planes * generation.page_kib * KIB, generation.bus_mb_s * 1e6
-    unit = page * bits if generation.one_shot else page  # sequential reads on one die
-    if count >= _WINDOW / unit:  # further dies would have nothing to read
+    unit = page * bits if generation.one_shot else page  # Bytes of sequential reads on one die.
+    if count >= _WINDOW / unit:  # Additional dies would have nothing to read.
         return ""
     if count * page / (reads.read_ns / 1e9 + page / bus) >= _IN_ORDER * reads.in_order:
         return ""

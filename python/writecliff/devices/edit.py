@@ -51,7 +51,7 @@ def toml_word(text: str, key: str, value: Any) -> str:
         return json.dumps(value)
     try:
         is_text = isinstance(value_of(text, key), str)
-    except ConfigError:  # the file does not contain the key yet
+    except ConfigError:  # The file does not contain the key yet.
         is_text = False
     with suppress(tomllib.TOMLDecodeError):
         if not is_text and not isinstance(tomllib.loads(f"x = {value}")["x"], str):

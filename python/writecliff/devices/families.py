@@ -32,7 +32,7 @@ from writecliff.native_errors import as_user_errors
 FOLDER = Path(__file__).parent / "families"
 _MARK = re.compile(r"^\[variants\]", re.MULTILINE)
 _NAME = re.compile(r"^\[variants\.([\w-]+)\]", re.MULTILINE)
-Value = tuple[str, str]  # value in TOML notation, and its source
+Value = tuple[str, str]  # Value in TOML notation, and its source.
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _changes(
         changes["flash.channels"] = (str(channels), f"{channels} of the controller's in use")
         changes["flash.dies_per_channel"] = (str(dies // channels), source or f"{dies} dies")
     if "user_capacity" in changes and "rated_writes" in base:
-        # The drives of a family have the same rated drive writes, not the same rated bytes.
+        # The drives in a family have equal rated drive writes, but different rated bytes.
         rated = round(_bytes(base["rated_writes"][0]) * _bytes(capacity) / _bytes(whole) / 1e12)
         changes["rated_writes"] = (f'"{rated} TB"', "as many drive writes as the family")
     return changes | exceptions

@@ -18,13 +18,14 @@ US, MS = 1e3, 1e6
 BITS = {"slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
 CYCLES = {"slc": 50_000, "mlc": 3000, "tlc": 2000, "qlc": 1000}
 PLP_CYCLES = {"slc": 100_000, "mlc": 10_000, "tlc": 5000, "qlc": 1500}
-PROGRAM_BOUNDS = (0.4, 2.5)  # fastest and slowest parts, relative to the generation's typical time
+PROGRAM_BOUNDS = (0.4, 2.5)  # Fastest and slowest flash, relative to the generation's typical time.
 READ_BOUNDS = (0.6, 1.6)
 DIES_MAX = 256
-CHANNEL_DIES_MAX = 64  # maximum number of dies in a device file
-RAW_WHOLE_BYTES = 15_872 * GIB  # largest drive that can be simulated at full capacity
+CHANNEL_DIES_MAX = 64  # Maximum number of dies per channel in a device file.
+# Raw capacity of the largest drive that can be simulated at full capacity.
+RAW_WHOLE_BYTES = 15_872 * GIB
 RAW_MAX_BYTES = 1 << 50
-_SPARE = 1.05  # minimum ratio of raw flash to user capacity
+_SPARE = 1.05  # Minimum ratio of raw flash to user capacity.
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,14 @@ class Generation:
     name: str
     die_gbit: int
     planes: int
-    word_lines: int  # word lines per block, counting all strings
+    word_lines: int  # Word lines per block, including all strings.
     page_kib: int
     one_shot: bool
     read_us: dict[str, float]
     program_us: dict[str, float]
     erase_ms: float
     bus_mb_s: int
-    independent: bool = False  # planes can be read independently of each other
+    independent: bool = False  # `True` if the planes can be read independently of each other.
 
     def die_gbit_of(self, bits: int) -> int:
         """Return the die size in Gbit.

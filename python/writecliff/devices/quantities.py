@@ -7,7 +7,7 @@ from writecliff.errors import ConfigError
 from writecliff.input_files import shortened
 from writecliff.native_errors import as_user_errors
 
-NUMBER_MAX = 1e18  # maximum values in ns, bytes and bytes/s: 30 years, an exabyte
+NUMBER_MAX = 1e18  # Maximum value in ns, bytes and bytes/s: 30 years, or an exabyte.
 
 
 def size_bytes(text: str) -> int:

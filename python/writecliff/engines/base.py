@@ -51,33 +51,35 @@ def with_operation_names(table: pa.Table) -> pa.Table:
     return table.set_column(table.column_names.index("operation"), "operation", names)
 
 
-SCM = "storage-class memory"  # `nand_type` of a drive that has no flash
+SCM = "storage-class memory"  # Value of `nand_type` for a drive that has no flash.
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceIdentity:
     """Drive identity for the report header. Unknown fields are `None`."""
 
-    target: str  # as the user named it: "sim:sata-tlc-120", "/dev/sdb", "file:/tmp/x.img"
+    target: str  # Target as the user named it: "sim:sata-tlc-120", "/dev/sdb", "file:/tmp/x.img".
     vendor: str | None = None  # "Samsung"
-    model: str  # model string that the drive reports
-    serial: str | None = None  # as the drive reports it
+    model: str  # Model string that the drive reports.
+    serial: str | None = None  # Serial number that the drive reports.
     firmware: str | None = None  # firmware revision
     capacity_bytes: int  # user capacity
-    sector_bytes: int  # logical sector size in bytes
-    interface: str | None = None  # "SATA 6Gb/s", "NVMe"
-    nand_type: str | None = None  # "TLC"
-    rated_tbw_bytes: int | None = None  # warranted endurance in bytes written
-    device_hash: str | None = None  # simulated drives: hash of the device description
-    simulated: bool  # False: a real drive
-    rotational: bool | None = None  # True for a hard disk; None if unknown to the kernel
-    rated_cycles: int | None = None  # rated erase cycles of the drive's flash; None for real drives
-    scale: float = 1.0  # simulated drives: factor by which capacity and time are reduced
-    backing: str | None = None  # identifier of a target that has no serial number
+    sector_bytes: int  # Logical sector size in bytes.
+    interface: str | None = None  # Host interface, such as "SATA 6Gb/s" or "NVMe".
+    nand_type: str | None = None  # NAND type, such as "TLC".
+    rated_tbw_bytes: int | None = None  # Warranted endurance in bytes written.
+    device_hash: str | None = None  # Hash of the device description (simulated drives only).
+    simulated: bool  # `False` for a real drive.
+    rotational: bool | None = None  # `True` for a hard disk; `None` if the kernel does not know.
+    # Rated erase cycles of the drive's flash; `None` for real drives.
+    rated_cycles: int | None = None
+    scale: float = 1.0  # Factor by which capacity and time are reduced (simulated drives only).
+    backing: str | None = None  # Identifier of a target that has no serial number.
     form_factor: str | None = None  # "2.5 inches"
-    adapter: str | None = None  # host adapter to which a real drive is connected
-    pcie: str | None = None  # PCIe link of an NVMe drive or of the host adapter: "Gen 4 x 4"
-    # Header fields supplied by the user: "sponsor", "note".
+    adapter: str | None = None  # Host adapter that a real drive is connected to.
+    # PCIe link of an NVMe drive or of the host adapter, such as "Gen 4 x 4".
+    pcie: str | None = None
+    # Header fields supplied by the user: "sponsor" and "note".
     remarks: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -107,9 +109,10 @@ def described_as(identity: DeviceIdentity, given: Mapping[str, str]) -> DeviceId
 class PurgeReport:
     """Purge method applied to a drive, which reports must disclose."""
 
-    method: str  # "simulated purge", "NVMe format (user data erase)", "blkdiscard", ...
-    conformant: bool  # False for weak substitutes (blkdiscard), or if the drive was not purged
-    note: str = ""  # caveat that the report prints
+    method: str  # Method: "simulated purge", "NVMe format (user data erase)", "blkdiscard", ...
+    # `False` after a weak substitute (blkdiscard), or if the drive was not purged.
+    conformant: bool
+    note: str = ""  # Caveat that the report prints.
 
 
 NOT_PURGED = PurgeReport(
@@ -119,7 +122,7 @@ NOT_PURGED = PurgeReport(
 )
 
 
-# Called with the completed fraction of a purge (0 to 1) for drives that report progress.
+# Callback that receives the completed fraction of a purge (0 to 1) if the drive reports progress.
 PurgeHook = Callable[[float], None]
 
 
@@ -131,20 +134,20 @@ def unseen(share: float) -> None:
 class CacheReport:
     """Volatile write cache state after a request to change it."""
 
-    enabled: bool | None  # None if the drive does not report its cache state
-    note: str = ""  # a caveat for the reader
+    enabled: bool | None  # `None` if the drive does not report its cache state.
+    note: str = ""  # Caveat that the report prints.
 
 
 @dataclass(frozen=True)
 class PowerState:
     """Power state descriptor of an NVMe drive."""
 
-    number: int  # power state number; state 0 draws the most power
-    watts_max: float | None  # maximum power in watts; None if not reported
-    operational: bool  # the drive processes I/O commands in this state
-    entry_us: int  # maximum entry latency in µs
-    exit_us: int  # maximum exit latency in µs
-    # Maximum number of dies that may be active at once; None for real drives.
+    number: int  # Power state number; state 0 draws the most power.
+    watts_max: float | None  # Maximum power in watts; `None` if not reported.
+    operational: bool  # `True` if the drive processes I/O commands in this state.
+    entry_us: int  # Maximum entry latency in µs.
+    exit_us: int  # Maximum exit latency in µs.
+    # Maximum number of concurrently active dies; `None` for real drives.
     max_active_dies: int | None = None
 
     @property
@@ -164,10 +167,11 @@ def watts_text(watts_max: float | None) -> str:
 class PowerStates:
     """The drive's current power state and all supported states."""
 
-    state: int  # current power state number
-    states: tuple[PowerState, ...]  # by number
-    autonomous: bool | None = None  # autonomous power state transitions are enabled
-    before: int | None = None  # power state before the run, if the run requested a state
+    state: int  # Current power state number.
+    states: tuple[PowerState, ...]  # Power states by number.
+    autonomous: bool | None = None  # `True` if autonomous transitions are enabled.
+    # Power state before the run; `None` if the run did not request a state.
+    before: int | None = None
 
     @property
     def watts_max(self) -> float | None:
@@ -198,7 +202,7 @@ class OperationResult:
     service: Histogram
     response: Histogram | None = None
     causes: LatencyCauses | None = None
-    scheduled: bool = False  # True if the I/Os had intended arrival times
+    scheduled: bool = False  # `True` if the I/Os had intended arrival times.
 
     def latency(self, basis: Basis = "arrival") -> Histogram | None:
         """Return the latency histogram of a basis; None if the engine cannot measure it."""
@@ -221,10 +225,10 @@ class Adherence:
     """Backlog of an open-loop load. Ages are measured from intended arrival to completion."""
 
     ios: int  # that completed
-    span_ns: int  # between the arrivals of the first and the last of them
-    slope: float  # by which ages grow over the arrivals, in seconds a second
-    slope_error: float  # standard error of the slope
-    last_age_ns: int  # median age of the last I/Os
+    span_ns: int  # Time from the first to the last arrival, in ns.
+    slope: float  # Age growth over the arrivals, in seconds per second.
+    slope_error: float  # Standard error of the slope.
+    last_age_ns: int  # Median age of the last I/Os, in ns.
 
 
 @dataclass(frozen=True)
@@ -242,14 +246,16 @@ class JobResult:
     name: str  # job name
     elapsed_ns: int
     operations: Mapping[Operation, OperationResult]  # by kind
-    thread_ios: tuple[int, ...] = ()  # I/O count of each thread
+    thread_ios: tuple[int, ...] = ()  # I/O count of each thread.
     # Condition that ended the job early: "steady_state", "latency_target" or "least_rate".
     ended_by: str | None = None
-    queue_depth: int | None = None  # final queue depth of each thread; changed by a latency target
-    began_ns: int = 0  # start time since the step's start
-    # Flushes that the job issued (fsync, fdatasync). `ios` is the flush count and `bytes` is 0.
-    # `None` if the job issued no flushes. The latency of an O_DSYNC write includes its flush, which
-    # is not counted here.
+    # Final queue depth of each thread, which a latency target may change.
+    queue_depth: int | None = None
+    began_ns: int = 0  # Start time relative to the start of the step.
+    # Latency statistics of the flushes that the job issued (fsync, fdatasync). In these flush
+    # statistics, `ios` is the flush count and `bytes` is 0. The flush statistics are `None` if the
+    # job issued no flushes. The latency of an O_DSYNC write includes its flush, so that flush is
+    # not counted here.
     flush: OperationResult | None = None
 
     @property
@@ -260,7 +266,7 @@ class JobResult:
             timed[FLUSH] = self.flush
         return timed
 
-    adherence: Adherence | None = None  # None for a closed-loop load or the fio engine
+    adherence: Adherence | None = None  # `None` for a closed-loop load or the fio engine.
 
     def following(self, job: Job) -> JobResult:
         """Return the result, marked as scheduled if the job's I/Os have intended arrival times."""
@@ -282,22 +288,22 @@ class StepResult(Shows):
     the interval's end). NaN marks an unknown value; `watts` and `temperature_c` may be missing.
     """
 
-    started_ns: int  # on the device's clock (virtual, or monotonic since the engine was opened)
-    elapsed_ns: int  # on the device's clock
-    jobs: tuple[JobResult, ...]  # in workload order
+    started_ns: int  # Device clock (virtual, or monotonic since the engine was opened).
+    elapsed_ns: int  # Duration on the device clock.
+    jobs: tuple[JobResult, ...]  # Job results in workload order.
     intervals: Mapping[str, np.ndarray]
-    counters_before: Counters  # drive counters before the step
-    counters_after: Counters  # of the drive
+    counters_before: Counters  # Drive counters before the step.
+    counters_after: Counters  # Drive counters after the step.
     warnings: tuple[str, ...] = ()
-    # Data placement statistics before and after the step. `None` for real drives and drives that do
-    # not support data placement.
+    # Data placement statistics before and after the step. Data placement statistics are `None` for
+    # real drives and for drives that do not support data placement.
     data_placement: tuple[DataPlacementStatus, DataPlacementStatus] | None = None
-    # Details of real drives: "fio" (fio's JSON, for cross-checks), "job_file", and "machine" (CPU
-    # load, other I/O and temperature during the step, see engines.disturbance).
+    # Additional data from real drives: "fio" (fio's JSON, for cross-checks), "job_file", and
+    # "machine" (CPU load, foreign I/O and temperature during the step, see engines.disturbance).
     raw: Mapping[str, object] = field(default_factory=dict)
-    # The step's batches, with a row for each batch, job, operation and kind of latency. The columns
-    # are those of the `batches` table (store/tables.py). The table is empty if the engine does not
-    # record batches.
+    # Batch table of the step, with a row for each batch, job, operation and kind of latency. The
+    # columns of this table are those of the `batches` table (store/tables.py). The batch table is
+    # empty if the engine does not record batches.
     batches: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def total(self, operation: Operation | None = None) -> tuple[int, int]:
@@ -385,12 +391,13 @@ def _quantile_text(histogram: Histogram, q: float) -> str:
 class Progress:
     """Progress of a running step."""
 
-    fraction: float | None  # completed fraction, 0 to 1; None if the step has no fixed end
+    fraction: float | None  # Completed fraction, 0 to 1; `None` if the step has no fixed end.
     elapsed_ns: int  # device time
     ios: int  # so far
-    iops: float  # IOPS over the last interval
-    waf: float | None = None  # over the last interval
-    counters: Counters | None = None  # None if the drive's counters cannot be read during a step
+    iops: float  # IOPS during the last interval.
+    # Write amplification during the last interval; `None` if unknown.
+    waf: float | None = None
+    counters: Counters | None = None  # `None` if the drive's counters cannot be read during a step.
 
     @property
     def figures(self) -> str:

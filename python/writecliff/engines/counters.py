@@ -17,11 +17,11 @@ class Counter:
     """Declaration of a drive counter."""
 
     name: str
-    unit: str  # "B", "ns", "J", "°C", "%", or "" for an event count
+    unit: str  # Unit: "B", "ns", "J", "°C", "%", or "" for an event count.
     meaning: str
-    is_level: bool  # the value is a current state of the drive, not a lifetime sum
-    scales: bool  # the value is proportional to the drive size and the work done
-    is_real: bool  # the value is not a whole number
+    is_level: bool  # `True` if the value is a current drive state rather than a lifetime sum.
+    scales: bool  # `True` if the value is proportional to the drive size and the work done.
+    is_real: bool  # `True` if the value may be fractional.
 
 
 @lru_cache(maxsize=1)

@@ -19,9 +19,9 @@ class FdpStatistics:
     Simulated drives report these figures for any data placement interface.
     """
 
-    hbmw: int  # Host Bytes with Metadata Written
-    mbmw: int  # Media Bytes with Metadata Written, by host and controller
-    mbe: int  # Media Bytes Erased
+    hbmw: int  # Host Bytes with Metadata Written.
+    mbmw: int  # Media Bytes with Metadata Written, by host and controller.
+    mbe: int  # Media Bytes Erased.
 
     def since(self, earlier: FdpStatistics) -> FdpStatistics:
         """Return the increase since `earlier`."""
@@ -49,9 +49,9 @@ class HandleStatus:
     """Reclaim unit handle status descriptor (I/O Management Receive, 7.3)."""
 
     placement_id: int
-    handle: int  # reclaim unit handle number
-    time_remaining_s: int  # EARUTR; 0: not reported
-    available_blocks: int  # RUAMW: blocks of 512 bytes until the unit is full
+    handle: int  # Reclaim unit handle number.
+    time_remaining_s: int  # EARUTR; 0 if not reported.
+    available_blocks: int  # RUAMW: number of 512-byte blocks until the unit is full.
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,12 @@ class FdpEvent:
 
     kind: str
     code: int
-    time_ns: int  # device time in ns; for controller events, the detection time
+    time_ns: int  # Device time in ns; the detection time for controller events.
     placement_id: int | None
     namespace: int | None
     handle: int | None
-    blocks_moved: int | None  # blocks moved by "media reallocated"; 65535 means at least that many
+    # Blocks moved by "media reallocated"; 65535 means at least this number.
+    blocks_moved: int | None
 
 
 _COUNTS = ("streams_opened", "streams_released", "overflow_writes", "overflow_bytes")
@@ -77,25 +78,27 @@ class DataPlacementStatus:
     Counts cover the drive's lifetime. `None` means that a real drive does not report the count.
     """
 
-    interface: str  # "nvme-streams", "scsi-streams" or "nvme-fdp"
+    interface: str  # Interface: "nvme-streams", "scsi-streams" or "nvme-fdp".
     enabled: bool
     open_streams: tuple[int, ...]
-    limit: int  # streams besides the default stream, or placement handles
+    limit: int  # Number of streams besides the default stream, or of placement handles.
     streams_opened: int | None
-    streams_released: int | None  # streams that the controller released to open another stream
-    overflow_writes: int | None  # writes that requested a stream but used the default stream
+    # Number of streams that the controller released to open another stream.
+    streams_released: int | None
+    # Number of writes that requested a stream but used the default stream.
+    overflow_writes: int | None
     overflow_bytes: int | None
-    # Bytes by stream number; 65535 groups all numbers after the first 64.
+    # Byte counts by stream number; 65535 combines all numbers after the first 64.
     overflow_by_number: Mapping[int, int]
-    statistics: FdpStatistics | None  # None for a real drive that uses streams
+    statistics: FdpStatistics | None  # FDP statistics; `None` for a real drive that uses streams.
     # The following fields apply to FDP only.
     handles: tuple[HandleStatus, ...] = ()
-    # Event counts by type, including events that were not logged; `None` means that the events in
-    # `log` are counted.
+    # Event counts by type, including events that were not logged; `None` if only the events in
+    # `log` can be counted.
     events: Mapping[str, int] | None = field(default_factory=dict)
-    # Log page of enabled events: the latest 63 host events, then the latest 63 controller events.
+    # Log of enabled events: the latest 63 host events, followed by the latest 63 controller events.
     log: tuple[FdpEvent, ...] = ()
-    # Unwritten bytes of reclaim units abandoned by the host or a reset.
+    # Number of unwritten bytes in reclaim units that the host or a reset abandoned.
     abandoned_bytes: int | None = 0
 
     def mapping(self, earlier: DataPlacementStatus | None = None) -> dict[str, Any]:

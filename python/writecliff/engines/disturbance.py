@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 
 PREFIX = "disturbance: "
 
-# Fraction of the requested CPU time. If the CPU is the bottleneck, IOPS fall by this fraction.
+# Threshold as a fraction of the requested CPU time. If the CPU is the bottleneck, IOPS fall by this
+# fraction.
 STEAL_SHARE = 0.05
-# Ticks of 10 ms; fewer ticks are noise.
+# Minimum tick count (10 ms per tick); fewer ticks are noise.
 STEAL_TICKS_MIN = 10
-# udev and blkid read the start and end of a device whenever a writer closes it.
+# udev and blkid read the start and end of a device whenever a process that wrote to it closes it.
 FOREIGN_BYTES_MIN = 1 << 20
 # For an undisturbed step, the byte counts of the kernel and fio are identical. This fraction is far
-# above any counting error, and low enough to detect small I/Os of other programs among the test's
+# above any counting error, but low enough to detect small I/Os from other programs among the test's
 # large I/Os.
 FOREIGN_SHARE = 0.001
-# BFQ allots time slices: on a loop device, BFQ delayed one of two jobs by a second, and other
-# schedulers by 20 ms. Such latencies are caused by the scheduler, not the drive.
+# BFQ allots time slices. On a loop device, BFQ delayed one of two jobs by a second, but other
+# schedulers delayed it by 20 ms. The scheduler, not the drive, causes such latencies.
 _BFQ = (
     "I/O scheduler: bfq delays the I/O of some jobs in favour of others; to measure the drive:"
     " echo none > /sys/block/{disk}/queue/scheduler"
@@ -76,7 +77,7 @@ def between(
     figures |= _cpu(before.machine.cpu, after.machine.cpu, texts)
     figures["cpu_throttles"] = _throttles(before.machine, after.machine, texts)
     figures["io_scheduler"] = after.machine.io_scheduler
-    # Without own bytes, I/Os may bypass the scheduler.
+    # If the step has no byte count, I/Os may bypass the scheduler.
     if after.machine.io_scheduler == "bfq" and own_bytes is not None:
         texts.append(_BFQ.format(disk=disk))
     figures |= _foreign(
@@ -127,7 +128,7 @@ def _foreign(
         return unknown
     done = {op: after.bytes[op] - before.bytes.get(op, 0) for op in after.bytes}
     if any(done.get(op, 0) < size - slack for op, size in own_bytes.items() if op != "trim"):
-        return unknown  # statistics are disabled, or the I/Os bypass the block layer
+        return unknown  # Statistics are disabled, or the I/Os bypass the block layer.
     foreign = {op: size - own_bytes.get(op, 0) for op, size in done.items()}
     issued = sum(own_bytes.values())
     others = {op: size for op, size in foreign.items() if size > 0}
@@ -164,15 +165,16 @@ def _vitals(before: Vitals, after: Vitals) -> Iterator[str]:
 
 # -- SLC cache exhaustion ---------------------------------------------------------------------
 
-# A drop is a change between two stretches of steady values, which distinguishes it from noise.
+# A drop is a change between two stretches of steady values, which distinguishes a drop from noise.
 CACHE_DROP = 0.25
 STEADY_VALUES_MIN = 5
-# Three quarters of a stretch's values are this close to its median. Writes to an SLC cache and to
-# the flash behind it are this even, but writes during garbage collection are not.
+# At least three quarters of a stretch's values must lie this close to its median. The rates of
+# writes to an SLC cache, and to the flash behind it, meet this criterion, but writes during garbage
+# collection do not.
 STRETCH_SPREAD = 0.15
 STRETCH_SHARE = 0.75
-# Number of values examined after the drop (ten minutes of one-second values). This fraction of the
-# examined values may exceed the mean of both levels, because drives fold their cache in bursts.
+# Number of values to examine after the drop (ten minutes of one-second values). Because drives fold
+# their cache in bursts, this fraction of the examined values may exceed the mean of both levels.
 BEHIND_VALUES_MAX = 600
 BACK_SHARE = 0.05
 
@@ -181,9 +183,9 @@ BACK_SHARE = 0.05
 class LevelDrop:
     """Drop of a series from one level to a lower level."""
 
-    index: int  # index of the first value after the drop
-    before: float  # median of the stretch before the drop, in the series unit
-    after: float  # median of the stretch after the drop
+    index: int  # Index of the first value after the drop.
+    before: float  # Median before the drop, in the series unit.
+    after: float  # Median after the drop, in the series unit.
 
     @property
     def drop(self) -> float:
@@ -203,7 +205,7 @@ def level_drop(values: Sequence[float]) -> LevelDrop | None:
         level = statistics.median(head)
         if level <= 0 or values[index] >= (1 - CACHE_DROP) * level:
             continue
-        # The value at the drop may mix both levels, so it counts towards neither level.
+        # The value at the drop may mix both levels, so it belongs to neither level.
         first = index + 1 if len(values) - index > STEADY_VALUES_MIN else index
         tail = values[first : first + BEHIND_VALUES_MAX]
         lower = statistics.median(tail)

@@ -32,10 +32,10 @@ from writecliff.workload.model import BlockSize, Job, Workload
 if TYPE_CHECKING:
     import numpy as np
 
-FIO_FORMAT = "fio-3.41"  # fio version whose format is written; parsers check the prefix
+FIO_FORMAT = "fio-3.41"  # fio version whose format is written. Parsers check the prefix.
 
 _SECTOR_BYTES = 512
-_EIO = 5  # fio's error code for a job that fell below its minimum rate
+_EIO = 5  # fio's error code for a job that fell below its minimum rate.
 _DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 _BATCHES = ("0", "4", "8", "16", "32", "64", ">=64")
 
@@ -44,9 +44,9 @@ _BATCHES = ("0", "4", "8", "16", "32", "64", ">=64")
 class _Entry:
     """An object of `jobs`: a thread, a job, or all jobs of a reporting group."""
 
-    section: FioSection  # the first member's section: name and reporting
-    options: Mapping[str, str]  # the last member's options, as in fio
-    started_ms: int  # start time of the first member, in ms since 1970
+    section: FioSection  # Section of the first member: name and reporting.
+    options: Mapping[str, str]  # Options of the last member, as in fio.
+    started_ms: int  # Start time of the first member, in ms since 1970.
     members: list[Member] = field(default_factory=list)
 
     @property
@@ -387,10 +387,10 @@ def _depths(entry: _Entry) -> Json:
 
 # The `steadystate` section of fio's JSON contains the criterion and its input data.
 #
-# By the rules of fio 3.33 (steadystate.c, stat.c), each check interval provides one value, and the
+# According to fio 3.33 (steadystate.c, stat.c), each check interval provides one value, and the
 # last window of values is padded with zeros. `criterion` is the largest deviation from the mean, or
-# the slope of the least-squares line per value. Both are in percent of the mean if the limit is a
-# percentage.
+# the slope of the least-squares line per value. Both criteria are percentages of the mean if the
+# limit is a percentage.
 
 _NAMES = {"bandwidth": "bw", "latency": "lat"}
 _US = 1000

@@ -62,7 +62,7 @@ def _percentiles(histogram: Histogram, percentiles: Sequence[float]) -> dict[str
     ranks = np.cumsum(counts.astype(np.int64))
     values = {}
     for percentile in percentiles:
-        # Subtracting 1e-9 keeps 99.9 % of 1000 at rank 999 despite binary rounding.
+        # Subtracting 1e-9 keeps the 99.9 % rank of 1000 values at 999 despite binary rounding.
         rank = max(1, math.ceil(histogram.count * percentile / 100 - 1e-9))
         index = min(int(np.searchsorted(ranks, rank)), len(ranks) - 1)
         values[f"{percentile:f}"] = min(int(upper[index]), int(histogram.max_ns or 0))

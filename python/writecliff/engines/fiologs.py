@@ -47,7 +47,7 @@ def write_logs(
 ) -> list[Path]:
     """Write the log files that a job file requests, and return their paths in order."""
     written: dict[Path, list[str]] = {}
-    number = 1  # fio's thread number, counted over all steps
+    number = 1  # fio's thread number, which counts the threads in all steps.
     for result, step in zip(results, job_file.steps, strict=False):
         for section in step.sections:
             for index in section.jobs:
@@ -108,7 +108,7 @@ def _windows(
     start = result.jobs[index].began_ns if job.ramp_ns else job.start_delay_ns
     selected = (rows["job"] == index) & (rows["ios"] > 0)
     ends = rows["end_ns"][selected].astype(np.int64)
-    # Windows count from the job's start, in whole intervals of the series.
+    # Windows start at the job start and have the length of the series interval.
     numbers = np.maximum(0, -(-(ends - start) // width) - 1)
     kinds = rows["operation"][selected].astype(np.int64)
     ios, size, mean, most = (

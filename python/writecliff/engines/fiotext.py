@@ -42,7 +42,7 @@ def number(value: float, base: int = 1000, unit: str = "", digits: int = 4) -> s
     room = digits - len(str(whole))
     if rest is None:
         text = str(whole)
-    elif room <= 1:  # no room for a decimal point and a digit
+    elif room <= 1:  # There is no room for a decimal point and a digit.
         text = str(whole + (rest >= base // 2))
     else:
         text = f"{whole + rest / base:.{room - 1}f}"

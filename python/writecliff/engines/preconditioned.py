@@ -20,8 +20,9 @@ RECIPES = {
     "sustained": "the whole capacity once, 128 KiB sequential, then twice, 4 KiB random",
     "act": "the whole capacity twice, 128 KiB sequential: zeros, then random data (ACT's act_prep)",
 }
-USED = "used"  # "used:40%": like "sustained", on this percentage of the capacity
-OVERWRITTEN = "overwritten"  # "overwritten:73%": a fill, then this volume of random writes
+USED = "used"  # State "used:40%": like "sustained", but on this percentage of the capacity.
+# State "overwritten:73%": a fill, followed by this volume of random writes.
+OVERWRITTEN = "overwritten"
 OVERWRITTEN_MAX_PCT = 10_000.0
 _USED_TEXT = "{:g} % of the capacity once, 128 KiB sequential, then twice, 4 KiB random"
 _OVERWRITTEN_TEXT = (
@@ -29,8 +30,11 @@ _OVERWRITTEN_TEXT = (
 )
 _BLOCK_BYTES = 128 * 1024
 _QUEUE_DEPTH = 32
-_SEEDS = (1001, 1002)  # distinct from load seeds, because loads must not revisit the same addresses
-_SEED_STEP, _SEED_RANGE = 10_007, 1 << 32  # seed distance between two repetitions
+# Preconditioning seeds, which differ from load seeds because loads must not revisit the same
+# addresses.
+_SEEDS = (1001, 1002)
+# Seed distance between two repetitions, and the seed range.
+_SEED_STEP, _SEED_RANGE = 10_007, 1 << 32
 
 
 def used_pct(name: str) -> float | None:

@@ -280,7 +280,7 @@ class ScaledEngine:
         if any(job.duration_ns is None for job in workload.jobs) or not result.elapsed_ns:
             return round(result.elapsed_ns * self.scale)
         after_ns = result.elapsed_ns - _asked_ns(self.shrunk(workload))
-        if after_ns < 0:  # another condition ended the step
+        if after_ns < 0:  # Another condition ended the step.
             return round(result.elapsed_ns * self.scale)
         return _asked_ns(workload) + after_ns
 
@@ -309,8 +309,8 @@ def _grown_job(job: JobResult, grows: float) -> JobResult:
 
 # -- host zones ------------------------------------------------------------------------------------
 
-# A scaled drive's zones shrink with the drive down to one block; below that size, the zone count
-# shrinks.
+# The zones of a scaled drive shrink with the drive down to one block. Below that size, the zone
+# count shrinks.
 
 _SECTOR_BYTES = 512
 _SLOT_BYTES = 4096

@@ -111,7 +111,7 @@ class SimEngine:
         self.device = device
         self.seed = seed
         self._target = target
-        # Description supplied by the user; see `open_target`.
+        # Description supplied by the user (see `open_target`).
         self.described: Mapping[str, str] = {}
         self._check_power_state()
 
@@ -131,7 +131,7 @@ class SimEngine:
         if "_drive" not in vars(self):
             return
         write_cache = self.write_cache
-        del self._drive  # memory may be too small for two large drives
+        del self._drive  # Memory may be too small for two large drives.
         self.set_write_cache(write_cache)
 
     @cached_property
@@ -414,10 +414,10 @@ def _data_placement(
 
 # -- data placement --------------------------------------------------------------------------------
 
-# Administrative commands that can be sent between steps to a simulated drive's data placement
-# interface: NVMe Streams directive, SCSI stream control and FDP as Python calls. A command that the
-# drive rejects raises `ConfigError` with the status defined by the standard. Section numbers refer
-# to NVMe Base Specification 2.1; a logical block has 512 bytes.
+# Administrative commands for a simulated drive's data placement interface, which can be sent
+# between steps: NVMe Streams directive, SCSI stream control and FDP as Python calls. A command that
+# the drive rejects raises `ConfigError` with the status defined by the standard. Section numbers
+# refer to NVMe Base Specification 2.1. A logical block has 512 bytes.
 #
 #     engine = SimEngine("nvme-tlc-960")
 #     engine.data_placement.fdp.enable_events(3, ["invalid placement identifier"])
@@ -433,20 +433,20 @@ class Directives:
 
     supported: tuple[str, ...]
     enabled: tuple[str, ...]
-    persistent: tuple[str, ...]  # directives that stay enabled across a Controller Level Reset
+    persistent: tuple[str, ...]  # Directives that stay enabled across a Controller Level Reset.
 
 
 @dataclass(frozen=True)
 class StreamParameters:
     """Streams directive, Return Parameters (8.1.8.3.1.1)."""
 
-    msl: int  # Max Streams Limit
-    nssa: int  # NVM Subsystem Streams Available
-    nsso: int  # NVM Subsystem Streams Open
-    sws: int  # Stream Write Size, in blocks: a program unit
-    sgs: int  # Stream Granularity Size, in stream write sizes: a reclaim unit
-    nsa: int  # Namespace Streams Allocated
-    nso: int  # Namespace Streams Open
+    msl: int  # Max Streams Limit.
+    nssa: int  # NVM Subsystem Streams Available.
+    nsso: int  # NVM Subsystem Streams Open.
+    sws: int  # Stream Write Size in blocks, which equals a program unit.
+    sgs: int  # Stream Granularity Size in stream write sizes (a reclaim unit).
+    nsa: int  # Namespace Streams Allocated.
+    nso: int  # Namespace Streams Open.
 
 
 @dataclass(frozen=True)
@@ -454,22 +454,24 @@ class BlockLimitsExtension:
     """Stream fields of the Block Limits Extension VPD page (B7h, SBC-4)."""
 
     maximum_number_of_streams: int
-    optimal_stream_write_size: int  # in blocks; equals a program unit
-    stream_granularity_size: int  # in optimal stream write sizes; equals a reclaim unit
+    # Optimal stream write size in blocks, which equals a program unit.
+    optimal_stream_write_size: int
+    # Stream granularity in optimal stream write sizes, which equals a reclaim unit.
+    stream_granularity_size: int
 
 
 @dataclass(frozen=True)
 class FdpConfiguration:
     """FDP configuration descriptor (log page 20h, 5.1.12.1.28) and the namespace's handle list."""
 
-    rgif: int  # Reclaim Group Identifier Format
-    fdpvwc: bool  # the drive has a volatile write cache
+    rgif: int  # Reclaim Group Identifier Format.
+    fdpvwc: bool  # `True` if the drive has a volatile write cache.
     reclaim_groups: int
-    handles: tuple[str, ...]  # handle types: "initially isolated", "persistently isolated"
+    handles: tuple[str, ...]  # Handle types: "initially isolated" or "persistently isolated".
     max_placement_ids: int
     reclaim_unit_bytes: int  # RUNS
     time_limit_s: int  # ERUTL; 0: none
-    placement_handles: tuple[int, ...]  # reclaim unit handle of each placement handle
+    placement_handles: tuple[int, ...]  # Reclaim unit handle of each placement handle.
 
 
 class _Commands:

@@ -67,10 +67,10 @@ class CachedState:
 
     path: Path
     drive: str
-    steps: tuple[str, ...]  # names of the preconditioning workloads
+    steps: tuple[str, ...]  # Names of the preconditioning workloads.
     size_bytes: int
-    used_s: float  # time of its last use, in seconds since 1970
-    current: bool  # written by this build of the simulator, so it can be used
+    used_s: float  # Time of last use, in seconds since 1970.
+    current: bool  # `True` if this build of the simulator wrote the state and can use it.
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class StateCache:
 
     def _make_room(self) -> None:
         newest = max((state.size_bytes for state in self.states()[-1:]), default=0)
-        # The most recently used state is never removed. States of other builds may belong to
+        # The most recently used state is never deleted. States from other builds may belong to
         # another installation.
         self.prune(max(self.bytes_max, newest), stale=False)
 
@@ -219,13 +219,13 @@ def _discard(*paths: Path) -> None:
 
 # -- shared states ---------------------------------------------------------------------------------
 
-# A folder or object store that the caches of several machines share.
+# Shared state cache: a folder or object store for several machines.
 #
-# `$WRITECLIFF_SHARED_CACHE` holds its path, or an fsspec URL (s3://, gs://, ...). A machine reads
-# states that are missing in its own cache, and writes the states that it has prepared. A state is
-# written before its label, so a labelled state is always complete. A state's name is the digest of
-# all its inputs, so two machines that prepare the same state write the same bytes. The folder's
-# owner deletes states that are no longer needed.
+# `$WRITECLIFF_SHARED_CACHE` contains the cache path or an fsspec URL (s3://, gs://, ...). A machine
+# reads the states that are missing in its own cache, and stores the states that it prepares. A
+# state is written before its label, so a labelled state is always complete. The name of a state is
+# the digest of all its inputs, so two machines that prepare the same state write the same bytes.
+# The owner of the shared folder deletes states that are no longer needed.
 
 LOCATION = "WRITECLIFF_SHARED_CACHE"
 
@@ -273,7 +273,7 @@ class SharedStates:
                 shutil.copyfileobj(source, target, 1 << 20)
             part.replace(state)
             label.write_bytes(text)
-        # Exception types differ by protocol; on failure, the state is prepared locally.
+        # Exception types differ by protocol. After a failure, the state is prepared locally.
         except Exception:
             return False
         finally:
@@ -285,9 +285,9 @@ class SharedStates:
         """Copy a state, then its label, to the location; return False if the copy fails."""
         try:
             self._files.makedirs(self._root, exist_ok=True)
-            self._send(state)  # an existing state is damaged or contains the same bytes
+            self._send(state)  # An existing state is either damaged or identical.
             self._send(label)
-        except Exception:  # exception types differ by protocol
+        except Exception:  # Exception types differ by protocol.
             return False
         return True
 

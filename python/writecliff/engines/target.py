@@ -146,7 +146,7 @@ def _meant(text: str) -> str:
 # -- renamed drives --------------------------------------------------------------------------------
 
 # The kernel numbers drives in discovery order, so `/dev/nvme1n1` may be `/dev/nvme0n1` after a
-# reboot. A resumed run must continue on the same drive.
+# reboot. A resumed run must continue on the drive that it started on.
 
 # Only whole disks are considered, because a partition can be nearly as large as its disk and has
 # the same serial number.

@@ -49,22 +49,23 @@ class Refusal(Item, frozen=True):
 class LimitResult(Item, frozen=True):
     """A limit on a figure, with the outcome of its check."""
 
-    run: str  # Name of the run
+    run: str  # Run name
     text: str  # Limit as given
-    figure: str  # Key of the figure, or the key as given if the run has no such figure
+    figure: str  # Figure key; the key as given if the run has no such figure
     relation: str  # `<`, `<=`, `>` or `>=`
-    limit: float  # Value of the limit, in `unit`
+    limit: float  # Limit value, in `unit`
     unit: str  # Unit of the figure
     value: float | None  # Measured value; `null` if unknown
     result: Literal["met", "missed", "unknown"]  # Outcome of the check
-    certain: bool | None  # The whole 95 % interval confirms `result`; `null` without interval
-    note: str  # Caveat; empty if there is none
+    # `true` if the whole 95 % interval confirms `result`; `null` if there is no interval
+    certain: bool | None
+    note: str  # Caveat; empty if no caveat applies
 
 
 class Difference(Item, frozen=True):
     """A setting that differs between contenders."""
 
     what: str  # Description of the setting
-    # Value by contender; `null` if unknown, or if the contender did not run these tests
+    # Setting by contender; `null` if unknown, or if the contender did not run these tests
     values: Sequence[str | None]
     tests: Sequence[str]  # Tests in which the setting differs

@@ -14,10 +14,10 @@ from writecliff.engines.base import DeviceIdentity, PowerStates
 class ListedDrive(Item, frozen=True):
     """A catalogue drive; flash values are `null` if the drive has no flash."""
 
-    name: str  # Name, used as `sim:NAME`
-    description: str  # One-line description
+    name: str  # Drive name, as used in `sim:NAME`
+    description: str  # One-line drive description
     capacity_bytes: int  # User capacity
-    interface: str  # Host interface and its speed
+    interface: str  # Host interface type and speed
     nand_type: str | None  # Flash type
     overprovision_pct: float | None  # Spare flash, as a percentage of the user capacity
     least_scale: float  # Smallest usable scale-down factor; 1 if the whole drive fits
@@ -28,21 +28,21 @@ class DriveList(Answer, frozen=True, tag="writecliff/device-list/1"):
 
     commands = "device list"
 
-    devices: Sequence[ListedDrive]  # Drives of the catalogue
+    devices: Sequence[ListedDrive]  # Drives in the catalogue
 
 
 class PowerLimit(Item, frozen=True):
     """A power state of a simulated drive."""
 
     max_active_dies: int  # Maximum number of concurrently active dies
-    watts_max: float  # Maximum power according to the drive's power model (W)
+    watts_max: float  # Maximum power (W) according to the drive's power model
 
 
 class SourcedValue(Item, frozen=True):
     """A value in a device file, with its source."""
 
-    key: str  # Key in the file
-    value: str  # Value, as text
+    key: str  # Key in the device file
+    value: str  # Parameter value, as text
     source: str  # Source of the value, or the reasoning behind it
     line: int | None  # Line number in the device file
 
@@ -52,45 +52,46 @@ class SimulatedDrive(Answer, frozen=True, tag="writecliff/device/1"):
 
     commands = "device show NAME"
 
-    name: str  # Name, used as `sim:NAME`
-    kind: Literal["ssd", "disk", "scm"]  # Kind of drive
-    description: str  # One-line description
+    name: str  # Drive name, as used in `sim:NAME`
+    kind: Literal["ssd", "disk", "scm"]  # Drive type
+    description: str  # One-line drive description
     vendor: str  # Vendor name shown in reports
     model: str  # Model name shown in reports
     firmware: str  # Firmware version shown in reports
     capacity_bytes: int  # User capacity
-    raw_bytes: int | None  # Raw flash capacity
-    mapped_bytes: int  # Capacity that the mapping table covers
+    raw_bytes: int | None  # Raw flash capacity, in bytes
+    mapped_bytes: int  # Capacity covered by the mapping table, in bytes
     least_scale: float  # Smallest usable scale-down factor; 1 if the whole drive fits
     reclaim_units: int | None  # Number of reclaim units
     rated_cycles: int | None  # Rated program/erase cycles of the flash
     overprovision_pct: float | None  # Spare flash, as a percentage of the user capacity
     interface: str  # `"SATA 6Gb/s"`, ..
     nand_type: str | None  # `"TLC"`, ..
-    rpm: int | None  # Rotational speed of a hard disk
+    rpm: int | None  # Rotational speed of a hard disk, in revolutions per minute
     streams: int  # Number of streams that the drive can open
     # Data placement interface
     data_placement_interface: Literal["none", "nvme-streams", "scsi-streams", "nvme-fdp"]
-    data_placement_reports: Mapping[str, Any]  # Its initial status reports
+    # Initial status reports of the data placement interface
+    data_placement_reports: Mapping[str, Any]
     write_cache: bool  # `true` if the write cache is enabled at power-up
     power_loss_protection: bool  # `true` if the drive has power-loss capacitors
-    # Power states from 0; empty if there is a single state without a limit on active dies
+    # Power states, starting with state 0; empty if the only state has no limit on active dies
     power_states: Sequence[PowerLimit]
-    # Shortest and longest time between power-up after a power cut and command acceptance, by
-    # `[recovery]`; `null` if not modelled
+    # Shortest and longest time from power-up after a power cut until the drive accepts commands,
+    # according to `[recovery]`; `null` if not modelled
     rebuild_ns: Sequence[int] | None
     rated_tbw_bytes: int | None  # Rated write volume (TBW) from the data sheet
     device_hash: str  # Hash of all values that affect the drive's behaviour
     path: str  # Path of the device file
-    values: Sequence[SourcedValue]  # All values, in file order
+    values: Sequence[SourcedValue]  # Values with their sources, in file order
 
 
 class Hint(Item, frozen=True):
     """An attempt to set a write hint."""
 
-    call: str  # System call
-    hint: str  # Name of the hint
-    refused: str | None  # Error returned by the call; `null` if the hint was accepted
+    call: str  # Name of the system call
+    hint: str  # Name of the write hint
+    refused: str | None  # Error that the call returned; `null` if the kernel accepted the hint
 
 
 class ProbedDrive(Answer, frozen=True, tag="writecliff/device-probe/1"):
@@ -102,14 +103,15 @@ class ProbedDrive(Answer, frozen=True, tag="writecliff/device-probe/1"):
     disk: str | None  # Disk name
     kernel: str  # Kernel release
     hints: Sequence[Hint]  # Attempts
-    max_write_streams: int | None  # Number of write streams of the queue
-    write_stream_granularity_bytes: int | None  # Write stream granularity of the queue
+    max_write_streams: int | None  # Maximum number of write streams of the block queue
+    # Write stream granularity of the block queue, in bytes
+    write_stream_granularity_bytes: int | None
     fdp_handles: Sequence[Any] | None  # Placement handles
-    streams: Object | None  # Number of streams in the NVMe Streams directive
+    streams: Object | None  # Stream counts of the NVMe Streams directive
     # Permanent streams of a SCSI drive: `reduced_control`, `lifetimes`
     permanent_streams: Object | None
     notes: Sequence[str]  # Remarks
-    verdict: Sequence[str]  # Findings, in full sentences
+    verdict: Sequence[str]  # Findings as full sentences
 
 
 class RealDrive(Answer, frozen=True, tag="writecliff/drive/1"):
@@ -118,15 +120,15 @@ class RealDrive(Answer, frozen=True, tag="writecliff/drive/1"):
     commands = "device show /dev/NAME"
 
     device: DeviceIdentity  # Drive identity
-    health: Object | None  # Health as reported by the drive
-    power: PowerStates | None  # Power states of the NVMe drive
+    health: Object | None  # Health data reported by the drive
+    power: PowerStates | None  # Power states of an NVMe drive
     data_placement: Object  # Write hints and streams, as in `device probe`
 
 
 class SheetRow(Item, frozen=True):
     """A row of a data sheet."""
 
-    group: str  # Group to which the row belongs
+    group: str  # Name of the group that contains the row
     name: str  # Row name
     value: str  # Value, including its unit
     source: str  # Source of the value
@@ -137,12 +139,13 @@ class DataSheet(Answer, frozen=True, tag="writecliff/data-sheet/1"):
 
     commands = "device show NAME --sheet"
 
-    name: str  # Name of the drive
-    description: str  # One-line description
+    name: str  # Drive name
+    description: str  # One-line drive description
     device_hash: str  # Hash of all values that affect the drive's behaviour
     scale: float  # Factor by which the measured drive was scaled down; 1 if it was not scaled
-    rows: Sequence[SheetRow]  # Rows of the sheet
-    not_stated: Sequence[str]  # Rows that other sheets have but this drive has no value for
+    rows: Sequence[SheetRow]  # Rows of the data sheet
+    # Names of rows that other sheets have but that have no value for this drive
+    not_stated: Sequence[str]
     page: Path | None  # HTML file
 
 
@@ -151,7 +154,7 @@ class DeviceFile(Answer, frozen=True, tag="writecliff/device-file/1"):
 
     commands = "device export"
 
-    name: str  # Name of the drive
+    name: str  # Drive name
     output: Path | None  # Output file
     text: str  # Contents of the device file
 
@@ -161,10 +164,10 @@ class SheetFigure(Item, frozen=True):
 
     load: str  # Load name
     metric: str  # Figure name
-    sheet: float  # Data sheet value
+    sheet: float  # Value on the data sheet
     simulated: float | None  # Simulated value
     unit: str  # Unit of the values
-    error_pct: float | None  # Error of the simulated value
+    error_pct: float | None  # Relative error of the simulated value, in percent
 
 
 class NewDrive(Answer, frozen=True, tag="writecliff/device-new/1"):
@@ -173,9 +176,9 @@ class NewDrive(Answer, frozen=True, tag="writecliff/device-new/1"):
     commands = "device new"
 
     device_file: Path  # Path of the device file
-    figures_file: Path  # File with the data sheet's figures, for `fit` and `reproduce`
+    figures_file: Path  # Path of a file with the data sheet figures, for `fit` and `reproduce`
     fit_file: Path  # Specification for `fit`
-    figures: Sequence[SheetFigure]  # Figures of the data sheet; empty with `--no-check`
+    figures: Sequence[SheetFigure]  # Data sheet figures; empty with `--no-check`
 
 
 class CachedDrive(Item, frozen=True):
@@ -185,8 +188,8 @@ class CachedDrive(Item, frozen=True):
     drive: str  # Name of the prepared drive
     steps: Sequence[str]  # Preparation steps
     size_bytes: int  # File size
-    used: str  # Time of last use (ISO 8601)
-    current: bool  # `true` if the state was prepared by the current build of the simulator
+    used: str  # Time of the last use (ISO 8601)
+    current: bool  # `true` if the current build of the simulator prepared the state
 
 
 class CacheList(Answer, frozen=True, tag="writecliff/cache-list/1"):
@@ -197,7 +200,7 @@ class CacheList(Answer, frozen=True, tag="writecliff/cache-list/1"):
 
     folder: Path  # Cache folder
     limit_bytes: int  # `WRITECLIFF_CACHE_LIMIT`, or 20 GB
-    size_bytes: int  # Total size of the prepared states
+    size_bytes: int  # Total size of the prepared states, in bytes
     states: Sequence[CachedDrive]  # Prepared states, least recently used first
 
 
@@ -209,7 +212,7 @@ class CachePruned(Answer, frozen=True, tag="writecliff/cache-prune/1"):
 
     folder: Path  # Cache folder
     limit_bytes: int  # `WRITECLIFF_CACHE_LIMIT`, or 20 GB
-    size_bytes: int  # Total size of the remaining states
+    size_bytes: int  # Total size of the remaining states, in bytes
     removed: Sequence[CachedDrive]  # Removed states
 
 
@@ -218,8 +221,8 @@ class Checks(Answer, frozen=True, tag="writecliff/doctor/1"):
 
     commands = "doctor"
 
-    # Each check: `name`, `purpose` (feature that requires it), `state` (`ok`, `limited` or
-    # `missing`), `found`, and `remedy` (empty if no action is required)
+    # Each check: Checks, each with `name`, `purpose` (feature that requires it), `state` (`ok`,
+    # `limited` or `missing`), `found`, and `remedy` (empty if no action is required)
     checks: Sequence[Check]
 
 

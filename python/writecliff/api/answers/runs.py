@@ -14,12 +14,12 @@ class ListedRun(Item, frozen=True):
     run: str  # Run name
     status: str  # Run status
     test: str | None  # Test name
-    target: str | None  # Target as given
+    target: str | None  # Target as given on the command line
     drive: str | None  # Vendor and model of the drive
     created_utc: str | None  # Start time of the run (ISO 8601)
-    verdict: str | None  # Result in one line
-    tags: Sequence[str]  # Tags of the run
-    member_of: str | None  # Suite, sweep or choice to which the run belongs
+    verdict: str | None  # One-line summary of the result
+    tags: Sequence[str]  # Run tags
+    member_of: str | None  # Suite, sweep or choice that contains the run
     kind: str | None  # Set type: suite, sweep or choice
     limits_met: bool | None  # `true` if all limits are met; `null` if the run has no limits
     damage: str | None  # Description of damage to the run; `null` if the run is intact
@@ -30,7 +30,7 @@ class RunsList(Answer, frozen=True, tag="writecliff/runs-list/1"):
 
     commands = "runs list"
 
-    store: str  # Store folder or URL
+    store: str  # Folder or URL of the store
     runs: Sequence[ListedRun]  # Runs, most recent first
 
 
@@ -45,7 +45,7 @@ class StoredFigure(Item, frozen=True):
     high: float | None  # Upper bound of the 95 % interval
     interval_of: str | None  # Population that the 95 % interval describes
     higher_is_better: bool  # `false` for latencies and other figures where lower is better
-    at: str  # Load under which the figure was measured
+    at: str  # Workload that produced the figure
     steady: bool  # `true` if the figure was measured in steady state
 
 
@@ -57,7 +57,7 @@ class RunDetails(Answer, frozen=True, tag="writecliff/runs-show/1"):
     store: str  # Folder or URL of the store
     run: Object  # All columns of the view `runs` ([reference](run-store.md))
     figures: Sequence[StoredFigure]  # Headline figures
-    expectations: Sequence[Object]  # Limits and their results, as in the manifest
+    expectations: Sequence[Object]  # Limits and their results, as in the run manifest
 
 
 class RunTags(Answer, frozen=True, tag="writecliff/runs-tag/1"):
@@ -100,8 +100,8 @@ class RunsImported(Answer, frozen=True, tag="writecliff/runs-import/1"):
 class Column(Item, frozen=True):
     """A column of a query result."""
 
-    name: str  # Name of the column
-    type: str  # Arrow type of the column
+    name: str  # Column name
+    type: str  # Arrow data type of the column
 
 
 class QueryResult(Answer, frozen=True, tag="writecliff/runs-sql/1"):
@@ -120,13 +120,13 @@ class RunsDifference(Answer, frozen=True, tag="writecliff/runs-diff/1"):
     commands = "runs diff"
 
     runs: Sequence[str]  # Names of runs A and B
-    differences: Sequence[Difference]  # Differences in the set-up
+    differences: Sequence[Difference]  # Set-up differences between the runs
     environment: Sequence[Object]  # Differences in software versions and host: `what`, `values`
-    # Figures as in `compare --json`, each with the `judgement` of run B: `"better"`, `"worse"`,
+    # Figures, as in `compare --json`, each with the `judgement` of run B: `"better"`, `"worse"`,
     # `"equal"` or `"cannot tell"`
     figures: Sequence[Object]
     rule: str  # Rule that separates significant differences from noise
-    judgement: str  # Overall: better or worse if all significant differences agree
+    judgement: str  # Overall judgement: better or worse if all significant differences agree
     verdict: str  # One-sentence summary
 
 
@@ -143,9 +143,9 @@ class RunsIndex(Answer, frozen=True, tag="writecliff/runs-index/1"):
     commands = "runs index"
 
     store: str  # Folder or URL of the store
-    runs: int  # Runs in the store
-    read: int  # Changed runs that were read
-    gone: int  # Deleted runs that were removed from the catalogue
+    runs: int  # Number of runs in the store
+    read: int  # Number of changed runs that were read
+    gone: int  # Number of deleted runs that were removed from the catalogue
     damaged: Sequence[DamagedRun]  # Runs that cannot be read completely
 
 
@@ -154,6 +154,6 @@ class Dashboard(Answer, frozen=True, tag="writecliff/ui/1"):
 
     commands = "ui"
 
-    address: str  # URL with the token; printed once the dashboard accepts connections
+    address: str  # URL that includes the token; printed once the dashboard accepts connections
     store: str  # Folder or URL of the store
     allow_changes: bool  # `true` if visitors can change tags and delete runs

@@ -15,7 +15,7 @@ class ProfileJob(Item, frozen=True):
     name: str  # Job name
     pattern: str  # Access pattern: random or sequential
     read_pct: float  # Percentage of reads
-    block_sizes: Sequence[Object]  # I/O sizes and their fractions
+    block_sizes: Sequence[Object]  # I/O sizes and their frequencies
     threads: int  # Number of threads
     rate_iops: float | None  # Arrival rate; `null` if I/Os are issued as fast as the drive allows
 
@@ -24,8 +24,8 @@ class ListedProfile(Item, frozen=True):
     """A ready-made workload."""
 
     name: str  # Profile name
-    title: str  # Description of the load
-    source: str  # Source of the load's figures
+    title: str  # Workload description
+    source: str  # Source of the workload figures
     jobs: Sequence[ProfileJob]  # Jobs in the workload
 
 
@@ -43,8 +43,8 @@ class Profile(Answer, frozen=True, tag="writecliff/profile/1"):
     commands = "profile show"
 
     name: str  # Profile name
-    title: str  # Description of the load
-    source: str  # Source of the load's figures
+    title: str  # Workload description
+    source: str  # Source of the workload figures
     jobs: Sequence[ProfileJob]  # Jobs in the workload
 
 
@@ -52,7 +52,7 @@ class Skipped(Item, frozen=True):
     """Lines that were skipped for the same reason."""
 
     reason: str  # Reason why the lines were skipped
-    lines: int  # Number of lines
+    lines: int  # Number of skipped lines
     first_line: int  # Number of the first skipped line, counted from 1
     expected: bool  # `true` if the format allows such lines, `false` if they are damage
 
@@ -64,13 +64,13 @@ class TraceConverted(Answer, frozen=True, tag="writecliff/trace-convert/1"):
 
     trace: Path  # Input file
     output: Path  # Output file
-    format: str  # Format of the input file
-    written_as: str  # Format of the output file
+    format: str  # Input file format
+    written_as: str  # Output file format
     ios: int  # Number of I/Os written
-    left_out: int  # I/Os that the output format cannot express
-    moved: int  # I/Os with a time earlier than the previous I/O's, whose time they got
-    skipped_lines: int  # Lines (or records of binary formats) that are not I/Os
-    skipped: Sequence[Skipped]  # Skipped lines, by reason
+    left_out: int  # Number of I/Os that the output format cannot express
+    moved: int  # Number of I/Os that preceded the previous I/O in time and received its time
+    skipped_lines: int  # Number of lines (or binary records) that are not I/Os
+    skipped: Sequence[Skipped]  # Numbers of skipped lines, by reason
     notes: Sequence[str]  # Remarks
 
 
@@ -79,7 +79,7 @@ class TraceFormat(Item, frozen=True):
 
     name: str  # Command-line name
     title: str  # Format description
-    columns: Any  # Columns of each line
+    columns: Any  # Columns in each line
     units: Any  # Column units
     written: bool  # `true` if `trace convert` can write the format
 
@@ -96,9 +96,9 @@ class TraceExample(Item, frozen=True):
     """A captured trace that ships with writecliff."""
 
     name: str  # Name, for use as `example:NAME`
-    title: str  # Description of the load
+    title: str  # Workload description
     path: Path  # Path of the trace file
-    bytes: int  # Size of the file
+    bytes: int  # File size
 
 
 class TraceExamples(Answer, frozen=True, tag="writecliff/trace-examples/1"):
@@ -115,12 +115,12 @@ class Characterised(Answer, frozen=True, tag="writecliff/characterise/1"):
     commands = "characterise"
 
     trace: str  # Trace file
-    format: str  # Trace format, or several formats for an archive of different traces
+    format: str  # Trace format; several formats if an archive contains different traces
     ios: int  # Number of I/Os
     read_pct: float | None  # Percentage of reads among all reads and writes
     read_bytes: int  # Bytes read
     write_bytes: int  # Bytes written
-    duration_s: float  # Time from the first to the last arrival
+    duration_s: float  # Time from the first to the last arrival, in seconds
     operations: Object  # `ios` and `bytes` of `read`, `write`, `flush`, `discard`
     # The eight most frequent I/O sizes, then all other sizes combined (`size_bytes`: `null`):
     # `ios`, `share_pct`, `reads`, `writes`
@@ -132,16 +132,18 @@ class Characterised(Answer, frozen=True, tag="writecliff/characterise/1"):
     # operation and volume
     sequential_pct: float | None
     sequential: Object  # Percentages by operation: `read_pct`, `write_pct`
-    alignment: Sequence[Object]  # `ios_pct` with address and length in multiples of `bytes`
-    # Outstanding I/Os at each arrival, including the arriving I/O: `mean`, `p50`, `p90`, `p99`,
-    # `max`, `ios`, `distribution` (depth, percentage); `null` if the trace has no completions
+    # Percentages (`ios_pct`) of I/Os whose address and length are multiples of `bytes`
+    alignment: Sequence[Object]
+    # Number of outstanding I/Os at each arrival, including the arriving I/O: `mean`, `p50`, `p90`,
+    # `p99`, `max`, `ios`, `distribution` (depth, percentage); `null` if the trace has no
+    # completions
     queue_depth: Object | None
     # Response times by operation: `count`, `mean`, `p50`, `p90`, `p99`, `p99_9`, `max`; `points`
     # (ms, cumulative percentage); `null` if the trace has no completions
     response_ms: Object | None
-    # `between_us`, `ios_per_s`, `peak_ios_per_s`, `peak_to_mean`, `index_of_dispersion` (variance
-    # divided by mean) in windows of 1 s, `idle` periods (`at_least_ms`, `periods`, `time_pct`),
-    # `idle_longest_ms`
+    # Arrival statistics: `between_us`, `ios_per_s`, `peak_ios_per_s`, `peak_to_mean`,
+    # `index_of_dispersion` (variance divided by mean) in windows of 1 s, `idle` periods
+    # (`at_least_ms`, `periods`, `time_pct`), `idle_longest_ms`
     arrivals: Object
     unique_bytes: int  # Total size of all 4 KiB blocks that were read or written
     # Unique bytes read and written, and the error of these figures: `sampled_one_in` blocks (1 if
@@ -152,24 +154,25 @@ class Characterised(Answer, frozen=True, tag="writecliff/characterise/1"):
     # `distance_bytes`: reuse distance (SHARDS), `first_use_pct`, `hits` (`hit_pct` of an LRU cache
     # of `cache_bytes`)
     reuse: Object
-    # Written blocks: `overwritten_pct`, `reads_of_written_pct`, and the update interval of blocks
-    # as `interval_s` and `interval_bytes`
+    # Written blocks: Overwrite statistics: `overwritten_pct`, `reads_of_written_pct`, and the
+    # update interval of blocks as `interval_s` and `interval_bytes`
     updates: Object
     content: Object | None  # Content statistics from hashes: `writes`, `distinct`, `duplicate_pct`
     intervals: Object  # Intervals of `length_s`: `rows` with counts, bytes and `working_set_bytes`
-    volumes: Sequence[Object]  # These figures by volume, busiest first; at most 1024
+    # Statistics by volume, busiest volume first, for at most 1024 volumes
+    volumes: Sequence[Object]
     volumes_total: int  # Number of volumes
     heat: Any  # I/O counts by address (rows) and time (columns) for the 4 busiest volumes
-    processes: Sequence[Object]  # `process`, `ios`, `bytes` of the busiest processes
-    out_of_order: int  # I/Os with a time earlier than the previous I/O's
-    # Demands on a drive: `writes_per_day_bytes`, `writes_per_year_bytes`,
+    processes: Sequence[Object]  # Busiest processes, each with `process`, `ios` and `bytes`
+    out_of_order: int  # Number of I/Os that precede the previous I/O in time
+    # Demands that the trace makes on a drive: `writes_per_day_bytes`, `writes_per_year_bytes`,
     # `footprint_overwrites_per_day`, `read_not_written_bytes`, `replay` (with `--on`: `waf`,
     # `endurance_bytes`, `years`, ...)
     drive: Object
-    against: Object | None  # These figures for the trace of `--against`
+    against: Object | None  # Same statistics for the trace given by `--against`
     report: Path  # HTML report
-    skipped_lines: int  # Lines (or records of binary formats) that are not I/Os
-    skipped: Sequence[Skipped]  # Skipped lines, by reason
+    skipped_lines: int  # Number of lines (or binary records) that are not I/Os
+    skipped: Sequence[Skipped]  # Numbers of skipped lines, by reason
     notes: Sequence[str]  # Remarks
 
 
@@ -179,20 +182,20 @@ class Synthesised(Answer, frozen=True, tag="writecliff/synthesise/1"):
     commands = "trace synthesise"
 
     trace: str  # Trace file
-    format: str  # Trace format, or several formats for an archive of different traces
-    ios: int  # I/Os of the trace that were used; also the I/Os of a pass
-    duration_s: float  # Time from the first to the last arrival
-    workload: Path  # Workload file that was created
-    fio_job: Path  # fio job file that was created
+    format: str  # Trace format; several formats if an archive contains different traces
+    ios: int  # Number of trace I/Os used, which is also the number of I/Os per pass
+    duration_s: float  # Time from the first to the last arrival, in seconds
+    workload: Path  # Path of the workload file
+    fio_job: Path  # Path of the fio job file
     # Model size: `numbers` in total, `streams`, `states`, `transitions`, `phases`, `periods`,
     # `places`, or `sweeps` and `intervals`; `range_bytes` (address range of the model),
     # `span_bytes` (address range of the trace); `seed`
     model: Object
-    # Metrics of the trace and the workload side by side: `name`, `unit`, `trace`, `synthetic`,
-    # `kind` of the `difference` (percentage `points`, or `percent` of the trace's value), `bound`
-    # (`null` if there is no bound), `within`
+    # Metrics of the trace and of the workload: `name`, `unit`, `trace`, `synthetic`, `kind` of the
+    # `difference` (percentage `points`, or `percent` of the trace's value), `bound` (`null` if
+    # there is no bound), `within`
     measures: Sequence[Object]
-    missed: Sequence[str]  # Names of the metrics outside their bounds
+    missed: Sequence[str]  # Names of metrics outside their bounds
     # With `--on`: `target`, `capacity_bytes`, `overprovision_pct`, `passes` on each of `drives`
     # drives (`settling` and `measured` without timing, `timed_settling` and `timed`); for `trace`,
     # `synthetic` and `fio_job` (`null` if it cannot be replayed) `waf`, `iops`, `response_ns`
@@ -202,6 +205,6 @@ class Synthesised(Answer, frozen=True, tag="writecliff/synthesise/1"):
     played: Object | None
     fio_notes: Sequence[str]  # Properties that a fio job file cannot express
     report: Path  # HTML report
-    skipped_lines: int  # Lines (or records of binary formats) that are not I/Os
-    skipped: Sequence[Skipped]  # Skipped lines, by reason
+    skipped_lines: int  # Number of lines (or binary records) that are not I/Os
+    skipped: Sequence[Skipped]  # Numbers of skipped lines, by reason
     notes: Sequence[str]  # Remarks

@@ -31,7 +31,8 @@ class Size:
 
     records: int | None = None
     operations: int | None = None
-    updates: int = 0  # cassandra only: records rewritten before the operations, as preconditioning
+    # Number of records to rewrite before the operations, as preconditioning (Cassandra only).
+    updates: int = 0
 
     def __post_init__(self) -> None:
         """Check that the numbers are in range.
@@ -57,7 +58,7 @@ def run_app(
     if name not in APPS:
         raise ConfigError.unknown("load", name, APPS, where="--app")
     module = import_module(f"writecliff.capture.apps.{name}")
-    # Termination signals are handled like Ctrl-C: servers are stopped and the trace is written.
+    # Handle termination signals like Ctrl-C: stop the servers and write the trace.
     with handling(TERMINATIONS, signal.default_int_handler), _data_folder(name, folder) as data:
         done: Captured = module.run(options, size, data, log)
     return done
@@ -67,10 +68,11 @@ def run_app(
 def _data_folder(name: str, folder: Path | None) -> Iterator[Path]:
     """Create a folder for the data, and remove it on exit."""
     if folder is not None:
-        folder = folder.absolute()  # because programs use other working directories
+        # The path must be absolute because programs use other working directories.
+        folder = folder.absolute()
         folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(
         prefix=f"writecliff-{name}-", dir=folder, ignore_cleanup_errors=True
     ) as path:
-        Path(path).chmod(0o755)  # because a server may run as another user
+        Path(path).chmod(0o755)  # A server that runs as another user needs access.
         yield Path(path)

@@ -40,7 +40,9 @@ RECORDS = 1_000_000
 OPERATIONS = 1_000_000
 VALUE_BYTES = 300
 JAVA = 17
-_START_TIMEOUT_S = 900.0  # starting takes minutes on a busy machine; a failing server exits earlier
+# Start timeout; long because a start takes minutes on a busy machine, and a failing server exits
+# earlier.
+_START_TIMEOUT_S = 900.0
 _CLIENT = Path(__file__).with_name("Load.java")
 _CONFIGURATION = Path(__file__).with_name("cassandra.yaml")
 _JVM_OPTIONS = Path(__file__).with_name("cassandra-jvm.options")
@@ -82,7 +84,7 @@ class Node:
     """A Cassandra node and its client. `folder` contains all files except those of the database."""
 
     folder: Path
-    root: Path  # of the database
+    root: Path  # Root folder of the database.
     commit_log: Path
     commit_log_mib: int
     library: Path
@@ -137,7 +139,7 @@ class Node:
             self.folder / "log" / "cassandra.log",
             ready=lambda: _answers(self.port),
             timeout_s=_START_TIMEOUT_S,
-            stop=signal.SIGTERM,  # Cassandra's shutdown hook flushes memory
+            stop=signal.SIGTERM,  # Cassandra's shutdown hook flushes the memtables.
             env=_plain(environment),
         ):  # fmt: skip
             yield

@@ -71,7 +71,7 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
             logs / "postgres.log",
             ready=lambda: is_ready(programs["pg_isready"], sockets),
             timeout_s=_START_TIMEOUT_S,
-            stop=signal.SIGINT,  # PostgreSQL's fast shutdown
+            stop=signal.SIGINT,  # SIGINT requests PostgreSQL's fast shutdown.
             env=env,
             account=account,
         ):

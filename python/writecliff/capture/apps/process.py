@@ -154,7 +154,7 @@ def _end(child: subprocess.Popen[bytes], stop: signal.Signals) -> None:
             child.send_signal(stop)
         try:
             child.wait(_KILL_AFTER_S)
-        except BaseException:  # shutdown was too slow, or Ctrl-C was pressed again
+        except BaseException:  # Shutdown was too slow, or the user pressed Ctrl-C again.
             _kill_group(child)
             raise
     _kill_group(child)  # remaining children

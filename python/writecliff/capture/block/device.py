@@ -36,7 +36,7 @@ class TracedDevice:
 
     path: Path
     device: BlockDevice
-    disk: BlockDevice  # the whole disk, because kernel events name whole disks
+    disk: BlockDevice  # Whole disk, because kernel events name whole disks.
     first_sector: int
     end_sector: int
     paths: tuple[DeviceNumber, ...] = ()

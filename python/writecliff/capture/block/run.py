@@ -33,18 +33,19 @@ from writecliff.native_errors import as_user_errors
 from writecliff.signals import TERMINATIONS, handling
 
 _PERIOD_S = 0.25
-_SETTLED_NS = 50_000_000  # after this delay, the events of all processors are in their buffers
+_SETTLED_NS = 50_000_000  # Delay after which the events from all processors are in their buffers.
 NS_PER_S = 1_000_000_000
 
 
-OPS = ("read", "write", "punch", "fsync")  # by operation number, as in `KernelTrace.drain`
+# Operation names by operation number, as in `KernelTrace.drain`.
+OPS = ("read", "write", "punch", "fsync")
 
 
 @dataclass(frozen=True)
 class OtherEvent:
     """An event to capture in addition to requests, with a filter and the fields to record."""
 
-    name: str  # event name, such as "jbd2/jbd2_run_stats"
+    name: str  # Event name, such as "jbd2/jbd2_run_stats".
     filter: str
     fields: tuple[str, ...]
 
@@ -414,20 +415,21 @@ def _processes(
 
 # -- tracefs ---------------------------------------------------------------------------------------
 
-# A tracing instance of the kernel (tracefs), with its own events, filters and buffers.
+# A tracing instance in the kernel (tracefs) has its own events, filters and buffers.
 #
-# Instances do not interfere with each other or with the machine's global trace. The kernel retains
-# an instance until the instance is removed. Therefore each instance is named after its process, and
-# the next capture removes the instances of killed processes. The kernel refuses to remove an
-# instance whose buffers are open.
+# Tracing instances do not interfere with each other or with the machine's global trace. The kernel
+# retains an instance until a program removes it. Therefore each instance is named after its
+# process, and the next capture removes the instances of killed processes. The kernel refuses to
+# remove an instance whose buffers are open.
 
 STANDARD = Path("/sys/kernel/tracing")
 MOUNTS = Path("/proc/mounts")
 _OURS = re.compile(r"writecliff-(\d+)-(\d+)-\d+")
 _numbers = itertools.count()
-_BUFFER_MAX_BYTES = 16 << 20  # per processor: over a second at 50,000 requests per second
-_BUFFERS_MAX_BYTES = 512 << 20  # of all processors
-_STARTED_AT = 19  # index of the field in /proc/PID/stat, counted after the name
+# Maximum size per processor: over a second at 50,000 requests per second.
+_BUFFER_MAX_BYTES = 16 << 20
+_BUFFERS_MAX_BYTES = 512 << 20  # Maximum total size for all processors.
+_STARTED_AT = 19  # Start time field in /proc/PID/stat, counted after the name.
 
 
 @dataclass(frozen=True)
@@ -522,7 +524,7 @@ def instance() -> Iterator[Instance]:
     try:
         made.record(on=False)
         made._write("trace_clock", "mono")
-        # When a buffer is full, retain the oldest events, so that lost events are contiguous.
+        # A full buffer must retain the oldest events so that the lost events are contiguous.
         made._write("options/overwrite", "0")
         processors = len(list((folder / "per_cpu").iterdir()))
         size = min(_BUFFER_MAX_BYTES, _BUFFERS_MAX_BYTES // max(1, processors))
@@ -567,7 +569,8 @@ def remove_stale(root: Path) -> list[str]:
         match = _OURS.fullmatch(folder.name)
         if match is None or _started(int(match[1])) == match[2]:
             continue
-        with suppress(OSError):  # its buffers are open, so it belongs to another PID namespace
+        # The instance's buffers are open, so it belongs to another PID namespace.
+        with suppress(OSError):
             folder.rmdir()
             removed.append(folder.name)
     return removed

@@ -17,8 +17,9 @@ from writecliff.capture.trace import codes
 
 PAGE_BYTES = 4096
 _FIEMAP = 0xC020660B
-_HEADER = struct.Struct("=QQIIII")  # fields: start, length, flags, mapped, count, reserved
-_EXTENT = struct.Struct("=QQQQQIIII")  # logical, physical, length, reserved, flags, reserved
+_HEADER = struct.Struct("=QQIIII")  # Fields: start, length, flags, mapped, count, reserved.
+# Fields: logical, physical, length, reserved, flags, reserved.
+_EXTENT = struct.Struct("=QQQQQIIII")
 _AT_ONCE = 512
 _LAST, _UNKNOWN, _DELAYED = 1, 2, 4
 _PAGES_MAX = 20_000_000
@@ -63,8 +64,8 @@ def extents(path: Path) -> Iterator[Extent]:
 class Waits:
     """Page waiting times, from the last write call until the driver receives the page."""
 
-    pages: int  # number of pages with a known waiting time
-    of_pages: int  # number of pages written to the drive
+    pages: int  # Number of pages with a known waiting time.
+    of_pages: int  # Number of pages written to the drive.
     p50_ns: int
     p90_ns: int
     p99_ns: int

@@ -23,7 +23,7 @@ class FileSystem:
     place: Path
     number: tuple[
         int, int
-    ]  # device number of the files, from stat; on btrfs, it differs from the device's number
+    ]  # Device number of the files from stat, which differs from the block device number on btrfs.
     device: TracedDevice
 
     @property

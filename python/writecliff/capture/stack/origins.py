@@ -23,7 +23,7 @@ _KERNEL = re.compile(
     r"kworker/|jbd2/|xfs|btrfs|f2fs|ext4|kswapd|ksoftirqd|kthreadd|flush|loop\d|md\d|dm"
 )
 _JOURNAL_THREAD = re.compile(r"jbd2/")
-_LOGS = ("xfs",)  # file systems where any thread writes the log, as metadata with FUA
+_LOGS = ("xfs",)  # File systems that write the log from any thread, as metadata with FUA.
 
 
 def origins(

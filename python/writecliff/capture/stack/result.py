@@ -24,7 +24,7 @@ class OriginRow:
 
     origin: int  # see `origins`
     name: str
-    op: str  # operation: read, write, punch or fsync
+    op: str  # Operation: read, write, punch or fsync.
     traffic: Traffic
     queue_p50_ns: int | None
     service_p50_ns: int | None
@@ -51,12 +51,12 @@ class OriginRow:
 class PageCache:
     """Page cache activity for files on the file system."""
 
-    asked_bytes: int  # bytes requested by read calls
-    read_in_bytes: int  # bytes read from the drive
-    readahead_bytes: int  # bytes of these that were read ahead
-    added_pages: int  # 4 KiB pages added to the cache
+    asked_bytes: int  # Number of bytes that read calls requested.
+    read_in_bytes: int  # Number of bytes read from the drive.
+    readahead_bytes: int  # Number of bytes that were read ahead.
+    added_pages: int  # Number of 4 KiB pages added to the page cache.
     removed_pages: int
-    dirtied_folios: int  # number of times that a clean folio (one or more pages) became dirty
+    dirtied_folios: int  # Number of times that a clean folio (one or more pages) became dirty.
 
     @property
     def hit_ratio(self) -> float | None:
@@ -75,8 +75,8 @@ class Journal:
     """Journal commits of ext4 (jbd2)."""
 
     commits: int
-    handles: int  # file system operations in the commits
-    blocks: int  # number of blocks written to the journal
+    handles: int  # Number of file system operations in the commits.
+    blocks: int  # Number of blocks written to the journal.
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ class Stack:
     command: tuple[str, ...]
     root: str
     file_system: Mapping[str, Any]
-    program_ns: int  # exit time of the program; later writes are write-back
+    program_ns: int  # Time when the program exited; later writes are write-back.
     duration_ns: int
     calls: Step
-    bios: Step | None  # `None` for a device that receives bios and creates no requests
+    bios: Step | None  # Bios; `None` for a device that creates no requests.
     requests: Step
     origins: tuple[OriginRow, ...]
     cache: PageCache

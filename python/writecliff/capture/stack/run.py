@@ -71,7 +71,7 @@ def capture_stack(
     claim_directory(folder)
     with tempfile.TemporaryDirectory(prefix="writecliff-", dir=memory) as text:
         place = Path(text)
-        place.chmod(0o755)  # programs that drop root privileges write their events to this folder
+        place.chmod(0o755)  # Programs that drop root privileges write their events to this folder.
         stack = _captured(command, program, file_system, root, place, stdout)
         for name in (CALLS, DEVICE):
             try:
@@ -174,11 +174,11 @@ def _summed_up(
 
 # -- account ---------------------------------------------------------------------------------------
 
-# Summarise the traces and events of a capture by layer, origin, page cache and journal.
+# Summarise the trace and the events of a capture by layer, origin, page cache and journal.
 
 Numbers = NDArray[Any]
 _OPS = ("read", "write", "punch", "fsync")
-_POINTS = 400  # maximum number of points of a line over time
+_POINTS = 400  # Maximum number of points per line in a time chart.
 _NS_PER_S = 1e9
 
 
@@ -342,7 +342,7 @@ class Account:
 
     def _places(self) -> dict[int, list[Extent]]:
         if self.file_system.number != self.file_system.device.device.number:
-            return {}  # btrfs addresses differ from device addresses
+            return {}  # On btrfs, file system addresses differ from device addresses.
         table = self.calls.table
         path, words = codes(table, "path")
         last = dict(zip(table["file"].to_pylist(), path.tolist(), strict=True))
@@ -350,7 +350,8 @@ class Account:
         for number, name in last.items():
             try:
                 places[number] = list(extents(self.root / words[name]))
-            except (OSError, ValueError):  # the file was removed, or FIEMAP is not supported
+            except (OSError, ValueError):
+                # The file was deleted, or the file system does not support FIEMAP.
                 continue
         return places
 
@@ -391,7 +392,7 @@ def _summed(time_ns: Numbers, length: Numbers) -> tuple[list[float], list[float]
 
 # -- kernel events ---------------------------------------------------------------------------------
 
-# Kernel events between system calls and requests: page cache, journal and bios.
+# Kernel events between system calls and requests: page cache, journal and bio events.
 
 ADDED = "filemap/mm_filemap_add_to_page_cache"
 REMOVED = "filemap/mm_filemap_delete_from_page_cache"

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
 _SIZES_SHOWN = 8
-_STREAMS = 8  # maximum number of interleaved sequential streams to recognise
-_FILE_SPAN = 1 << 44  # spacing between files in a joint address space
+_STREAMS = 8  # Maximum number of interleaved sequential streams that are recognised.
+_FILE_SPAN = 1 << 44  # Distance between files in a common address space.
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,9 @@ class Traffic:
     count: int = 0
     bytes: int = 0
     median_bytes: int = 0
-    sequential_share: float | None = None  # `None` if there are no I/Os
-    sizes: Mapping[int, int] = field(default_factory=dict)  # counts of the most frequent sizes
+    # Fraction of sequential I/Os; `None` if there are no I/Os.
+    sequential_share: float | None = None
+    sizes: Mapping[int, int] = field(default_factory=dict)  # Counts of the most frequent I/O sizes.
 
     @property
     def mean_bytes(self) -> float | None:
@@ -78,7 +79,7 @@ class Step:
     reads: Traffic = Traffic()
     writes: Traffic = Traffic()
     discards: Traffic = Traffic()
-    syncs: int = 0  # fsync and similar calls, or drive flushes
+    syncs: int = 0  # Number of fsync and similar calls, or of drive flushes.
 
     def mapping(self) -> dict[str, Any]:
         """Return the layer in the format of `writecliff capture --stack --json`."""

@@ -32,8 +32,8 @@ class SecurityState:
     enabled: bool
     locked: bool
     frozen: bool
-    minutes: int | None  # drive's estimate of the erase time
-    enhanced: bool = False  # True if the drive supports the enhanced erase
+    minutes: int | None  # Drive's estimate of the erase time, in minutes.
+    enhanced: bool = False  # `True` if the drive supports the enhanced erase.
     enhanced_minutes: int | None = None
 
 

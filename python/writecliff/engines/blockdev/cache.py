@@ -19,7 +19,8 @@ from writecliff.engines.blockdev.nvme import cache as nvme_cache
 from writecliff.engines.blockdev.scsi_commands import mode_page
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_text
 
-_CACHING_PAGE, _WCE = (0x08, 0x00), 0x04  # SBC-4 6.5.6: byte 2, bit 2
+# Caching mode page and its WCE bit (SBC-4 6.5.6: byte 2, bit 2).
+_CACHING_PAGE, _WCE = (0x08, 0x00), 0x04
 
 
 def set_write_cache(system: System, disk: BlockDevice, path: str, enabled: bool) -> CacheReport:
@@ -34,7 +35,7 @@ def set_write_cache(system: System, disk: BlockDevice, path: str, enabled: bool)
     if mode_pages:
         return _by_mode_page(system, mode_pages[0], path, enabled)
     virtual = disk.directory / "cache_type"
-    if virtual.exists():  # on virtio-blk, this file exposes the device's configuration
+    if virtual.exists():  # On virtio-blk, this file exposes the device configuration.
         failure = _write_type(virtual, enabled)
         return _report(_read_type(virtual), enabled, failure)
     state = read_text(disk.directory / "queue/write_cache")

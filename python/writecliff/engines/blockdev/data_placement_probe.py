@@ -42,17 +42,17 @@ class DataPlacementProbe:
     """
 
     path: str
-    disk: str | None  # kernel name of the underlying whole disk
+    disk: str | None  # Kernel name of the underlying whole disk.
     kernel: str
     hints: tuple[HintAnswer, ...]
-    max_write_streams: int | None  # number of block-layer write streams (Linux 6.16)
+    max_write_streams: int | None  # Number of block-layer write streams (Linux 6.16).
     write_stream_granularity_bytes: int | None
-    # Placement handle count of the namespace; 0 if FDP is missing or disabled.
+    # Placement handle count of the namespace; 0 if FDP is unavailable or disabled.
     fdp_handles: int | None
-    # Return parameters of the Streams directive; empty if disabled.
+    # Return parameters of the Streams directive; empty if the directive is disabled.
     streams: Mapping[str, int] | None
     notes: tuple[str, ...]
-    permanent_streams: PermanentStreams | None = None  # set for SCSI drives only
+    permanent_streams: PermanentStreams | None = None  # Permanent streams (SCSI drives only).
 
     @property
     def taken(self) -> tuple[str, ...]:
@@ -211,22 +211,22 @@ def _about_hints(hints: tuple[HintAnswer, ...]) -> list[str]:
 
 # -- kernel write hints ----------------------------------------------------------------------------
 
-# A hint is an inode property and changes no data; the probe restores the previous hint. The numbers
-# are those of Linux (RWH_WRITE_LIFE_*). The kernel interface takes 64-bit arguments. The kernel
-# rejects a value with nonzero upper bits, so programs that pass a 32-bit enumeration lose their
-# hints (RocksDB before pull request 12595).
+# A hint is an inode property and changes no data; the probe restores the previous hint. Hint values
+# are those that Linux defines (RWH_WRITE_LIFE_*). The kernel interface takes 64-bit arguments. The
+# kernel rejects a value whose upper bits are not zero, so programs that pass a 32-bit enumeration
+# lose their hints (RocksDB before pull request 12595).
 
 HINTS = ("not set", "none", "short", "medium", "long", "extreme")
-_GET_RW_HINT, _SET_RW_HINT = 1035, 1036  # fcntl commands for the inode's hint
-_SET_FILE_RW_HINT = 1038  # fcntl command for the open file's hint; removed in Linux 5.18
-_DIRTY = 0xDEAD << 32  # stray bits above a 32-bit argument
+_GET_RW_HINT, _SET_RW_HINT = 1035, 1036  # fcntl commands that get and set the inode's hint.
+_SET_FILE_RW_HINT = 1038  # fcntl command that sets the open file's hint; removed in Linux 5.18.
+_DIRTY = 0xDEAD << 32  # Stray bits above a 32-bit argument.
 
 
 @dataclass(frozen=True)
 class HintAnswer:
     """Result of a hint call; `refused` names its error, or is `None` if the kernel accepted it."""
 
-    call: str  # "F_SET_RW_HINT", "F_SET_FILE_RW_HINT", "F_SET_RW_HINT, 32 bits"
+    call: str  # Call: "F_SET_RW_HINT", "F_SET_FILE_RW_HINT" or "F_SET_RW_HINT, 32 bits".
     hint: str
     refused: str | None
 

@@ -6,7 +6,7 @@ import ctypes
 import os
 import struct
 
-FileId = tuple[tuple[int, int], int]  # file system device, inode
+FileId = tuple[tuple[int, int], int]  # File system device and inode number.
 
 _AT_FDCWD, _AT_EMPTY_PATH = -100, 0x1000
 _STATX_BTIME, _STATX_BYTES, _STATX_BTIME_OFFSET = 0x800, 256, 80  # linux/stat.h

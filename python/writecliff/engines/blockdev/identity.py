@@ -99,9 +99,9 @@ def identify_device(system: System, disk: BlockDevice, path: str) -> DeviceIdent
 class Place:
     """A disk's connection to the machine; fields are `None` if unknown."""
 
-    vendor: str | None = None  # NVMe drive vendor, from its PCI vendor ID
-    adapter: str | None = None  # host adapter, for a drive that is not a PCI function
-    pcie: str | None = None  # PCIe link of the drive or its adapter
+    vendor: str | None = None  # NVMe drive vendor, derived from the PCI vendor ID.
+    adapter: str | None = None  # Host adapter, for drives that are not a PCI function.
+    pcie: str | None = None  # PCIe link of the drive or of its adapter.
 
 
 def place_of(disk: BlockDevice) -> Place:

@@ -34,7 +34,7 @@ class KernelLog:
             try:
                 record = os.read(self._fd, _RECORD_BYTES).decode(errors="replace")
             except BrokenPipeError:
-                continue  # the kernel has overwritten the oldest unread records
+                continue  # The kernel has overwritten the oldest unread records.
             except OSError:
                 break
             head, _, text = record.partition(";")

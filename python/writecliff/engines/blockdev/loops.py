@@ -39,9 +39,9 @@ class Loop:
 
     name: str
     number: DeviceNumber
-    path: str  # backing file path, as the kernel writes it
-    file: FileId | None  # the backing file, if it is a regular file
-    device: DeviceNumber | None  # the backing device, if it is a device node
+    path: str  # Backing file path in the kernel's notation.
+    file: FileId | None  # Backing file, if it is a regular file.
+    device: DeviceNumber | None  # Backing device, if the backing file is a device node.
     offset: int
     size_bytes: int
 
@@ -97,14 +97,14 @@ def _exported(system: System, disk: BlockDevice) -> Loop | None:
 class Below:
     """Devices that a write to a disk affects."""
 
-    # The stack includes block devices that back loop devices. Other programs can use a loop
-    # device's backing device at the same time. The kernel reserves dm and md slaves for their
-    # holder.
+    # The device stack includes block devices that back loop devices. Other programs can use the
+    # backing device of a loop device at the same time. The kernel reserves dm and md slaves for the
+    # device that holds them.
     devices: tuple[BlockDevice, ...]
-    loops: tuple[Loop, ...]  # loop devices between the disk and its backing devices
-    # Devices reached without passing through a file system, disk first.
+    loops: tuple[Loop, ...]  # Loop devices between the disk and its backing devices.
+    # Devices reached without passing through a file system, starting with the disk.
     stack: tuple[BlockDevice, ...]
-    all_numbers: frozenset[DeviceNumber]  # device numbers, including devices below file systems
+    all_numbers: frozenset[DeviceNumber]  # Device numbers, including devices below file systems.
 
 
 def below(system: System, device: BlockDevice) -> Below:
@@ -114,7 +114,7 @@ def below(system: System, device: BlockDevice) -> Below:
     loops: list[Loop] = []
     stack: list[BlockDevice] = []
     seen: set[DeviceNumber] = set()
-    # False if the device is reached through a file system, which protects its data.
+    # `False` if a file system lies between the disk and the device and protects its data.
     pending = [(device, True)]
     while pending:
         current, direct = pending.pop()

@@ -19,8 +19,8 @@ class CpuTimes:
     """Ticks of all CPUs since boot; `busy` excludes idle, I/O wait and stolen time."""
 
     busy: int
-    waiting: int  # idle ticks while an I/O was outstanding
-    stolen: int  # ticks that the hypervisor gave to another guest
+    waiting: int  # Idle ticks while an I/O was outstanding.
+    stolen: int  # Ticks that the hypervisor gave to another guest.
     total: int
 
 
@@ -62,7 +62,7 @@ def _cpu_times(path: Path) -> CpuTimes | None:
     if len(line) < 9 or line[0] != "cpu":
         return None
     user, nice, kernel, idle, waiting, hard, soft, stolen = (int(word) for word in line[1:9])
-    busy = user + nice + kernel + hard + soft  # guest time is part of user and nice
+    busy = user + nice + kernel + hard + soft  # User and nice ticks already include guest time.
     return CpuTimes(busy, waiting, stolen, busy + idle + waiting + stolen)
 
 

@@ -51,7 +51,8 @@ def all_mounts(system: System) -> frozenset[Mount]:
         try:
             namespace = os.readlink(directory / "ns" / "mnt")
         except OSError:
-            namespace = process  # unreadable namespace: read the process's mounts anyway
+            # If the namespace is unreadable, read the mounts through the process anyway.
+            namespace = process
         if namespace in namespaces:
             continue
         text = read_text(directory / "mountinfo")
@@ -95,5 +96,5 @@ def root_disks(system: System) -> frozenset[DeviceNumber]:
                 try:
                     disks |= below(system, device_by_number(system, number)).all_numbers
                 except TargetError:
-                    continue  # overlay and tmpfs have no block device
+                    continue  # overlay and tmpfs file systems have no block device.
     return frozenset(disks)

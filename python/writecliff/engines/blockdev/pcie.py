@@ -13,7 +13,7 @@ from pathlib import Path
 
 from writecliff.engines.blockdev.topology import read_text
 
-# GT/s per lane -> PCI Express generation (Base Specification 6.0, 8.1)
+# PCI Express generation by rate in GT/s per lane (Base Specification 6.0, 8.1).
 _GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _DATABASES = ("usr/share/misc/pci.ids", "usr/share/hwdata/pci.ids")
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -27,7 +27,7 @@ class PcieLink:
     rate: str  # current, "16.0 GT/s x4"
     generation: int | None
     width: int
-    most: str  # maximum rate in the format of `rate`; "" if unknown
+    most: str  # Maximum rate in the format of `rate`; "" if unknown.
 
     def __str__(self) -> str:
         """Return the current link rate, for example "16.0 GT/s PCIe x4"."""

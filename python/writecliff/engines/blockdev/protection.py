@@ -55,8 +55,8 @@ SIGNATURE_FLAG = "--wipe-signatures"
 class Protection:
     """Device properties, read by `inspect`, that determine if it may be written."""
 
-    path: str  # as the user named it
-    node: str  # the device node that the path led to
+    path: str  # Path as the user named it.
+    node: str  # Device node that the path refers to.
     device: BlockDevice
     disk: BlockDevice
     label: Label
@@ -186,7 +186,7 @@ def inspect(path: str | Path, system: System | None = None) -> Protection:
     reason = trouble(disk)
     if reason is not None and not uses:
         raise TargetError(f"{path}: {reason}", hint="reconnect the drive, then start again")
-    # Reading from an unresponsive device may wait forever.
+    # A read from an unresponsive device may never return.
     readable = nodes if device.size_bytes and reason is None else []
     try:
         signatures = [signature for node in readable for signature in _signatures(system, node)]
@@ -195,7 +195,7 @@ def inspect(path: str | Path, system: System | None = None) -> Protection:
             if is_ata(disk):
                 ata_erase.refuse_locked(system.run, str(path), node)
             raise
-        signatures = []  # a device in use is rejected regardless of its contents
+        signatures = []  # A device in use is rejected regardless of its contents.
     return Protection(
         path=str(path),
         node=node,
@@ -214,7 +214,8 @@ def inspect(path: str | Path, system: System | None = None) -> Protection:
 def _signatures(system: System, node: Path) -> tuple[Signature, ...]:
     """Return the signatures on a device node."""
     if system.stat_node(node) is None:
-        # Without a node (in containers), the existence of the partition already counts as content.
+        # In containers, where a partition may have no device node, the existence of the partition
+        # already counts as content.
         return ()
     return signatures_of(system, node)
 
@@ -282,13 +283,14 @@ def claim(
     if is_ata(inspected.disk):
         ata_erase.clear_password(system.run, inspected.node)
     for part in (*inspected.partitions, *neighbours(system, inspected.disk)):
-        # Open and close each device in turn, because an open partition would prevent the disk's
-        # claim.
+        # Open and close each device in turn, because an open partition would prevent an exclusive
+        # open of the disk.
         if part.size_bytes and system.stat_node(part.node(system)) is not None:
             os.close(_open_exclusive(part.node(system), os.O_RDONLY))
     held = Claim(_open_exclusive(inspected.node, os.O_RDWR), inspected)
     try:
-        held.verify(processes=True)  # another program may have opened the device before the claim
+        # Another program may have opened the device before the exclusive open.
+        held.verify(processes=True)
     except BaseException:
         held.close()
         raise
@@ -297,9 +299,9 @@ def claim(
 
 # -- drive availability ----------------------------------------------------------------------------
 
-# Only sysfs is read, because commands must not be sent to a drive that no longer responds.
+# The code only reads sysfs, because a drive that no longer responds must not receive commands.
 
-# Controller states in which it responds or will soon respond ("resetting", "connecting").
+# States where the controller responds or will soon respond ("resetting", "connecting").
 _ANSWERS = ("running", "live", "new", "created", "resetting", "connecting")
 
 

@@ -44,11 +44,12 @@ from writecliff.engines.blockdev.tools import Runner, ToolResult
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_int
 from writecliff.errors import EngineError
 
-BLKDISCARD = 0x1277  # linux/fs.h: _IO(0x12, 119); the argument is two u64, start and length
+# ioctl _IO(0x12, 119) from linux/fs.h; its argument is two u64 values, start and length.
+BLKDISCARD = 0x1277
 _DISCARD = "blkdiscard"
-_FALLOC_PUNCH = 0x02 | 0x01  # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
+_FALLOC_PUNCH = 0x02 | 0x01  # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE.
 
-Attempt = PurgeReport | str  # a report, or the reason why the method cannot be used
+Attempt = PurgeReport | str  # Purge report, or the reason why the method cannot be used.
 Method = tuple[str, Callable[[], Attempt]]
 
 
@@ -95,7 +96,8 @@ def _methods(
             what = "ATA" if is_ata(disk) else "SCSI"
             yield f"{what} erase", lambda: f"not sent through {bridge_text(kind)}"
         if kind != "USB":
-            # A SATA drive's adapter translates SANITIZE (SAT-5), but not FORMAT UNIT.
+            # A SATA drive's adapter translates SANITIZE (SAT-5), but does not translate FORMAT
+            # UNIT.
             yield "SCSI sanitize", partial(scsi_sanitize, system, path, on_progress=seen)
         if kind != "USB" and is_scsi(disk):
             yield "SCSI format unit", partial(scsi_format_unit, system, path, on_progress=seen)
@@ -170,12 +172,12 @@ def purge_file(path: str, fd: int, size_bytes: int) -> PurgeReport:
 
 # -- attachment ------------------------------------------------------------------------------------
 
-# A disk's attachment, determined from its sysfs path, decides which commands reach the drive.
+# The disk attachment, determined from its sysfs path, decides which commands reach the drive.
 #
 # A SATA drive on a libata port receives every ATA command unmodified. Behind a SAS adapter or USB
 # bridge, the translation (SAT-5) decides which commands reach the drive. The translation often
-# returns none of the drive's registers, which hdparm then reads as zeros. Erase commands are
-# therefore sent only to drives that receive them unmodified.
+# returns no drive registers, and hdparm then reads the registers as zeros. Erase commands are
+# therefore sent only to drives that receive ATA commands unmodified.
 
 Attachment = Literal["libata", "SAS", "USB", "other"]
 
@@ -206,10 +208,10 @@ def bridge_text(kind: Attachment) -> str:
 
 # -- purge proof -----------------------------------------------------------------------------------
 
-# Some drives and most bridges acknowledge an erase without executing it, so a test would not start
-# on a fresh drive. Blocks across the drive are therefore read with direct I/O before and after a
-# purge. A block that contained data must not return the same data afterwards. The check writes
-# nothing.
+# Some drives and most bridges acknowledge an erase but do not execute it, so a test would not start
+# with a fresh drive. Therefore, the purge reads blocks across the drive with direct I/O before and
+# after the erase. A block that contained data before the purge must not return the same data
+# afterwards. The purge check writes nothing to the drive.
 
 _SAMPLES = 256
 _BLOCK = 4096
@@ -252,7 +254,7 @@ def _read(path: str, offsets: tuple[int, ...], block: int) -> dict[int, bytes]:
     except OSError:
         return {}
     blocks: dict[int, bytes] = {}
-    with mmap.mmap(-1, block) as buffer:  # direct I/O requires an aligned buffer
+    with mmap.mmap(-1, block) as buffer:  # Direct I/O requires an aligned buffer.
         for offset in offsets:
             try:
                 if os.preadv(fd, [buffer], offset) == block:
@@ -265,14 +267,14 @@ def _read(path: str, offsets: tuple[int, ...], block: int) -> dict[int, bytes]:
 
 # -- ATA sanitize ----------------------------------------------------------------------------------
 
-# ATA SANITIZE DEVICE through hdparm: block erase, or crypto scramble as a weaker substitute.
+# ATA SANITIZE DEVICE through hdparm, with block erase or, as a weaker substitute, crypto scramble.
 #
 # A sanitize needs no password, continues after a power cycle, and works even if the machine's
-# firmware has frozen ATA security, as most do. (ACS-4 4.18: the security feature set blocks it only
-# while the drive is locked.) The drive erases in the background, and `--sanitize-status` is polled
-# until it completes.
+# firmware has frozen ATA security, as most firmware does. (ACS-4 4.18: the security feature set
+# blocks a sanitize only while the drive is locked.) The drive erases in the background, and the
+# code polls `--sanitize-status` until the erase completes.
 #
-# The output formats are those of hdparm 9.65 (`hdparm.c`: `sanitize_normal_output`,
+# The parser follows the output formats of hdparm 9.65 (`hdparm.c`: `sanitize_normal_output`,
 # `sanitize_error_output`).
 
 State = Literal["idle", "frozen", "in process", "failed"]
@@ -379,18 +381,18 @@ def _settled(run: Runner, path: str, sleep: Sleep, on_progress: PurgeHook) -> Sa
 
 # -- SCSI SANITIZE (block erase) and FORMAT UNIT through sg3-utils ---------------------------------
 
-# Both commands run in the background on the drive. REQUEST SENSE and TEST UNIT READY are polled
-# until the command completes, because `sg_sanitize` reports a failed sanitize as complete. The
-# drive's format is preserved: `sg_format` removes the protection information unless the current
-# type is passed, and changes block size and count only on request.
+# SANITIZE and FORMAT UNIT run in the background on the drive. The code polls REQUEST SENSE and TEST
+# UNIT READY until the command completes, because `sg_sanitize` reports a failed sanitize as
+# complete. The purge preserves the drive's format: `sg_format` removes the protection information
+# unless the current type is passed, and changes block size and block count only on request.
 #
 # Sources: SBC-4 5.3 (FORMAT UNIT: FMTPINFO, PROTECTION FIELD USAGE; table 38), 5.21 (READ
 # CAPACITY(16): P_TYPE, PROT_EN, P_I_EXPONENT), 5.30 (SANITIZE), 4.12; SPC-5 annex F (codes 04h/04h
 # and 04h/1Bh: in progress; 31h/00h, 31h/01h, 31h/03h: failed); sg_format(8), sg_sanitize(8).
 
 _SCSI_TIMEOUT_S = 24 * 3600.0
-_NOT_YET = 0x04  # logical unit not ready: format, sanitize... in progress
-_DAMAGED = 0x31  # medium format corrupted; format or sanitize command failed
+_NOT_YET = 0x04  # Logical unit not ready: format or sanitize in progress.
+_DAMAGED = 0x31  # Medium format corrupted: format or sanitize failed.
 _RESETS_IN_A_ROW = 5
 
 
@@ -507,6 +509,6 @@ def _pending(answer: ScsiAnswer) -> Sense | None:
     NO SENSE with code 04h also indicates a sanitize in progress (SBC-4 4.12.3).
     """
     sense = parse_sense(answer.data) if answer.ok else answer.sense
-    if sense is None or sense.key == ILLEGAL_REQUEST:  # the drive does not support REQUEST SENSE
+    if sense is None or sense.key == ILLEGAL_REQUEST:  # The drive does not support REQUEST SENSE.
         return None
     return sense if sense.key or sense.asc == _NOT_YET else None

@@ -34,7 +34,7 @@ from writecliff.engines.blockdev.usage import file_uses, in_use
 from writecliff.errors import TargetError
 
 _MARK = "user.writecliff.target"
-_OPEN = "open"  # mark state while a run writes the file
+_OPEN = "open"  # Value of the mark while a run writes the file.
 _ALIGN = 4096
 
 
@@ -89,7 +89,7 @@ class FileTarget:
                 notes = (f"{path}: the size was rounded down to whole sectors: {whole} bytes",)
         elif not os.path.lexists(name):
             raise TargetError(f"{path}: no such file", hint="add a size to create it")
-        node = stat_node(Path(name))  # do not open devices, because opening a watchdog starts it
+        node = stat_node(Path(name))  # Do not open devices, because opening a watchdog starts it.
         if node is not None and node.kind != "regular file":
             raise TargetError(
                 f"{path} is a {node.kind}, not a regular file",
@@ -137,7 +137,7 @@ class FileTarget:
         if self.fd >= 0:
             if self._written:
                 _mark(self.fd, str(os.fstat(self.fd).st_mtime_ns))
-            os.close(self.fd)  # closing also releases the lock
+            os.close(self.fd)  # Closing the file also releases the lock.
             self.fd = -1
 
 
@@ -174,8 +174,8 @@ def _create(name: str, size_bytes: int) -> None:
             _mark(fd, str(os.fstat(fd).st_mtime_ns))
         finally:
             os.close(fd)
-        os.link(temporary, name)  # unlike a rename, a link does not replace an existing file
-    except OverflowError:  # the size exceeds 64 bits
+        os.link(temporary, name)  # Unlike a rename, a link does not replace an existing file.
+    except OverflowError:  # The size exceeds 64 bits.
         raise TargetError(f"{name}: cannot be created with {units.size(size_bytes)}") from None
     except OSError as error:
         wanted = f" ({units.size(size_bytes)})" if error.errno == errno.ENOSPC else ""
@@ -209,7 +209,7 @@ def _holds_data(fd: int) -> bool:
     try:
         os.lseek(fd, 0, os.SEEK_DATA)
     except OSError as error:
-        return error.errno != errno.ENXIO  # ENXIO: the file is a single hole
+        return error.errno != errno.ENXIO  # ENXIO means that the file is a single hole.
     return True
 
 
@@ -235,14 +235,14 @@ def _contents_refusal(system: System, name: str, fd: int) -> TargetError | None:
 
 # -- file system of a test file --------------------------------------------------------------------
 
-# Kernel file systems, where a write is a command to the kernel or uses its memory.
+# Kernel file systems, where a write is a kernel command or occupies kernel memory.
 _OF_THE_KERNEL = frozenset({
     "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "cpuset", "debugfs", "devpts",
     "devtmpfs", "efivarfs", "fusectl", "hugetlbfs", "mqueue", "nsfs", "proc", "pstore", "ramfs",
     "resctrl", "rpc_pipefs", "securityfs", "selinuxfs", "sysfs", "tracefs",
 })  # fmt: skip
 _IN_MEMORY = "tmpfs"
-_BLOCK = 512  # st_blocks unit in bytes
+_BLOCK = 512  # Unit of st_blocks in bytes.
 
 
 def check_place(system: System, shown: str, name: str) -> None:
@@ -254,7 +254,7 @@ def check_place(system: System, shown: str, name: str) -> None:
     try:
         device = os.stat(above).st_dev
     except OSError:
-        return  # creating or opening the file reports the error
+        return  # Creating or opening the file reports the error.
     kind = file_system_type(system, (os.major(device), os.minor(device)))
     if name.startswith(f"{system.dev}/"):
         where = f"below {system.dev}"

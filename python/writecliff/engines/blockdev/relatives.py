@@ -22,7 +22,7 @@ from writecliff.engines.blockdev.topology import (
 
 _TABLE_LINE = re.compile(r"^(?P<name>.+): \d+ (?P<length>\d+) (?P<kind>\S+) ?(?P<rest>.*)")
 _DEVICE_OFFSET = re.compile(r"(\d+:\d+) (\d+)")
-# Targets whose table lists each device and its first used sector.
+# Device-mapper targets whose table lists each device and its first used sector.
 _WITH_OFFSET = frozenset({"linear", "striped", "crypt", "delay", "flakey", "dust"})
 
 
@@ -128,7 +128,7 @@ def _tables(system: System) -> dict[str, list[_Extent] | None]:
 
 def _extents(kind: str, length: int, rest: str) -> list[_Extent] | None:
     if kind in ("thin", "zero", "error"):
-        return []  # thin volumes do not share pool blocks
+        return []  # Thin volumes do not share pool blocks.
     if kind in _WITH_OFFSET:
         pairs = _DEVICE_OFFSET.findall(rest)
         starts = [(parse_number(number), int(offset)) for number, offset in pairs]

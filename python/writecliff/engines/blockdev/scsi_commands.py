@@ -58,7 +58,7 @@ class Sense:
     key: int
     asc: int
     ascq: int
-    progress: float | None = None  # 0 to 1; None if not reported
+    progress: float | None = None  # Progress from 0 to 1; `None` if not reported.
 
     def __str__(self) -> str:
         """Return the codes as text: "sense key 5h, 20h/00h"."""
@@ -71,7 +71,7 @@ class ScsiAnswer:
 
     data: bytes = b""
     sense: Sense | None = None
-    error: str = ""  # reason why the command did not reach the drive
+    error: str = ""  # Reason why the command did not reach the drive.
 
     @property
     def ok(self) -> bool:

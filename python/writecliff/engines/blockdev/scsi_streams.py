@@ -22,9 +22,9 @@ from writecliff.engines.blockdev.scsi_commands import (
 )
 
 KERNEL_SINCE = (6, 10)
-_HEADER, _DESCRIPTOR = 16, 16  # bytes of the mode page header and of each descriptor
+_HEADER, _DESCRIPTOR = 16, 16  # Sizes of the mode page header and of each descriptor, in bytes.
 _ST_ENABLE = 0x04
-_GROUPS = 64  # GROUP NUMBER is a six-bit field
+_GROUPS = 64  # Number of groups, because GROUP NUMBER has six bits.
 _PERMANENT = 0x80
 
 
@@ -32,8 +32,8 @@ _PERMANENT = 0x80
 class PermanentStreams:
     """Permanent streams of a SCSI drive."""
 
-    reduced_control: bool  # RSCS; if it is not set, the kernel sends group number 0
-    lifetimes: tuple[int, ...]  # each stream's relative lifetime, 0 to 63 (the longest)
+    reduced_control: bool  # RSCS bit; if it is not set, the kernel sends group number 0.
+    lifetimes: tuple[int, ...]  # Relative lifetime of each stream, from 0 to 63 (the longest).
 
     @property
     def count(self) -> int:
@@ -52,7 +52,7 @@ def read_streams(send: ScsiCommand, path: Path) -> PermanentStreams:
     lifetimes = []
     for stream, start in enumerate(range(_HEADER, len(page) - _DESCRIPTOR + 1, _DESCRIPTOR)):
         lifetime = _lifetime(send, path, stream) if page[start] & _ST_ENABLE else None
-        if lifetime is None:  # as in the kernel, permanent streams have the lowest numbers
+        if lifetime is None:  # As in the kernel, permanent streams have the lowest numbers.
             break
         lifetimes.append(lifetime)
     limits = vital_product_data(send, path, 0xB7)

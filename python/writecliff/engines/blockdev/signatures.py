@@ -28,9 +28,9 @@ ACCESS_HINT = "run writecliff as root or as a member of the group 'disk'"
 class Signature:
     """A data signature on a device."""
 
-    device: str  # device node path
-    kind: str  # "partition table", "filesystem", "raid", "crypto", "other"
-    name: str  # "dos", "gpt", "ext4", "LVM2_member", ...
+    device: str  # Path of the device node.
+    kind: str  # Kind: "partition table", "filesystem", "raid", "crypto" or "other".
+    name: str  # Format name: "dos", "gpt", "ext4", "LVM2_member", ...
 
     def __str__(self) -> str:
         """Return the signature as text: "ext4 filesystem on /dev/sda"."""
@@ -41,13 +41,14 @@ class Signature:
 class _Magic:
     kind: str
     name: str
-    offset: int  # negative offsets count from the device's end
+    offset: int  # Offset in bytes; negative offsets count from the device end.
     value: bytes
 
 
 _MAGICS: tuple[_Magic, ...] = (
     _Magic("partition table", "gpt", 512, b"EFI PART"),
-    _Magic("partition table", "gpt", 4 * KIB, b"EFI PART"),  # 4 KiB logical sectors
+    # GPT on drives with 4 KiB logical sectors.
+    _Magic("partition table", "gpt", 4 * KIB, b"EFI PART"),
     _Magic("partition table", "gpt", -512, b"EFI PART"),  # backup header
     _Magic("partition table", "gpt", -4 * KIB, b"EFI PART"),
     _Magic("partition table", "dos", 510, b"\x55\xaa"),
@@ -112,7 +113,7 @@ def blkid_signatures(system: System, device: Path) -> tuple[Signature, ...] | No
     answer = system.run(["blkid", "-p", "-o", "export", str(device)])
     if answer.absent:
         return None
-    if answer.returncode == 2:  # documented exit status: nothing found
+    if answer.returncode == 2:  # Documented exit status if no signature exists.
         return ()
     if answer.returncode == 8:
         return (Signature(str(device), "other", "several contradicting signatures"),)
@@ -145,7 +146,7 @@ def signatures_of(system: System, device: Path) -> tuple[Signature, ...]:
     from_blkid = blkid_signatures(system, device)
     if from_blkid is None:
         return by_magic
-    # Two-byte magics also occur in random test data; blkid checks such formats thoroughly.
+    # Two-byte magics also occur in random test data, so blkid checks such formats thoroughly.
     kinds = {signature.kind for signature in from_blkid}
     extra = [s for s in by_magic if s.kind not in kinds and s.name not in _WEAK_NAMES]
     return (*from_blkid, *extra)

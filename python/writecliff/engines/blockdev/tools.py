@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-# Most of these tools are in sbin, which is often not in the PATH of normal users.
+# Most of these tools are in sbin, which is often missing from the PATH of unprivileged users.
 _EXTRA_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 ABSENT = 127
 _KILL_GRACE_S = 1.0
@@ -25,10 +25,10 @@ _KILL_GRACE_S = 1.0
 class ToolResult:
     """Result of running a tool."""
 
-    returncode: int  # 127 if not installed, -1 if timed out
+    returncode: int  # Exit status; 127 if the program is not installed, and -1 after a timeout.
     stdout: str
     stderr: str = ""
-    data: bytes = b""  # standard output as bytes
+    data: bytes = b""  # Standard output as bytes.
 
     @property
     def ok(self) -> bool:

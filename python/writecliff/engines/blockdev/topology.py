@@ -18,7 +18,7 @@ from writecliff.engines.blockdev.scsi_commands import ScsiCommand, send_command
 from writecliff.engines.blockdev.tools import Runner, run_tool
 from writecliff.errors import TargetError
 
-SECTOR = 512  # bytes per sector in sysfs sizes, independent of the drive's sector size
+SECTOR = 512  # Bytes per sector in sysfs sizes, independent of the drive's sector size.
 _LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # linux/loop.h
 
 DeviceNumber = tuple[int, int]
@@ -30,7 +30,7 @@ class Node:
 
     is_block: bool
     number: DeviceNumber
-    kind: str  # "block device", "regular file", "character device", ...
+    kind: str  # File type: "block device", "regular file", "character device", ...
 
 
 def stat_node(path: Path) -> Node | None:
@@ -70,7 +70,7 @@ def loop_status(node: Path) -> LoopStatus | None:
             os.close(fd)
     except OSError:
         return None
-    device, inode, backing = info[:3]  # lo_device, lo_inode, lo_rdevice
+    device, inode, backing = info[:3]  # Fields lo_device, lo_inode and lo_rdevice.
     number = (os.major(backing), os.minor(backing)) if backing else None
     return LoopStatus(((os.major(device), os.minor(device)), inode), number)
 
@@ -135,10 +135,10 @@ def parse_number(text: str) -> DeviceNumber:
 class BlockDevice:
     """A whole disk or a partition."""
 
-    name: str  # kernel name: "sda", "nvme0n1p2"
+    name: str  # Kernel name, such as "sda" or "nvme0n1p2".
     number: DeviceNumber
-    directory: Path  # its directory in sysfs
-    whole_name: str  # kernel name of the whole disk; equal to `name` for a whole disk
+    directory: Path  # Device directory in sysfs.
+    whole_name: str  # Kernel name of the whole disk; equal to `name` for a whole disk.
 
     @property
     def is_partition(self) -> bool:
@@ -297,5 +297,5 @@ def label_of(disk: BlockDevice) -> Label:
     firmware = read_text(device / "firmware_rev") or read_text(device / "rev")
     vendor = read_text(device / "vendor")
     if vendor is not None and (vendor == "ATA" or vendor.startswith("0x")):
-        vendor = None  # libata's placeholder name or a PCI ID
+        vendor = None  # The string is libata's placeholder name or a PCI ID.
     return Label(vendor, read_text(device / "model"), serial, firmware)

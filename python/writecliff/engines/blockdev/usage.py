@@ -32,7 +32,7 @@ from writecliff.errors import TargetError
 
 UseKind = Literal["root", "mount", "swap", "holder", "loop", "export", "process"]
 
-# udev opens a device for a few milliseconds after every close, which does not count as a use.
+# udev opens a device for a few milliseconds after every close; this does not count as use.
 _PROCESS_SETTLE_S = 2.0
 _PROCESS_POLL_S = 0.1
 
@@ -42,7 +42,7 @@ class Use:
     """A use of a device or file that forbids writing to it."""
 
     kind: UseKind
-    device: str  # kernel name of the disk or partition, or the file's path
+    device: str  # Kernel name of the disk or partition, or path of the file.
     detail: str
 
     def __str__(self) -> str:
@@ -232,7 +232,8 @@ def openers(proc: Path, name_of: NameOf, written_name_of: NameOf) -> list[Opener
     files matter only if they are open for writing.
     """
     processes = []
-    mapped: set[tuple[str, str]] = set()  # most processes map the same libraries
+    # Check each library once, because most processes map the same libraries.
+    mapped: set[tuple[str, str]] = set()
     for process in process_ids(proc):
         if int(process) == os.getpid():
             continue
@@ -248,7 +249,7 @@ def _opened(directory: Path, name_of: NameOf, written_name_of: NameOf) -> Iterat
     try:
         descriptors = list((directory / "fd").iterdir())
     except OSError:
-        return  # the process exited, or belongs to another user
+        return  # The process exited, or belongs to another user.
     for descriptor in descriptors:
         try:
             info = descriptor.stat()
@@ -284,12 +285,12 @@ def _mapped(directory: Path, name_of: NameOf, seen: set[tuple[str, str]]) -> Ite
 
 # -- kernel users ----------------------------------------------------------------------------------
 
-# Kernel users of a device that are not listed among its holders.
+# Kernel components that use a device but are not listed among its holders.
 #
-# * bcache registers a device before building a bcache device on it, or without ever doing so.
+# * bcache may register a device long before, or without, building a bcache device on it.
 # * btrfs and bcachefs mount several devices, but mountinfo names only one of them.
 # * The kernel's NVMe and SCSI targets export devices and files to other machines. The NVMe target
-#   does not claim the devices that it exports.
+#   does not claim its exported devices.
 
 _FILE_SYSTEMS = (("btrfs", "devices/{name}"), ("bcachefs", "dev-*/block"))
 

@@ -32,7 +32,7 @@ from writecliff.engines.data_placement_status import DataPlacementStatus
 _KELVIN = 273
 _HEALTH_COUNTERS = ("percentage_used", "host_write_bytes", "host_read_bytes", "nand_write_bytes")
 
-# counter name -> text for an increase by {n}
+# Message text by counter name; {n} is the increase.
 MARKS = {
     "warning_temp_time": "the drive was {n} min above its warning temperature",
     "critical_comp_time": "the drive was {n} min above its critical temperature",
@@ -63,11 +63,13 @@ class Vitals:
 
     counters: Counters = field(default_factory=Counters)
     temperature_c: float | None = None
-    limit_c: float | None = None  # upper temperature limit that the drive reports
-    marks: Mapping[str, int] = field(default_factory=dict)  # counters of `MARKS` that the drive has
+    limit_c: float | None = None  # Upper temperature limit that the drive reports, in °C.
+    # Values of those `MARKS` counters that the drive has.
+    marks: Mapping[str, int] = field(default_factory=dict)
     link: str | None = None
-    media_source: str | None = None  # log that provides the bytes written to flash
-    data_placement: DataPlacementStatus | None = None  # set for drives that have FDP or streams
+    media_source: str | None = None  # Log that provides the bytes written to flash.
+    # Data placement status; `None` for drives that have neither FDP nor streams.
+    data_placement: DataPlacementStatus | None = None
 
 
 def _speaks_smart(disk: BlockDevice) -> bool:
@@ -190,7 +192,7 @@ def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any
     """
     if not _speaks_smart(disk):
         return None
-    # -a instead of -x, because some drives reject the logs that -x requests
+    # Option -a is used rather than -x, because some drives reject the logs that -x requests.
     answer = system.run(["smartctl", "-j", "-a", path]).json()
     nvme: Mapping[str, Any] = {}
     if is_nvme(disk):
@@ -225,8 +227,8 @@ def _without_warning(log: Mapping[str, Any]) -> bool | None:
 
 # -- NVMe drive counters from the SMART log -------------------------------------------------------
 
-# Sources: Sources: NVMe Base Specification (SMART log 02h: data units of 1000 x 512 bytes) and the
-# logs that `nvme.media` reads.
+# Sources: Sources: Sources: the NVMe Base Specification (SMART log 02h: data units of 1000 x 512
+# bytes) and the logs that `nvme.media` reads.
 
 NVME_DATA_UNIT = 512_000
 
@@ -281,22 +283,22 @@ def nvme_media_writes(
 
 # -- SMART data of ATA and SCSI disks -------------------------------------------------------------
 
-# SATA and SAS drive counters from smartctl's JSON output.
+# The counters of SATA and SAS drives come from the JSON output of smartctl.
 #
 # SATA: the device statistics log (ACS-4 9.5: page 1, logical sectors; page 7, percentage used) has
-# defined units and takes precedence. The attributes of smartmontools' drive database come second,
-# because vendors reuse attribute numbers, but most names include a unit. An attribute whose unit is
-# missing from the database (251 NAND_Writes) is not converted to bytes, and its counter stays
-# `None`. SAS: the error counter log pages (SPC-5 7.3, SBC-4 6.4: bytes processed, which smartctl
-# prints in units of 10^9) and the solid state media log page (percentage used). No standard SAS log
-# page counts the bytes that a drive writes to its flash.
+# defined units and takes precedence. The attributes in smartmontools' drive database come second,
+# because vendors reuse attribute numbers, but most names include a unit. An attribute that has no
+# unit in the database (251 NAND_Writes) is not converted to bytes, and its counter stays `None`.
+# SAS: the error counter log pages (SPC-5 7.3, SBC-4 6.4: bytes processed, which smartctl prints in
+# units of 10^9) and the solid state media log page (percentage used). No standard SAS log page
+# counts the bytes that a drive writes to its flash.
 
 SATA_LBA = 512
 _GIGABYTE = 10**9
 _UNIT_BYTES = {"1GIB": 1 << 30, "GIB": 1 << 30, "32MIB": 32 << 20, "MIB": 1 << 20}
 
-# Attribute ID -> (field, attribute names for which the ID has this meaning). Names end in their
-# unit, if any.
+# Field and attribute names by attribute ID; the ID has this meaning only with these names.
+# Attribute names end in their unit, if any.
 _HOST_WRITES = re.compile(r"^(?:Total_LBAs_Written|Host_Writes(?:_(\w+))?|Lifetime_Writes_(GiB))$")
 _HOST_READS = re.compile(r"^(?:Total_LBAs_Read|Host_Reads(?:_(\w+))?|Lifetime_Reads_(GiB))$")
 _NAND_WRITES = re.compile(r"^NAND_Writes_(\w+)$")

@@ -19,8 +19,8 @@ from writecliff.engines.fio.rates import is_rate_driven
 from writecliff.engines.fio.section import refuse
 from writecliff.workload.model import Job, Workload
 
-LEAST_PAUSE_NS = 500 * MS  # stopping one process and starting the next takes up to 0.3 s
-LATE_SHARE = 0.05  # warn if a pause is longer by this fraction
+LEAST_PAUSE_NS = 500 * MS  # Stopping one process and starting the next takes up to 0.3 s.
+LATE_SHARE = 0.05  # Fraction by which a pause may be longer before a warning is printed.
 _LOOK_S = 1.0
 
 
@@ -98,7 +98,7 @@ def _rest(job: Job, at_ns: int, ios: int, size: int) -> Job | None:
     volume, count = job.volume_bytes, job.ios
     if volume is not None:
         volume -= size
-    if count is not None:  # fio requires a multiple of the thread count
+    if count is not None:  # fio requires a multiple of the thread count.
         count = -(-(count - ios) // job.threads) * job.threads
     if any(left is not None and left <= 0 for left in (volume, count)):
         return None
@@ -131,7 +131,7 @@ def run_bursts(
         step.begin_part(now_ns / MS)
         run_burst(burst)
         number += 1
-    # The workload ends by time, not by volume or I/O count.
+    # The workload ends after a time, not after a volume or I/O count.
     ended = burst_of(step.workload, number) is None
     if job.duration_ns is not None and ended:
         end_ns = job.start_delay_ns + job.duration_ns

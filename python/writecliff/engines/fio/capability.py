@@ -16,10 +16,10 @@ from writecliff.errors import EngineError
 
 Version = tuple[int, int]
 
-OLDEST: Version = (3, 20)  # first version that reports total latency bins in JSON
-PLIDS_SINCE: Version = (3, 38)  # dataplacement= and plids=
-DSYNC_SINCE: Version = (3, 24)  # sync=dsync
-_SYS_IO_URING_SETUP = 425  # the same number on all architectures
+OLDEST: Version = (3, 20)  # First version that reports total latency bins in JSON.
+PLIDS_SINCE: Version = (3, 38)  # First version with dataplacement= and plids=.
+DSYNC_SINCE: Version = (3, 24)  # First version with sync=dsync.
+_SYS_IO_URING_SETUP = 425  # System call number, which is equal on all architectures.
 _IO_URING_PARAMS_BYTES = 120
 _INSTALL = "install fio (Debian, Ubuntu, Fedora: package 'fio'), version 3.20 or later"
 
@@ -34,8 +34,8 @@ class DataPlacement:
     """
 
     kind: Literal["fdp", "streams", "hint"]
-    generic_device: str  # "/dev/ng0n1"; empty if hints are used
-    handles: int  # number of placement identifiers or streams, numbered from 0
+    generic_device: str  # Generic device, such as "/dev/ng0n1"; empty if hints are used.
+    handles: int  # Number of placement identifiers or streams, numbered from 0.
     nodes: tuple[str, ...] = ()
     hints: tuple[int, ...] = ()
 

@@ -28,7 +28,7 @@ _STREAMS_SHOWN = {
     "streams": "streams up to ",
     "hint": "write streams by hints up to ",
 }
-# Names, for reports, of the methods by which streams reach the drive.
+# Report names of the methods that pass streams to the drive.
 _STREAM_NOTES = {
     "fdp": "streams are placement handles of the drive, by NVMe passthrough on {node}",
     "streams": "streams are those of the drive's Streams directive, by NVMe passthrough on {node}",
@@ -45,8 +45,10 @@ class Target:
     capacity_bytes: int
     sector_bytes: int
     is_file: bool
-    data_placement: DataPlacement | str  # a string is the reason why writes cannot be placed
-    fast: bool = False  # the drive's link is faster than a fio thread generates data
+    # Placement method, or the reason why writes cannot be placed.
+    data_placement: DataPlacement | str
+    # `True` if the drive link is faster than the data generation in a fio thread.
+    fast: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ class FioPlan:
 
     text: str
     warnings: tuple[str, ...]
-    writes: bool  # the jobs change the target's data
-    counted: bool  # the I/Os pass through the block layer, which counts them
+    writes: bool  # `True` if the jobs change the target's data.
+    counted: bool  # `True` if the I/Os pass through the block layer, which counts them.
 
 
 def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
@@ -74,7 +76,7 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
     if placement is not None:
         warnings.append(_STREAM_NOTES[placement.kind].format(node=placement.generic_device))
     options = _global_options(workload, target, fio, passthrough)
-    if hints:  # each job has its own node, to which fio would add a global file name
+    if hints:  # Each job has its own node. fio would add a global file name to it.
         options = [option for option in options if option[0] != "filename"]
     lines = ["[global]", *_render(options)]
     for index, job in enumerate(workload.jobs):
@@ -111,14 +113,14 @@ def _global_options(
     return [
         ("filename", _escaped(filename)),
         *engine,
-        ("allow_file_create", "0"),  # fio must not create a file in place of a vanished node
+        ("allow_file_create", "0"),  # fio must not create a file in place of a vanished node.
         ("thread", ""),
         ("group_reporting", ""),
         ("exitall_on_error", ""),
         ("random_generator", "tausworthe64"),
         ("randrepeat", "0"),
         ("randseed", str(workload.seed)),
-        # Report the histogram of total latency, from submission to completion.
+        # Report the histogram of total latency, which covers submission to completion.
         ("lat_percentiles", "1"),
         ("clat_percentiles", "0"),
         ("slat_percentiles", "0"),
@@ -233,7 +235,7 @@ def _check_counts(section: Section, target: Target) -> None:
 # -- direction, sizes and streams ------------------------------------------------------------------
 
 
-_LISTED = ("read", "write", "trim")  # order of the values in fio's lists
+_LISTED = ("read", "write", "trim")  # Order of the values in fio's lists.
 
 
 def refuse_what_only_simulation_has(section: Section) -> None:
@@ -341,17 +343,17 @@ def add_streams(section: Section, kind: str) -> None:
 
 # -- data to write ---------------------------------------------------------------------------------
 
-# Writes have random data, which is regenerated for each write if possible.
+# Writes contain random data, which fio regenerates for each write if it is fast enough.
 #
 # `refill_buffers` generates each write's data in the issuing thread. On a virtual server's
-# processor, this runs at 1.7 GB/s in blocks of 128 KiB, which limits a fast drive.
-# `scramble_buffers` fills each buffer once, then writes the offset and time into each sector, at 32
-# GB/s. All sectors differ, but a sixth of each sector has low entropy (10 % compressible by zlib),
-# and a buffer that is soon reused produces near duplicates. Scrambling is therefore used only for
-# large blocks on fast drives if there are enough buffers.
+# processor, `refill_buffers` generates 1.7 GB/s in blocks of 128 KiB, which limits a fast drive.
+# `scramble_buffers` fills each buffer once and then writes the offset and time into each sector, at
+# 32 GB/s. All sectors differ, but a sixth of each sector has low entropy (zlib compresses it by 10
+# %), and a buffer that is soon reused produces near duplicates. The engine therefore scrambles
+# buffers only for large blocks on fast drives, if there are enough buffers.
 
 LARGE_BYTES = 64 * KIB
-BUFFERS_BYTES = 1 << 20  # buffer bytes per thread, more than controllers compress at once
+BUFFERS_BYTES = 1 << 20  # Buffer bytes per thread; more than controllers compress at once.
 
 
 def add_data(section: Section, *, fast: bool) -> None:
@@ -378,18 +380,18 @@ def add_data(section: Section, *, fast: bool) -> None:
 
 # -- active-range segments as fio options: zonemode=strided ----------------------------------------
 
-# fio cannot choose randomly among thousands of segments, because its zoned distribution accepts 256
-# zones, in whole percentages of the accesses. fio's strided zones have equal sizes and distances.
-# If the zone size is a sector, a thread moves to the next zone after each I/O, whose address within
-# the zone is random. If the zone size is the segment size, a sequential stream completes a segment
-# before it moves on. The addresses therefore match those of equal segments that span the range.
-# Reports disclose that the segments are evenly spaced and, for random addresses, accessed in turn.
-# A job's reads and writes share its zone, so sequential mixes run as one job per direction
-# (`mix.py`).
+# fio cannot choose randomly among thousands of segments, because its zoned distribution accepts at
+# most 256 zones, in whole percentages of the accesses. fio's strided zones have equal sizes and
+# distances. If the zone size is a sector, a thread moves to the next zone after each I/O, and the
+# I/O has a random address within the zone. If the zone size is the segment size, a sequential
+# stream completes a segment before it moves on. The addresses therefore match those of equal-sized
+# segments that span the range. Reports disclose that the segments are evenly spaced and, for random
+# addresses, accessed in turn. A job's reads and writes share a zone, so sequential mixes run as one
+# job per direction (`mix.py`).
 #
-# On a block device, fio wraps around only at the end of the device, regardless of the job size (fio
-# 3.33 on a loop device; on a regular file fio respects the size). The range must therefore end at
-# the end of the device.
+# On a block device, fio wraps around only at the device end, regardless of the job size (fio 3.33
+# on a loop device). On a regular file, fio respects the size. The range must therefore end at the
+# device end.
 
 _SECTOR_BYTES = 512
 _LARGEST_STEP = 1 << 20
@@ -401,7 +403,7 @@ class Zones:
 
     count: int
     size: int
-    pitch: int  # distance between the starts of adjacent zones
+    pitch: int  # Distance between the starts of adjacent zones.
 
 
 def place_segments(section: Section, capacity_bytes: int) -> Zones | None:
@@ -479,8 +481,8 @@ def _pitch(rest: int, length: int, count: int, size: int) -> int:
 
 # -- addresses -------------------------------------------------------------------------------------
 
-# fio rotates a distribution by a random offset in each thread. A fixed centre gives all threads the
-# same hot blocks, so that the job has a single distribution over its range.
+# fio rotates a distribution by a random offset in each thread. With a fixed centre, all threads
+# have the same hot blocks, so the job has a single distribution over its range.
 _CENTRE = "0.5"
 _FIO_ZONES_MAX = 256
 
@@ -552,7 +554,7 @@ def _add_size(section: Section, size: int) -> None:
     job = section.job
     stride = job.thread_stride_bytes
     if not stride or job.threads == 1 or job.pattern == "random":
-        section.add("size", size)  # random addresses have no start position
+        section.add("size", size)  # Random addresses have no start position.
         return
     if stride * job.threads > size:
         section.refuse(

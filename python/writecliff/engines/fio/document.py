@@ -124,8 +124,8 @@ class Entry:
     operations: Mapping[Operation, Fields]
     sync: Fields  # flushes
     error: int
-    section: int  # the same number for jobs that started together
-    # Start of the measurement, on fio's clock or since the end of the previous section.
+    section: int  # Section number, which is equal for jobs that started together.
+    # Start of the measurement on fio's clock, or relative to the end of the previous section.
     start_ms: float
     runtime_ms: float
 
@@ -216,7 +216,7 @@ def _sections(jobs: Sequence[Fields]) -> Iterator[int]:
 
     Sections are the groups of each machine, in order. `new_group` alone does not start a section.
     """
-    at: dict[str, tuple[int, int]] = {}  # last group and section of each machine
+    at: dict[str, tuple[int, int]] = {}  # Last group and section of each machine.
     for job in jobs:
         host, group = _host(job), job.whole("groupid")
         options = job.options("job options")
@@ -235,7 +235,7 @@ def _delay_ms(options: Mapping[str, str]) -> float:
         try:
             total_us += time_us("s")(options.get(name, "0").partition("-")[0], Context())
         except FioValueError:
-            continue  # an expression that only fio can evaluate
+            continue  # Only fio can evaluate this expression.
     return total_us / 1000
 
 

@@ -65,12 +65,12 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         self._system = system
         self._opened_ns = time.monotonic_ns()
         self._data_placement: DataPlacement | str | None = None
-        self._load: FioLoad | None = None  # the running load
+        self._load: FioLoad | None = None  # Load that is running.
         self._speeds: dict[Workload, float | None] = {}
         self._watch = DisturbanceWatch(target.disk_name, target.for_command("").capacity_bytes)
-        self._begun = False  # True once a load has run
+        self._begun = False  # `True` once a load has run.
         self._closed = False
-        # Description supplied by the user; see `open_target`.
+        # Description supplied by the user (see `open_target`).
         self.described: Mapping[str, str] = {}
 
     @classmethod
@@ -217,7 +217,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
                 load.reading = self._target.reading(loaded=keep_running)
                 result = self._checked(step, load.reading)
                 if trouble := self._target.trouble():
-                    # For example, a changed device size need not fail any I/O.
+                    # For example, a change in device size need not make any I/O fail.
                     raise EngineError(f"{self._target.name}: {trouble}", partial=result)
                 return result
             return self._conclude(step, load.ended())
@@ -353,7 +353,8 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         except TargetError as error:
             if not self._begun:
                 raise
-            # After the first load, a changed target is a failed run, not a wrong target.
+            # After the first load, a changed target counts as a failed run rather than a wrong
+            # target.
             raise EngineError(str(error)) from error
         self._begun = True
 
@@ -416,7 +417,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             with contextlib.suppress(Exception):
                 for document in load.stop() if load is not None else ():
                     step.take(document)
-            # A drive that failed or does not respond must not be asked for its health.
+            # Do not query the health of a drive that failed or does not respond.
             after = self._target.reading(loaded=True)
             if isinstance(error, KeyboardInterrupt):
                 raise EngineError("interrupted", partial=self._result(step, after)) from error
@@ -457,15 +458,15 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return step.result(after, self._watch, self._target.notes, complete=complete)
 
 
-# -- upper limit of a drive's throughput, estimated from reads -------------------------------------
+# -- upper limit on the throughput of a drive, estimated from reads --------------------------------
 
-# With many outstanding I/Os, flash writes no faster than it reads, because programming takes longer
-# than reading, and both share the link and the controller's processors. A write buffer is faster
-# until it is full, so the limit is twice the read rate.
+# With many outstanding I/Os, flash writes no faster than it reads. Programming takes longer than
+# reading, and both share the link and the controller's processors. A write buffer is faster until
+# it is full, so the limit is twice the read rate.
 
 WRITES_OVER_READS = 2.0
 MEASURE_NS = 300_000_000
-# Minimum queue depth; at low depths reads wait for flash, but writes wait only for the buffer.
+# Minimum queue depth. At lower depths, reads wait for flash but writes wait only for the buffer.
 OUTSTANDING = 64
 
 
@@ -499,16 +500,17 @@ def measured_speed(run: Callable[[Workload], StepResult], reads: Workload) -> fl
 
 # -- running load ----------------------------------------------------------------------------------
 
-# A fio process runs a single step or many successive steps.
+# A fio process runs either a single step or many successive steps.
 #
-# A load that continues over many steps (WSAT, ACT) runs in a single process. With a process per
-# minute, the drive would idle a thousand times a day. Steps are cut out of fio's cumulative reports
-# at multiples of their length on fio's clock. The cuts therefore do not drift, and no I/O is lost
-# between two steps. A cut does not disturb the load: fio reports while its threads continue, and a
-# reader thread receives the report while the previous step is still being stored.
+# A load that spans many steps (WSAT, ACT) runs in a single process. With a separate process for
+# each minute, the drive would idle a thousand times a day. The engine cuts steps out of fio's
+# cumulative reports at multiples of the step length on fio's clock. The cuts therefore do not
+# drift, and no I/O is lost between two steps. Cutting a step does not disturb the load. fio reports
+# while its threads continue, and a reader thread receives the report while the previous step is
+# still being stored.
 
 ENDLESS_NS = 365 * 86400 * SECOND_NS
-SHORTEST_NS = 200_000_000  # shortest step that can be cut, because fio reports at most every 0.1 s
+SHORTEST_NS = 200_000_000  # Shortest step that can be cut, because fio reports at most every 0.1 s.
 
 
 def can_go_on(workload: Workload) -> bool:
@@ -546,15 +548,15 @@ class FioLoad:
         """Prepare a load; if it `goes_on` after a step, `plan` is that of `endless(workload)`."""
         self.plan = plan
         self.goes_on = goes_on
-        self.reading: Reading | None = None  # drive reading at the latest cut
+        self.reading: Reading | None = None  # Drive reading at the latest cut.
         self._workload = _load_alone(workload)
         self._began_ns = 0
         interval_ns = (endless(workload) if goes_on else workload).interval_ns
         self._interval_ms = interval_ns / parse.MS
         self._process = FioProcess(program, plan.text, self._interval_ms)
-        self._report: tuple[float, Stats] = (0.0, {})  # at the latest cut
-        self._due_ms = 0.0  # time of the next cut
-        self._late_ms = 0.0  # delay between a cut's report and its processing
+        self._report: tuple[float, Stats] = (0.0, {})  # fio report at the latest cut.
+        self._due_ms = 0.0  # Time of the next cut.
+        self._late_ms = 0.0  # Delay from a cut's report to its processing.
 
     def start(self, now_ns: int) -> None:
         """Start fio at `now_ns` on the engine's clock.

@@ -58,12 +58,12 @@ class StallWatch:
         self._counts = counts
         self._interval_s = interval_s
         self._clock = clock
-        self._since = clock()  # start of the period with I/Os in flight and no completion
-        self._heard_at = clock()  # time of the last activity of the target or fio
+        self._since = clock()  # Start of the period with I/Os in flight but no completions.
+        self._heard_at = clock()  # Time of the last activity of the target or of fio.
         self._completed: int | None = None
         self._never_idle = never_idle
-        self._begun = False  # an I/O has completed
-        self._waits = False  # I/Os are in flight
+        self._begun = False  # `True` once an I/O has completed.
+        self._waits = False  # `True` while I/Os are in flight.
 
     def reported(self) -> None:
         """Record the arrival of a fio report."""
@@ -159,7 +159,7 @@ class Failing(Protocol):
 def cause_on(target: Failing, ended: Exit, reason: str) -> str:
     """Describe in one line why a step failed, including the target's state."""
     deadline = time.monotonic() + (_SETTLE_S if io_error(ended.lines) else 0.0)
-    # I/Os to an unplugged drive fail shortly before the kernel removes the drive.
+    # I/Os to an unplugged drive fail shortly before the kernel removes the device.
     while (trouble := target.trouble()) is None and time.monotonic() < deadline:
         time.sleep(_SETTLE_S / 20)
     text = cause(target.name, trouble, ended, reason, target.logged())

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 Key = tuple[int, Operation]
 Stats = Mapping[tuple[int, Measurable], OperationStats]
 
-# A last report that follows within this fraction of an interval replaces the previous report, and
-# so does a report that follows a report from the first millisecond.
+# A final report replaces the previous report if it follows within this fraction of an interval. A
+# report that follows a report from the first millisecond also replaces it.
 _SLIVER = 0.1
 
 
@@ -77,7 +77,7 @@ class IntervalSeries:
         self._start_delays_ms = start_delays_ms
         self._interval_ms = interval_ms
         self._begin = begin
-        self._base = begin  # report before the latest report
+        self._base = begin  # Report before the latest report.
         self._latest = begin
         self._rows: list[tuple[float, Key, IntervalRow]] = []
 
@@ -136,8 +136,8 @@ class IntervalSeries:
             before = self._base[1].get(key)
             row = difference(before, after)
             if row is None and before is not None:
-                # No I/O completed. If the job is still running, the interval is a stall and gets
-                # its own row.
+                # No I/O completed. If the job is still running, the interval is a stall and has its
+                # own row.
                 if after.runtime_ms - before.runtime_ms < width_ms / 2:
                     continue
                 row = _STALL

@@ -45,7 +45,7 @@ _NO_RESPONSE = (
 class Part:
     """A period of a step during which a single fio process ran."""
 
-    begin_ms: float  # start time in ms since the start of the step
+    begin_ms: float  # Start time in ms since the start of the step.
     series: IntervalSeries
 
     @property
@@ -62,11 +62,11 @@ class Measured:
     plan: FioPlan
     started_ns: int
     before: Reading
-    since_ms: float = 0.0  # fio's clock at the start of the step
-    goes_on: bool = False  # the load continues after the step
-    late_ms: float = 0.0  # delay between a cut's report and its processing
+    since_ms: float = 0.0  # fio's clock at the start of the step, in ms.
+    goes_on: bool = False  # `True` if the load continues after the step.
+    late_ms: float = 0.0  # Delay from a cut's report to its processing.
     parts: list[Part] = field(default_factory=list)
-    pause_end_ms: float = 0.0  # end of the latest pause
+    pause_end_ms: float = 0.0  # End of the latest pause.
     last: Document | None = None
     notes: list[str] = field(default_factory=list)
 

@@ -22,7 +22,7 @@ from writecliff.workload.model import BlockSize, Job, Workload
 if TYPE_CHECKING:
     import numpy as np
 
-_WEIGHT = 1000  # sum of the weights over all parts of a mix, and fio's maximum
+_WEIGHT = 1000  # Sum of the weights in a mix, which is also fio's maximum.
 _WHOLE = 1e-6
 
 
@@ -31,7 +31,7 @@ class _Part:
     read: bool
     size: int
     sequential: bool
-    share: float  # fraction of the job's I/Os
+    share: float  # Fraction of the job's I/Os.
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Split:
     """A workload in the form that fio runs."""
 
     given: Workload
-    run: Workload  # workload whose mixed jobs are split
-    jobs: tuple[int, ...]  # for each job of `run`, the index of its job in `given`
+    run: Workload  # Workload with split mixed jobs.
+    jobs: tuple[int, ...]  # For each job in `run`, the index of its job in `given`.
     warnings: tuple[str, ...] = ()
 
     @property
@@ -220,7 +220,7 @@ def _joined(name: str, results: Sequence[JobResult]) -> JobResult:
         total = together(
             [result.operations[operation] for result in results if operation in result.operations]
         )
-        assert total is not None  # at least one result contains the operation
+        assert total is not None  # At least one result contains the operation.
         operations[operation] = total
     return JobResult(
         name,
@@ -263,7 +263,7 @@ def _intervals(result: StepResult, jobs: Sequence[int]) -> dict[str, np.ndarray]
                 value = np.fmax.reduce(values)
             elif name == "latency_sd_ns":
                 value = values[0] if len(group) == 1 else math.nan
-            else:  # drive-level columns
+            else:  # The remaining columns apply to the whole drive.
                 value = values[0]
             columns[name].append(value)
     return {name: np.array(values, dtype=given[name].dtype) for name, values in columns.items()}

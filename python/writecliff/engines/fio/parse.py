@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 _SUB_BUCKET_BITS = 6
-# fio's stat.h defines 29 groups of 64 bins; the last bin starts at 127 * 2^27 ns and has no upper
+# fio's stat.h defines 29 groups of 64 bins. The last bin starts at 127 * 2^27 ns and has no upper
 # end.
 LAST_BIN_NS = 127 << 27
 CEILING_NS = 1 << 34
@@ -36,8 +36,8 @@ CEILING_NS = 1 << 34
 Document = Mapping[str, Any]
 Measurable = Operation | Literal["flush"]
 # Names of fio's JSON sections by operation. The `sync` section has latencies, but neither bytes nor
-# a run time. Its `total_ios` is 0 for fdatasync and sync_file_range (fio 3.33 to 3.41), so the
-# latency object's N is used instead.
+# a run time. The `total_ios` value in this section is 0 for fdatasync and sync_file_range (fio 3.33
+# to 3.41), so the code uses N in the latency object instead.
 _SECTIONS: Mapping[Measurable, str] = {
     "read": "read", "write": "write", "trim": "trim", FLUSH: "sync",
 }  # fmt: skip
@@ -53,7 +53,7 @@ class OperationStats:
     min_ns: int
     max_ns: int
     mean_ns: float
-    sd_ns: float  # computed with n - 1, as in fio
+    sd_ns: float  # Standard deviation with n - 1 degrees of freedom, as in fio.
     bins: Mapping[int, int]
 
 
@@ -89,7 +89,7 @@ def stats_since(before: OperationStats | None, after: OperationStats) -> Operati
     }
     lowest, highest = _extremes(before, after, bins)
     mean = (after.mean_ns * after.ios - before.mean_ns * before.ios) / ios
-    # Chan et al. 1979: sums of squared deviations of two parts and of their union.
+    # Chan et al. 1979: sums of squared deviations for two sets and for their union.
     squares = after.sd_ns**2 * (after.ios - 1) - before.sd_ns**2 * (before.ios - 1)
     squares -= (mean - before.mean_ns) ** 2 * before.ios * ios / after.ios
     return OperationStats(
@@ -120,7 +120,8 @@ def read_operation(raw: Mapping[str, Any]) -> OperationStats | None:
     """Return the statistics of a "read", "write", "trim" or "sync" object; None if empty."""
     latency = raw["lat_ns"]
     bins = {int(middle): int(count) for middle, count in latency.get("bins", {}).items()}
-    # Reports of a running job are inconsistent: the sum of the bins differs from the other counts.
+    # The report of a running job is inconsistent, because the sum of the bins differs from the
+    # other counts.
     ios = sum(bins.values()) or int(latency["N"])
     if ios == 0:
         return None

@@ -28,7 +28,7 @@ from typing import IO, Any, NamedTuple, Self
 from writecliff.errors import EngineError
 from writecliff.signals import die_with_parent
 
-_STOP_GRACE_S = 10.0  # time for I/Os in flight to complete after SIGINT, before SIGKILL
+_STOP_GRACE_S = 10.0  # Time for I/Os in flight to complete between SIGINT and SIGKILL.
 _TICK_S = 0.5
 _LINES_MAX = 50
 _LEAST_INTERVAL_MS = 100
@@ -41,9 +41,9 @@ class Exit:
     """Exit result of a fio process."""
 
     returncode: int
-    message: str  # fio's last message, or ""
-    fault: str = ""  # reason for a failure despite exit status 0
-    lines: tuple[str, ...] = ()  # fio's last messages
+    message: str  # fio's last message; "" if fio printed none.
+    fault: str = ""  # Reason for a failure despite exit status 0.
+    lines: tuple[str, ...] = ()  # fio's last messages.
 
     @property
     def reason(self) -> str:
@@ -118,7 +118,7 @@ class FioProcess:
         self._child: subprocess.Popen[bytes]
         self._reader: threading.Thread | None = None
         self.pid: int | None = None
-        self.waited_ns = 0  # time from the last report's arrival to its processing
+        self.waited_ns = 0  # Time from the last report's arrival to its processing.
 
     def start(self) -> Self:
         """Start fio.
@@ -138,7 +138,7 @@ class FioProcess:
         try:
             self._child = subprocess.Popen(
                 argv,
-                cwd=self._directory.name,  # the directory where fio leaves its state files
+                cwd=self._directory.name,  # fio leaves its state files in this directory.
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -205,7 +205,7 @@ class FioProcess:
             try:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._child.wait(timeout=0 if self._reader.is_alive() else _STOP_GRACE_S)
-            finally:  # fio does not stop, or the user pressed Ctrl-C again
+            finally:  # fio does not stop, or the user pressed Ctrl-C again.
                 self._signal(signal.SIGKILL)
                 # A process that waits for a dead drive cannot be killed.
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -217,7 +217,7 @@ class FioProcess:
 
     def _read(self) -> None:
         """Read until both pipes are closed."""
-        readable = True  # output after an unreadable report is discarded
+        readable = True  # Output after an unreadable report is discarded.
         for pipe, data in self._chunks():
             if pipe is self._child.stderr:
                 self._keep_errors(data)

@@ -10,9 +10,9 @@ import math
 from writecliff.engines.fio.section import Section
 from writecliff.workload.model import Job
 
-_US = 1000  # fio stores times in microseconds
-_TOLERANCE = 0.01  # warn if rounding changes a rate by a larger fraction
-_POISSON_MAX = 1_000_000  # maximum arrivals per second in a thread
+_US = 1000  # fio's time unit (microseconds), in ns.
+_TOLERANCE = 0.01  # Relative rounding error of a rate above which a warning is printed.
+_POISSON_MAX = 1_000_000  # Maximum arrivals per second in a thread.
 
 
 def is_rate_driven(job: Job) -> bool:
@@ -72,12 +72,12 @@ def _add_rate(section: Section) -> None:
             section.warn(f"fio paces a block size mix by bytes, {job.rate_iops:g} IOPS on average")
     else:
         bytes_per_s = float(job.rate_bytes_per_s or 0)
-    # The rate is set in bytes instead of IOPS: fio treats both alike, but rounds a thread's byte
+    # The rate is set in bytes rather than IOPS. fio treats both alike, but rounds a thread's byte
     # rate less.
     parts = ["", "", ""]
     for direction, share in _shares(section).items():
         rate = bytes_per_s * share / job.threads
-        if rate < mean_block / 3600:  # slower than one I/O per hour
+        if rate < mean_block / 3600:  # The rate is below one I/O per hour.
             section.refuse("the job's rate is too small for fio to divide among its threads")
         parts[direction] = str(max(1, round(rate)))
     section.add("rate", ",".join(parts).rstrip(","))
@@ -106,7 +106,8 @@ def _add_poisson(section: Section, mean_block: float) -> None:
                 f"{_POISSON_MAX}"
             )
         parts[direction] = str(rate)
-        # The mean gap is a whole number, and each gap is truncated to microseconds.
+        # The mean gap is a whole number of microseconds, and fio truncates each gap to
+        # microseconds.
         applied += 1e6 * math.expm1(1 / (1_000_000 // rate)) * job.threads
     if abs(applied - wanted) > wanted * _TOLERANCE:
         section.warn(f"fio rounds {wanted:g} poisson arrivals per second to {applied:.6g}")
@@ -135,7 +136,7 @@ def add_ends(section: Section) -> None:
         section.add("time_based")
         return
     io_sizes = []
-    if job.volume_bytes is not None:  # whole blocks, rounded up so that the volume is reached
+    if job.volume_bytes is not None:  # Whole blocks, rounded up so that the job reaches the volume.
         io_sizes.append(-(-job.volume_bytes // (block * job.threads)) * block)
     if job.ios is not None:
         if job.ios % job.threads:

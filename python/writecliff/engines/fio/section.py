@@ -19,7 +19,7 @@ class Section:
     """A job's options in file order, and its warnings."""
 
     job: Job
-    warnings: list[str]  # shared by all sections of a file
+    warnings: list[str]  # Warnings shared by all sections of a job file.
     options: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, key: str, value: object = "") -> None:

@@ -66,7 +66,7 @@ from writecliff.engines.fio.command import Target
 from writecliff.errors import TargetError
 
 _DEFAULT_SECTOR = 512
-_FRESH_S = 5.0  # maximum age of a reading that is reused for the next step
+_FRESH_S = 5.0  # Maximum age of a reading that the next step reuses.
 
 
 class DeviceTarget:
@@ -89,17 +89,18 @@ class DeviceTarget:
         """Use a checked device; `held` is the claim for writing. See `open`."""
         self.name = protection.path
         self._power_state = power_state  # requested
-        self._original_state: int | None = None  # power state before the run
+        self._original_state: int | None = None  # Power state before the run.
         self.protection = protection
         self._claim = held
-        self._consent = consent  # serial number, and permission to lose signatures
+        self._consent = consent  # Serial number, and the user's consent to erase signatures.
         self._system = system
         self._log = KernelLog()
         self._log_names = names_in_log(protection.disk)
         self._nodes: HintNodes | None = None
         self._events_enabled = False
         self._nvme: NvmeDrive | None = None
-        self._idle: tuple[float, Reading] | None = None  # latest reading at rest, and its time
+        # Latest reading while the drive was idle, and the time of that reading.
+        self._idle: tuple[float, Reading] | None = None
 
     @classmethod
     def open(
@@ -124,7 +125,7 @@ class DeviceTarget:
                 path, destroy_serial, allow_signatures=allow_signatures, system=system
             )
         target = cls(guarded, held, system, power_state, (destroy_serial, allow_signatures))
-        if power_state is not None:  # check before the run stores anything
+        if power_state is not None:  # Check the power state before the run stores any file.
             try:
                 working_states(target._nvme_drive(), target.name, power_state)
             except TargetError:
@@ -178,7 +179,7 @@ class DeviceTarget:
             return reason
         size = device.size_bytes
         if size == 0:
-            # A removed drive may keep its node until its last user closes it.
+            # A removed drive may keep its device node until the last user closes it.
             return "the drive vanished: its capacity is now 0"
         if size != opened.size_bytes:
             return (
@@ -333,7 +334,7 @@ class FileBackedTarget(FileTarget):
         device = os.fstat(self.fd).st_dev
         number = f"{os.major(device)}:{os.minor(device)}"
         directory = (self.system.sys / "dev/block" / number).resolve()
-        for folder in (directory, directory.parent):  # a partition uses its disk's queue
+        for folder in (directory, directory.parent):  # A partition uses the queue of its disk.
             sector = read_int(folder / "queue/logical_block_size")
             if sector is not None:
                 return sector
@@ -395,14 +396,14 @@ FioTarget = DeviceTarget | FileBackedTarget
 
 # -- data placement --------------------------------------------------------------------------------
 
-# fio can direct writes to a drive's streams or placement handles in three ways. fio 3.38 and later
+# fio has three ways to direct writes to a drive's streams or placement handles. fio 3.38 and later
 # places writes with its io_uring_cmd engine on the NVMe generic device, if the drive has flexible
-# data placement or an enabled Streams directive. If the kernel's queue has write streams (Linux
-# 6.16), a block device's write hint selects the stream. The per-I/O stream that io_uring has
-# provided since then is not used by fio up to 3.42. For a SCSI drive that has permanent streams,
-# the kernel writes the hint into the write's group number (Linux 6.10).
+# data placement or an enabled Streams directive. If the kernel's block queue has write streams
+# (Linux 6.16), a block device's write hint selects the stream. fio up to version 3.42 does not use
+# the per-I/O stream that io_uring has provided since Linux 6.16. For a SCSI drive that has
+# permanent streams, the kernel writes the hint into the write's group number (Linux 6.10).
 
-HINT_STREAMS = 5  # RWH_WRITE_LIFE_NONE to _EXTREME are hints 1 to 5
+HINT_STREAMS = 5  # Hints RWH_WRITE_LIFE_NONE to _EXTREME have the values 1 to 5.
 
 
 def find_data_placement(system: System, fio: Fio, disk: BlockDevice | None) -> DataPlacement | str:
@@ -472,17 +473,17 @@ def _text(version: Version) -> str:
 
 # -- block device nodes for write hints ------------------------------------------------------------
 
-# Each write hint has a separate device node, so that jobs with different hints do not share an
+# Each write hint has a separate device node, because jobs with different hints must not share an
 # inode.
 #
-# Linux stores the hint of F_SET_RW_HINT in the inode. All jobs that open the same node therefore
+# Linux stores the hint of F_SET_RW_HINT in the inode. Therefore, all jobs that open the same node
 # write with the most recently set hint, regardless of their `write_hint` (fio 3.37 and later).
 # Direct writes use the hint of the inode through which the device was opened (`file_inode`,
 # block/fops.c from Linux 6.10), so a node per hint, created with mknod, separates the hints. This
 # module sets the hints, so any version of fio works.
 
-HINTS = 6  # RWH_WRITE_LIFE_NOT_SET, _NONE, _SHORT, _MEDIUM, _LONG, _EXTREME
-_SET_RW_HINT = 1036  # fcntl command for the inode's hint
+HINTS = 6  # Number of hints: RWH_WRITE_LIFE_NOT_SET, _NONE, _SHORT, _MEDIUM, _LONG, _EXTREME.
+_SET_RW_HINT = 1036  # fcntl command that sets the inode's hint.
 _NAME = re.compile(r"^writecliff-(\d+)-")
 
 

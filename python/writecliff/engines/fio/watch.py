@@ -82,7 +82,7 @@ class DisturbanceWatch:
         """Watch a disk, which texts call `disk_name`."""
         self._disk_name = disk_name
         self._capacity_bytes = capacity_bytes
-        self._since_purge: int | None = None  # None if this engine has not purged the drive
+        self._since_purge: int | None = None  # `None` if this engine has not purged the drive.
 
     def purged(self) -> None:
         """Start counting written bytes after a purge."""
@@ -104,7 +104,7 @@ class DisturbanceWatch:
         mine = step.own_bytes()
         issued = mine if complete and step.counted else None
         slack = 0
-        if step.goes_on or step.since_ms:  # step cut out of a load that continued meanwhile
+        if step.goes_on or step.since_ms:  # Step cut out of a load that continued in the meantime.
             rate = sum(mine.values()) / max(1.0, step.elapsed_ms)
             slack = round((_CUT_MS + step.late_ms) * rate)
         texts, figures = disturbance.between(step.before, after, issued, self._disk_name, slack)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 TraceHook = Callable[[Mapping[str, int], int], None]
 """Called ten times a second with the issuer's counts, and the time at which the last I/O is due."""
 
-LATE_NS = 50_000  # lateness limit (p99) of a timed load, in ns
+LATE_NS = 50_000  # Lateness limit (p99) for a timed load, in ns.
 LENGTH_PCT = 0.1
 _TICK_S = 0.1
-_ABANDON_S = 2.0  # for the thread to notice that it was abandoned
-_GIVE_UP_S = 5.0  # for I/Os in flight on a drive that does not respond
+_ABANDON_S = 2.0  # Time for the thread to detect that it was abandoned.
+_GIVE_UP_S = 5.0  # Time for I/Os in flight on a drive that does not respond.
 
 
 def not_watched(live: Mapping[str, int], due_ns: int) -> None:
@@ -65,13 +65,13 @@ class TraceToIssue(Protocol[P]):
 class TraceIssued:
     """Measurements of an issued trace."""
 
-    ios: Mapping[str, int]  # issued I/Os by operation
+    ios: Mapping[str, int]  # Number of issued I/Os by operation.
     timing: Mapping[str, Any]  # from `timing()`
     elapsed_ns: int
-    # Figures of reads, writes and trims. The columns are `ios`, `bytes`, `service` and `response`
+    # Figures for reads, writes and trims. The columns are `ios`, `bytes`, `service` and `response`
     # (measured from the intended time).
     operations: Mapping[str, Mapping[str, Any]]
-    service: Mapping[str, _native.Histogram]  # service times by operation, including flushes
+    service: Mapping[str, _native.Histogram]  # Service times by operation, including flushes.
     failure: tuple[str, int, int, int, int] | None
     notes: list[str] = field(default_factory=list)
 

@@ -58,9 +58,9 @@ class TimedLoad:
     """A running or completed open-loop workload, with the step interface of `DisturbanceWatch`."""
 
     workload: Workload
-    started_ns: int  # start time on the engine's clock
+    started_ns: int  # Start time on the engine's clock.
     before: Reading
-    counted: bool  # the kernel counts the I/Os
+    counted: bool  # `True` if the kernel counts the I/Os.
     raw: Mapping[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
     goes_on: bool = False

@@ -32,10 +32,10 @@ class Pair:
 
     bare_iops: float
     captured_iops: float
-    bare_cpu_us: float  # fio's CPU time per I/O
+    bare_cpu_us: float  # fio's CPU time per I/O.
     captured_cpu_us: float
-    capture_cpu_pct: float  # of one processor, during the capture
-    machine_cpu_pct: float  # of all processors
+    capture_cpu_pct: float  # Usage of one processor during the capture.
+    machine_cpu_pct: float  # Usage of all processors.
     requests: int
     lost_events: int
     trace_bytes: int

@@ -34,9 +34,9 @@ SECONDS = 60.0
 PAIRS = 3
 SECONDS_MIN = 1.0
 PAIRS_MAX = 100
-# Large enough to exceed caches, and filled within seconds on any drive.
+# The size must exceed all caches, but a drive must fill it within seconds.
 _RANGE_BYTES = 4 << 30
-# Time allowed for start-up, shutdown and a slow device, after which bare fio is killed.
+# Time for start-up, shutdown and a slow device before bare fio is killed.
 _GRACE_S = 60.0
 
 
@@ -50,7 +50,7 @@ class Pair:
     writecliff_iops: float
     writecliff_wall_s: float
     writecliff_cpu_us: float
-    own_cpu_s: float  # CPU time of this process only, which other loads hardly affect
+    own_cpu_s: float  # CPU time of this process alone, which other loads hardly affect.
 
     @property
     def iops_ratio(self) -> float:
@@ -150,7 +150,8 @@ def _bare(engine: FioEngine, workload: Workload, seconds: float) -> tuple[float,
                 text=True,
                 timeout=seconds + _GRACE_S,
                 check=False,
-                # FioProcess also does this, because the kernel distributes CPU time by session.
+                # Start a new session, as FioProcess does, because the kernel distributes CPU time
+                # by session.
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired as error:

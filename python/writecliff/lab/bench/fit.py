@@ -52,7 +52,7 @@ FACTORS = {
     "controller.relocation_time": 2.5,
     "slc_cache.program": 0.8,
 }
-# Access, KiB, read percentage, outstanding I/Os, metric.
+# Access pattern, size in KiB, read percentage, outstanding I/Os, metric.
 _MEASURED = (
     ("random", 4, 100.0, 1, "latency_avg"),
     ("random", 128, 100.0, 1, "latency_avg"),

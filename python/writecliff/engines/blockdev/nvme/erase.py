@@ -75,12 +75,12 @@ def other_namespaces(drive: NvmeDrive, controller: Controller) -> str:
 
 # Format NVM with an erase setting (Base 2.1, 5.1.10), preserving the namespace layout.
 #
-# The layout (LBA format, metadata, protection information) is read beforehand and passed in full.
-# nvme-cli uses 0 for omitted values, and LBA format 0 on drives that format all namespaces at once
-# (FNA bit 0), which may change the sector size. After the format, the layout is read again and
-# compared.
+# The layout (LBA format, metadata, protection information) is read beforehand and passed in full,
+# because nvme-cli sets omitted values to 0. On drives that format all namespaces at once, nvme-cli
+# selects LBA format 0 (FNA bit 0), which may change the sector size. After the format, the layout
+# is read again and compared with the previous layout.
 
-# Command timeout: large drives erase for hours, but nvme-cli's default is 10 minutes.
+# Command timeout. Large drives erase for hours, but nvme-cli's default timeout is 10 minutes.
 _TIMEOUT_S = 6 * 3600
 _USER_DATA, _CRYPTO = 1, 2  # SES
 _RESCAN_S = 10.0
@@ -129,7 +129,7 @@ def _words(drive: NvmeDrive, before: Namespace, setting: int) -> list[str]:
         f"--pil={int(layout.protection_first)}",
         f"--ses={setting}",
         f"--timeout={1000 * _TIMEOUT_S}",
-        "--force",  # otherwise nvme-cli waits ten seconds for a Ctrl-C
+        "--force",  # nvme-cli would otherwise wait ten seconds for a Ctrl-C.
     ]
 
 
@@ -173,21 +173,21 @@ def _wait_for_kernel(drive: NvmeDrive, expected: Namespace) -> None:
 
 # -- sanitize --------------------------------------------------------------------------------------
 
-# Sanitize (Base 2.1, 5.1.22 and 8.1.24): block erase if supported, then crypto erase, then
+# Sanitize methods in order of preference (Base 2.1, 5.1.22 and 8.1.24): block erase, crypto erase,
 # overwrite.
 #
-# The Sanitize command returns immediately. Completion is read from the Sanitize Status log (81h) as
-# bytes, because nvme-cli's JSON output differs between versions. A sanitize continues after this
-# program stops, and across power cycles. Until the sanitize completes, the drive rejects most
-# commands.
+# The Sanitize command returns immediately. The code reads the Sanitize Status log (81h) as bytes,
+# because nvme-cli's JSON output differs between versions. A sanitize operation continues after this
+# program stops, and across power cycles. The drive rejects most commands until the sanitize
+# completes.
 
 _LOG = 0x81
 _CRYPTO_ERASE, _BLOCK_ERASE, _OVERWRITE = 1 << 0, 1 << 1, 1 << 2  # SANICAP
 _EXIT_FAILURE_MODE = 1  # SANACT
 _POLL_S = 2.0
-# A drive that is erasing may briefly fail to respond, but not for this long.
+# Maximum time without a response; a drive that is erasing may briefly fail to respond.
 _SILENCE_S = 120.0
-# A sanitize counts as stalled if it makes no progress for longer than this and the drive's
+# A sanitize counts as stalled if it makes no progress for longer than this time and the drive's own
 # estimate.
 _STALL_S = 1800.0
 _ESTIMATE_FACTOR = 3.0

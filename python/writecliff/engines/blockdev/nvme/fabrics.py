@@ -19,7 +19,8 @@ from writecliff.engines.blockdev.topology import System, device_at, read_text
 from writecliff.engines.blockdev.usage import in_use, uses_of
 from writecliff.errors import ConfigError, EngineError, TargetError
 
-_SCHEMES = ("nvme-tcp", "nvme+tcp")  # the common form, and the form printed by `writecliff serve`
+# Common URI scheme, and the scheme that `writecliff serve` prints.
+_SCHEMES = ("nvme-tcp", "nvme+tcp")
 _DISCOVERY = "nqn.2014-08.org.nvmexpress.discovery"
 _NAMESPACE = re.compile(r"nvme\d+n\d+")
 _UUID = re.compile(r":uuid:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$", re.I)
@@ -32,8 +33,9 @@ class RemoteDrive:
 
     host: str
     port: int
-    nqn: str | None  # None selects the only drive served at the address
-    host_nqn: str | None = None  # this machine's qualified name; None uses nvme-cli's configuration
+    nqn: str | None  # NVMe qualified name; `None` selects the only drive served at the address.
+    # This machine's qualified name; `None` to use nvme-cli's configuration.
+    host_nqn: str | None = None
 
     @classmethod
     def parse(cls, text: str, host_nqn: str | None = None) -> RemoteDrive:
@@ -79,7 +81,7 @@ class AttachedDrive:
     """A remote drive attached to this machine."""
 
     nqn: str
-    devices: tuple[str, ...]  # block devices of the drive's namespaces, for example /dev/nvme0n1
+    devices: tuple[str, ...]  # Block devices of the drive's namespaces, for example /dev/nvme0n1.
 
 
 def attach(remote: RemoteDrive, system: System) -> AttachedDrive:

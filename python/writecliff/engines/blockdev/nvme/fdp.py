@@ -19,7 +19,7 @@ from writecliff.engines.data_placement_status import (
     HandleStatus,
 )
 
-# Event types (Base 2.1, 5.1.12.1.31); host events are below 80h.
+# Event types (Base 2.1, 5.1.12.1.31). Numbers below 80h are host events.
 EVENTS = {
     0x00: "reclaim unit not fully written",
     0x01: "reclaim unit time limit exceeded",
@@ -30,7 +30,7 @@ EVENTS = {
 }
 _MEDIA_REALLOCATED = 0x80
 _STATISTICS, _EVENTS = 0x22, 0x23
-_EVENTS_BYTES = 4096  # a header and 63 events of 64 bytes
+_EVENTS_BYTES = 4096  # Log size: a header and 63 events of 64 bytes.
 _PLACEMENT_VALID, _NAMESPACE_VALID, _LOCATION_VALID = 1, 2, 4  # event flags
 
 
@@ -87,7 +87,7 @@ def _event(data: bytes) -> FdpEvent:
     return FdpEvent(
         kind=EVENTS.get(code, f"event {code:02X}h"),
         code=code,
-        time_ns=number(data, 4, 6) * 1_000_000,  # timestamps are in milliseconds
+        time_ns=number(data, 4, 6) * 1_000_000,  # The log counts time in milliseconds.
         placement_id=number(data, 2, 2) if flags & _PLACEMENT_VALID else None,
         namespace=number(data, 12, 4) if flags & _NAMESPACE_VALID else None,
         handle=data[34] if flags & _LOCATION_VALID else None,
@@ -145,7 +145,8 @@ def enable_events(drive: NvmeDrive) -> str:
         left = [code for code in EVENTS if code not in refused]
         try:
             drive.command(*words, f"--event-types={','.join(map(str, left))}")
-        except Refused:  # the drive rejects the whole list if it does not support one of the events
+        except Refused:
+            # The drive rejects the whole list if it does not support one of the events.
             for code in left:
                 try:
                     drive.command(*words, f"--event-types={code}")

@@ -24,7 +24,7 @@ class MediaWrites:
 
     source: str
     media_bytes: int
-    host_bytes: int | None  # host writes in the same log; None if not counted
+    host_bytes: int | None  # Host writes in the same log; `None` if not counted.
 
 
 def media_writes(
@@ -48,7 +48,7 @@ def media_writes(
         if written is None:
             continue
         host = host_units if written.host is None else written.host
-        if written.media or host == 0:  # a new drive's valid logs contain zeros
+        if written.media or host == 0:  # The valid logs of a new drive contain zeros.
             return MediaWrites(source, written.media, written.host)
     return None
 
@@ -69,7 +69,7 @@ def _sources(
 def _ocp(drive: NvmeDrive) -> Written | None:
     data = drive.log(_OCP_SMART, pages.OCP_BYTES)
     if not pages.is_ocp_smart(data):
-        # A vendor log; OCP's log C0h is selected by an index into the UUID list (OCP 2.0, 4.8).
+        # Vendor log page. An index into the UUID list selects OCP's log C0h (OCP 2.0, 4.8).
         index = drive.ocp_uuid_index()
         if not index:
             return None
@@ -83,20 +83,20 @@ def _endurance_group(drive: NvmeDrive) -> Written | None:
     written = pages.endurance_group(
         drive.log(_ENDURANCE_GROUP, pages.ENDURANCE_BYTES, specific=group)
     )
-    # Both fields are optional, so zeros may mean that the drive does not support them.
+    # The drive may support neither field, because both fields are optional and zero if unsupported.
     return written if written.media else None
 
 
 # -- vendor-specific flash write counters ----------------------------------------------------------
 
-# If the layout of a vendor's log page is known, the page itself is read. Otherwise the JSON output
-# of the nvme-cli plugin is used. Sources: nvme-cli 2.3 and 2.16, plugins intel, solidigm, micron
-# and wdc. Samsung's data-centre drives, and newer drives of all vendors, provide OCP's log C0h
-# instead.
+# If the layout of a vendor's log page is known, the code reads the page itself. For other vendors'
+# logs, the code uses the JSON output of the nvme-cli plugin. Sources: nvme-cli 2.3 and 2.16, with
+# the intel, solidigm, micron and wdc plugins. Samsung data-centre drives, and newer drives from all
+# vendors, provide OCP's log C0h instead.
 
 _ADDITIONAL_SMART, _ADDITIONAL_SMART_BYTES = 0xCA, 512
 _NAND_BYTES_WRITTEN, _HOST_BYTES_WRITTEN = 0xF4, 0xF5
-# Intel's product specifications (DC P4510 and others): raw values in units of 32 MiB.
+# Intel product specifications (DC P4510 and others) count raw values in units of 32 MiB.
 _UNIT = 32 << 20
 
 _MICRON_KEYS = (
@@ -112,7 +112,7 @@ class VendorLog:
     """A vendor log that reports the bytes written to flash."""
 
     name: str
-    # Returns None if the figure is missing; raises `Refused`.
+    # Returns `None` if the figure is missing; raises `Refused` if the drive rejects the command.
     read: Callable[[NvmeDrive], Written | None]
 
 

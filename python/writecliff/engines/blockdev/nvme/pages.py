@@ -14,7 +14,7 @@ from writecliff.engines.base import PowerState
 IDENTIFY_BYTES = 4096
 SMART_BYTES, ENDURANCE_BYTES, SANITIZE_BYTES, OCP_BYTES = 512, 512, 512, 512
 ENDURANCE_UNIT = 1_000_000_000
-_OCP_GUID = bytes.fromhex("c5af1028eabff2a49c4f6f7cc914d5af")  # GUID in the log's byte order
+_OCP_GUID = bytes.fromhex("c5af1028eabff2a49c4f6f7cc914d5af")  # GUID in the byte order of the log.
 
 
 def number(data: bytes, start: int, size: int) -> int:
@@ -54,8 +54,8 @@ class Controller:
     sanitize: int  # SANICAP
     format: int  # FNA
     write_cache: int  # VWC
-    namespaces: int  # NN: the highest valid NSID
-    # NPSS and the power state descriptors, starting at state 0.
+    namespaces: int  # NN: the highest valid NSID.
+    # NPSS and the power state descriptors, starting with state 0.
     power_states: tuple[PowerState, ...]
 
     @classmethod
@@ -126,12 +126,14 @@ class Controller:
 class Layout:
     """Namespace layout that a format must preserve (NVM Command Set 1.1, 4.1.5.1)."""
 
-    lba_format: int  # index of the LBA format
-    data_bytes: int  # data of a logical block, without metadata
+    lba_format: int  # Index of the LBA format.
+    data_bytes: int  # Logical block size, excluding metadata.
     metadata_bytes: int
-    metadata_inline: bool  # MSET: metadata follows the data instead of using a separate buffer
-    protection: int  # PI: 0 if disabled, otherwise type 1 to 3
-    protection_first: bool  # PIL: protection information occupies the first bytes of the metadata
+    # MSET: `True` if metadata follows the data instead of using a separate buffer.
+    metadata_inline: bool
+    protection: int  # PI: 0 if disabled, otherwise protection type 1 to 3.
+    # PIL: `True` if protection information occupies the first bytes of the metadata.
+    protection_first: bool
 
     def __str__(self) -> str:
         """Return the layout as text: "LBA format 0 (512 bytes)"."""
@@ -149,7 +151,7 @@ class Namespace:
 
     blocks: int  # NSZE
     layout: Layout
-    formats: tuple[tuple[int, int], ...]  # (data, metadata) sizes in bytes of every LBA format
+    formats: tuple[tuple[int, int], ...]  # Data and metadata sizes in bytes of every LBA format.
     endurance_group: int  # ENDGID; 0: none
 
     @classmethod
@@ -177,7 +179,7 @@ class Namespace:
         return self.blocks * self.layout.data_bytes
 
 
-# field name -> (first byte, size); the names match nvme-cli 2.3's JSON
+# First byte and size of each field. The field names match the JSON output of nvme-cli 2.3.
 _SMART = {
     "critical_warning": (0, 1),
     "temperature": (1, 2),  # K
@@ -222,7 +224,7 @@ def smart_log(data: bytes) -> dict[str, int]:
 class Written:
     """Host writes and flash writes in bytes, read from a log."""
 
-    host: int | None  # None if the log does not count host writes
+    host: int | None  # `None` if the log does not count host writes.
     media: int
 
 
@@ -254,9 +256,10 @@ class SanitizeStatus:
     """Sanitize Status (log 81h, Base 2.1, 5.1.12.1.33)."""
 
     state: int  # SSTAT 2:0
-    progress: float  # 0 to 1; always 1 when no sanitize is in progress
-    action: int  # SANACT of the most recent sanitize
-    estimates_s: Mapping[int, int | None]  # estimated time by action; None if not reported
+    progress: float  # Progress from 0 to 1; always 1 when no sanitize is in progress.
+    action: int  # SANACT of the most recent sanitize.
+    # Estimated time by action, in seconds; `None` if not reported.
+    estimates_s: Mapping[int, int | None]
 
     NEVER, DONE, RUNNING, FAILED, DONE_WITHOUT_DEALLOCATION = range(5)
 
