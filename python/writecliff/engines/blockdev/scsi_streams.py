@@ -52,7 +52,7 @@ def read_streams(send: ScsiCommand, path: Path) -> PermanentStreams:
     lifetimes = []
     for stream, start in enumerate(range(_HEADER, len(page) - _DESCRIPTOR + 1, _DESCRIPTOR)):
         lifetime = _lifetime(send, path, stream) if page[start] & _ST_ENABLE else None
-        if lifetime is None:  # As in the kernel, permanent streams have the lowest numbers.
+        if lifetime is None:  # Like the kernel, assign the lowest numbers to permanent streams.
             break
         lifetimes.append(lifetime)
     limits = vital_product_data(send, path, 0xB7)
