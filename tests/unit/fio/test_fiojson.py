@@ -19,6 +19,7 @@ import pytest
 
 from tests.guest.fetch import cache
 from tests.support.processes import WAIT_LIMIT_S
+from tests.support.small_drive import write_small_drive
 from writecliff import SimEngine
 from writecliff._native import Histogram
 from writecliff.engines.base import JobResult, OperationResult, StepResult
@@ -158,7 +159,7 @@ def test_structure_is_that_of_fio(extra: str, fio: str, tmp_path: Path) -> None:
     target = f"filename={tmp_path / 'target.img'}\nthread"
     real = _real(fio, text.replace("[global]", f"[global]\n{target}"), tmp_path)
     job_file = _job_file(tmp_path, text)
-    engine = SimEngine("nvme-ms-480")
+    engine = SimEngine(str(write_small_drive(tmp_path)))
     results = [engine.run(step.workload) for step in job_file.steps]
     ours = fio_json(job_file, results, version="0.1.0", at=AT)
     if "job_start" not in real["jobs"][0]:  # before fio 3.36
@@ -185,7 +186,7 @@ def test_options_without_a_value_and_units_are_listed_as_by_fio(fio: str, tmp_pa
     )
     real = _real(fio, text, tmp_path)
     job_file = _job_file(tmp_path, text)
-    engine = SimEngine("nvme-ms-480")
+    engine = SimEngine(str(write_small_drive(tmp_path)))
     ours = fio_json(job_file, [engine.run(step.workload) for step in job_file.steps])
     assert list(ours["global options"].items()) == list(real["global options"].items())
     options = [list(job["job options"].items()) for job in ours["jobs"]]

@@ -40,7 +40,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "multi-wsat": {"end": ["time"], "time_hours": 0.05, "sample_seconds": 2.0},
     # Only random streams: the small drive has so few reclaim units that the write amplification of
     # sequential writes by several threads depends on their number (a quarter more or less).
-    "is-wsat": {"streams": 2, "end": ["time"], "time_hours": 0.05, "sample_seconds": 2.0},
+    "is-wsat": {"streams": 2, "end": ["time"], "time_hours": 0.025, "sample_seconds": 2.0},
     "tcqd": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
 }
 ENOUGH_S = 1000.0  # CPU time: the selection of pilots must not depend on the machine
