@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-_ENDS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)  # bounds of the bands, as fractions of the I/Os
+_ENDS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)  # Band bounds, as fractions of the I/Os.
 SLOWEST = "slowest"
 
 
@@ -62,7 +62,7 @@ class Band:
     """I/Os between two latency percentiles; `mean_ns` is their mean time by cause."""
 
     name: str
-    ios: float  # fractional if a bucket is divided between two bands
+    ios: float  # I/O count; fractional if a bucket is divided between two bands.
     mean_ns: Mapping[str, float]
 
     @property

@@ -12,7 +12,7 @@ from writecliff.errors import ConfigError, EngineError, InternalError, printable
 
 T = TypeVar("T")
 
-_NUMBER = re.compile(r" \(os error \d+\)")  # suffix that Rust appends to the message
+_NUMBER = re.compile(r" \(os error \d+\)")  # Suffix that Rust appends to the message.
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def as_user_errors() -> Iterator[None]:
     except NativeConfigError as error:
         message, hint = error.args
         raise ConfigError(message, hint=hint) from None
-    except UnicodeEncodeError as error:  # a name that is not valid text
+    except UnicodeEncodeError as error:  # The name is not valid text.
         raise ConfigError(f"'{printable(error.object)}' is not a valid UTF-8 name") from None
     except PanicException as panic:
         raise internal_error(panic) from panic

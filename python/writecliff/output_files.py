@@ -44,7 +44,7 @@ def check_kind(path: Path) -> None:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
-        return  # does not exist or cannot be accessed
+        return  # The file does not exist or is not accessible.
     for is_kind, name in _KINDS:
         if is_kind(mode):
             raise ConfigError(f"{printable(str(path))} is {name}, not a file", hint=_HINT)

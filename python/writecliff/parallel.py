@@ -25,8 +25,8 @@ from writecliff.errors import ConfigError, WritecliffError
 T = TypeVar("T")
 
 SLOT_BYTES = 4096
-MAP_BYTES_PER_SLOT = 4  # forward map by user slot, reverse map by flash slot
-FIXED_BYTES = 64 << 20  # interpreter's share of a run: histograms, series, tables
+MAP_BYTES_PER_SLOT = 4  # Size per slot of the forward and reverse maps.
+FIXED_BYTES = 64 << 20  # Python memory per run: histograms, series, tables.
 
 
 class Stopped(WritecliffError):
@@ -95,7 +95,8 @@ class Elsewhere(Protocol):
         """Run all tasks, and return their results in order."""
 
 
-# Per thread, because tasks on workers in this process must not be sent elsewhere again.
+# This setting is local to a thread, because tasks on workers in this process must not be sent
+# elsewhere again.
 _elsewhere: ContextVar[Elsewhere | None] = ContextVar("elsewhere", default=None)
 Watch = Callable[[int], Callable[[int], None]]
 _watches: list[Watch] = []
@@ -176,12 +177,12 @@ def run_side_by_side(
         futures = [pool.submit(run_task, task) for task in tasks]
         try:
             _wait(futures)
-        except BaseException:  # only the main thread receives Ctrl-C
+        except BaseException:  # Only the main thread receives Ctrl-C.
             stopped.set()
             raise
     errors = [error for future in futures if (error := future.exception()) is not None]
     for error in sorted(errors, key=lambda error: isinstance(error, Stopped)):
-        raise error  # the first error that is a cause rather than a consequence
+        raise error  # Raise the first error that is a cause rather than a consequence.
     return [future.result() for future in futures]
 
 

@@ -13,10 +13,10 @@ from threading import Lock
 
 from writecliff import units
 
-# Longest silence in a log while work continues: at first, in the first minutes, and later.
+# Longest silence in a log while work continues: initially, in the first minutes, and later.
 SILENCE_S, SILENCE_EARLY_S, SILENCE_MAX_S = 5.0, 15.0, 60.0
 EARLY_S = 300.0
-PACED_S = 3.0  # between two lines of a `PacedLog`
+PACED_S = 3.0  # Minimum time between two lines of a `PacedLog`.
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Work:
     """The state of long-running work."""
 
     what: str  # current part
-    share: float | None = None  # completed fraction of the part, from 0 to 1; `None` if unknown
-    ios: int = 0  # number of completed I/Os in the part
+    share: float | None = None  # Completed fraction of the step, from 0 to 1; `None` if unknown.
+    ios: int = 0  # Number of completed I/Os in the step.
     figures: str = ""  # latest figures
 
 

@@ -19,7 +19,7 @@ from writecliff.procedures.options import Deviation, Within, option
 from writecliff.procedures.sources import Choice
 
 CLAUSE = "PTS active range"
-CLIENT = ("pts-c", "1.x")  # edition and revision that define the combinations
+CLIENT = ("pts-c", "1.x")  # Edition and revision that define the combinations.
 CLIENT_2 = ("pts-c", "2.0")
 GIB = 1 << 30
 SEGMENTS = 2048

@@ -19,11 +19,11 @@ from writecliff.procedures.model import Bounds, History, Plan, Procedure, Stage,
 from writecliff.procedures.steady import WINDOW_ROUNDS
 from writecliff.workload.model import SECOND_NS, Job, Workload
 
-# Assumed for a link of unknown speed: the fastest link of its type.
-SATA_BYTES_PER_S = 600e6  # 6 Gb/s with 8b/10b coding
-SAS_BYTES_PER_S = 2400e6  # 22.5 Gb/s with 128b/150b coding, one lane
-NVME_BYTES_PER_S = 16e9  # four PCIe 5.0 lanes
-# The fraction of writes is an average over all I/Os; a short step may have slightly more writes.
+# Assumed rate of a link with unknown speed: that of the fastest link of its type.
+SATA_BYTES_PER_S = 600e6  # Link rate of 6 Gb/s with 8b/10b encoding.
+SAS_BYTES_PER_S = 2400e6  # Link rate of one 22.5 Gb/s lane with 128b/150b encoding.
+NVME_BYTES_PER_S = 16e9  # Rate of four PCIe 5.0 lanes.
+# The fraction of writes is an average over all I/Os, so a short step may have slightly more writes.
 MIX_SLACK = 1.05
 
 _SERIAL = re.compile(r"(\d+(?:\.\d+)?)\s*Gb/s")
@@ -41,7 +41,8 @@ def interface_bytes_per_s(interface: str | None) -> float:
         return transfers * 1e9 * lanes * coding / 8
     if "sata" in text.lower() or "sas" in text.lower():
         if match := _SERIAL.search(text):
-            return float(match[1]) * 1e9 / 10  # 8b/10b encoding; 22.5 Gb/s lanes report 12 or 24
+            # The link uses 8b/10b encoding. Lanes at 22.5 Gb/s report 12 or 24.
+            return float(match[1]) * 1e9 / 10
         return SATA_BYTES_PER_S if "sata" in text.lower() else SAS_BYTES_PER_S
     return NVME_BYTES_PER_S
 
@@ -127,7 +128,8 @@ def _of_procedure(
         before = _of(prepare, speeds)
         low, high = low + before + least, high + before + most
         if any(job.duration_ns is None for step in prepare for job in step.workload.jobs):
-            high += Bounds(seconds=None)  # only the drive determines how long a volume takes
+            # Only the drive determines the time to write a given volume.
+            high += Bounds(seconds=None)
     return low, high
 
 

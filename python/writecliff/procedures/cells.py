@@ -32,10 +32,11 @@ from writecliff.procedures.pts import (
 )
 from writecliff.workload.model import KIB, Pattern
 
-SECTOR_BYTES = 512  # block sizes are multiples of this size, as are the sectors of every drive
+# Sector size; all block sizes, like the sectors of every drive, are multiples of this size.
+SECTOR_BYTES = 512
 LETTERS = {"random": "RND", "sequential": "SEQ"}
 
-Cell = tuple[int, float]  # block size in bytes, and percentage of reads
+Cell = tuple[int, float]  # Block size in bytes, and read percentage.
 
 
 def mixes_option(clause: str, read_pcts: tuple[float, ...]) -> Any:
@@ -64,8 +65,9 @@ C = TypeVar("C", bound=LoopOptions)
 class CellLoop(RoundProcedure[C]):
     """A test that repeats a loop over random cells until the `tracked` cells are steady."""
 
-    loop_name: ClassVar[str]  # name in the header block, such as "IOPS Loop"
-    variable: ClassVar[Callable[[Cell], TrackingVariable]]  # the tracking variable of a cell
+    loop_name: ClassVar[str]  # Name in the header block, such as "IOPS Loop".
+    # Function that returns the tracking variable of a cell.
+    variable: ClassVar[Callable[[Cell], TrackingVariable]]
 
     @property
     @abstractmethod

@@ -60,7 +60,7 @@ SEVEN = (32, 16, 8, 6, 4, 2, 1)
 SIX = (32, 16, 8, 4, 2, 1)
 FEW = (32, 8, 2, 1)
 PRECONDITION, ROUNDS_PHASE = "precondition", "rounds"
-PREWRITE = "pre-write"  # role of these steps, and prefix of their names
+PREWRITE = "pre-write"  # Role of the pre-write steps, and prefix of their names.
 
 
 @dataclass(frozen=True, kw_only=True)

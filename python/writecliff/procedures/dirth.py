@@ -17,7 +17,7 @@ from writecliff.procedures.model import Stage
 from writecliff.procedures.options import BLOCK_KIB, PERCENT, option
 from writecliff.procedures.pts import block_text, mix_text
 
-OLTP = (8.0, 65.0)  # block size in KiB, and percentage of reads
+OLTP = (8.0, 65.0)  # Block size in KiB, and read percentage.
 
 
 @dataclass(frozen=True, kw_only=True)

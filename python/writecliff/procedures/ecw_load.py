@@ -15,7 +15,7 @@ from typing import Any
 from writecliff.workload.model import KIB, Addresses, BlockSize, Zone
 
 READ_PCT = 40.0
-SIZES = (  # block size in bytes, and percentage of the accesses
+SIZES = (  # Block size in bytes, and percentage of the accesses.
     (512, 4.0),
     (1024, 1.0),
     (1536, 1.0),
@@ -29,13 +29,13 @@ SIZES = (  # block size in bytes, and percentage of the accesses
     (32 * KIB, 3.0),
     (64 * KIB, 3.0),
 )
-ZONES = (Zone(50, 5), Zone(30, 15), Zone(20, 80))  # percentages of accesses and of addresses
+ZONES = (Zone(50, 5), Zone(30, 15), Zone(20, 80))  # Percentages of accesses and of addresses.
 ALIGN_BYTES = 4 * KIB
 LARGEST_BYTES = max(size for size, _ in SIZES)
 MEAN_BYTES = sum(size * share for size, share in SIZES) / sum(share for _, share in SIZES)
 NAME = "Composite 0.5-64KiB"
 DISCLOSURE = "blocks of every size begin on 4 KiB boundaries"
-JOB_FIELDS: dict[str, Any] = {  # fields of a `Job` that runs this workload
+JOB_FIELDS: dict[str, Any] = {  # Fields of a `Job` that runs this workload.
     "block_sizes": tuple(BlockSize(size, share) for size, share in SIZES),
     "align_bytes": ALIGN_BYTES,
     "addresses": Addresses("zoned", zones=ZONES),

@@ -30,15 +30,19 @@ from writecliff.procedures.scaling import largest_io_bytes, possible_scales
 if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity, Engine, Progress
 
-BUDGET_S = 8.0  # CPU time of all pilot runs; independent of other load on the machine
-FIRST = 5.0  # limit of the first pilot run, in budgets
-PATIENCE_S = 3.0  # minimum time of all pilot runs, because small ones may agree on wrong rounds
-AGREEMENT = 0.005  # relative difference up to which two pilot runs agree
-ROUNDS_APART = 0.1  # relative difference in rounds up to which two pilot runs are extrapolated
-SHORTEST_STEP_NS = 10_000_000  # in shorter steps, single I/Os and the buffer dominate
-GROWTH = 2.2  # time ratio between a pilot run and one of half its size, with some margin
-SILENCE_S = 2.0  # time between two progress messages of a pilot run
-STEP_WALL_S = 0.02  # wall-clock time to store a step, in addition to its simulation
+BUDGET_S = 8.0  # CPU time of all pilot runs, which does not depend on other load on the machine.
+FIRST = 5.0  # Limit for the first pilot run, in budgets.
+# Minimum total time of the pilot runs, because small pilot runs may agree on the wrong number of
+# rounds.
+PATIENCE_S = 3.0
+AGREEMENT = 0.005  # Maximum relative difference between two pilot runs that agree.
+# Maximum relative difference in rounds between two pilot runs that are extrapolated.
+ROUNDS_APART = 0.1
+# Shortest step in ns; in shorter steps, single I/Os and the buffer dominate.
+SHORTEST_STEP_NS = 10_000_000
+GROWTH = 2.2  # Maximum time ratio between a pilot run and one of half its size, with headroom.
+SILENCE_S = 2.0  # Time between two progress messages of a pilot run.
+STEP_WALL_S = 0.02  # Wall-clock time to store a step, in addition to its simulation time.
 
 
 class _TooLongError(Exception):

@@ -50,15 +50,14 @@ from writecliff.workload.model import access_of
 
 # -- checkpoints -----------------------------------------------------------------------------------
 
-# Checkpoints of a simulated drive in its run directory, from which the run can be resumed.
+# Checkpoints of a simulated drive in the run directory, which allow the run to be resumed.
 #
-# The file name contains the number of steps before the checkpoint, so that state and steps cannot
-# disagree: `checkpoint-000042.wcs` is the drive state after 42 steps. `Engine.save` writes
-# atomically. A newer file replaces the older file, and the last file is removed when the run is
-# complete (`finish`).
+# The file name contains the number of steps before the checkpoint, so that state and steps always
+# agree: `checkpoint-000042.wcs` is the drive state after 42 steps. `Engine.save` writes atomically.
+# A newer file replaces the older file, and `finish` deletes the last file when the run is complete.
 
-MIN_INTERVAL_S = 60.0  # time between checkpoints, which is the work that a kill may lose
-COST_LIMIT = 0.1  # approximate limit of the time spent saving, as a fraction of the wall-clock time
+MIN_INTERVAL_S = 60.0  # Minimum time between checkpoints, which is the work that a kill may lose.
+COST_LIMIT = 0.1  # Approximate maximum fraction of the wall-clock time that is spent saving.
 _NAME = re.compile(r"checkpoint-(\d+)\.wcs")
 
 
@@ -208,15 +207,16 @@ class _Driver:
         self.checkpoints = checkpoints
         self.identity = identity
         self.history = History()
-        self.stored: list[StepRow] = []  # rows of earlier sessions, in execution order
-        self.engine_at = 0  # number of steps that the drive has executed
-        self.device_zero_ns: int | None = None  # device clock at time 0 of the rows
-        self.new_clock = False  # `True` if the drive was restored to a state with a separate clock
+        self.stored: list[StepRow] = []  # Rows from earlier sessions, in execution order.
+        self.engine_at = 0  # Number of steps that the drive has executed.
+        self.device_zero_ns: int | None = None  # Device clock reading at time 0 of the rows.
+        # `True` if the drive was restored to a state that has a separate clock.
+        self.new_clock = False
         self.running: tuple[StepPosition, Step] | None = None
-        self.complete = False  # `True` once everything is stored
-        self.at_rest = False  # `True` if the drive is in the state after its last complete step
+        self.complete = False  # `True` once all rows are stored.
+        self.at_rest = False  # `True` if the drive is in the state after its last complete step.
         self.warnings: list[str] = []
-        self.power: PowerStates | None = None  # power state of an NVMe drive in this session
+        self.power: PowerStates | None = None  # Power states of an NVMe drive in this session.
 
     # -- session ----------------------------------------------------------------------------
 
@@ -227,11 +227,12 @@ class _Driver:
             try:
                 return self._session(resume)
             except KeyboardInterrupt:
-                if self.complete:  # the run is over, so there is nothing to stop
+                if self.complete:  # The run is over, so there is nothing to stop.
                     raise
                 raise self._interrupted() from None
             except Exception as error:
-                if isinstance(error.__cause__, KeyboardInterrupt):  # wrapped by the engine
+                # The engine has wrapped the interrupt.
+                if isinstance(error.__cause__, KeyboardInterrupt):
                     raise self._interrupted() from None
                 self._failed(error)
                 raise
@@ -258,7 +259,7 @@ class _Driver:
         """Run all stages in order, and return the end conditions that they reached."""
         try:
             ends = [self._stage(stage) for stage in self.procedure.stages(self.identity)]
-        finally:  # no load may continue after the session
+        finally:  # No load may continue after the session.
             self.engine.stop_load()
         return [end for end in ends if end is not None]
 
@@ -289,7 +290,7 @@ class _Driver:
         """Resume after the last step that the drive executed in an earlier session."""
         self.stored = self.journal.rows()
         simulated = self.engine.kind == "sim"
-        # A simulated drive without a checkpoint starts over, and its steps must match the stored
+        # A simulated drive that has no checkpoint starts over, and its steps must match the stored
         # rows.
         position = self.checkpoints.restore(len(self.stored)) if simulated else len(self.stored)
         self.engine_at = position or 0
@@ -300,13 +301,13 @@ class _Driver:
             return
         self.warnings = self.journal.warnings()
         if not simulated and self.journal.prepares:
-            # A power cycle between sessions may have reset the cache.
+            # A power cycle between sessions may have reset the write cache.
             self.engine.set_write_cache(self.procedure.write_cache)
 
     def _interrupted(self) -> RunInterrupted:
         with interrupt_deferred():
             if self.at_rest and self.history.rows:
-                # Only between steps does the drive state correspond to a number of steps.
+                # The drive state corresponds to a step count only between steps.
                 self.journal.store()
                 self.checkpoints.save(self.engine_at)
             self.journal.close("interrupted", "stopped by the user")
@@ -320,7 +321,7 @@ class _Driver:
     def _resume_command(self) -> str:
         words = [*self.procedure.command, "--resume", str(self.directory)]
         if self.identity.target.startswith("/dev/"):
-            # The user confirms a drive that has no serial number by its path.
+            # The user confirms a drive that has no serial number by the drive's path.
             words += ["--destroy", self.identity.serial or self.identity.target]
         if self.power is not None and self.power.before is not None:
             words += ["--power-state", str(self.power.state)]
@@ -351,7 +352,8 @@ class _Driver:
         self.journal.phase(name)
 
     def _warn(self, text: str) -> None:
-        if text not in self.warnings:  # a test with several purges would repeat a warning
+        # A test with several purges would otherwise repeat a warning.
+        if text not in self.warnings:
             self.warnings.append(text)
             self.progress.note(text)
 
@@ -359,7 +361,7 @@ class _Driver:
 
     def _stage(self, stage: Stage) -> End | None:
         """Run a stage, and return the end that its rounds reached (`None` for a single pass)."""
-        # If the drive has executed a step of the stage, the stage's purge is done.
+        # If the drive has executed a step of the stage, the purge of the stage is complete.
         ahead = self.engine_at <= len(self.history.rows)
         if stage.purge and ahead:
             self._purge()
@@ -408,7 +410,7 @@ class _Driver:
                 f"{_CACHE_STATES[wanted]}"
             )
         self.journal.prepared(purge, cache, self.warnings)
-        if self.power is not None:  # because a purge may reset the controller
+        if self.power is not None:  # A purge may reset the controller.
             self.engine.power_states(settle=True)
 
     def _bring_to_state(self, stage: Stage, ahead: bool) -> None:
@@ -432,7 +434,7 @@ class _Driver:
     def _rounds(self, stage: Stage, here: StageHistory) -> End:
         for round_number in itertools.count(1):
             steps = stage.steps(self.history, round_number)
-            if not steps:  # the results so far leave nothing to measure
+            if not steps:  # The results so far leave nothing to measure.
                 return stage.ends[0]
             for number, step in enumerate(steps, 1):
                 position = StepPosition(stage.phase, round_number, number)
@@ -485,7 +487,8 @@ class _Driver:
         self.history.add(replace(row, role=step.role))
         self.progress.step_end(row, self.history, again=stored is not None)
         if self.checkpoints.due():
-            self.journal.store()  # a checkpoint later than the stored steps would be useless
+            # A checkpoint that is later than the stored steps would be useless.
+            self.journal.store()
             self.checkpoints.save(self.engine_at)
 
     def _record(
@@ -520,8 +523,8 @@ class _Driver:
         elif simulated and stored is not None and not self.new_clock:
             return stored
         else:
-            # A real drive's clock restarts with every session, so continue where the last row
-            # ended.
+            # The clock of a real drive restarts in every session, so the code continues where the
+            # last row ended.
             zero = result.started_ns - self.history.rows[-1].ended_ns
         self.journal.device_zero_ns, self.new_clock = zero, False
         return zero
@@ -548,10 +551,10 @@ def _differs(stored: StepRow, again: StepRow) -> StoreError:
 
 # -- sequential streams that continue from step to step --------------------------------------------
 
-# A stream that started at the first address in every step would access the same part of the drive
+# A stream that started at the first address in every step would access the same region of the drive
 # repeatedly. On a real drive, a stage is one load without a gap (`Stage.continuous`), or its steps
 # start where the previous steps ended (`tp.next_start`, as far as fio allows). On a simulated
-# drive, a step's streams start where earlier steps of the same kind ended.
+# drive, the streams of a step start where earlier steps of the same kind ended.
 
 
 def continued(step: Step, rows: Iterable[StepRow], range_bytes: int) -> Step:
@@ -569,7 +572,7 @@ def continued(step: Step, rows: Iterable[StepRow], range_bytes: int) -> Step:
     (job,) = step.workload.jobs
     block = access.block_bytes
     passed = job.range_bytes or range_bytes
-    if job.segments is not None:  # the stream passes through the ranges in order
+    if job.segments is not None:  # The stream passes through the ranges in order.
         passed = job.segments.count * job.segments.length(block)
     blocks = max(1, passed // block)
 

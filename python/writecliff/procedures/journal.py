@@ -21,8 +21,8 @@ from writecliff.store.manifest import Manifest, Status, now
 from writecliff.store.record import RoundRecord
 from writecliff.store.rundir import RunDirectory
 
-# A simulated drive repeats the steps since its last checkpoint, so steps are stored in groups,
-# because writing three files for each step would take longer than some steps.
+# Steps are stored in groups, because writing three files per step would take longer than some
+# steps. This is safe because a simulated drive repeats the steps since its last checkpoint.
 GROUPED_S = 2.0
 _SAME_DRIVE = ("model", "serial", "backing", "capacity_bytes", "device_hash", "scale")
 
@@ -54,7 +54,7 @@ class Journal:
         self._procedure = procedure
         self._identity = identity
         self._clock = clock
-        self._waiting: list[RoundRecord] = []  # steps that are not stored yet
+        self._waiting: list[RoundRecord] = []  # Steps that have not been stored yet.
         self._stored_s = clock()
         self._run: RunDirectory
 
@@ -108,7 +108,7 @@ class Journal:
         for name in _SAME_DRIVE:
             old, new = getattr(then, name), getattr(self._identity, name)
             if name == "backing" and then.serial and old is None:
-                continue  # older runs store no backing device in addition to the serial number
+                continue  # Older runs store no backing device in addition to the serial number.
             if old != new:
                 raise TargetError(
                     f"{self._identity.target} is not the drive of the run: "
@@ -195,7 +195,7 @@ class Journal:
         """Close the session, leaving a run that can be resumed."""
         try:
             self.store()
-        finally:  # a full disk may still have room for the failure reason
+        finally:  # A full disk may still have room for the failure reason.
             if partial is not None:
                 self._extra(partial=asdict(partial))
             self._run.finish(status, reason=reason)

@@ -17,10 +17,10 @@ from writecliff.workload.model import access_of
 if TYPE_CHECKING:
     from writecliff.engines.base import StepResult
 
-# Columns that procedures add to the store's `rounds` table.
+# Columns that procedures add to the `rounds` table of the store.
 _QUANTILES = {"latency_p999_ns": 0.999, "latency_p9999_ns": 0.9999, "latency_p99999_ns": 0.99999}
 EXTRA_COLUMNS = (*_QUANTILES, "drive_fills")
-FIGURE_PREFIX = "figure_"  # prefix of columns for a procedure's additional figures
+FIGURE_PREFIX = "figure_"  # Prefix of columns for a procedure's additional figures.
 _COLUMNS = tuple(item.name for item in fields(StepRow) if item.name not in ("figures", "role"))
 
 

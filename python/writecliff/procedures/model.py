@@ -35,20 +35,20 @@ class Step:
 
     name: str
     workload: Workload
-    sample: bool = False  # a steady-state sample, which tracking variables use
+    sample: bool = False  # `True` for a steady-state sample, which tracking variables use.
     figures: Callable[[StepResult], Mapping[str, float]] | None = None
     untimed: bool = False
-    role: str = ""  # purpose of the step within its stage, such as "pre-write"
-    batches: bool = False  # `True` to store its batches, from which reports estimate intervals
+    role: str = ""  # Purpose of the step within its stage, such as "pre-write".
+    batches: bool = False  # `True` to store batches, which reports need to estimate intervals.
     continues: bool = False
 
 
 class StepPosition(NamedTuple):
     """Position of a step in its run."""
 
-    phase: str  # of its stage; the preparation of a stage has a separate phase
-    round: int  # from 1; 0 outside the rounds
-    step: int  # number from 1 within the step's round or phase
+    phase: str  # Stage phase; the preparation has a separate phase.
+    round: int  # Round number from 1; 0 outside the rounds.
+    step: int  # Number from 1 within the step's round or phase.
 
 
 @dataclass(frozen=True)
@@ -59,16 +59,17 @@ class StepRow:
     sample is too small for the figure. Totals are counted from the purge, and include this step.
     """
 
-    phase: str  # this field and the next two are described in `StepPosition`
+    phase: str  # This field and the next two fields are described in `StepPosition`.
     round: int
     step: int
     label: str
-    pattern: str | None  # this field and the next four are described in `workload.model.Access`
+    # This field and the next four fields are described in `workload.model.Access`.
+    pattern: str | None
     block_bytes: int | None
     read_pct: float | None
     threads: int | None
     queue_depth: int | None
-    started_ns: int  # device time since the first step of the rounds
+    started_ns: int  # Device time since the first step of the rounds.
     elapsed_ns: int
     ios: int
     bytes: int
@@ -79,13 +80,13 @@ class StepRow:
     latency_p9999_ns: int | None
     latency_p99999_ns: int | None
     latency_max_ns: int | None
-    host_write_bytes: int  # bytes in this step
-    host_write_bytes_total: int  # bytes since the purge (the standard's TGBW)
+    host_write_bytes: int  # Bytes written in this step.
+    host_write_bytes_total: int  # Bytes written since the purge (the standard's TGBW).
     drive_fills: float
-    cpu_busy_pct: float | None  # CPU use of the host; `None` for simulated drives
+    cpu_busy_pct: float | None  # CPU use of the host; `None` for simulated drives.
     waf: float | None
     figures: Mapping[str, float] = field(default_factory=dict)  # of its `Step`
-    role: str = ""  # role of the row's `Step`; not stored
+    role: str = ""  # Role of the row's `Step`; not stored.
 
     @property
     def ended_ns(self) -> int:
@@ -178,8 +179,9 @@ class History:
     """Results of a run so far."""
 
     rows: list[StepRow] = field(default_factory=list)
-    stages: dict[str, StageHistory] = field(default_factory=dict)  # by phase, in execution order
-    host_write_bytes_total: int = 0  # since the last purge
+    # Stage histories by phase, in execution order.
+    stages: dict[str, StageHistory] = field(default_factory=dict)
+    host_write_bytes_total: int = 0  # Bytes written since the last purge.
 
     def begin(self, stage: Stage) -> StageHistory:
         """Add a stage, which then receives the rows of its phase."""
@@ -221,11 +223,12 @@ class End:
     `reached` is called after every step, or with `per_round`, after every complete round.
     """
 
-    name: str  # in the option `--end` and the manifest
-    text: str  # in reports: "4 drive fills written"
+    name: str  # Name in the option `--end` and in the manifest.
+    text: str  # Text in reports, such as "4 drive fills written".
     reached: Callable[[StageHistory], bool]
     per_round: bool = False
-    fraction: Callable[[StageHistory], float] | None = None  # progress, 0 to 1; None: unknown
+    # Progress, from 0 to 1; `None` if unknown.
+    fraction: Callable[[StageHistory], float] | None = None
 
 
 @dataclass(frozen=True)
@@ -260,18 +263,20 @@ class Stage:
     it (`engines.preconditioned`). A real drive runs these workloads as steps before `prepare`.
     """
 
-    phase: str  # phase of its rows in the store; unique within the procedure
-    title: str  # in reports: "rounds", "response-time histogram"
-    steps: Callable[[History, int], Sequence[Step]]  # of a round, from 1; of a single pass, 0
+    phase: str  # Phase of the stage's rows in the store; unique within the procedure.
+    title: str  # Title in reports: "rounds", "response-time histogram".
+    # Steps of a round (numbered from 1), or of a single pass (0).
+    steps: Callable[[History, int], Sequence[Step]]
     tracking: Sequence[TrackingVariable] = ()
     ends: Sequence[End] = ()
-    rounds_max: int | None = None  # number of rounds after which steady state is "not achieved"
-    fresh_fills: float = 0.0  # user capacities written until a drive is no longer fresh
-    continuous: bool = False  # successive steps of a load follow without a gap
+    rounds_max: int | None = None  # Number of rounds after which steady state is "not achieved".
+    fresh_fills: float = 0.0  # User capacities written until a drive is no longer fresh.
+    continuous: bool = False  # `True` if there is no gap between steps of a load.
     purge: bool = False
     state: Sequence[Workload] = ()
     prepare: Sequence[Step] = ()
-    # Lower and upper bound of all rounds at given speeds; `None`: computed from `rounds_max`.
+    # Lower and upper bounds on all rounds at the given speeds; `None` to compute them from
+    # `rounds_max`.
     bounds: Callable[[Speeds], tuple[Bounds, Bounds]] | None = None
 
     @classmethod
@@ -300,17 +305,18 @@ class Stage:
 class Estimate:
     """A run's estimated cost, from pilot runs at down to 1/`scale` of its size and time."""
 
-    device_time_ns: int  # device time of all steps
+    device_time_ns: int  # Device time of all steps.
     write_bytes: int
     read_bytes: int
-    drive_fills: float  # bytes written over the whole run
+    drive_fills: float  # Bytes written during the whole run, as a multiple of the drive capacity.
     steps: int
-    rounds: Mapping[str, int]  # by phase, for stages that have rounds
-    wall_time_s: float  # approximate time of the run on this machine
+    rounds: Mapping[str, int]  # Number of rounds by phase, for stages that have rounds.
+    wall_time_s: float  # Approximate time of the run on this machine.
     scale: float
     pilots: int
-    took_s: float  # CPU time of the pilot runs
-    apart_pct: float | None  # difference of the last two pilot runs; `None` for one
+    took_s: float  # CPU time of the pilot runs.
+    # Difference between the last two pilot runs; `None` after a single pilot run.
+    apart_pct: float | None
 
 
 @dataclass(frozen=True)
@@ -318,7 +324,7 @@ class Plan:
     """The phases of a run, and bounds on its cost. None: unbounded."""
 
     title: str
-    phases: tuple[str, ...]  # one sentence each, in execution order
+    phases: tuple[str, ...]  # One sentence per phase, in execution order.
     steps_min: int
     steps_max: int | None
     device_time_min_ns: int
@@ -328,13 +334,13 @@ class Plan:
     drive_fills_max: float | None
     deviations: tuple[Deviation, ...] = ()
     estimate: Estimate | None = None
-    write_bytes_likely: int | None = None  # bound on writes at the drive's measured speed
+    write_bytes_likely: int | None = None  # Bound on writes at the drive's measured speed.
 
 
 class Procedure(ABC):
     """A test with its options. The class is stateless; the driver holds the state of the run."""
 
-    name: ClassVar[str]  # name of the procedure's entry in the registry
+    name: ClassVar[str]  # Name of the procedure's entry in the registry.
 
     @classmethod
     @abstractmethod

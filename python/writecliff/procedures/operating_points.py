@@ -23,7 +23,7 @@ from writecliff.procedures.model import StageHistory, StepRow
 ART_LIMIT_MS = 5.0
 KNEE_SHARE = 0.9
 Name = Literal["max", "mid", "min"]
-NAMES: tuple[Name, ...] = ("max", "mid", "min")  # in the standard's order
+NAMES: tuple[Name, ...] = ("max", "mid", "min")  # Operating points in the standard's order.
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Cell:
     threads: int
     queue_depth: int
     iops: float
-    art_ns: float  # average response time, or NaN if no I/O was completed
+    art_ns: float  # Average response time; NaN if no I/O was completed.
     cpu_pct: float | None = None
 
     @property

@@ -20,7 +20,7 @@ QUICK_HELP = (
     "run a short form of the test, which cannot reach steady state (PTS tests on simulated drives "
     "run at full length on a drive of reduced capacity instead); the report is stamped"
 )
-CAMPAIGN = "the campaign"  # clause of a published campaign's rules
+CAMPAIGN = "the campaign"  # Clause name for the rules of a published campaign.
 
 
 class CommonOptions(Protocol):
@@ -65,7 +65,7 @@ O = TypeVar("O", bound=CommonOptions)  # noqa: E741 - options of a test
 class Rule:
     """The standard's requirement for an option: a value per edition, and a level."""
 
-    # Keyed by edition, revision, both ("pts-c 1.x") or reading; "*" covers all others.
+    # Defaults by edition, revision, both ("pts-c 1.x") or reading; "*" covers all others.
     values: Mapping[str, Any]
     level: Level
     clause: str
@@ -110,7 +110,7 @@ class Within:
 
     low: float
     high: float
-    open_low: bool = False  # `True` if the lower bound itself is excluded
+    open_low: bool = False  # `True` if the lower bound itself is excluded.
 
     def check(self, name: str, value: float) -> None:
         """Check that a value is in range; NaN is always out of range.
@@ -129,7 +129,7 @@ class Within:
 
 PERCENT = Within(0, 100)
 SOME_PERCENT = Within(0, 100, open_low=True)
-SECONDS = Within(0.01, 3600 * 8784.0)  # from the resolution of fio's run times to one year
+SECONDS = Within(0.01, 3600 * 8784.0)  # Range from the resolution of fio's run times to one year.
 MINUTES = Within(0, 60 * 8784.0, open_low=True)
 HOURS = Within(0, 8784.0, open_low=True)
 THREADS = Within(1, 4096)
@@ -282,7 +282,7 @@ def options_from_mapping(kind: type[O], data: Mapping[str, object]) -> O:
     defaults = {item.name: item.default for item in fields(kind)}
     hints = get_type_hints(kind)
     lists = {name for name, hint in hints.items() if get_origin(hint) is tuple}
-    # A list with a single value may be given as that value, as on the command line.
+    # A list with a single value may be given as a plain value, as on the command line.
     data = {n: [v] if n in lists and isinstance(v, str) else v for n, v in data.items()}
     for name, value in data.items():
         if name not in defaults:

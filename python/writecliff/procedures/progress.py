@@ -71,8 +71,8 @@ class FollowedRun(RunProgress):
         self._progress: Progress | None = None
         self._history: History | None = None
         self._ends: Sequence[End] = ()
-        self._total_ns: int | None = None  # device time of the run, if the plan is exact
-        self._place = (1, 1)  # number of the step in its round or phase, and the total
+        self._total_ns: int | None = None  # Device time of the run, if the plan is exact.
+        self._place = (1, 1)  # Number of the step in its round or phase, and the total.
         self._row_s = self._paced_from_s = time.monotonic()
         self._fraction_at_start: float | None = None
 
@@ -161,7 +161,8 @@ class FollowedRun(RunProgress):
         start, fraction = self._fraction_at_start, self.fraction
         if start is None or fraction <= start:
             return ""
-        # The fraction refers to the last complete step or to this moment: count down from there.
+        # The fraction refers either to the last complete step or to the current moment, so the
+        # countdown starts there.
         now_s = time.monotonic()
         known_s = now_s if self._live else self._row_s
         per_fraction_s = (known_s - self._paced_from_s) / (fraction - start)

@@ -69,7 +69,7 @@ REVISIONS = ("1.x", "2.0")
 TC_BY_EDITION = {"pts-e": 4, "pts-c": 2}
 QD_BY_EDITION = {"pts-e": 32, "pts-c": 16}
 ROUNDS = Within(WINDOW_ROUNDS, 100_000)
-RANDOM_DATA = "random"  # represents the absence of a data file
+RANDOM_DATA = "random"  # Name that stands for the absence of a data file.
 _CLIENT_RANGES = {pct for pct, _ in COMBINATIONS}
 
 
@@ -149,7 +149,7 @@ class LoadOptions(PtsOptions):
     queue_depth: int = queue_depth_option("PTS", QD_BY_EDITION)
 
 
-LoadPoint = tuple[int, int]  # thread count, and queue depth per thread
+LoadPoint = tuple[int, int]  # Thread count and queue depth per thread.
 P = TypeVar("P", bound=PtsOptions)
 L = TypeVar("L", bound=LoadOptions)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PROCEDURES, _REPORTS = "writecliff.procedures", "writecliff.report"
 PTS = ("pts-e", "pts-c")
 REAL_WORLD = "SNIA RWSW PTS 1.0.7 (2018)"
-ENTERPRISE = ("pts-e",)  # tests that no source describes for the client edition
+ENTERPRISE = ("pts-e",)  # Editions of tests that no source describes for the client edition.
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class Entry:
 
     title: str
     summary: str  # completes "TITLE: ..."
-    question: str  # question that the test answers
+    question: str  # Question that the test answers.
     procedure: str  # "iops:Iops": `procedures.iops.Iops`, reported by `report.iops.IopsReport`
     editions: tuple[str, ...] = PTS
-    required: bool = True  # editions that require the test; it is optional in all others
-    campaign: str = ""  # the published campaign that the test reproduces, or ""
-    called: str = ""  # the test's name, if a module cannot have that name
+    required: bool = True  # Editions that require the test; other editions make it optional.
+    campaign: str = ""  # Published campaign that the test reproduces; "" if none.
+    called: str = ""  # Test name, if a module cannot have that name.
 
     @property
     def is_user_load(self) -> bool:
@@ -65,7 +65,8 @@ def _load(package: str, target: str) -> Any:
     return getattr(import_module(f"{package}.{module}"), attribute)
 
 
-# In the standard's order (clauses of PTS-E 1.1), which is also the order of a suite.
+# The tests are in the standard's order (clauses of PTS-E 1.1), which is also the order within a
+# suite.
 PROCEDURES: Mapping[str, Entry] = {
     entry.name: entry
     for entry in (
@@ -215,7 +216,7 @@ PROCEDURES: Mapping[str, Entry] = {
     )
 }
 
-# Runs of other commands, which are defined by a file or trace and have no test options.
+# Runs of other commands, which a file or trace defines and which have no test options.
 USER_LOADS: Mapping[str, Entry] = {
     entry.name: entry
     for entry in (

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 END_NAMES = ("steady", "capacity", "time")
 CLAUSE = "PTS WSAT"
-FOB_DRIVE_FILLS = 2.0  # drive fills until a drive is no longer fresh (SNIA primer, 2013)
+FOB_DRIVE_FILLS = 2.0  # Drive fills until a drive is no longer fresh (SNIA primer, 2013).
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class SaturationOptions(LoadOptions):
         CLAUSE,
         4.0,
         "with `--end capacity`, stop after writing this many user capacities",
-        within=Within(0, 1e5, open_low=True),  # enough to wear out any drive
+        within=Within(0, 1e5, open_low=True),  # The upper bound suffices to wear out any drive.
     )
     fresh_fills: float = option(
         FOB_DRIVE_FILLS,
@@ -243,7 +243,7 @@ class Saturation(LoadProcedure[S]):
     def ends(self, identity: DeviceIdentity) -> Sequence[End]:
         """Return the enabled ends, and a limit on rounds if only steady state stops the run."""
         o = self.options
-        # A tolerance of half a sample, because steps on a real drive are a few ms too long or too
+        # The tolerance is half a sample, because steps on a real drive are a few ms too long or too
         # short.
         whole_s = whole_steps_s(o.time_hours * 3600, o.sample_seconds)
         limit_ns = round((whole_s - o.sample_seconds / 2) * SECOND_NS)
@@ -271,7 +271,7 @@ class Saturation(LoadProcedure[S]):
         }
         chosen = [possible[name] for name in END_NAMES if name in o.end]
         if o.end == ("steady",):
-            # If there is no other end condition, the standard's 25 rounds bound the run.
+            # Without another end condition, the standard's 25 rounds bound the run.
             chosen.append(
                 End(
                     "rounds",
@@ -315,7 +315,8 @@ class Saturation(LoadProcedure[S]):
 
 # -- plan ------------------------------------------------------------------------------------------
 
-# Bounds on the duration and writes of a saturation test, by its enabled end conditions.
+# Bounds on the duration and the writes of a saturation test, according to its enabled end
+# conditions.
 
 
 def bounds(
@@ -332,7 +333,7 @@ def bounds(
     if "capacity" in o.end and rate:
         volume = o.drive_fills * identity.capacity_bytes
         ends_min_s.append(whole_steps_s(volume / rate, o.sample_seconds))
-        # The step that reaches the volume still runs to its end.
+        # The step that reaches the volume still runs to completion.
         ends_max_bytes.append(volume + rate * o.sample_seconds)
     if "time" in o.end:
         limit = whole_steps_s(o.time_hours * 3600, o.sample_seconds)

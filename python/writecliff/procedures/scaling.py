@@ -18,9 +18,11 @@ from writecliff.errors import ConfigError
 from writecliff.procedures.model import History, Procedure
 from writecliff.workload.model import SECOND_NS, Job
 
-LARGEST_SCALE = 32.0  # at larger factors, blocks of typical drives have hardly any word lines left
-SHORTEST_STEP_NS = SECOND_NS  # minimum on the scaled drive
-SHORTEST_BURST_NS = SECOND_NS // 2  # after a pause, the empty buffer absorbs a twentieth of a burst
+# Largest scale factor; at larger factors, blocks of typical drives have hardly any word lines left.
+LARGEST_SCALE = 32.0
+SHORTEST_STEP_NS = SECOND_NS  # Minimum step duration on the scaled drive.
+# Minimum burst duration; after a pause, the empty buffer absorbs a twentieth of such a burst.
+SHORTEST_BURST_NS = SECOND_NS // 2
 
 
 def quick_engine(procedure: Procedure, engine: Engine) -> Engine:

@@ -15,6 +15,6 @@ class Choice:
     """A point on which sources disagree."""
 
     what: str
-    sources: str  # statements of the sources, the default first
-    here: str  # the choice made in the run
-    option: str = ""  # the option that changes the choice, or "" if there is none
+    sources: str  # Statements in the sources, starting with the default.
+    here: str  # Choice made in the run.
+    option: str = ""  # Option that changes the choice; "" if there is none.

@@ -41,8 +41,8 @@ class SteadyState:
     slope_excursion: float
     slope_excursion_allowed: float
     slope: float  # per round
-    intercept: float  # value of the line at round 0
-    r: float | None  # correlation between value and round number; `None` if all values are equal
+    intercept: float  # Value of the fitted line at round 0.
+    r: float | None  # Correlation between value and round number; `None` if all values are equal.
     data_ok: bool
     slope_ok: bool
 
@@ -114,8 +114,8 @@ def judge(
     slope = sxy / sxx
     data_excursion = max(y) - min(y)
     slope_excursion = abs(slope) * (rounds[-1] - rounds[0])
-    # Converted through str, because 20.1 must mean this decimal number instead of its binary
-    # approximation.
+    # The conversion goes through str, because 20.1 must mean this decimal number instead of its
+    # binary approximation.
     data_allowed = average * Fraction(str(data_excursion_pct)) / 100
     slope_allowed = average * Fraction(str(slope_excursion_pct)) / 100
     return SteadyState(

@@ -23,9 +23,9 @@ from writecliff.engines.base import Adherence
 if TYPE_CHECKING:
     from writecliff.workload.model import Job, Workload
 
-SLOPE_LEAST = 0.01  # growth of ages in seconds per second: 1 % of the load is not served
-ERRORS_LEAST = 8.0  # in standard errors of the slope, because ages of adjacent I/Os correlate
-DRAINED = 0.5  # fraction of the line's final age below which the backlog counts as drained
+SLOPE_LEAST = 0.01  # Age growth in seconds per second if 1 % of the load is not served.
+ERRORS_LEAST = 8.0  # Standard errors of the slope; high because ages of adjacent I/Os correlate.
+DRAINED = 0.5  # Fraction of the line's final age below which the backlog counts as drained.
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Shortfall:
     """A job that the drive served at less than the job's rate."""
 
     job: str
-    share: float  # served I/Os or bytes, divided by the requested number
+    share: float  # Ratio of served to requested I/Os or bytes.
     asked: str  # "10,000 IOPS"
 
     @property
@@ -75,7 +75,7 @@ def _is_behind(job: Job, row: Mapping[str, object]) -> bool:
         grows = adherence.slope >= max(SLOPE_LEAST, ERRORS_LEAST * adherence.slope_error)
         return grows and adherence.last_age_ns >= DRAINED * adherence.slope * adherence.span_ns
     asked = _asked_ios(job, row)
-    if asked is None or job.think_ns:  # the load itself pauses
+    if asked is None or job.think_ns:  # The load itself pauses.
         return False
     slack = asked * SLOPE_LEAST + job.threads * job.queue_depth + 1
     return bool(_total(row, "ios") < asked - slack)
@@ -112,7 +112,7 @@ def _shortfall(job: Job, rows: Sequence[Mapping[str, Any]]) -> Shortfall | None:
         share = served / job.rate_bytes_per_s
         return Shortfall(job.name, share, units.throughput(job.rate_bytes_per_s))
     iops = sum(_total(row, "ios") for row in rows) / seconds
-    if (asked := job.rate_iops) is None:  # a log or a model, which has recorded arrivals
+    if (asked := job.rate_iops) is None:  # A log or a model has recorded arrivals.
         measured = [entry for row in rows if (entry := adherence_of(row)) is not None]
         span_s = sum(entry.span_ns for entry in measured) / 1e9
         asked = sum(entry.ios for entry in measured) / span_s

@@ -138,7 +138,7 @@ class Tp(RoundProcedure[TpOptions]):
             whole = job.range_bytes or 0
             start = next_start(whole, block, done)
             job = replace(job, offset_bytes=job.offset_bytes + start, range_bytes=whole - start)
-        else:  # at the start of the segment that the stream has reached
+        else:  # The I/O starts at the start of the segment that the stream has reached.
             length = job.segments.length(block)
             start = next_start(job.segments.count * length, block, done)
             job = replace(job, start_bytes=start // length * length)

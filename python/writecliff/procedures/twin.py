@@ -37,13 +37,14 @@ from writecliff.workload.model import SECOND_NS, BlockSize, Job, Pattern, Worklo
 
 FRESH_PHASE, FILL_PHASE, READS_PHASE = "fresh", "fill", "reads"
 OVERWRITE_PHASE, WRITES_PHASE, REST_PHASE = "overwrite", "writes", "rest"
-PARTS = 16  # number of overwrite steps
-OVERWRITTEN_SHARE = 2.0  # maximum volume, in capacities
-LEAST_FILL_BYTES_PER_S = 200e6  # sequential speed at which a drive fills in the planned time
+PARTS = 16  # Number of overwrite steps.
+OVERWRITTEN_SHARE = 2.0  # Maximum overwrite volume, in capacities.
+LEAST_FILL_BYTES_PER_S = 200e6  # Sequential speed that fills a drive in the planned time.
 BURST_S = 1.0
 SETTLING_S = 5.0
-_POINTS = 400  # number of intervals in a series, at the speed of the link
-_SHORTEST_NS, _REAL_NS = 10_000_000, SECOND_NS  # number of intervals; fio reports once per second
+_POINTS = 400  # Number of intervals in a series at the link speed.
+# Interval lengths on simulated and real drives; fio reports once per second.
+_SHORTEST_NS, _REAL_NS = 10_000_000, SECOND_NS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +175,7 @@ class Twin(UserLoadProcedure):
         if identity.simulated:
             shortest_s = identity.capacity_bytes / interface_bytes_per_s(identity.interface)
             interval_ns = round(shortest_s / _POINTS * SECOND_NS)
-            # A multiple of the shortest interval, which series require.
+            # Series require a multiple of the shortest interval.
             interval_ns = max(_SHORTEST_NS, interval_ns // _SHORTEST_NS * _SHORTEST_NS)
         seed = step_seed(self.seed, self.name, phase, number)
         load = Workload(name, (job,), seed=seed, interval_ns=min(interval_ns, _REAL_NS))

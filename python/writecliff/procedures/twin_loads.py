@@ -54,14 +54,14 @@ class MeasuredLoad:
         ).with_duration_s(seconds)
 
 
-# Random reads of a filled drive: block size in KiB and queue depth, where 0 means the highest depth
+# Random reads on a filled drive: block size in KiB and queue depth, where 0 means the maximum depth
 _READS = (
     (4, 1), (4, 2), (4, 4), (4, 8), (4, 0), (4, 16), (128, 1), (64, 1), (16, 1), (64, 8),
     (128, 8), (16, 8),
 )  # fmt: skip
-_DEEP_READS = ((4, 64), (16, 0), (4, 32))  # for drives with many queues
+_DEEP_READS = ((4, 64), (16, 0), (4, 32))  # Reads for drives with many queues.
 _IN_ORDER = ((128, 32), (128, 1), (128, 4))  # sequential reads
-# Block size in KiB, percentage of reads, and queue depth.
+# Block size in KiB, read percentage and queue depth.
 _MIXES = (
     (4, 70.0, 32), (4, 70.0, 1), (4, 50.0, 32), (4, 30.0, 32), (4, 90.0, 32), (4, 70.0, 8),
     (64, 70.0, 8), (16, 50.0, 16), (8, 70.0, 16),

@@ -66,9 +66,9 @@ class WorkloadRun(UserLoadProcedure):
     steps: tuple[LoadStep, ...]
     precondition: str = NONE
     why: str = NOT_NEEDED
-    expect: tuple[str, ...] = ()  # limits on figures, read from the file
-    seed: int = 1  # seed of the drive's random choices; workloads have seeds of their own
-    scale: float | None = None  # factor by which a simulated drive is scaled down
+    expect: tuple[str, ...] = ()  # Limits on figures, read from the file.
+    seed: int = 1  # Seed for the drive's random choices; workloads have separate seeds.
+    scale: float | None = None  # Factor by which a simulated drive is scaled down.
 
     @classmethod
     def of(
@@ -252,7 +252,7 @@ def _round(step: LoadStep, number: int) -> Sequence[Step]:
     Later rounds have different seeds, so that they do not write the same addresses again.
     """
     load = step.workload
-    if step.rest_ns:  # the job reads data written by the preconditioning
+    if step.rest_ns:  # The job reads data that the preconditioning has written.
         load = replace(load, jobs=tuple(replace(job, range_bytes=4 * KIB) for job in load.jobs))
     if number > 1:
         load = replace(load, seed=step_seed(load.seed, load.name, number))

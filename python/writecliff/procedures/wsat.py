@@ -24,7 +24,7 @@ from writecliff.workload.model import KIB, Pattern
 
 # -- stimuli ---------------------------------------------------------------------------------------
 
-# The loads of WSAT: the standard's random 4 KiB writes, and the optional stimuli of PTS 2.0.
+# WSAT loads: the standard's random 4 KiB writes, and the optional stimuli in PTS 2.0.
 
 DEFAULT = "rnd-4k-w"
 
@@ -33,9 +33,9 @@ DEFAULT = "rnd-4k-w"
 class Stimulus:
     """A type of access at a read/write mix."""
 
-    use: str  # application that the stimulus represents, or "" for the standard's own load
+    use: str  # Application that the stimulus represents; "" for the standard's own load.
     pattern: Pattern
-    block_bytes: int | None  # `None`: the composite load of `ecw_load`
+    block_bytes: int | None  # Block size in bytes; `None` for the composite load in `ecw_load`.
     read_pct: float
 
     @property
@@ -149,7 +149,8 @@ class Wsat(Saturation[WsatOptions]):
         )
         if stimulus.pattern == "random" or threads == 1 or stimulus.block_bytes is None:
             return step
-        # A stream per thread, because threads with a common start would all write every block.
+        # Each thread has its own stream, because threads with a common start would all write every
+        # block.
         (job,) = step.workload.jobs
         block = stimulus.block_bytes
         passed = job.range_bytes or 0

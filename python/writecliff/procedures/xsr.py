@@ -41,7 +41,7 @@ READINGS = ("8-6-8", "6-8-6")
 class Group:
     """An access group of the test."""
 
-    name: str  # "AG1"; in lower case, its phase
+    name: str  # Name, such as "AG1"; the phase is this name in lower case.
     pattern: Pattern
     block_bytes: int
     hours: float

@@ -15,7 +15,7 @@ from writecliff.workload.load import load_workload_toml
 from writecliff.workload.model import SECOND_NS, Job, Workload
 
 FOLDER = Path(__file__).parent
-# Capacity for checking a file, large enough for all profiles.
+# Capacity for checking a file, which must hold all profiles.
 _ANY_CAPACITY_BYTES = 1 << 40
 
 

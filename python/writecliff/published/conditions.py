@@ -21,9 +21,9 @@ State = str
 STATES = ("fresh", "fill", "sustained", "client")
 KIB = 1024
 
-# Drive names in sources, and the presets that represent them.
+# Presets by the drive names that sources use.
 ALIASES = {
-    "pm863": "pm863-960",  # the capacity that the white paper measures
+    "pm863": "pm863-960",  # Capacity that the white paper measures.
     "845dc-evo": "845dc-evo-960",
     "845dc-pro": "845dc-pro-800",
     "s3500": "s3500-480",
@@ -32,7 +32,8 @@ ALIASES = {
     "multistream-nvme": "nvme-ms-480",
     "multistream-sas-480": "sas-ms-480",
 }
-# Metrics measured under a load. `_MEASURED_AS` maps the table's other metric names to these.
+# Metrics that are measured under a load. `_MEASURED_AS` maps the other metric names in the table to
+# these metrics.
 RATES = (
     "iops", "read_iops", "write_iops", "throughput", "read_throughput", "write_throughput",
 )  # fmt: skip
@@ -57,9 +58,9 @@ _MEASURED_AS = {
     "throughput_read": "read_throughput",
     "throughput_write": "write_throughput",
 }
-FILL = "fill_"  # prefix: a new drive is written once from start to end
-IMPROVEMENT = "_improvement"  # suffix: improvement over a baseline drive, in %
-_EXTREMES = ("_min", "_max")  # suffixes of improvements: extremes over a range of queue depths
+FILL = "fill_"  # Prefix for a new drive that is written once from start to end.
+IMPROVEMENT = "_improvement"  # Suffix for an improvement over a baseline drive, in percent.
+_EXTREMES = ("_min", "_max")  # Suffixes for extremes over a range of queue depths.
 
 
 @dataclass(frozen=True)
@@ -239,7 +240,8 @@ def _sustained_writes() -> Load:
     return Load("sustained", "random", 4 * KIB, 0.0, 32, _WRITE_SECONDS)
 
 
-# Too short to fill any SLC cache, even on a scaled-down drive: 1/16 of 3 GB lasts 0.19 s at 1 GB/s.
+# Step duration that is too short to fill any SLC cache, even on a scaled-down drive: 1/16 of 3 GB
+# lasts 0.19 s at 1 GB/s.
 BURST_SECONDS = 0.1
 _READ_SECONDS, _WRITE_SECONDS, _TAIL_SECONDS, _SPREAD_SECONDS = 10.0, 60.0, 300.0, 1200.0
 
@@ -313,7 +315,7 @@ def _power_load(figure: PublishedFigure) -> Load | None:
     read = figure.read_pct
     if read is None:
         read = 100.0 if "read" in metric else 0.0
-    # The range over block sizes: minimum with single sectors, maximum at the link's bandwidth.
+    # Range over block sizes: the minimum with single sectors, the maximum at the link bandwidth.
     if metric == "power_random_read_min":
         return Load("sustained", "random", KIB // 2, 100.0, 32, _READ_SECONDS)
     if metric == "power_random_read_max":

@@ -25,7 +25,7 @@ from writecliff.report.model import Section
 from writecliff.report.pages import Page
 from writecliff.report.table import table
 
-SMALL_BYTES = 8e9  # minimum capacity of the scaled-down drive
+SMALL_BYTES = 8e9  # Minimum capacity of the scaled-down drive, in bytes.
 KIB = 1024
 SECONDS = 4.0
 _CLASS_DEFAULTS = "Class defaults"
@@ -34,7 +34,7 @@ GROUPS = (
     _CLASS_DEFAULTS,
 )  # fmt: skip
 
-# Device file keys, with the group and name of their rows.
+# Device file keys, with the group and name of their table rows.
 _STATED: tuple[tuple[str, str, str], ...] = (
     ("user_capacity", "Drive", "Capacity"),
     ("link.interface", "Drive", "Interface"),
@@ -46,7 +46,7 @@ _STATED: tuple[tuple[str, str, str], ...] = (
     ("uber", "Reliability", "Uncorrectable bit error rate (UBER)"),
     ("mtbf", "Reliability", "Mean time between failures (MTBF)"),
 )
-# Metrics of the published table, with the group and name of their rows.
+# Metrics in the published table, with the group and name of their table rows.
 _PUBLISHED: Mapping[str, tuple[str, str]] = {
     "throughput": ("Rates", "throughput"),
     "iops": ("Rates", "IOPS"),
@@ -201,7 +201,7 @@ def _measured(
     loads = _loads("NVMe" in whole.interface)
     results = measure(drive, loads, log=log, observer=FitProgress(log))
     state_words = {"fill": "filled once", "sustained": "in steady state"}
-    if whole.without_flash:  # drives without flash have a single state
+    if whole.without_flash:  # Drives that have no flash have a single state.
         state_words = dict.fromkeys(state_words, "in any state")
     size = f", at 1/{drive.scale:g} of its capacity" if drive.scale > 1 else ""
     for load in loads:

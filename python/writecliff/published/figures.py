@@ -22,7 +22,7 @@ from writecliff.errors import ConfigError
 from writecliff.input_files import read_text
 
 SHIPPED = Path(__file__).parent / "figures.csv"
-# Figures from other sources. No fit uses these figures, so they test the predictions of the fitted
+# Figures from other sources. No fit uses these figures, so they test predictions for the fitted
 # drives.
 OTHERS = Path(__file__).parent / "others.csv"
 OTHERS_NAME, OTHERS_ABOUT = "others", "figures of other sources, which no fit has used"
@@ -40,7 +40,7 @@ class Campaign:
     """All figures that come from the same source."""
 
     name: str
-    source: str  # source name in the table
+    source: str  # Source name in the table.
     about: str
 
 
@@ -82,8 +82,8 @@ class PublishedFigure:
     unit: str
     note: str
     compressible_pct: float = 0.0
-    depths: tuple[int, int] | None = None  # range of outstanding I/Os, for a minimum or maximum
-    state: str = ""  # state before the load; if empty, the rules of `conditions.py` determine it
+    depths: tuple[int, int] | None = None  # Range of outstanding I/Os for a minimum or maximum.
+    state: str = ""  # State before the load; if empty, the rules in `conditions.py` determine it.
 
     @property
     def oio(self) -> int | str | None:
@@ -189,7 +189,7 @@ def _check_columns(path: Path, columns: Sequence[str]) -> None:
         )
 
 
-# Units by a substring of the metric; the first match applies.
+# Units by metric substring; the first match applies.
 _UNITS = (
     ("_improvement", "%"),
     ("_consistency", "%"),
@@ -211,7 +211,7 @@ def unit_of(metric: str) -> str:
     return next((unit for part, unit in _UNITS if part in metric), "")
 
 
-VALUE_MIN, VALUE_MAX = 1e-12, 1e15  # limits for a figure's absolute value
+VALUE_MIN, VALUE_MAX = 1e-12, 1e15  # Range of a figure's absolute value.
 BLOCK_KIB_MAX = 1 << 20
 OUTSTANDING_MAX = 1 << 20
 
@@ -221,7 +221,7 @@ def _is_figure(value: float) -> bool:
 
 
 _TEXTS = ("source", "item", "device", "baseline", "access", "metric", "note", STATE)
-# Range of each number, and its description for messages.
+# Range of each number, and the description of this range in messages.
 _ALLOWED: Mapping[str, tuple[Callable[[float], bool], str]] = {
     "value": (_is_figure, f"0, or from {VALUE_MIN:g} to {VALUE_MAX:g}"),
     "block_kib": (lambda value: 0 < value <= BLOCK_KIB_MAX, f"above 0, up to {BLOCK_KIB_MAX}"),

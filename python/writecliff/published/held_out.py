@@ -53,7 +53,8 @@ RELATIVE = ", relative to uniform"
 REPEATED, CONSTANT = "repeats a figure of its family", "constant of the rule"
 SEEN = "seen before a rule was changed"
 FULL_RATE, LIGHT = "at full rate", "below full rate"
-FULL_RATE_SHARE = 0.8  # fraction of a drive's largest open-loop rate at which a load is "full rate"
+# Fraction of a drive's maximum open-loop rate above which a load is "full rate".
+FULL_RATE_SHARE = 0.8
 # Maximum relative difference between predictions that count as a constant.
 _CONSTANT_TOLERANCE = 0.005
 _LATENCY = re.compile(r"(read|write) latency (p[\d.]+)")
@@ -71,12 +72,12 @@ class HeldOut:
     source: Source
     kind: str
     family: str
-    label: str  # load, independent of the drive
+    label: str  # Load description, independent of the drive.
     drive: str
     published: float
     simulated: float
-    unit: ErrorUnit = "%"  # unit of the error: percent, or a factor
-    exclusion: str = ""  # reason why the figure tests nothing, or "" if it counts
+    unit: ErrorUnit = "%"  # Error unit: percent, or a factor.
+    exclusion: str = ""  # Reason why the figure tests nothing; "" if the figure counts.
     in_view: bool = False
 
     @property
@@ -164,7 +165,7 @@ def _counted(rows: Sequence[Row], in_view: Callable[[Row], bool]) -> tuple[HeldO
 
 
 # The class of sequential writes on PCIe 5.0 was added after the error of PM1743 was known. The
-# program power was set from 9550 MAX.
+# program power was derived from the 9550 MAX.
 _EXCLUSIONS: Mapping[tuple[str, str, str], str] = {
     ("anandtech-pm1743", "pm1743-15360", "throughput"): SEEN,
     ("mouser-9550", "micron-9550-max-12800", "power_active_write_max"): CONSTANT,
@@ -255,7 +256,7 @@ def _load_kind(figure: PublishedFigure) -> str:
     measured = condition(figure)
     load = None if measured is None else measured.load
     if load is None:
-        return "sequential writes"  # a sequential fill of a new drive has no condition
+        return "sequential writes"  # A sequential fill of a new drive has no condition.
     if load.mixed:
         return MIXES
     return f"{load.pattern} {'reads' if load.read_pct == 100 else 'writes'}"
@@ -363,7 +364,7 @@ def _ssd_iq_kind(row: SsdIqPrediction, light_iops: float) -> str:
     if isinstance(load, OpenLoop):
         match = _LATENCY.match(row.metric)
         if match is None:
-            return ""  # below its largest rate, every drive reaches the load's rate
+            return ""  # At rates below its maximum, every drive reaches the load's rate.
         operations = "reads beside writes" if match[1] == "read" else "writes"
         return tail_kind(match[2], operations, full_rate=load.rate_iops >= light_iops)
     assert isinstance(load, RandomWrites)
@@ -375,8 +376,8 @@ def _ssd_iq_kind(row: SsdIqPrediction, light_iops: float) -> str:
 
 # -- errors by kind --------------------------------------------------------------------------------
 
-FEWEST = 3  # minimum number of figures for an error
-FACTOR = 1.5  # largest factor of a tail that counts as `KindScore.within_pct`
+FEWEST = 3  # Minimum number of figures for an error.
+FACTOR = 1.5  # Maximum tail factor that counts as `KindScore.within_pct`.
 _NEAR_PCT = 10.0
 
 
@@ -389,7 +390,7 @@ class KindScore:
     median: float
     p90: float
     largest: float
-    within_pct: float  # percentage of factors up to `FACTOR`, or of errors up to 10 %
+    within_pct: float  # Percentage of factors up to `FACTOR`, or of errors up to 10 %.
     in_view: bool
 
 
@@ -424,7 +425,7 @@ class Winners:
     """Pairs of drives under the same load with published figures that differ by more than 5 %."""
 
     pairs: int
-    right: int  # pairs where the simulation has the published winner
+    right: int  # Number of pairs where the simulation has the published winner.
 
 
 def winners(figures: Iterable[HeldOut], *, most: float = float("inf")) -> Winners:

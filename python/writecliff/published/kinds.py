@@ -58,11 +58,11 @@ KINDS = (
     PURE, MIXED, MEAN, TAILS, BETTER_RATES, BETTER_TAILS, CONSISTENCY, DEVIATION, VOLUME,
     ENDURANCE, POWER, OTHER,
 )  # fmt: skip
-# Comparisons of two drives: percentage with the right winner.
+# Comparisons of two drives: percentage with the published winner.
 WINNERS_MIXED, WINNERS = "right winner, mixed cells", "right winner, all comparisons"
 WINNERS_GOALS: Mapping[str, float] = {WINNERS_MIXED: 90.0, WINNERS: 95.0}
 ENDURANCES = ("tbw", "dwpd", "waf", "lifetime_ratio_streams_vs_none")
-# Other names of metrics in `conditions.RATES`.
+# Other metric names for `conditions.RATES`.
 _OTHER_RATES = ("iops_fob", "iops_steady", "throughput_fob", "iops_burst", "throughput_burst")
 _PER_LOAD = {
     **dict.fromkeys(LATENCIES, TAILS),

@@ -50,13 +50,13 @@ if TYPE_CHECKING:
 Log = Callable[[str], None]
 Results = Mapping[Load, Mapping[str, float]]
 
-# Every step of a load has a separate seed, different from preconditioning seeds. Two steps that
-# write the same addresses in the same order would invalidate flash in the order in which it was
-# written, which no random load does.
+# Every step of a load has a separate seed, which differs from the preconditioning seeds. Two steps
+# that write the same addresses in the same order would invalidate flash in write order, which no
+# random load does.
 _FIRST_SEED = 3001
-_WARM_SHARE = 0.2  # warm-up before the measurement, as a fraction of the load's minimum time
-SHORT = 0.1  # fraction of its time for which each load runs in a quick check
-LARGEST_IO_BYTES = 1 << 20  # largest I/O of any load, which a scaled-down drive must accept
+_WARM_SHARE = 0.2  # Warm-up before the measurement, as a fraction of the load's minimum time.
+SHORT = 0.1  # Fraction of the usual time of each load in a quick check.
+LARGEST_IO_BYTES = 1 << 20  # Largest I/O in any load, which a scaled-down drive must accept.
 _IDLE_NS = 60_000_000_000
 
 
@@ -107,7 +107,7 @@ class MeasurementObserver:
 
     def __init__(self) -> None:
         """Create an observer that ignores progress."""
-        self.stop = Event()  # if set, the measurement raises `Stopped`
+        self.stop = Event()  # Event that makes the measurement raise `Stopped`.
         self.wall_s: dict[str, float] = {}  # by drive
 
     def preparing(self, drive: str, state: State, share: float) -> None:
@@ -166,7 +166,7 @@ def measure_all(
     observer = observer or MeasurementObserver()
     cache = cache or StateCache.of_user()
     wanted = [(drives[name], loads) for name, loads in loads_by_drive(conditions).items()]
-    # Largest drives come first, so that no large drive runs alone at the end.
+    # The largest drives come first, so that no large drive runs alone at the end.
     wanted.sort(key=lambda pair: (-drive_memory(pair[0]), pair[0].name))
     budget_bytes = memory_budget_bytes or available_memory_bytes()
     tasks = []
@@ -262,7 +262,7 @@ def measure_variants(
     device = open_device(origin.text, origin.file_name)
     results: list[dict[Load, Mapping[str, float]]] = [{} for _ in variants]
     for state in sorted({load.state for _, loads in variants for load in loads}):
-        prepared = PreparedDrives({origin.name: device}, cache)  # for one state at a time
+        prepared = PreparedDrives({origin.name: device}, cache)  # Prepare one state at a time.
         for number, (drive, loads) in enumerate(variants):
             in_state = [load for load in loads if load.state == state]
             engine = SimEngine.from_text(drive.text, drive.file_name)
@@ -392,17 +392,18 @@ def drive_memory(drive: ComparedDrive) -> int:
 
 # -- metrics ---------------------------------------------------------------------------------------
 
-# A load's metrics by name, computed from an engine's measurements.
+# Metrics of a load by name, computed from the measurements of an engine.
 #
-# Rates are in I/Os or 10^6 bytes per second, latencies in ms; `waf` is write amplification, and
-# `power` is mean watts. Metrics of only reads or writes have `read` or `write` in their names. For
-# several jobs (the readers of the messenger), latencies are averages over the jobs, as in the white
-# paper, and rates are totals. Metrics that cannot be determined are omitted.
+# Rates are in I/Os per second or 10^6 bytes per second, and latencies are in ms. `waf` is write
+# amplification, and `power` is mean watts. Metrics for reads only or writes only have `read` or
+# `write` in their names. For several jobs (the readers in the messenger load), latencies are
+# averages over the jobs, as in the white paper, and rates are totals. Metrics that cannot be
+# determined are omitted.
 
 _QUANTILES = {"p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
 _WAYS: tuple[tuple[Operation, int], ...] = (("read", 0), ("write", 1))  # numbers in `intervals`
 _SECOND_NS = 1_000_000_000
-_SLOW_SHARE = 0.001  # fraction of the seconds beyond the 99.9th percentile
+_SLOW_SHARE = 0.001  # Fraction of the seconds beyond the 99.9th percentile.
 
 
 def metrics_of(parts: Sequence[StepResult]) -> dict[str, float]:

@@ -28,18 +28,19 @@ from writecliff.published.scores import Row
 MODERN = Path(__file__).parent / "modern.csv"
 MODERN_SOURCES = Path(__file__).parent / "modern_sources.csv"
 MODERN_NAME, MODERN_ABOUT = "modern", "current drives: data sheets and reviews"
-# Figures of the same drives that were collected after the split. No rule uses these figures.
+# Figures for the same drives that were collected after the split. No rule uses the figures that
+# were collected after the split.
 MEASURED = Path(__file__).parent / "measured.csv"
 MEASURED_NAME = "measured"
 MEASURED_ABOUT = "current drives: measurements and sheets that no rule uses"
 
 Part = Literal["fit", "aside", "stated"]
-_EVERY = 3  # every third figure of a family is held out
-# Figures that no load measures. The rate of one thread that fills a new drive is a property of the
-# host, because according to one source, deeper queues are faster.
+_EVERY = 3  # Every third figure in a family is held out.
+# Figures that no load measures. The rate at which one thread fills a new drive is a property of the
+# host, because one source states that deeper queues are faster.
 _STATED = ("tbw", "dwpd", "power_", "slc_cache_size", "fill_throughput_burst")
 _RATES = "rates"
-# Goals for the median error, in %.
+# Goals for the median error, in percent.
 _GOALS: Mapping[tuple[Part, str], float] = {
     ("fit", _RATES): 5.0,
     ("fit", MEAN.name): 5.0,
@@ -48,14 +49,14 @@ _GOALS: Mapping[tuple[Part, str], float] = {
     ("aside", MEAN.name): 20.0,
     ("aside", VOLUME.name): 10.0,
 }
-_DEPTH = 256  # queue depth of random I/O if the source does not state one (as in `sheet_check`)
+_DEPTH = 256  # Queue depth for random I/O if the source does not state one (as in `sheet_check`).
 
 
 @dataclass(frozen=True)
 class Source:
     """A source of figures."""
 
-    name: str  # name in the table
+    name: str  # Name in the table.
     title: str
     address: str
     section: str
@@ -126,7 +127,7 @@ class PartScore:
     """
 
     part: Part
-    kind: str  # "rates", "mean latency", "volume of SLC caches"
+    kind: str  # Kind: "rates", "mean latency" or "volume of SLC caches".
     figures: int
     value: float
     goal: float

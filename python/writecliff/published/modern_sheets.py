@@ -21,9 +21,9 @@ from writecliff.published.figures import PublishedFigure
 from writecliff.published.modern import modern_figures, parts_of_figures
 
 DRIVES = Path(__file__).parent / "modern_drives.toml"
-_YEARS = 5  # warranty period for which drive writes per day are stated
-_WHOLE = 0.9  # fraction of the flash in SLC mode above which no data are written past the cache
-# Data sheet field by metric, access and read percentage, with the factor to its unit.
+_YEARS = 5  # Warranty period in years, which drive writes per day refer to.
+_WHOLE = 0.9  # Fraction of the flash in SLC mode above which no data are written past the cache.
+# Data sheet field and unit factor by metric, access pattern and read percentage.
 _FIELDS: Mapping[tuple[str, str, float | None], tuple[str, float]] = {
     ("throughput", "sequential", 100.0): ("sequential_read", 1e6),
     ("throughput", "sequential", 0.0): ("sequential_write", 1e6),
@@ -34,7 +34,7 @@ _FIELDS: Mapping[tuple[str, str, float | None], tuple[str, float]] = {
     ("latency_avg", "random", 100.0): ("read_latency", 1e6),
     ("latency_avg", "random", 0.0): ("write_latency", 1e6),
 }
-# Quantities of a sequential fill (`_phases`), with the factor to their units.
+# Quantities from a sequential fill (`_phases`), with their unit factors.
 _FILLED: Mapping[str, tuple[str, float]] = {
     "fill_volume": ("volume", 1e9),
     "fill_volume_after": ("volume_after", 1e9),
@@ -43,7 +43,8 @@ _FILLED: Mapping[str, tuple[str, float]] = {
     "fill_throughput_after": ("after", 1e6),
     "fill_throughput_late": ("late", 1e6),
 }
-_SCALED = ("slc_cache", "write_after_cache", "write_while_folding")  # proportional to capacity
+# Quantities proportional to the capacity.
+_SCALED = ("slc_cache", "write_after_cache", "write_while_folding")
 _SHARED = (
     "sequential_read", "sequential_write", "random_read", "random_write", "read_latency",
     "write_latency",

@@ -70,7 +70,7 @@ class Rule:
     phrase: str
 
 
-# The order matters, because later rules use the results of earlier rules.
+# The order of the rules matters, because later rules use the results of earlier rules.
 RULES: Mapping[str, Rule] = {
     "sequential_read": Rule(
         _of_link, lambda s: LINKS[s.interface].most_mb_s * 1e6, "of what the interface carries"

@@ -30,7 +30,7 @@ PREDICTIONS = Path(__file__).parent / "predictions.csv"
 MODERN_PREDICTIONS = Path(__file__).parent / "modern_predictions.csv"
 MEASURED_PREDICTIONS = Path(__file__).parent / "measured_predictions.csv"
 SSD_IQ_PREDICTIONS = Path(__file__).parent / "ssd_iq_predictions.csv"
-HASH_DIGITS = 16  # stored digits of an SSD-iq drive's hash, to keep the file small
+HASH_DIGITS = 16  # Number of stored digits of an SSD-iq drive's hash, which keeps the file small.
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def read_predictions(path: Path = PREDICTIONS) -> Mapping[PublishedFigure, Predi
 class SsdIqPrediction:
     """An SSD-iq figure and its prediction. `value` and `simulated` are in the table's unit."""
 
-    drive: str  # name and capacity on the data sheet
-    family: str  # catalogue family, or the drive name
+    drive: str  # Drive name and capacity on the data sheet.
+    family: str  # Catalogue family, or the drive name.
     load: Load
     metric: str
     value: float

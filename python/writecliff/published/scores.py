@@ -31,7 +31,7 @@ from writecliff.published.kinds import (
 Results = Mapping[str, Mapping[Load, Mapping[str, float]]]
 
 _LOWER_IS_BETTER = ("latency", "power", "waf")
-_CLEAR = 0.05  # minimum published difference for a clear winner
+_CLEAR = 0.05  # Minimum published difference for a clear winner.
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Score:
     kind: str
     figures: int
     missing: int  # not simulated
-    statistic: str  # "median", "share within 2 x", "share"
+    statistic: str  # Statistic: "median", "share within 2 x" or "share".
     unit: str
     value: float
     goal: float | None
@@ -141,7 +141,7 @@ class PairwiseComparison:
     drives: tuple[str, str]
     published: tuple[float, float]
     simulated: tuple[float, float]
-    mixed: bool = False  # the load both reads and writes
+    mixed: bool = False  # `True` if the load both reads and writes.
 
     @property
     def right(self) -> bool:

@@ -16,7 +16,7 @@ from writecliff.published.fit.progress import FitProgress
 from writecliff.published.measure import ComparedDrive, measure
 from writecliff.published.scores import Row, row_of
 
-SMALL_BYTES = 8e9  # minimum capacity of the simulated drive
+SMALL_BYTES = 8e9  # Minimum capacity of the simulated drive, in bytes.
 SECONDS_MAX = 4.0
 
 

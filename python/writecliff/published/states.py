@@ -54,7 +54,7 @@ class PreparedDrives:
         """Bring the candidate for the drive `name` to the state after `steps`."""
         with self._lock:
             prepared = self._drives.setdefault((name, tuple(steps)), _PreparedDrive())
-        with prepared.lock:  # a drive cannot be copied while it is in use
+        with prepared.lock:  # A drive cannot be copied while it is in use.
             if prepared.drive is None:
                 prepared.drive = self._prepare(name, engine, steps, on_progress)
             engine.renew()
@@ -114,7 +114,7 @@ class StatefulDrive:
         self._prepared = prepared
         has_copy = copies and prepared is None
         self._ready = SimEngine.from_device(engine.device, seed=engine.seed) if has_copy else engine
-        self._steps: Sequence[Workload] = ()  # the steps that led to the state of `_ready`
+        self._steps: Sequence[Workload] = ()  # Steps that led to the state in `_ready`.
 
     def bring(self, load: Load, on_progress: ProgressHook | None = None) -> None:
         """Bring the drive to the state that a load requires."""

@@ -35,9 +35,9 @@ SCHEMA = "writecliff/stream-advice/1"
 STREAM_COUNTS = (2, 4, 8)
 MISTAG_PCTS = (1.0, 2.0, 5.0, 10.0)
 AS_GOOD = 1.005
-GAIN_MIN = 1.05  # lowest ratio of write amplifications at which streams are recommended
+GAIN_MIN = 1.05  # Minimum ratio of write amplifications for a recommendation of streams.
 AUTOMATIC = ("sfr", "multi-queue", "sepbit")
-BOUNDS = (*AUTOMATIC, "oracle")  # shown as bounds, because users cannot enable them
+BOUNDS = (*AUTOMATIC, "oracle")  # Assignments shown as bounds, because users cannot enable them.
 NAMES = {
     "none": "no streams",
     "rules": "rules",
@@ -53,11 +53,11 @@ class StreamAdvice:
     """The compared assignments, and the best assignment."""
 
     trace: Path  # trace path
-    setup: ReplaySetup  # the drive and the assumptions
-    cells: tuple[Replayed, ...]  # all assignments, beginning with no streams
-    best: Replayed  # best assignment that a user can enable; no streams if streams gain nothing
-    mistagged: tuple[Replayed, ...] = ()  # best rules with tagging errors
-    mistagged_of: Replayed | None = None  # best rules
+    setup: ReplaySetup  # Drive and assumptions.
+    cells: tuple[Replayed, ...]  # All assignments, starting with no streams.
+    best: Replayed  # Best assignment that a user can enable; no streams if streams bring no gain.
+    mistagged: tuple[Replayed, ...] = ()  # Results of the best rules with tagging errors.
+    mistagged_of: Replayed | None = None  # Result of the best rules.
 
     @property
     def none(self) -> Replayed:

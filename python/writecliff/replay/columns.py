@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ORIGINS_MAX = 12
 OTHERS = "others"
-# Operation numbers of the native module; operations that do not change data on a drive are omitted.
+# Operation numbers in the native module. Operations that do not change data on a drive are omitted.
 _NUMBERS = {"write": 0, "truncate": 1, "unlink": 2, "punch": 3, "fsync": 4, "create": 5}
 _LEFT_OUT = 255
 _REGION_BYTES = 64 << 20
@@ -37,13 +37,13 @@ class FileIO:
     """A trace in the native module, with its totals."""
 
     native: _native.FileTrace  # the operations
-    rows: int  # rows in the trace
-    duration_ns: int  # time from the first row to the last row
-    origins: tuple[str, ...]  # threads and file types, starting with the largest writer
-    rules: str | None  # name of the rule set
-    streams: dict[int, str]  # streams of the rules, by number; empty without rules
-    left_out: int  # rows that have no effect on a drive: reads, renames and hints
-    is_block: bool = False  # `True` if recorded at the drive, below the page cache and file system
+    rows: int  # Number of rows in the trace.
+    duration_ns: int  # Time from the first row to the last row.
+    origins: tuple[str, ...]  # Threads and file types, starting with the largest writer.
+    rules: str | None  # Name of the rule set.
+    streams: dict[int, str]  # Stream names by number; empty if there are no rules.
+    left_out: int  # Number of rows that have no effect on a drive: reads, renames and hints.
+    is_block: bool = False  # `True` if recorded at the drive, below the page cache and file system.
 
 
 def file_io(table: pa.Table, rules: Rules | None = None, *, is_block: bool = False) -> FileIO:
@@ -107,7 +107,7 @@ def _by_region(table: pa.Table) -> pa.Table:
     row = np.repeat(np.arange(len(offset)), pieces)
     piece = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     region = first[row] + piece
-    # The volumes of a trace use the same addresses for different data.
+    # The volumes in a trace use the same addresses for different data.
     of_volume = _column(table, "file")[row].astype(np.int64) << 40 | region
     _, numbers = np.unique(of_volume, return_inverse=True)
     begin = np.maximum(offset[row], region * _REGION_BYTES)
@@ -156,7 +156,7 @@ def _origins(
     if len(shown) < len(writers):
         names.append(OTHERS)
     else:
-        origin[origin == len(shown)] = 0  # rows that are not writes
+        origin[origin == len(shown)] = 0  # Rows that are not writes.
     return origin, tuple(names)
 
 

@@ -26,16 +26,17 @@ YEAR_S = 365.25 * 86_400
 NS_PER_S = 1e9
 READ_QUANTILE = 0.9999
 FILLS_MIN = 6.0
-WRITTEN_MIN_BYTES = 8e9  # small drives are filled more often, to get more reads at p99.99
-TIMED_FILLS = 0.5  # drive fills of the timed replay, for some garbage collection
+WRITTEN_MIN_BYTES = 8e9  # Small drives are filled more often, which provides more reads for p99.99.
+TIMED_FILLS = 0.5  # Drive fills in the timed replay, which cause some garbage collection.
 TIMED_MIN_BYTES = 4e9
-BYTES_PER_BLOCK_IN_REPLAY = 24  # ledger, last writes, and overwrite times
+BYTES_PER_BLOCK_IN_REPLAY = 24  # Memory for the ledger, last writes and overwrite times.
 STREAMS_MAX = 128
-UNDRAWN_MAX = 0.5  # fraction of the writes above which further rounds determine write amplification
-PURPOSE = "a replay"  # used in the message for hard disks
+# Fraction of the writes above which further rounds determine write amplification.
+UNDRAWN_MAX = 0.5
+PURPOSE = "a replay"  # Purpose named in the message for hard disks.
 COPIES_MAX = 64
 PAGE_CACHE, IMMEDIATE = "page-cache", "immediate"
-BY_TRACE = "by-trace"  # page cache for program traces, immediate for drive traces
+BY_TRACE = "by-trace"  # Page cache for program traces, and immediate writes for drive traces.
 DAY_S = 86_400
 _AS_MEASURED = (
     "waf", "host_bytes", "nand_bytes", "oracle", "reads", "writes", "timed_ns",
@@ -48,17 +49,18 @@ class Sizing:
     """Drive size, replay length, and file system in a replay."""
 
     fill_pct: float | None = (
-        85.0  # percentage of the drive that files fill at peak; `None`: the drive unchanged
+        # Percentage of the drive that files fill at peak; `None` to leave the drive unchanged.
+        85.0
     )
-    units: int | None = None  # number of reclaim units of a drive that is cut down
-    unit_bytes: float | None = None  # approximate reclaim unit size, as an alternative to `units`
-    fills: float | None = None  # drive fills to write, in whole rounds (see FILLS_MIN)
-    repeats: int | None = None  # rounds; takes precedence over `fills`
-    # Time at which writes reach the drive (see `_native.writebacks`), or `BY_TRACE`.
+    units: int | None = None  # Number of reclaim units on a drive that is cut down.
+    unit_bytes: float | None = None  # Approximate reclaim unit size, as an alternative to `units`.
+    fills: float | None = None  # Number of drive fills, in whole rounds (see FILLS_MIN).
+    repeats: int | None = None  # Number of rounds; takes precedence over `fills`.
+    # Time when writes reach the drive (see `_native.writebacks`), or `BY_TRACE`.
     writeback: str = BY_TRACE
-    allocator: str = "next-fit"  # allocator of the file system (see `_native.allocators`)
-    trim: bool = True  # `False`: the drive retains deleted data until they are overwritten
-    copies: int = 1  # number of copies of the traced program that run in parallel, offset in time
+    allocator: str = "next-fit"  # Allocator of the file system (see `_native.allocators`).
+    trim: bool = True  # `False` if the drive retains deleted data until they are overwritten.
+    copies: int = 1  # Number of copies of the traced program that run in parallel, offset in time.
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,14 @@ class ReplaySetup:
     """A trace prepared for a simulated drive."""
 
     io: FileIO  # the trace
-    blocks: _native.BlockTrace  # writes and TRIMs of the trace, mapped to the drive
-    device: DeviceDescription  # the drive given by --on
-    drive: _native.Device  # the drive that is simulated
+    blocks: _native.BlockTrace  # Writes and TRIMs in the trace, mapped to the drive.
+    device: DeviceDescription  # Drive given by --on.
+    drive: _native.Device  # Drive that is simulated.
     simulated: DeviceDescription  # description of `drive`
-    peak_bytes: int  # total file size at peak
-    written_bytes: int  # bytes that reach the drive in one round of all copies
+    peak_bytes: int  # Total file size at peak.
+    written_bytes: int  # Bytes that reach the drive in one round of all copies.
     sizing: Sizing  # assumptions
-    writes_per_day_bytes: float | None = None  # overrides the trace's write rate
+    writes_per_day_bytes: float | None = None  # Write rate that overrides the trace's write rate.
 
     @property
     def memory_bytes(self) -> int:
@@ -141,22 +143,23 @@ class Replayed:
     `blocks` counts 4 KiB blocks by origin, stream and lifetime bucket (see `BlockTrace.replay`).
     """
 
-    scheme: str  # stream assignment scheme
-    streams: int  # number of available streams
-    mistag_pct: float  # fraction of writes in a wrong stream
-    waf: float  # write amplification over the second half
-    host_bytes: NDArray[np.uint64]  # cumulative bytes written by the host
-    nand_bytes: NDArray[np.uint64]  # cumulative bytes programmed to flash
+    scheme: str  # Stream assignment scheme.
+    streams: int  # Number of available streams.
+    mistag_pct: float  # Percentage of writes assigned to a wrong stream.
+    waf: float  # Write amplification over the second half of the writes.
+    host_bytes: NDArray[np.uint64]  # Cumulative bytes written by the host.
+    nand_bytes: NDArray[np.uint64]  # Cumulative bytes programmed to flash.
     blocks: NDArray[np.uint64]
-    oracle: str | None  # the oracle's grouping of overwrite times; `None` for other schemes
-    reads: _native.Histogram  # latencies of the timed replay
+    oracle: str | None  # Oracle's grouping of overwrite times; `None` for other schemes.
+    reads: _native.Histogram  # Read latencies in the timed replay.
     writes: _native.Histogram  # latencies of the timed replay
-    timed_ns: int  # duration of the timed replay
-    timed_written_bytes: int  # during the timed replay
-    counters: Mapping[str, Any]  # at the end of the replay
-    statistics: FdpStatistics  # over the measured half
-    data_placement: DataPlacementStatus | None  # state of the interface at the end
-    overflow: Mapping[int, int]  # bytes of streams that could not be used, by stream number
+    timed_ns: int  # Duration of the timed replay.
+    timed_written_bytes: int  # Bytes written during the timed replay.
+    counters: Mapping[str, Any]  # Drive counters after the replay.
+    statistics: FdpStatistics  # FDP statistics for the measured half of the writes.
+    # State of the data placement interface after the replay.
+    data_placement: DataPlacementStatus | None
+    overflow: Mapping[int, int]  # Bytes of streams that could not be used, by stream number.
 
     @property
     def mapped_bytes(self) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from writecliff.replay.model import Replayed, ReplaySetup
 
 REPLAY_SCHEMA = "writecliff/replay/1"
-_NAMED_SHARE = 0.1  # minimum fraction of a stream's bytes for an origin to be named
+_NAMED_SHARE = 0.1  # Minimum fraction of a stream's bytes for an origin to be named.
 
 
 def trace_mapping(trace: Path, setup: ReplaySetup) -> dict[str, object]:

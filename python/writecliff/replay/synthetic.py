@@ -67,7 +67,7 @@ def synthetic_table(
     with as_user_errors():
         raw = _native.synthetic_trace(table_bytes, chunk_bytes, logged_bytes, seed)
     op, file, length = raw["op"], raw["file"], raw["length_bytes"].astype(np.int64)
-    # All writes to a file have the same origin; creation and unlinking have none.
+    # All writes to a file have the same origin. Creations and unlinks have no origin.
     origin_of = np.zeros(int(file.max()) + 1, np.int64)
     written = op == _OPS.index("write")
     origin_of[file[written]] = raw["origin"][written]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from writecliff.engines.fio.command import Target
     from writecliff.traces.source import Source
 
-IN_FLIGHT = 4096  # an open loop waits only at this depth
+IN_FLIGHT = 4096  # Queue depth above which an open loop waits.
 INTERVAL_NS = 1_000_000_000
 
 
@@ -81,11 +81,11 @@ class TimedTrace:
     """A trace and the method of issuing it. `open_source` opens the trace and is called twice."""
 
     open_source: Callable[[], Source]
-    output: Path | None = None  # trace to write of the issued I/Os, if any
-    speed: float = 1.0  # factor of the recorded speed
-    wrap: bool = False  # wrap addresses beyond the end; otherwise the trace is rejected
-    volume: str | None = None  # the only volume to issue; `None`: all volumes
-    seed: int = 1  # seed for the written data
+    output: Path | None = None  # Path for a trace of the issued I/Os, if any.
+    speed: float = 1.0  # Replay speed relative to the recorded speed.
+    wrap: bool = False  # `True` to wrap addresses beyond the end instead of rejecting the trace.
+    volume: str | None = None  # Volume to issue; `None` for all volumes.
+    seed: int = 1  # Seed for the written data.
 
     def plan(self, target: Target) -> TracePlan:
         """Read the whole trace and check that it fits the target.
@@ -243,7 +243,7 @@ def replay_timed(
         raise ConfigError(
             f"{on} is a simulated drive", hint="use replay_trace for simulated drives"
         )
-    trace.open_source()  # check before opening a drive
+    trace.open_source()  # Check the trace before a drive is opened.
     engine = open_target(
         on, destroy_serial=destroy_serial, allow_signatures=allow_signatures, size_bytes=size_bytes
     )
@@ -256,11 +256,12 @@ def replay_timed(
 
 # -- issued trace ----------------------------------------------------------------------------------
 
-# Trace of the issued I/Os, in the format of a captured block device.
+# Trace of the issued I/Os, in the format for captured block devices.
 
-_OPS = ("read", "write", "punch", "fsync")  # by operation number, as in `_native.Issuer.done`
+# Operation names by number, as in `_native.Issuer.done`.
+_OPS = ("read", "write", "punch", "fsync")
 _PROCESS = "writecliff"
-HORIZON_NS = 600 * 1_000_000_000  # maximum wait for an I/O, after which the replay has failed
+HORIZON_NS = 600 * 1_000_000_000  # Maximum wait for an I/O, after which the replay fails.
 _ROWS_WAITING = 1 << 20
 
 
@@ -276,8 +277,8 @@ class IssuedTrace:
         self._schema = fields(BLOCK_COLUMNS)
         self._file = TraceFile(path, self._schema)
         self._device = device
-        self._waiting: list[dict[str, Any]] = []  # completed I/Os; an earlier I/O may be open
-        self._rows = 0  # number of buffered rows
+        self._waiting: list[dict[str, Any]] = []  # Completed I/Os that wait for an earlier I/O.
+        self._rows = 0  # Number of buffered rows.
         self._latest_ns = 0
 
     def add(self, done: Mapping[str, Any]) -> None:

@@ -49,7 +49,7 @@ class Axis:
     100 % for a percentage.
     """
 
-    label: str  # a `Label` if the unit is always the same
+    label: str  # Axis label; a `Label` if the unit is always the same.
     units: tuple[Unit, ...] = ()
     log: bool = False
     ticks: tuple[tuple[float, str], ...] = ()
@@ -115,7 +115,7 @@ def apply(plot: Plot, which: str, axis: Axis, unit: Unit, values: Numbers) -> No
         _log(plot, which, axis, low, high)
     else:
         style.linear_axis(plot, which, from_zero=False)
-        if axis.whole or which == "x":  # long numbers need room on a horizontal axis
+        if axis.whole or which == "x":  # Long numbers need room on a horizontal axis.
             most = 5 if high >= 10_000 else 9
             steps = [1, 2, 5, 10] if axis.whole else [1, 2, 2.5, 5, 10]
             mine.set_major_locator(MaxNLocator(most, steps=steps, integer=axis.whole))

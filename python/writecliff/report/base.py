@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from writecliff.report.steady import SteadyView
     from writecliff.report.testdata import TestData
 
-_FINDINGS = 2  # key figures at the top of a page without a sentence of its own
+_FINDINGS = 2  # Maximum number of key figures at the top of a page that has no sentence.
 RUN_FILES = {
     "manifest": "manifest.json",
     "rounds": "rounds.parquet",
@@ -59,15 +59,15 @@ class TestReport:
     Subclasses override the members that are specific to their test.
     """
 
-    __test__ = False  # not a pytest test class
-    lead = ""  # name or switch of the figure at the top; "" selects the first figure
-    # The answer at the top, with the numbers of key figures in braces: "It sustains {0}."
+    __test__ = False  # Tell pytest that this class is not a test class.
+    lead = ""  # Name or switch of the figure at the top; "" for the first figure.
+    # Answer at the top of the page, with key figure numbers in braces: "It sustains {0}."
     sentence = ""
 
     def __init__(self, data: TestData) -> None:
         """Create the report for `data`."""
         self.data = data
-        self.procedure: Any = data.procedure  # the test and its options; subclasses narrow the type
+        self.procedure: Any = data.procedure  # Test and its options; subclasses narrow the type.
 
     # -- members that subclasses override -------------------------------------------------------
 
@@ -254,7 +254,7 @@ class TestReport:
     def written(self) -> Sequence[KeyFigure]:
         """Return two key figures, the data written and the elapsed time."""
         data = self.data
-        # A simulated drive may have been preconditioned without a timing simulation.
+        # A simulated drive may have been preconditioned without timing simulation.
         untimed = any(row.host_write_bytes and not row.elapsed_ns for row in data.rows)
         note = "in the steps" if untimed else f"in {units.duration(data.elapsed_ns)}"
         size, unit = units.size(data.host_write_bytes).split(" ")
@@ -381,7 +381,7 @@ def _notes(data: TestData) -> tuple[str, ...]:
 def _footer(data: TestData) -> tuple[tuple[str, str], ...]:
     manifest = data.manifest
     versions = ", ".join(
-        f"{name} {version.removeprefix(f'{name}-')}"  # fio reports its version as fio-3.33
+        f"{name} {version.removeprefix(f'{name}-')}"  # fio reports its version as fio-3.33.
         for name, version in manifest.versions.items()
         if version is not None and not (name == "fio" and manifest.device.simulated)
     )

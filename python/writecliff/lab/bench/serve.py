@@ -205,7 +205,8 @@ def _lean(at: Address, depth: int, seconds: float) -> Measured:
 
 
 def _fio(at: Address, depth: int, seconds: float) -> Measured:
-    with tempfile.NamedTemporaryFile() as report:  # the output may start with libnbd messages
+    # libnbd messages may precede the JSON output, so the report goes to a file.
+    with tempfile.NamedTemporaryFile() as report:
         words = [
             "fio", "--name=load", "--ioengine=nbd", f"--uri={at.uri}", "--rw=randread",
             f"--bs={_BLOCK_BYTES}", f"--size={RANGE_BYTES}", f"--iodepth={depth}", "--norandommap",
@@ -232,11 +233,12 @@ def _us(value_ns: float | None) -> float | None:
 
 # -- kernel target ---------------------------------------------------------------------------------
 
-# The kernel's own NVMe/TCP target on a null block device, for comparison with a served drive.
+# Benchmark of the kernel's NVMe/TCP target on a null block device, for comparison with a served
+# drive.
 #
 # The null block device completes requests immediately and copies nothing. A client therefore
-# measures only the cost of the kernel's target, the socket and the client, which is the minimum
-# cost of NVMe/TCP on this machine.
+# measures only the cost of the kernel's target, the socket and the client itself, which is the
+# minimum cost of NVMe/TCP on this machine.
 
 NAME = "nqn.2026-01.writecliff:bench-serve"
 _MODULES = ("null_blk", "nvmet", "nvmet-tcp")
@@ -285,13 +287,14 @@ def _modprobe(*words: str) -> str:
 
 def _null_device(undo: ExitStack) -> Path:
     folder = _made(undo, _CONFIG / "nullb" / "writecliff")
-    # Requests complete in the submitting thread, without an interrupt or timer.
+    # The null block device completes requests in the submitting thread, without an interrupt or
+    # timer.
     for name, value in (("size", _SIZE_MIB), ("blocksize", 4096), ("irqmode", 0)):
         (folder / name).write_text(str(value))
     (folder / "power").write_text("1")
     undo.callback((folder / "power").write_text, "0")
     number = (folder / "index").read_text().strip()
-    # The device is named after its folder since Linux 6.14, and after its index before.
+    # Since Linux 6.14, the device is named after its folder; before, it was named after its index.
     names = (Path("/dev/writecliff"), Path(f"/dev/nullb{number}"))
     device = next((path for path in names if path.exists()), None)
     if device is None:

@@ -85,16 +85,16 @@ def _plain(value: str | float) -> str | float | int | None:
 
 # Benchmark of a whole replay, from a trace file to write amplification.
 #
-# The native `replay` case starts with events in memory. In this case, the trace is a Parquet file
-# with the full schema. The times include everything that `writecliff replay` does: reading and
-# checking the trace, assigning writes to streams by rules, passing the trace columns on, preparing
-# the trace for a drive that it fills to 85 %, and replaying it once. The times exclude creating the
-# file, loading libraries and printing results. `replay-file` has a stream per kind of file and no
-# garbage collection. `replay-file-collect` has small tables, all in one stream.
+# The native `replay` case starts with events in memory. In contrast, this benchmark's trace is a
+# Parquet file with the full schema. The times include everything that `writecliff replay` does: it
+# reads and checks the trace, assigns writes to streams by rules, passes the trace columns on,
+# prepares the trace for a drive that it fills to 85 %, and replays it once. The times exclude file
+# creation, library loading and printing. The `replay-file` case has a stream per kind of file and
+# no garbage collection. The `replay-file-collect` case has small tables, all in one stream.
 
-# By case: bytes per table of the store, and `True` if the store's writes are assigned to streams.
+# Bytes per table of the store by case, and `True` if the store's writes are assigned to streams.
 CASES = {"replay-file": (1 << 20, True), "replay-file-collect": (1 << 17, False)}
-_LOGGED_BYTES = 1 << 28  # at scale 1; the store writes about 20 times as many bytes
+_LOGGED_BYTES = 1 << 28  # Bytes logged at scale 1; the store writes about 20 times this volume.
 _MIN_BYTES = 1 << 26
 
 
@@ -121,7 +121,8 @@ def run_replay(names: list[str], *, device: str, scale: float) -> Iterator[Row]:
             write_trace(path, table, {"command": ["synthetic store"]})
             del table
             if name == names[0]:
-                _case(name, path, rules, device)  # loads libraries, which is not timed
+                # The first run loads libraries, so it is not timed.
+                _case(name, path, rules, device)
             yield _case(name, path, rules, device)
 
 
@@ -162,9 +163,9 @@ def _case(name: str, path: Path, rules: Rules, device: str) -> Row:
 
 # -- command ---------------------------------------------------------------------------------------
 
-# A whole command in a separate process, timed from the start of Python.
+# Benchmark of a whole command in a separate process, timed from the start of Python.
 #
-# The command runs like an installed program, for which Python caches compiled modules. Some
+# The command runs like an installed program, whose compiled modules Python caches. Some
 # environments disable this cache (PYTHONDONTWRITEBYTECODE), so that each start would recompile all
 # modules.
 

@@ -19,7 +19,7 @@ from writecliff.lab.bench.sim import measured
 from writecliff.suite.folder import SuiteFolder
 
 CELLS, CELLS_MAX = 200, 2000
-GOAL = 1.1  # relative to the time of --jobs
+GOAL = 1.1  # Maximum time relative to --jobs.
 _TABLES = ("rounds", "intervals", "histograms")
 _DEVICE = "sim:sata-tlc-120"
 _LOAD = """
@@ -45,7 +45,7 @@ class Pair:
     dask_wall_s: float
     jobs_cpu_s: float
     dask_cpu_s: float
-    identical: bool  # True if every table of every cell is identical
+    identical: bool  # `True` if every table in every cell is identical.
 
     @property
     def ratio(self) -> float:

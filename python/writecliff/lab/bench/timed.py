@@ -32,13 +32,13 @@ _COLUMNS = "time=t:ns,operation=op,offset=at,length=n"
 class Pair:
     """A trace, issued by both programs in direct succession."""
 
-    late_p50_us: float | None  # time from an I/O's due time to its submission by the issuer
+    late_p50_us: float | None  # Time from an I/O's due time until the issuer submits it.
     late_p99_us: float | None
     late_max_us: float
     length_error_pct: float
-    cpu_s: float  # CPU time of this process
+    cpu_s: float  # CPU time of this process.
     fio_length_error_pct: float
-    load: float  # one-minute load average of the machine before the run
+    load: float  # One-minute load average of the machine before the run.
     processors: int
 
 

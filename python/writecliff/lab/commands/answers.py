@@ -16,9 +16,9 @@ class ValidateTwin(Answer, frozen=True, tag="writecliff/validate-twin/1"):
 
     ok: bool  # `true` if all medians are within the goals
     goals: Any  # `rates_pct` and `tails_pct`
-    # Each hidden drive: `drive`, `ok`, `rates_pct` and `tails_pct` (median errors over the other
-    # loads), `kept_rates_pct` and `kept_tails_pct` (over the held-out loads), `values` (`key`,
-    # `hidden`, `twin`) and `loads` (`load`, `iops`, `iops_twin`, `p99_ms`, `p99_twin_ms`,
+    # Hidden drives, each with `drive`, `ok`, `rates_pct` and `tails_pct` (median errors over the
+    # other loads), `kept_rates_pct` and `kept_tails_pct` (over the held-out loads), `values`
+    # (`key`, `hidden`, `twin`) and `loads` (`load`, `iops`, `iops_twin`, `p99_ms`, `p99_twin_ms`,
     # `rate_error_pct`, `p99_error_pct`)
     drives: Any
 
@@ -29,7 +29,8 @@ class BenchStore(Answer, frozen=True, tag="writecliff/bench-store/1"):
     commands = "bench store"
 
     runs: Any  # Number of runs in the store
-    # Each command: `case`, `wall_s` and `cpu_s` (fastest of three), and `goal_s` or `null`
+    # Each command: Cases, each with `case`, `wall_s` and `cpu_s` (fastest of three runs), and
+    # `goal_s` or `null`
     rows: Sequence[Object]
 
 
@@ -38,8 +39,8 @@ class BenchChoose(Answer, frozen=True, tag="writecliff/bench-choose/1"):
 
     commands = "bench choose"
 
-    # Each `case` (without and with cached states): `wall_s`, `goal_s` (of 20 drives), `drives`,
-    # and `same` (`true` if the answer equals the first)
+    # Each `case` (without and with cached states): `wall_s`, `goal_s` (for 20 drives), `drives`,
+    # and `same` (`true` if the answer equals the first answer)
     rows: Sequence[Object]
 
 
@@ -49,9 +50,9 @@ class BenchSweep(Answer, frozen=True, tag="writecliff/bench-sweep/1"):
     commands = "bench sweep"
 
     cells: Any  # Number of runs in each sweep
-    # Each pair of sweeps: `jobs_wall_s`, `dask_wall_s`, `jobs_cpu_s`, `dask_cpu_s`
-    # (of all processes), `ratio` (wall time with Dask over wall time with `--jobs 2`), and
-    # `identical` (`true` if all tables of all cells are equal)
+    # Each pair of sweeps: `jobs_wall_s`, `dask_wall_s`, `jobs_cpu_s`, `dask_cpu_s` (over all
+    # processes), `ratio` (wall time with Dask over wall time with `--jobs 2`), and `identical`
+    # (`true` if all tables in all cells are equal)
     rows: Sequence[Object]
 
 
@@ -60,7 +61,7 @@ class BenchTrace(Answer, frozen=True, tag="writecliff/bench-trace/1"):
 
     commands = "bench trace"
 
-    lines: int  # Number of lines of the trace
+    lines: int  # Number of lines in the trace
     # Each `case`: `lines`, `bytes`, `cpu_s`, `wall_s`, `lines_per_cpu_s` and
     # `peak_rss_mib`
     rows: Sequence[Object]
@@ -81,8 +82,8 @@ class ActLatency(Answer, frozen=True, tag="writecliff/act-latency/1"):
     commands = "act latency"
 
     run: Path  # Run directory
-    # `slice` (its number), `reads`, and `over_1ms_pct` to `over_64ms_pct`: percentage
-    # of its reads above each threshold
+    # Slices, each with `slice` (its number), `reads`, and `over_1ms_pct` to `over_64ms_pct`:
+    # percentage of reads above each threshold
     slices: Sequence[Object]
 
 
@@ -91,9 +92,9 @@ class ValidateWaf(Answer, frozen=True, tag="writecliff/validate-waf/1"):
 
     commands = "validate waf"
 
-    tolerance_pct: float  # Largest accepted error
+    tolerance_pct: float  # Maximum accepted error
     ok: bool  # `true` if all cases are within the tolerance
-    rows: Sequence[Object]  # Cases, each with the theoretical value
+    rows: Sequence[Object]  # Cases, each with its theoretical value
 
 
 class ValidateReduction(Answer, frozen=True, tag="writecliff/validate-reduction/1"):
@@ -113,8 +114,8 @@ class ValidateQuick(Answer, frozen=True, tag="writecliff/validate-quick/1"):
 
     tolerance_pct: float  # Largest accepted error
     ok: bool  # `true` if all figures are within the tolerance
-    # Each figure: `test`, `key`, `label`, `unit`, `scale` of the quick suite, `full`, `quick`
-    # (`null`: not reported), the loads `at` and `quick_at`, `error_pct`, `ok`
+    # Each figure: Figures, each with `test`, `key`, `label`, `unit`, `scale` of the quick suite,
+    # `full`, `quick` (`null` if not reported), the loads `at` and `quick_at`, `error_pct`, `ok`
     rows: Sequence[Object]
 
 
@@ -123,8 +124,8 @@ class ValidateScales(Answer, frozen=True, tag="writecliff/validate-scales/1"):
 
     commands = "validate scales"
 
-    # Each figure: `drive`, `of_class`, `load`, `level`, `scale`, `figure`, `kind`, the values
-    # `whole` and `scaled`, and their ratio `factor`, at least 1
+    # Each figure: Comparisons, each with `drive`, `of_class`, `load`, `level`, `scale`, `figure`,
+    # `kind`, the values `whole` and `scaled`, and their ratio `factor`, which is at least 1
     rows: Sequence[Object]
 
 
@@ -146,11 +147,11 @@ class Torture(Answer, frozen=True, tag="writecliff/torture/1"):
     target: str  # Simulated drive
     program: str  # Program under test
     file_system: str  # File system type
-    cuts: int  # Number of power cuts; the command stops at the first failure
+    cuts: int  # Number of power cuts; the command stops after the first failure
     intact: int  # Number of power cuts without data loss
-    # First power cut with data loss: `seed`, `at_write` (write of the drive, from the start of
-    # the program), `acknowledged` (printed lines), `pages_undone` and `undone_as` (as in
-    # `serve`; NVMe permits these losses), `finding`; `null`: none
+    # First power cut with data loss: `seed`, `at_write` (write number on the drive since the start
+    # of the program), `acknowledged` (printed lines), `pages_undone` and `undone_as` (as in
+    # `serve`; NVMe permits these losses), `finding`; `null` if no data were lost
     first_failure: Object | None
 
 
@@ -159,17 +160,17 @@ class ValidateIntervals(Answer, frozen=True, tag="writecliff/validate-intervals/
 
     commands = "validate intervals"
 
-    # `true` if at most 5 % of equal drives are judged different, and no coverage is significantly
-    # below 93 %
+    # `true` if at most 5 % of pairs of equal drives are judged different and no coverage is
+    # significantly below 93 %
     ok: bool
-    # Each figure: `load`, `figure`, `truth` (IOPS, ns or a ratio), `runs`, `intervals` (runs with
-    # an interval), `covered` (intervals with the truth), `covered_pct`, `shares_covered` and
-    # `shares_covered_pct` (intervals with the true share of I/Os slower than a percentile, else
-    # `null`), `probability` (of so few at a coverage of 93 %), `half_width_pct` (of the median
-    # interval)
+    # Each figure: Coverage of intervals: `load`, `figure`, `truth` (IOPS, ns or a ratio), `runs`,
+    # `intervals` (runs with an interval), `covered` (intervals that contain the truth),
+    # `covered_pct`, `shares_covered` and `shares_covered_pct` (intervals that contain the true
+    # fraction of I/Os slower than a percentile, else `null`), `probability` (of so few covered
+    # intervals at a coverage of 93 %), `half_width_pct` (median interval)
     coverage: Sequence[Object]
-    # Each `load`: `pairs` of equal drives, `false_winners`, `false_pct`, `slower_pairs`,
-    # `slower_found` and `slower_pct` (slower drives with lower IOPS)
+    # Each `load`: Comparisons: `pairs` of equal drives, `false_winners`, `false_pct`,
+    # `slower_pairs`, `slower_found` and `slower_pct` (slower drives with lower IOPS)
     pairs: Sequence[Object]
 
 
@@ -178,16 +179,16 @@ class ValidatePowerCuts(Answer, frozen=True, tag="writecliff/validate-power-cuts
 
     commands = "validate power-cuts"
 
-    ok: bool  # `true` if no guarantee was violated
-    seed: int  # Seed of the drives and cuts
-    # Each kind of drive: `extra` (SLC cache, parity across dies or none), `write_cache`,
-    # `power_loss_protection`, `data_placement`, `cuts`, `commands`, `lost_slots` (completed but
-    # not flushed), `unconfirmed_slots` (durable without a completion), `torn_units`,
+    ok: bool  # `true` if no durability guarantee was violated
+    seed: int  # Seed for the drives and power cuts
+    # Drive kinds, each with `extra` (SLC cache, parity across dies or none), `write_cache`,
+    # `power_loss_protection`, `data_placement`, `cuts`, `commands`, `lost_slots` (completed but not
+    # flushed), `unconfirmed_slots` (durable without a completion), `torn_units`,
     # `interrupted_erases`, `saved_slots` (by capacitors), `rebuild_ns_max`
     rows: Sequence[Object]
-    # Drive types whose power cuts are not modelled without power-loss protection
+    # Drive kinds whose power cuts are modelled only with power-loss protection
     not_covered: Any
-    # First drive that failed: `drive`, its kind, `violation`; `null`: none
+    # First drive that failed: `drive`, its kind, `violation`; `null` if no drive failed
     failure: Object | None
 
 
@@ -207,15 +208,15 @@ class Reproduce(Answer, frozen=True, tag="writecliff/reproduce/2"):
 
     report: Path  # HTML report
     campaign: str  # Name of the campaign
-    about: str  # Description of the campaign
-    build: Any  # Build of the simulator
+    about: str  # Campaign description
+    build: Any  # Simulator build
     wall_s: float  # Simulation time in seconds
     kinds: Any  # Errors by kind of figure
-    comparisons: Any  # Comparisons of two drives, with the winners
+    comparisons: Any  # Comparisons of two drives, with the winner of each
     parts: Any  # Errors by part of the split: `fit` or held out
-    figures: Any  # Published figures, each with its simulation
+    figures: Any  # Published figures, each with its simulated value
     not_simulated: Any  # Published figures that have no simulation
-    skipped: Any  # File rows that are not figures
+    skipped: Any  # Rows in the file that are not figures
     loads: Any  # Simulated loads, with all measurements
     drives: Any  # Simulated drives
 
@@ -229,18 +230,18 @@ class ReproduceSsdIq(Answer, frozen=True, tag="writecliff/reproduce-ssd-iq/1"):
     campaign: str  # Name of the campaign
     build: Any  # Simulator build
     wall_s: float  # Simulation time in seconds
-    # Each published figure: `condition`, `metric`, `value`, `unit`, `simulated` (`null`
-    # with a `reason` if it could not be simulated), `error_pct` (simulated over published,
-    # minus 1), `note`, `drive` (name and capacity on the data sheet), `load`
+    # Published figures, each with `condition`, `metric`, `value`, `unit`, `simulated` (`null` with
+    # a `reason` if it could not be simulated), `error_pct` (simulated over published, minus 1),
+    # `note`, `drive` (name and capacity on the data sheet), `load`
     rows: Sequence[Object]
-    # Write rates relative to uniform writes: `drive`, `load`, `kind` (`zipf`, `static`,
+    # Write rates relative to those of uniform writes: `drive`, `load`, `kind` (`zipf`, `static`,
     # `zones`), `published`, `simulated`, `error_pct`
     curves: Sequence[Object]
     # Absolute errors by `kind`: `figures` (their number), `median` and `p90` in `unit` (`%`, or `x`
-    # for the larger value over the smaller), `within` (percentage of factors up to 1.5)
+    # for the ratio of the larger to the smaller value), `within` (percentage of factors up to 1.5)
     scores: Any
     disclosures: Any  # Limitations of the comparison
-    # Each simulated drive: `drive` (name and capacity on the data sheet), `name`,
+    # Simulated drives, each with `drive` (name and capacity on the data sheet), `name`,
     # `device_hash`, `scale` (factor by which it was scaled down), number of `loads`
     drives: Any
 
@@ -274,20 +275,20 @@ class Fit(Answer, frozen=True, tag="writecliff/fit/1"):
 
     commands = "fit"
 
-    fits: Any  # Names of the specifications
-    drives: Any  # Drives that are fitted
+    fits: Any  # Names of the fit specifications
+    drives: Any  # Fitted drives
     scale: float  # Factor by which the drives are scaled down
     simulations: int  # Number of simulations
-    output: Any  # Folder of the fitted device files; `null` if they were not written
-    # Each parameter: `key`, `drive` (`null`: all), `unit`, `start`, `value`, `low` and `high`
-    # (bounds), `error_pct` (one standard error), `at_bound`, `determined`
+    output: Any  # Folder that contains the fitted device files; `null` if they were not written
+    # Each parameter: Parameters, each with `key`, `drive` (`null` for all drives), `unit`, `start`,
+    # `value`, `low` and `high` (bounds), `error_pct` (one standard error), `at_bound`, `determined`
     parameters: Any
-    unidentifiable: Any  # Combinations (key: weight) that hardly affect any figure
+    unidentifiable: Any  # Parameter combinations (key: weight) that hardly affect any figure
     # Measurements that would determine a `combination` (its index in `unidentifiable`): `device`,
     # `load`, `metric`, and the `change_pct` of the metric if the combination changes by 10 %
     measure_next: Any
-    errors: Any  # Errors by kind of figure: before the fit, after the fit, and of predictions
-    figures: Any  # Figures: measured, simulated and predicted, with errors
+    errors: Any  # Errors by kind of figure: before the fit, after the fit, and for predictions
+    figures: Any  # Figures with measured, simulated and predicted values and their errors
 
 
 class BenchFit(Answer, frozen=True, tag="writecliff/bench-fit/1"):
@@ -301,11 +302,11 @@ class BenchFit(Answer, frozen=True, tag="writecliff/bench-fit/1"):
     first_output_s: float  # Time until the first line of output
     scaled_s: float  # Time until the search on the scaled drive was complete
     wall_s: float  # Time until the simulation at full size was complete
-    cpu_s: float  # User and system time
+    cpu_s: float  # User and system CPU time
     simulations: int  # Number of simulations
     # Each parameter: `key`, `truth`, `start`, `found`, `error_pct`, `determined`
     rows: Sequence[Object]
-    figure_errors_pct: Any  # Errors of the figures at full size
+    figure_errors_pct: Any  # Errors of the figures from the full-size simulation
 
 
 class BenchSim(Answer, frozen=True, tag="writecliff/bench-sim/1"):
@@ -314,7 +315,7 @@ class BenchSim(Answer, frozen=True, tag="writecliff/bench-sim/1"):
     commands = "bench sim"
 
     device: str  # Simulated drive
-    scale: float  # Factor by which the measured part is lengthened
+    scale: float  # Factor by which the measured part is longer
     rows: Sequence[Object]  # Cases
 
 
@@ -324,11 +325,11 @@ class BenchServe(Answer, frozen=True, tag="writecliff/bench-serve/1"):
     commands = "bench serve"
 
     device: str  # Simulated drive
-    seconds: float  # Length of each load
-    # Each load: `case`, `transport` (`nbd-unix`, `nbd-tcp`, `nvme-tcp`; `nvmet-tcp`: the
-    # target of the kernel), `client` (`lean`, or `fio` over NBD), `iops`, `latency_p50_us`,
-    # `latency_p99_9_us`, `added_p50_us` (to the latency of the drive), `server_cpu_us` (CPU
-    # time of the server per request; `null` for `nvmet-tcp`)
+    seconds: float  # Duration of each load
+    # Each load: Results, each with `case`, `transport` (`nbd-unix`, `nbd-tcp`, `nvme-tcp`;
+    # `nvmet-tcp` for the kernel's target), `client` (`lean`, or `fio` over NBD), `iops`,
+    # `latency_p50_us`, `latency_p99_9_us`, `added_p50_us` (beyond the drive latency),
+    # `server_cpu_us` (CPU time of the server per request; `null` for `nvmet-tcp`)
     rows: Sequence[Object]
 
 
@@ -337,7 +338,7 @@ class BenchFio(Answer, frozen=True, tag="writecliff/bench-fio/1"):
 
     commands = "bench fio"
 
-    target: str  # Target of the runs
-    seconds: float  # Length of each run
+    target: str  # Target on which the runs were made
+    seconds: float  # Duration of each run
     summary: Any  # Overhead over all pairs
     rows: Sequence[Object]  # Pairs of runs

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from writecliff.lab.published.reproduce import Chosen, Reproduction
 
 GROUP = "lab", 2
-ROWS_SHOWN = 100  # maximum number of figures printed; the others are only in the files
+ROWS_SHOWN = 100  # Maximum number of printed figures; the files contain all figures.
 SSD_IQ = "ssd-iq"
 
 

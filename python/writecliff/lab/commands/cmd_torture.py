@@ -78,7 +78,7 @@ def torture(
     plan = Plan(device, _program(command, app, check, prepare, sync=sync), file_system, writes)
     plan.check()
     done: list[Trial] = []
-    # Treated like Ctrl-C, so that nothing remains mounted.
+    # Handle termination signals like Ctrl-C, so that nothing remains mounted.
     ending = handling(TERMINATIONS, signal.default_int_handler)
     with ending, TemporaryDirectory(prefix="writecliff-torture-") as folder:
         trials = Trials(plan, Path(folder))

@@ -13,11 +13,11 @@ from writecliff.progress import Silence
 from writecliff.published.conditions import KIB, Load, State
 from writecliff.published.measure import MeasurementObserver
 
-# Estimated IOPS, used only to weight the loads.
+# Estimated IOPS, used only as weights for the loads.
 _READS, _READS_ALONE, _WRITES = 60_000, 8_000, 25_000
-_PREPARED_SLOTS = 0.3  # cost of a slot written during preconditioning, in timed I/Os
-_SILENCE_S = 30.0  # a finished load is reported only after this period without output
-_FIRST_GUESS = 0.03  # minimum fraction of the work before the time left is estimated
+_PREPARED_SLOTS = 0.3  # Cost of writing a slot during preconditioning, in timed I/Os.
+_SILENCE_S = 30.0  # A finished load is reported only after this period without other output.
+_FIRST_GUESS = 0.03  # Minimum completed fraction before the time left is estimated.
 
 
 class ReproduceView(MeasurementObserver):

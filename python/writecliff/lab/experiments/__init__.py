@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from writecliff.lab.experiments.live.model import Application
 
 Log = Callable[[str], None]
-# By name. The module with this name in this folder runs the experiment.
+# By name. The module of the same name in this folder runs the experiment.
 EXPERIMENTS = {
     "fms-fio": "four sequential writers with different data lifetimes, six random readers, streams "
     "off and on",
     "fms-cassandra": "captured writes of a real Cassandra, replayed on a drive, streams off and on",
 }
-# Module and class of the application, by name.
+# Module and class by application name.
 LIVE = {
     "fms-cassandra": ("cassandra", "Cassandra"),
     "streams-rocksdb": ("rocksdb", "RocksDB"),

@@ -37,14 +37,16 @@ RULES = "cassandra"
 RECORDS = 1_000_000
 UPDATES = 4_000_000
 OPERATIONS = 1_000_000
-# Conditions that the deck does not state.
+# Conditions that the slide deck does not state.
 FILLS_PCT = (50.0, 70.0, 80.0, 90.0, 95.0)
 ALLOCATORS = ("next-fit", "first-fit", "folders")
-# Reclaim unit sizes other than 1, in flushed tables, by number of nodes on the drive; compared at a
-# single fill. The files of one node leave too few larger units for streams and garbage collection.
+# Reclaim unit sizes other than 1, in flushed tables, by number of nodes on the drive. They are
+# compared at a single fill level. The files of one node leave too few larger units for streams and
+# garbage collection.
 UNIT_SHARES = {1: (0.25, 0.5), 4: (0.25, 0.5, 2.0, 4.0)}
 UNIT_FILL_PCT = 90.0
-# Assignments: merged streams of the rules. Names in parentheses come from HotStorage 2014.
+# Stream assignments, which merge streams of the rules. Names in parentheses are those of the
+# HotStorage 2014 paper.
 ORACLE = "oracle"
 ASSIGNMENTS: dict[str, dict[int, int]] = {
     "one stream": {1: 0, 2: 0, 3: 0, 4: 0, 5: 0},
@@ -55,11 +57,11 @@ ASSIGNMENTS: dict[str, dict[int, int]] = {
 DRIVE_WRITES = 24.0
 # The commit log is written with direct I/O, and most other files are synced.
 WRITEBACK = "immediate"
-TIMED_BYTES = 2 << 30  # 1.2 million reads, enough for the 99.99th percentile
-# Outstanding requests; a node uses as many threads for reads (concurrent_reads).
+TIMED_BYTES = 2 << 30  # Volume of 1.2 million reads, which suffices for the 99.99th percentile.
+# Number of outstanding requests, equal to a node's number of read threads (concurrent_reads).
 QUEUE_DEPTH, READERS = 32, 32
 BLOCK_BYTES = 4096
-MEMORY_BYTES = 256 << 20  # memory for the requests of one trace, in addition to its drive
+MEMORY_BYTES = 256 << 20  # Memory for the requests of one trace, in addition to the drive's memory.
 CLAIM = "twice the lifetime and 45 % more I/O (Samsung, Flash Memory Summit 2016)"
 CLAIMED_LIFETIME, CLAIMED_IO = 2.0, 1.45
 
@@ -80,10 +82,10 @@ class Side:
     """Measurements of a drive with or without streams."""
 
     waf: float
-    waf_drift: float | None  # change from the third to the fourth quarter of the writes
-    mapped_bytes: int  # valid data on the drive at the end
-    mixed_bytes_per_s: float  # written while every read of the client reaches the drive
-    write_bytes_per_s: float  # written while caches serve all reads
+    waf_drift: float | None  # Change between the third and the fourth quarter of the writes.
+    mapped_bytes: int  # Valid data on the drive after the replay, in bytes.
+    mixed_bytes_per_s: float  # Write rate while every client read reaches the drive.
+    write_bytes_per_s: float  # Write rate while caches serve all reads.
     read_p9999_ns: int | None
 
 
@@ -131,8 +133,8 @@ class Load:
     """A capture, and the characteristics of its load."""
 
     io: FileIO
-    table_bytes: int  # size of a flushed memtable
-    reads_per_block: float  # client reads per 4 KiB that the node writes
+    table_bytes: int  # Size of a flushed memtable, in bytes.
+    reads_per_block: float  # Client reads per 4 KiB that the node writes.
 
 
 @dataclass(frozen=True)
@@ -210,7 +212,7 @@ def load_of(trace: Trace, rules: Rules) -> Load:
         )
     io = file_io(trace.table, rules)
     written = io.native.footprint(WRITEBACK)["written_bytes"]
-    # Half of the operations are writes, and each of the others reads once.
+    # Half of the operations are writes, and each other operation reads once.
     writes = size["records"] + size["updates"] + size["operations"] / 2
     return Load(io, _table_bytes(trace, rules), writes / (written / BLOCK_BYTES))
 
@@ -231,7 +233,7 @@ def _table_bytes(trace: Trace, rules: Rules) -> int:
         raise ConfigError("the capture has no flushed tables", hint="capture a longer load")
     sizes = np.zeros(int(file.max()) + 1, np.int64)
     np.maximum.at(sizes, file, end)
-    # Flushes of system tables write a few kilobytes, which would distort the median.
+    # Flushes of system tables write a few kilobytes each, which would distort the median.
     large = sizes[sizes >= sizes.max() / 4]
     return int(np.median(large))
 

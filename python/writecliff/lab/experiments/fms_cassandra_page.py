@@ -292,15 +292,15 @@ def _data(result: Result) -> tuple[DataFile, ...]:
 
 # -- fms cassandra findings ------------------------------------------------------------------------
 
-# `fms-cassandra` findings: the conditions under which streams matter, and a check of the claim.
+# `fms-cassandra` findings: the conditions that make streams useful, and a check of the claim.
 #
-# Every sentence is derived from the measured rows.
+# Every sentence in the findings is derived from the measured rows.
 
 # Minimum change in the lifetime ratio for a condition to matter.
 MATTERS = 0.1
-# Maximum change in write amplification over the last quarter for a drive that has settled.
+# Maximum change in write amplification over the last quarter for a settled drive.
 SETTLED = 0.05
-# Maximum relative difference between a ratio that reaches the deck's and the deck's ratio.
+# Maximum relative difference for a ratio that counts as equal to the deck's ratio.
 NEAR = 0.1
 
 
@@ -331,7 +331,7 @@ def nodes_text(nodes: int) -> str:
     return "one node" if nodes == 1 else f"{nodes} nodes"
 
 
-# Case fields: the condition name, and the format of its values.
+# Case fields: the condition name, and the format of the condition's values.
 _CONDITIONS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "trim": ("TRIM", on_off),
     "allocator": ("allocator", str),

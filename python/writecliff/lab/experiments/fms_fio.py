@@ -46,14 +46,14 @@ from writecliff.workload.model import BlockSize, Job, Workload
 
 DEVICE = "sas-ms-480"
 OVERPROVISIONS = (0.07, 0.127, 0.145, 0.20, 0.28)
-UNITS, SLOTS_PER_RECLAIM_UNIT = 4098, 256  # four units remain idle, so 4094 circulate
+UNITS, SLOTS_PER_RECLAIM_UNIT = 4098, 256  # Four units remain idle, so 4094 circulate.
 WARM_UP, MEASURED = 20, 10  # capacities written
 SCALE = 32.0
-QUICK: Mapping[str, Any] = {"scale": 96.0, "passes": (4, 2)}  # arguments of `run` for --quick
+QUICK: Mapping[str, Any] = {"scale": 96.0, "passes": (4, 2)}  # Arguments of `run` with --quick.
 READERS, READ_QUEUE = 6, 8
 WRITE_PCT = 30.0
 REQUEST_BYTES = 128 * 1024
-# Garbage collection of the flat drive: victim selection, destination and pacing of relocations.
+# Garbage collection on the flat drive: victim selection, destination and pacing of relocations.
 Drive = tuple[str, str, str]
 DRIVES: tuple[Drive, ...] = (
     ("greedy", "host-unit", "per-victim"),
@@ -64,7 +64,7 @@ DRIVES: tuple[Drive, ...] = (
 CLAIM = "more than 2x lifetime (Samsung, Flash Memory Summit 2016)"
 _WINDOW_NS = 3_000_000_000
 _BISECTIONS = 10
-_MAX_RATE = 1.0e9  # write rate in bytes/s, near the link's maximum
+_MAX_RATE = 1.0e9  # Write rate in bytes/s, near the link's maximum.
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,9 @@ class Amplification:
     overprovision: float
     request_bytes: int
     policy: str
-    gc_destination: str  # "host-unit": the host's open unit; "per-stream": separate units
-    gc_pacing: str  # "per-victim": a whole victim at once; "incremental": a small part per write
+    gc_destination: str  # "host-unit" for the host's open unit, or "per-stream" for separate units.
+    # "per-victim" for a whole victim at once, or "incremental" for a small portion per write.
+    gc_pacing: str
     waf_off: float
     waf_on: float
     reference: float | None  # another simulator's `waf_off`
@@ -100,14 +101,14 @@ class Speed:
     reading: Reading
     overprovision: float
     streams: bool
-    waf: float  # write amplification during the measurement
-    waf_preconditioned: float  # write amplification over the capacities written after the warm-up
+    waf: float  # Write amplification during the measurement.
+    waf_preconditioned: float  # Write amplification over the capacities written after the warm-up.
     read_bytes_per_s: float
     write_bytes_per_s: float
     read_mean_ns: float | None
-    read_p99_ns: int | None  # None if there are too few samples
+    read_p99_ns: int | None  # 99th percentile in ns; `None` if there are too few samples.
     read_p9999_ns: int | None
-    data_placement: Mapping[str, Any]  # data placement status, with counts for the measurement
+    data_placement: Mapping[str, Any]  # Data placement status, with counts for the measurement.
 
 
 @dataclass(frozen=True)
@@ -287,7 +288,7 @@ def _speed(
         result = _highest(engine, state, reading, jobs)
     reads = next(job for job in result.jobs if job.name == "readers").operations["read"].service
     seconds = result.elapsed_ns / 1e9
-    assert result.data_placement is not None  # the drive supports stream control
+    assert result.data_placement is not None  # The drive supports stream control.
     before_it, after = result.data_placement
     measured = result.waf
     return Speed(

@@ -105,7 +105,7 @@ _NAMES: dict[Drive, str] = {
     ("fifo", "host-unit", "per-victim"): "FIFO",
 }
 _SHOWN_POINTS = 6
-Variants = dict[tuple[Drive, int], Amplification]  # by drive and request size
+Variants = dict[tuple[Drive, int], Amplification]  # Write amplification by drive and request size.
 
 
 def tables(result: Result) -> tuple[Table, ...]:
@@ -259,7 +259,7 @@ def page(result: Result) -> Page:
 
 
 def _op_axis() -> Axis:
-    # The labels of 12.7 and 14.5 % would overlap.
+    # The labels for 12.7 and 14.5 % would overlap.
     ticks = tuple((op, f"{100 * op:g} %") for op in OVERPROVISIONS if op != 0.127)
     return Axis("Over-provisioning", ticks=ticks)
 

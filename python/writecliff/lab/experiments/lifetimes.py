@@ -34,12 +34,13 @@ from writecliff.parallel import SLOT_BYTES
 Reading = Literal["by-size", "by-rate"]
 READINGS: tuple[Reading, ...] = ("by-size", "by-rate")
 LIFETIMES = (1, 10, 33, 55)
-_A_MAX = 40.0  # above the write amplification of any drive with at least 2 % spare space
+# Upper bound, above the write amplification of any drive with at least 2 % spare space.
+_A_MAX = 40.0
 _EPSILON = 1e-9
 TOLERANCE_PCT = 3.0
 REQUESTS = (SLOT_BYTES, 32 * SLOT_BYTES)
 
-# By reading and over-provisioning: greedy with requests of 4 and 128 KiB, FIFO (128 KiB).
+# Results by reading and over-provisioning: greedy with requests of 4 and 128 KiB, FIFO (128 KiB).
 _WAF: dict[tuple[Reading, float], tuple[float, float, float]] = {
     ("by-size", 0.07): (6.45, 5.32, 7.00),
     ("by-size", 0.127): (3.89, 3.63, 4.75),

@@ -44,7 +44,7 @@ class Prediction:
 
     row: Row
     fold: int
-    fits: tuple[str, ...]  # fits of the drive and, if different, of the baseline
+    fits: tuple[str, ...]  # Fits for the drive and, if different, for the baseline.
 
 
 class CrossValidation:
@@ -160,10 +160,11 @@ def _with(drive: ComparedDrive, values: Values) -> ComparedDrive:
 
 # -- folds: figures that are held out together -----------------------------------------------------
 
-# All figures under a load, of any metric and drive, are in the same fold. The mean latency of a
-# load determines its IOPS, and one drive's improvement determines the other's. A fold therefore
-# depends only on the loads of the whole table, not on the figures that a fit uses. Each source's
-# loads are spread over as many folds as possible, so that no fit loses all figures.
+# All figures under a load belong to the same fold, regardless of metric and drive. A load's mean
+# latency determines its IOPS, and one drive's improvement determines the other drive's. A fold
+# therefore depends only on the loads in the whole table, not on the figures that a fit uses. The
+# loads of each source are spread over as many folds as possible, so that no fit loses all figures
+# from a source.
 
 _SEED = 1
 _LoadKey = tuple[object, ...]

@@ -29,8 +29,8 @@ from writecliff.published.fit.solve import Optimum, optimum
 from writecliff.published.fit.specification import Specification
 from writecliff.published.measure import MeasurementObserver
 
-Values = Mapping[str, float]  # by device file key
-DriveValues = Mapping[tuple[str, int], Values]  # by drive and held-out fold
+Values = Mapping[str, float]  # Parameter values by device file key.
+DriveValues = Mapping[tuple[str, int], Values]  # Parameter values by drive and held-out fold.
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ class FoldFits:
         self._observer = observer or MeasurementObserver()
         self._simulations = Simulations(self._observer)
         self._values: dict[tuple[str, int], Values] = {}
-        self._first: dict[tuple[str, int], tuple[Coordinates, Optimum]] = {}  # by fit and fold
+        # Optimum by fit and fold.
+        self._first: dict[tuple[str, int], tuple[Coordinates, Optimum]] = {}
         self.owners = owners_of(specs)
         self._last = with_others(specs, needed)
         self.needed = with_others(specs, needed, relatives=True)

@@ -25,7 +25,7 @@ from writecliff.published.sheet_check import SMALL_BYTES
 from writecliff.report.csvs import csv_text
 
 _COLUMNS = (*COLUMNS, STATE)
-_TIME_SHARE = 0.1  # factor for the usual time of a load
+_TIME_SHARE = 0.1  # Fraction of the usual load time.
 
 
 def table_of(rows: Iterable[Row]) -> str:

@@ -47,7 +47,7 @@ _PER_CAPACITY = (
     "model",
     "user_capacity",
     "rated_writes",
-)  # values of each capacity
+)  # Parameter values by capacity.
 
 
 def families() -> dict[str, str]:
@@ -226,27 +226,27 @@ def main() -> None:
 
 # Storage-class memory drives as device files, derived from the figures that a fit may use.
 #
-# The rule, applied to the figures of all of a family's capacities together:
+# The rule applies to the figures for all capacities of a family together:
 #
-# * The controller has a time per command and a time per access. Both times are derived from the
-#   highest rate of single-access reads, and from the rate of random 4 KiB writes, which take eight
+# * The controller needs a fixed time per command and a fixed time per access. Both controller times
+#   are derived from the highest rate of single-access reads, and from the rate of random 4 KiB
+#   writes, which take eight accesses.
+# * A 4 KiB block is in one bank, so its latency exceeds that of a single access by seven bank
 #   accesses.
-# * A block of 4 KiB is in one bank, so its latency beyond that of a single access is the time of
-#   seven bank accesses.
-# * The remaining latency of a single access is the firmware's.
+# * Firmware accounts for the remaining latency of a single access.
 # * Banks write at the rated sequential write speed.
 #
 # The number of banks is not published. The controller of the predecessor, the P4800X, has seven
-# channels (ComputerBase, "Intel Optane SSD DC P4801X", 2018), each of which is modelled as a bank.
-# Capacities do not otherwise differ: the predecessor's small drives were as fast as its large
-# drives (SQLPerformance, Intel Optane SSD DC P4800X; AnandTech, its review of 750 GB, 2017). No
-# published figures were found for a write buffer, background wear levelling and power, so the drive
-# model includes none of them.
+# channels (ComputerBase, "Intel Optane SSD DC P4801X", 2018), and the model treats each channel as
+# a bank. Capacities do not differ in any other parameter: the predecessor's small drives were as
+# fast as its large drives (SQLPerformance, Intel Optane SSD DC P4800X; AnandTech, its review of 750
+# GB, 2017). No published figures were found for a write buffer, background wear levelling or power,
+# so the drive model includes none of these features.
 
-UNIT = 512  # smallest logical block in bytes
+UNIT = 512  # Smallest logical block in bytes.
 BANKS = 7
 _PER_SLOT = SLOT // UNIT
-_YEARS = 5  # warranty period for which drive writes per day are stated
+_YEARS = 5  # Warranty period in years, which drive writes per day refer to.
 
 
 def scm_values(

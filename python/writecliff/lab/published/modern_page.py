@@ -30,7 +30,7 @@ _HEADER = "| drive | figure | value | wording of the source | part | source |\n"
 
 def page() -> str:
     """Return the page as Markdown."""
-    # Figures from the table, without the queue depth that the rule adds.
+    # Figures from the table, excluding the queue depth that the rule adds.
     rows = zip(read_figures(MODERN), split().values(), strict=True)
     lines = [_HEAD]
     for family, members in groupby(rows, key=lambda row: family_of(row[0].device)):

@@ -21,7 +21,7 @@ class Note:
     """A reason and the figures that it applies to, which match every field that is set."""
 
     reason: str
-    device: str | None = None  # name in the source, or the preset name
+    device: str | None = None  # Drive name in the source, or the preset name.
     metric: str | None = None
     item: str | None = None
     access: str | None = None

@@ -36,7 +36,7 @@ from writecliff.report.pages import Page
 from writecliff.report.plots import GUIDE_PCT, agreement
 from writecliff.report.table import DataFile, table
 
-# Plots: name, axis label, selected rows.
+# Plot name, axis label and row selection.
 _PLOTS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     ("iops", "IOPS", lambda r: r.kind in (PURE, MIXED) and r.figure.unit == "IOPS"),
     ("throughput", "Throughput (MB/s)", lambda r: r.figure.unit == "MB/s"),
@@ -49,7 +49,8 @@ _PLOTS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     ("dwpd", "Drive writes per day", lambda r: r.figure.metric == "dwpd"),
     ("power", "Power (W)", lambda r: r.kind is POWER),
 )  # fmt: skip
-_LINEAR = ("ratio", "consistency")  # values near 1 or 100 %, which do not span a power of ten
+# Metrics with values near 1 or 100 %, which do not span a power of ten.
+_LINEAR = ("ratio", "consistency")
 
 
 @one_page()

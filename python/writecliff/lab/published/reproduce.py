@@ -170,7 +170,7 @@ class Chosen:
     about: str
     figures: tuple[PublishedFigure, ...]
     skipped: tuple[SkippedRow, ...] = ()
-    small_bytes: float = 0.0  # minimum capacity of scaled-down drives; 0 for full size
+    small_bytes: float = 0.0  # Minimum capacity of scaled-down drives; 0 for full size.
 
 
 def choose(name: str, path: Path | None = None, kind: str | None = None) -> Chosen:
@@ -214,7 +214,7 @@ def _chosen(name: str, path: Path | None) -> Chosen:
     if selected:
         return Chosen(name, f"{name}, its figures and those relative to it", selected, skipped)
     if path is None:
-        campaign(name)  # raises an error that suggests a name
+        campaign(name)  # This call raises an error that suggests a name.
     sources = dict.fromkeys(figure.source for figure in figures)
     raise ConfigError.unknown("source", name, list(sources), where=path)
 
@@ -283,7 +283,7 @@ def reproduce(
     began_s = time.monotonic()
     missing = without_preset(chosen.figures)
     wanted = [c for c in conditions_of(chosen.figures) if c.device not in missing]
-    # Read once, because a device file may be edited during the minutes of a measurement.
+    # Read the device file once, because a user may edit it during the minutes of a measurement.
     drives = {c.device: _drive(c.device, chosen.small_bytes) for c in wanted}
     observer = observer or MeasurementObserver()
     results = measure_all(
@@ -367,8 +367,8 @@ def _drive_run(drive: ComparedDrive, loads: int, wall_s: float) -> DriveRun:
 # cannot be derived is listed with its reason.
 
 _TB = 1e12
-# JESD218 counts over the warranty: five years for data-centre drives, and three years for the
-# PM853T (according to the figure's note; AnandTech states three years).
+# JESD218 counts over the warranty period: five years for data-centre drives, and three years for
+# the PM853T (according to the figure's note; AnandTech states three years).
 _WARRANTY_YEARS = 5.0
 _WARRANTY_YEARS_OF = {"pm853t": 3.0}
 _LIFETIME = "lifetime_ratio_streams_vs_none"
@@ -468,18 +468,20 @@ def lifetime_ratio(drive: ComparedDrive) -> float:
 
 # -- filling ---------------------------------------------------------------------------------------
 
-# Sequential fill of a new drive: the volume written at the initial rate, and the rates after it.
+# Sequential fill of a new drive: the volume written at the initial rate, and the rates after that
+# volume.
 #
-# One thread writes 1 MiB blocks in order, like reviewers of drives with SLC caches do. The volume
-# is divided into 200 equal parts. The cache is full at the first part that takes a third longer
-# than the initial parts. The rate after the cache is the median of the next parts. A late phase
-# starts where three consecutive parts are slower again by the same factor.
+# One thread writes 1 MiB blocks sequentially, as reviewers of drives with SLC caches do. The fill
+# volume is divided into 200 equal segments. The cache is full at the first segment that takes a
+# third longer than the initial segments. The rate after the cache is the median rate of the
+# following segments. A late phase starts where three consecutive segments are slower again by the
+# same factor.
 
 PARTS = 200
-# Number of parts for the initial rate, the rate after it, and a lasting change.
+# Number of segments for the initial rate, for the rate after the cache, and for a lasting change.
 _FIRST, _NEXT, _ROW = 10, 10, 3
-_SLOWER = 0.75  # relative rate below which a new phase starts
-_FASTEST = 8e9  # bytes/s; the series resolves a part at this rate
+_SLOWER = 0.75  # Relative rate below which a new phase starts.
+_FASTEST = 8e9  # Maximum rate that the series resolves, in bytes/s.
 _SEED = 3001
 
 
@@ -513,7 +515,7 @@ def phases(rates: Sequence[float], capacity_gb: float, seconds: float) -> dict[s
     if end is None:
         return metrics | {"fill_volume": capacity_gb}
     metrics["fill_volume"] = capacity_gb * end / len(rates)
-    # The part in which the cache becomes full is excluded.
+    # Exclude the segment where the cache becomes full.
     after = list(rates[end + 1 : end + 1 + _NEXT])
     if not after:
         return metrics

@@ -33,7 +33,7 @@ from writecliff.report import kinds
 from writecliff.report.kinds import Kind
 from writecliff.report.table import Column, Table, table
 
-FAR = "▲"  # marks errors beyond the limit of their kind
+FAR = "▲"  # Mark on errors beyond the limit for their kind.
 # Descriptions of the drive states that `measure.py` prepares.
 STATES: dict[State, str] = {  # `conditions.STATES`
     "fresh": "purged; the load is the first that is written",
@@ -61,7 +61,7 @@ _METRICS = {
     "power_active_read_max": "power, reads, maximum",
     "power_active_write_max": "power, writes, maximum",
 }
-# Parts of composite metric names: quantity, operation, improvement.
+# Components of composite metric names: quantity, operation, improvement.
 _WHAT = {
     "iops_stddev": "standard deviation of IOPS",
     "iops_consistency": "consistency of IOPS",

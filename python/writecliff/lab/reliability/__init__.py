@@ -25,7 +25,7 @@ class Campaign:
 
     module: str
     about: str
-    simulated_only: str  # completes "a real drive ..."
+    simulated_only: str  # Text that completes "a real drive ...".
 
 
 CAMPAIGNS = {

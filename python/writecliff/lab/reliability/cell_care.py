@@ -49,7 +49,7 @@ IDLE_READ_NS = 1000 * 10**9
 MONTHS, STEPS_A_MONTH = 12, 2
 SAMPLED_READS = 2000
 SLOTS_MAX = 60_000
-DISTURB_READS, DISTURB_STEPS = 60_000, 24  # each step is half a month
+DISTURB_READS, DISTURB_STEPS = 60_000, 24  # Each step represents half a month.
 
 
 @dataclass(frozen=True)

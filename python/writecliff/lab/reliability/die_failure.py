@@ -24,15 +24,15 @@ from writecliff.parallel import map_side_by_side
 from writecliff.workload.model import Job, Workload
 
 VARIANTS = ("parity across dies", "no parity")
-LOST = 0  # index of the failed die
+LOST = 0  # Index of the failed die.
 STRIPE_MAX = 16
 INTERVAL_MS = 10.0
 BEFORE, AFTER = 10, 50  # steps
-BEYOND = 3.0  # simulated time after the failure, relative to the estimated relocation time
+BEYOND = 3.0  # Simulated time after the failure, relative to the estimated relocation time.
 QUEUE_DEPTH = 4
 LATENCY_READS = 4000
 MONTHS = 3
-SHARE = 0.9  # used fraction of the flash that remains without parity and the failed die
+SHARE = 0.9  # Used fraction of the flash that remains without parity and the failed die.
 WRITE = 128 * 1024
 
 
@@ -45,10 +45,12 @@ class Course:
     rebuilt_pct: list[float]
     failed_pct: list[float]
     relocated_bytes: int
-    parity_share: float  # parity fraction of the programmed bytes
-    uber: float  # expected UBER after some months
-    alone_us: tuple[float, float]  # latency of single reads before and after, without relocation
-    rebuilt_share: float  # fraction of reads that are rebuilt after the failure, without relocation
+    parity_share: float  # Parity fraction of the programmed bytes.
+    uber: float  # Expected UBER after some months.
+    # Latencies of single reads before and after the failure, without relocation.
+    alone_us: tuple[float, float]
+    # Fraction of reads that are rebuilt after the failure, without relocation.
+    rebuilt_share: float
 
 
 def _filled(text: str, file_name: str, scale: float) -> SimEngine:

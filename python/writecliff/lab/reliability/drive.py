@@ -11,7 +11,7 @@ from writecliff.engines.scaled import SLOT_BYTES
 from writecliff.engines.sim import SimEngine
 from writecliff.lab.reliability.model import Setting
 
-Section = Mapping[str, tuple[str, str]]  # (TOML value, source) by key
+Section = Mapping[str, tuple[str, str]]  # TOML value and source by key.
 FROM_FILE = "the drive's file"
 
 

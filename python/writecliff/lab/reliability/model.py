@@ -12,7 +12,7 @@ class Setting:
 
     key: str
     value: str
-    source: str  # "assumed: why", a document, or "the drive's file"
+    source: str  # Source: "assumed: why", a document, or "the drive's file".
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Plot:
     curves: Sequence[Curve]
     x_log: bool = False
     y_log: bool = False
-    from_zero: bool = True  # True if the y axis starts at zero
+    from_zero: bool = True  # `True` if the y axis starts at zero.
     limits: Sequence[tuple[str, float]] = ()  # horizontal lines
 
 
@@ -68,7 +68,7 @@ class Result:
     name: str
     title: str
     drive: str
-    scale: float  # factor by which the drive is scaled down
+    scale: float  # Factor by which the drive is scaled down.
     intro: str
     verdict: str
     variants: Sequence[str]

@@ -18,7 +18,7 @@ from writecliff.native_errors import as_user_errors
 from writecliff.parallel import map_side_by_side
 
 VARIANTS = ("with capacitors", "without capacitors", "without, write cache off")
-CUTS = 8  # power cuts per number of writes
+CUTS = 8  # Number of power cuts per write count.
 QUEUE_DEPTH = 32
 WRITES_MAX = 1 << 14
 Row = dict[str, Any]

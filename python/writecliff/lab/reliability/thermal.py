@@ -39,7 +39,7 @@ THERMAL = {
 }  # fmt: skip
 VARIANTS = ("with throttling", "without throttling")
 SLOTS_MAX = 250_000
-CONSTANTS = 6.0  # duration of the load and of the idle time, in thermal time constants
+CONSTANTS = 6.0  # Duration of the load and of the idle time, in thermal time constants.
 POINTS = 150
 
 

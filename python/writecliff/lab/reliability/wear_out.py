@@ -29,10 +29,12 @@ SECTION = {
     "replacement": ('"block"', "spare blocks of the same plane"),
 }  # fmt: skip
 VARIANTS = ("replaced by spare blocks", "unit dropped with its first bad block")
-STEPS = 60  # steps per rated life
-LIVES_MAX = 3.0  # rated lifetimes after which the test of a drive that still accepts writes ends
-SLOT_WRITES = 1e8  # slot writes per rated lifetime; above this, the rated cycles are scaled down
-SLOTS_MAX = 60_000  # user slots of the scaled drive: 3,000 cycles take several seconds
+STEPS = 60  # Number of steps per rated life.
+LIVES_MAX = 3.0  # Number of rated lifetimes after which the test of a surviving drive ends.
+# Maximum slot writes per rated lifetime. Above this number, the rated cycles are scaled down.
+SLOT_WRITES = 1e8
+# Maximum user slots on the scaled drive, where 3,000 cycles take several seconds.
+SLOTS_MAX = 60_000
 DWPD = (0.3, 1.0, 3.0)
 
 

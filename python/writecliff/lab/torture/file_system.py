@@ -12,7 +12,7 @@ from pathlib import Path
 from writecliff.errors import ConfigError, TargetError
 from writecliff.lab.torture.attachment import run
 
-# Commands that create file systems, and their Debian packages.
+# Commands that create file systems, and the Debian packages of the commands.
 _MAKE = {
     "ext4": (("mkfs.ext4", "-q", "-F"), "e2fsprogs"),
     "xfs": (("mkfs.xfs", "-q", "-f"), "xfsprogs"),
@@ -59,7 +59,7 @@ def mounted(device: str, folder: Path, options: str = "defaults") -> Iterator[Pa
     try:
         yield folder
     finally:
-        # Killed servers may take a moment to close their files.
+        # A killed server may take a moment to close its files.
         deadline = time.monotonic() + _BUSY_TIMEOUT_S
         while subprocess.run(["umount", folder], capture_output=True, check=False).returncode:
             if time.monotonic() > deadline:

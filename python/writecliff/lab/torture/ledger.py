@@ -15,7 +15,7 @@ from pathlib import Path
 
 ACKNOWLEDGED = "WRITECLIFF_ACKNOWLEDGED"
 ROWS = 4  # per transaction
-_PAYLOAD_BYTES = 3000  # large enough that rows are on several pages
+_PAYLOAD_BYTES = 3000  # The payload is large enough to spread rows over several pages.
 
 
 def payload(number: int, row: int) -> bytes:

@@ -40,7 +40,7 @@ def _started(*, sync: bool) -> Iterator[list[str]]:
             sockets / "log",
             ready=lambda: is_ready(programs["pg_isready"], sockets),
             timeout_s=_TIMEOUT_S,
-            stop=signal.SIGINT,  # requests PostgreSQL's fast shutdown
+            stop=signal.SIGINT,  # SIGINT requests PostgreSQL's fast shutdown.
             account=account,
         ):
             yield ["psql", "-X", "-q", "-At", "-h", str(sockets), "-U", _USER, "-d", "postgres"]
@@ -89,7 +89,7 @@ def write(sync: bool) -> None:
 
 def check() -> list[str]:
     """Return the database's problems after its recovery and a clean shutdown."""
-    # The file names a process from before the cut, which no longer exists.
+    # The PID file names a process from before the power cut, which no longer exists.
     (Path(_FOLDER) / "postmaster.pid").unlink(missing_ok=True)
     try:
         with _started(sync=True) as psql:

@@ -25,9 +25,9 @@ def write(sync: bool) -> None:
     """Commit transactions until the drive fails."""
     database = sqlite3.connect(_FILE, isolation_level=None)
     database.execute("PRAGMA journal_mode = WAL")
-    # FULL makes each commit durable in WAL mode, while NORMAL may lose the last commits.
+    # In WAL mode, FULL makes each commit durable, but NORMAL may lose the last commits.
     database.execute(f"PRAGMA synchronous = {'FULL' if sync else 'OFF'}")
-    # Number of pages; makes cuts during checkpoints likely.
+    # A low page count makes power cuts during checkpoints likely.
     database.execute("PRAGMA wal_autocheckpoint = 50")
     number = 0
     while True:

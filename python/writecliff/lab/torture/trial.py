@@ -90,7 +90,7 @@ class Trials:
         self._plan = plan
         self._folder = folder
         self._state = folder / "prepared.state"
-        folder.chmod(0o755)  # servers that refuse to run as root run as another user
+        folder.chmod(0o755)  # Servers that refuse to run as root run as another user.
         for name in ("device", "mounted"):
             (folder / name).mkdir()
 

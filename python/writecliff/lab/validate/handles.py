@@ -34,7 +34,7 @@ INITIALLY, PERSISTENTLY = "initially isolated", "persistently isolated"
 FIGURE = "three writers, 80/20"
 SEED = 1
 
-# (initially, persistently isolated) by unit in MiB and over-provisioning.
+# Initially and persistently isolated results, by unit size in MiB and over-provisioning.
 PUBLISHED = {
     (256, 0.03): (2.92, 3.80),
     (256, 0.05): (2.18, 2.37),
@@ -45,18 +45,18 @@ PUBLISHED = {
 }
 PUBLISHED_CROSSOVER = {256: (0.07, 0.09), 128: (0.05, 0.07)}
 OVERPROVISIONS = (0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10)
-# Fractions of the sequential writer in runs with persistent isolation.
+# Write fractions of the sequential writer in runs with persistent isolation.
 SLOWER_SHARES = (0.86, 0.85, 0.84, 0.83)
 
-# Tolerances at 5 % and above, and below 5 %. Below 5 %, more than half of the spare units remain
-# free or open. The write amplification then follows every change of the rates, whose sum is all
-# that a log contains.
+# Tolerances for over-provisioning of at least 5 %, and for less. Below 5 % over-provisioning, more
+# than half of the spare units remain free or open. Write amplification then follows every change in
+# the rates, and a log contains only their sum.
 TOLERANCE_PCT, TOLERANCE_SCARCE_PCT = 6.0, 15.0
 _SCARCE_BELOW = 0.05
 
 _USER_MIB = 224 * 1024
-# Slots of a 256 MiB unit, per page of the other loads' units. The figure has many points, so it
-# uses fewer slots, which changes the results by 1 % or less.
+# Slots in a 256 MiB unit, per page in the other loads' units. The plot has many points, so it uses
+# fewer slots, which changes the results by at most 1 %.
 _SLOTS_RECORDED, _SLOTS_FIGURE = 4, 2
 _FIGURE_CAPACITIES = 5.0
 _SETTLED = (15.0, 20.0)
@@ -207,19 +207,20 @@ def crossover(
 
 # -- emulator runs ---------------------------------------------------------------------------------
 
-# Recorded runs of WARP, the emulator of Song et al., "Characterizing and Emulating FDP SSDs with
-# WARP" (FAST 2026): the last values of logs in the paper's artifact (`archive/ops-log/`), and the
-# values of four logs at about the volume of the paper's figures (`emulator_runs.csv`, column
-# `within`).
+# Recorded runs of WARP, the emulator by Song et al., "Characterizing and Emulating FDP SSDs with
+# WARP" (FAST 2026). The values are the last values of the logs in the paper's artifact
+# (`archive/ops-log/`), and those of four logs at about the volume in the paper's figures
+# (`emulator_runs.csv`, column `within`).
 #
-# The drive has 224 GiB, eight handles under the paper's three writers, reclaim units of 256 or 128
-# MiB, and the garbage collection that `crates/validate/src/handles.rs` describes. The contents of a
-# log show if the handles were initially or persistently isolated (the last handle takes the valid
-# data of all others, or none), although the names of several logs state the opposite. Runs that use
-# another garbage collection (`custom`, and those before the published version) are omitted.
+# The drive has 224 GiB, eight handles for the paper's three writers, reclaim units of 256 or 128
+# MiB, and the garbage collection described in `crates/validate/src/handles.rs`. The contents of a
+# log show if the handles were initially or persistently isolated: the last handle receives the
+# valid data of all other handles, or none. The names of several logs state the opposite. Runs with
+# a different garbage collection policy (`custom`, and those before the published version) are
+# omitted.
 
 CAPACITY_GB = 224 * 1.024**3
-# Fraction of the capacity that the first writer fills; the second fills the rest.
+# Fraction of the capacity that the first writer fills. The second writer fills the rest.
 _SEQUENTIAL_SHARE = 0.9
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 FALSE_WINNERS_PCT = 5.0
 LEAST_COVERED_PCT = 93.0
-# Level of the test that coverage is at least `LEAST_COVERED_PCT`, for all rows together.
+# Joint significance level, for all rows, of the test that coverage is at least `LEAST_COVERED_PCT`.
 _LEVEL = 0.05
 _PRESET = "sata-tlc-120"
 _SMALL = {
@@ -48,8 +48,8 @@ _SMALL = {
     "flash.blocks_per_plane": ("180", None),
     "flash.pages_per_block": ("24", None),
 }
-_SEED_STEP = 1_000_003  # distance between the seeds of the settling and the measured load
-# Slower in all parameters that limit the IOPS of writes and mixes.
+_SEED_STEP = 1_000_003  # Distance between the seeds of the settling load and the measured load.
+# The slower drive is slower in all parameters that limit the IOPS of writes and mixes.
 _SLOWER = {
     "flash.program": ('["5.775 ms"]', None),
     "flash.erase": ('"5.25 ms"', None),
@@ -67,8 +67,8 @@ class ValidatedLoad:
 
 
 LOADS: Mapping[str, ValidatedLoad] = {
-    # The load's latencies vary slowly, because slow writes are clustered until the drive is
-    # overwritten.
+    # The latencies of this load vary slowly, because slow writes are clustered until the drive has
+    # been overwritten.
     "random writes": ValidatedLoad((Job(name="writes", queue_depth=8),), 107.2, 1286.4),
     "70/30 mix": ValidatedLoad((Job(name="mix", read_pct=70, queue_depth=32),), 36.0, 144.0),
     "reads beside writes": ValidatedLoad(
@@ -97,12 +97,14 @@ class CoverageRow:
 
     load: str
     figure: str
-    truth: float  # true value in the unit of the figure
+    truth: float  # True value in the unit of the figure.
     runs: int
-    intervals: int  # runs that had an interval; the other runs have "not enough samples"
+    intervals: int  # Number of runs with an interval; the other runs have "not enough samples".
     covered: int
-    shares_covered: int | None  # fractions of slower I/Os; None if the figure is not a percentile
-    half_width_pct: float | None  # half width of the median interval
+    # Number of intervals that cover the true fraction of slower I/Os; `None` if the figure is not a
+    # percentile.
+    shares_covered: int | None
+    half_width_pct: float | None  # Half width of the median interval.
 
     @property
     def covered_pct(self) -> float | None:
@@ -143,10 +145,10 @@ class PairsRow:
 
     load: str
     pairs: int
-    false_winners: int  # false winners among equal drives
+    false_winners: int  # Number of false winners among equal drives.
     slower_pairs: int
-    slower_found: int  # pairs where the slower drive's IOPS are significantly lower
-    slower_pct: float | None  # mean difference of the slower drive's IOPS
+    slower_found: int  # Number of pairs where the slower drive has significantly lower IOPS.
+    slower_pct: float | None  # Mean IOPS difference of the slower drive.
 
     @property
     def false_pct(self) -> float:

@@ -19,9 +19,9 @@ from writecliff.parallel import Task, run_side_by_side
 
 CUTS_PER_DRIVE = 20
 _DRIVES_PER_TASK, _DRIVES_AT_ONCE = 50, 2000
-_MEMORY_BYTES = 100_000_000  # memory of the largest of the small drives, rounded up
+_MEMORY_BYTES = 100_000_000  # Memory for the largest of the small drives, rounded up.
 _PROGRESS_EVERY_S = 10.0
-# Types of drives that are rejected without power-loss protection.
+# Drive kinds that are rejected if they lack power-loss protection.
 NOT_COVERED = ("data reduction", "bad blocks")
 _KIND = ("extra", "write_cache", "power_loss_protection", "data_placement")
 
@@ -84,7 +84,7 @@ def run(
         todo = [(number, min(CUTS_PER_DRIVE, cuts - start)) for number, start in enumerate(starts)]
     rows: dict[tuple[Any, ...], PowerCutsRow] = {}
     begun = shown = time.monotonic()
-    for first in range(0, len(todo), _DRIVES_AT_ONCE):  # stops at the first violation
+    for first in range(0, len(todo), _DRIVES_AT_ONCE):  # The loop stops at the first violation.
         part = todo[first : first + _DRIVES_AT_ONCE]
         groups = (part[start : start + _DRIVES_PER_TASK]
                   for start in range(0, len(part), _DRIVES_PER_TASK))  # fmt: skip

@@ -32,10 +32,10 @@ class QuickRow:
     key: str
     label: str
     unit: str
-    scale: float  # scale of the drive in the quick suite
+    scale: float  # Scale of the drive in the quick suite.
     full: float
     quick: float | None
-    at: str = ""  # the load at which the full-length run measured it: "TC8/QD32"
+    at: str = ""  # Load that produced the figure in the full-length run, such as "TC8/QD32".
     quick_at: str = ""
 
     @property

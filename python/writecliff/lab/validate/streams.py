@@ -29,11 +29,11 @@ SEED = 1
 PAGES_PER_BLOCK = 256
 BLOCKS = 4096
 
-# Hot fraction of the data, its fraction of the writes, over-provisioning.
+# Fraction of the data that is hot, hot fraction of the writes, over-provisioning.
 HOT_COLD = ((0.2, 0.8, 0.07), (0.1, 0.9, 0.07), (0.05, 0.95, 0.07), (0.2, 0.8, 0.28))
 SEQUENTIAL_OVERPROVISIONS = (0.07, 0.145, 0.28)
 
-# Streams, destination of relocated data, and split of the spare space.
+# Streams, destination of relocated data, and division of the spare space.
 TREATMENTS: dict[str, dict[str, Any]] = {
     "one stream": {"streams": False},
     "streams": {"streams": True},
@@ -43,7 +43,7 @@ TREATMENTS: dict[str, dict[str, Any]] = {
 TUNED = "streams, self-tuned spare"
 
 
-Size = tuple[int, int, int]  # pages per block, blocks, passes
+Size = tuple[int, int, int]  # Pages per block, blocks, passes.
 
 
 def run(

@@ -30,7 +30,7 @@ BLOCKS, REDUCTION_BLOCKS = 4096, 2048
 TOLERANCE_PCT = 0.5
 SEED = 1
 _REDUCTION_PASSES = 8
-_PIECES_PER_SLOT = 8  # at the smallest size
+_PIECES_PER_SLOT = 8  # Pieces per slot at the smallest size.
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def waf_cases() -> list[TheoryCase]:
 
 
 def _waf_case(policy: str, overprovision: float) -> TheoryCase:
-    # Sequential writers are periodic after one pass, while random loads need ten passes to settle.
+    # Sequential writers are periodic after one pass, but random loads need ten passes to settle.
     # With streams, the write amplification must be exactly 1.
     passes, tolerance_pct = (2, 0.0) if policy == "streams" else (10, TOLERANCE_PCT)
     measured, theory = _native.validate_waf(
@@ -87,7 +87,7 @@ class ReducedLoad:
 
     name: str
     policy: str
-    sectors: tuple[int, ...]  # sizes of a compressed slot, equally frequent
+    sectors: tuple[int, ...]  # Compressed slot sizes in sectors, all equally frequent.
     duplicate_pct: float = 0.0
 
 

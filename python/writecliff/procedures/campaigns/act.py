@@ -133,8 +133,8 @@ class Act(CampaignProcedure[ActOptions]):
         seconds = o.report_interval_sec
         jobs = jobs_of(o, rates, sector_bytes=identity.sector_bytes, seconds=seconds)
         name = f"{multiple:g}x, to {number * seconds:g} s"
-        # The load is text, because a stored multiple might be read back as an int instead of a
-        # float.
+        # The load is stored as text, because a stored multiple might be read back as an int instead
+        # of a float.
         step = self.step(name, Workload(name, jobs), phase, f"{multiple:g}", position)
         return replace(step, figures=lambda result: step_figures(result, jobs, multiple))
 

@@ -29,7 +29,7 @@ from writecliff.procedures.options import (
 
 MODELS = ("6.x", "3.x")
 RATE = Within(0, 1e9)
-CPUS = 8  # assumed for an unknown host; ACT starts five service threads per CPU
+CPUS = 8  # CPU count assumed for an unknown host; ACT starts five service threads per CPU.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +132,7 @@ class ActOptions(ActItems, _TestOptions):
 
 ITEMS = {item.name.replace("_", "-"): item for item in fields(ActItems)}
 SWITCHES = {name for name, item in ITEMS.items() if isinstance(item.default, bool)}
-# Entries that have no effect here, with the reason.
+# Configuration entries without an effect in writecliff, with the reason.
 WITHOUT_EFFECT = {
     "scheduler-mode": "the kernel's I/O scheduler is not changed",
     "use-valloc": "the load generator allocates the buffers",

@@ -51,7 +51,7 @@ def step_figures(result: StepResult, jobs: Sequence[Job], multiple: float) -> di
     read = result.jobs[0].operations.get("read")
     histogram = None if read is None else read.service
     if read is not None and read.response is not None and jobs[0].queue_depth > 1:
-        histogram = read.response  # includes the time spent in ACT's queues
+        histogram = read.response  # The response time includes the time in ACT's queues.
     figures["reads"] = histogram.count if histogram is not None else 0
     for threshold in THRESHOLDS_MS:
         slow = over(histogram, threshold * MS) if histogram is not None else 0
@@ -79,7 +79,7 @@ class Slice:
 
     number: int  # from 1
     reads: int
-    over_pct: Mapping[int, float]  # keyed by threshold in ms
+    over_pct: Mapping[int, float]  # Percentages of slower reads by threshold in ms.
 
     @property
     def passed(self) -> bool:

@@ -34,10 +34,10 @@ _SECTOR = 512
 class Rates:
     """The rates that ACT derives from its configuration for a load, per second."""
 
-    stored_bytes: int  # size of the smallest record, rounded up
+    stored_bytes: int  # Size of the smallest record, rounded up.
     stored_bytes_max: int
     reads: float
-    writes: float  # rate of single-record writes; 0 without commit-to-device
+    writes: float  # Rate of single-record writes; 0 without commit-to-device.
     large_reads: float
     large_writes: float
 
@@ -51,7 +51,8 @@ def rates_of(o: ActOptions, factor: float = 1.0) -> Rates:
     if o.read_req_num_512_blocks:
         stored = stored_max = o.read_req_num_512_blocks * _SECTOR
     large = o.large_block_op_kbytes * KIB
-    # Number of whole records per large block, at the average size (sizes are equally likely).
+    # Number of whole records per large block at the average record size (all sizes are equally
+    # likely).
     original = o.replication_factor * writes / (large // ((stored + stored_max) // 2))
     amplification = 100 / (100 - o.defrag_lwm_pct)
     large_reads = large_writes = original * amplification

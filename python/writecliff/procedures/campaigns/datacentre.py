@@ -42,7 +42,7 @@ from writecliff.workload.model import KIB, Pattern
 SEQUENTIAL = "sequential"
 PARTS = (SEQUENTIAL, "basic", "mixes", "consistency", "messenger", "servers")
 DEPTH = 32
-Access = tuple[Pattern, int, float, int]  # block size, percentage of reads, queue depth
+Access = tuple[Pattern, int, float, int]  # Block size, read percentage and queue depth.
 ACCESSES: Mapping[str, Sequence[Access]] = {
     SEQUENTIAL: (
         ("sequential", 128 * KIB, 100.0, DEPTH),
@@ -149,7 +149,7 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
         """Return a stage for each part."""
         random = [name for name in self.parts if name != SEQUENTIAL]
-        # The first part of each kind prepares the drive state, and the other parts preserve it.
+        # The first step of each kind prepares the drive state, and the other steps preserve it.
         states = {SEQUENTIAL: FILLED, **dict.fromkeys(random[:1], self.options.state)}
 
         def stage(name: str) -> Stage:

@@ -39,9 +39,9 @@ PAGE, FILL_BYTES, GIB = 4 * KIB, 128 * KIB, 1 << 30
 ZONE_BLOCK_BYTES = 512 * KIB
 UNIFORM = "uniform"
 OPEN = "open"
-MEASURED = "measured"  # role of the steps whose rates are reported
+MEASURED = "measured"  # Role of steps whose rates are reported.
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999, "p99.999": 0.99999}
-_UNREACHABLE_IOPS = 1e8  # rate of closed loops whose I/Os writecliff issues itself
+_UNREACHABLE_IOPS = 1e8  # Rate for closed loops whose I/Os writecliff issues itself.
 _SHARES = Within(0, 99.9, open_low=True)
 
 
@@ -108,9 +108,9 @@ class SsdIqOptions(CampaignOptions):
 class Closed:
     """A closed loop of random writes."""
 
-    phase: str  # its name in the run directory
-    curve: str  # the curve of the report to which it belongs
-    x: float  # position on the curve
+    phase: str  # Phase name in the run directory.
+    curve: str  # Report curve that the point belongs to.
+    x: float  # Position on the curve.
     addresses: Addresses
 
     @property

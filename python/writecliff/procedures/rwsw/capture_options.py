@@ -20,8 +20,8 @@ from writecliff.traces.io_capture import IoCapture, StreamShare, normalised, on_
 
 CLAUSE = "RWSW PTS"
 EDITION = "RWSW PTS 1.0.7"
-DOMINANT = 9  # number of streams in an applied workload
-COVERED_PCT = 80.0  # minimum fraction of the I/Os that an applied workload should cover
+DOMINANT = 9  # Number of streams in an applied workload.
+COVERED_PCT = 80.0  # Minimum fraction of the I/Os that an applied workload should cover.
 RECALLED = "numbers of the RWSW PTS are recalled, not read in it"
 
 

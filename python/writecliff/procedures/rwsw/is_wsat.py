@@ -19,7 +19,7 @@ from writecliff.procedures.rwsw.multi_wsat import AppliedLoad, need_other_end
 from writecliff.procedures.saturation import Saturation, SaturationOptions
 from writecliff.procedures.steady import WINDOW_ROUNDS
 
-FILLED = 2.0  # sequential writes before each stream, in user capacities
+FILLED = 2.0  # Volume of sequential writes before each stream, in user capacities.
 
 FILLED = 2.0  # sequential writes before each stream, in user capacities
 

@@ -23,8 +23,8 @@ from writecliff.procedures.rwsw.capture_options import CaptureOptions, CapturePr
 from writecliff.traces.io_capture import CaptureStep, normalised
 
 PHASE = "replay"
-DEPTH = 32  # outstanding I/Os for captures that have no queue depths
-SHORTEST_S = 0.01  # resolution of fio's run times
+DEPTH = 32  # Number of outstanding I/Os for captures that have no queue depths.
+SHORTEST_S = 0.01  # Resolution of fio's run times.
 FILLED = 2.0
 
 

@@ -44,5 +44,5 @@ def _quantity(raw: object, value: float) -> str:
         return f'"{value / 1e6:.4g} MB/s"'
     if unit == "bytes":
         return f'"{max(1, round(value / 1024))} KiB"'
-    whole_ns = round(float(f"{value:.4g}"))  # the simulator counts in nanoseconds
+    whole_ns = round(float(f"{value:.4g}"))  # The simulator counts time in nanoseconds.
     return f'"{whole_ns / 1e3:g} us"' if whole_ns < 1e6 else f'"{whole_ns / 1e6:g} ms"'

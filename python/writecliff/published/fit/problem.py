@@ -16,7 +16,7 @@ from writecliff.published.fit.simulations import Candidate, Simulations
 from writecliff.published.fit.specification import Specification
 from writecliff.published.scores import Row, row_of
 
-_STEP = 0.06  # step in a parameter's logarithm, larger than the scatter of short simulations
+_STEP = 0.06  # Step in a parameter's logarithm, which must exceed the scatter of short simulations.
 
 
 class Problem:

@@ -17,7 +17,7 @@ class FitProgress(MeasurementObserver):
         """Create an observer that passes messages to `log`."""
         super().__init__()
         self._log = PacedLog(log)
-        self._numbers = count(1)  # shared by several threads
+        self._numbers = count(1)  # Counter that several threads share.
         self._loads = 0
 
     def preparing(self, drive: str, state: State, share: float) -> None:

@@ -37,9 +37,9 @@ from writecliff.published.scores import Row, is_clear, pairs_of
 
 _WEIGHTS = {PURE: 1.0, MIXED: 1.0, MEAN: 1.0, BETTER_RATES: 1.0, TAILS: 0.25, BETTER_TAILS: 0.25}
 _SINGLE_EVENTS = ("latency_max", "latency_p99.99")
-_UNEXPLAINED = ("messenger",)  # loads that are not fitted
-_MISSING = 2.0  # residual of a figure that the simulation does not measure
-_MARGIN = 0.02  # minimum lead of the right winner, as a logarithm
+_UNEXPLAINED = ("messenger",)  # Loads that are not fitted.
+_MISSING = 2.0  # Residual of a figure that the simulation does not measure.
+_MARGIN = 0.02  # Minimum lead of the published winner, as a logarithm.
 _RANK_WEIGHT = 1.0
 
 

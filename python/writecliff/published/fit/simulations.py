@@ -56,7 +56,8 @@ class Simulations:
         self._seconds = seconds
         self._observer = observer or MeasurementObserver()
         self._files: dict[str, tuple[str, str]] = {}
-        self._prepared = PreparedDrives()  # candidates differ only in times, so they share states
+        # Candidates differ only in times, so they share prepared states.
+        self._prepared = PreparedDrives()
         self._lock = Lock()
         self._results: dict[Candidate, dict[Load, Mapping[str, float]]] = {}
 
@@ -112,7 +113,7 @@ class Simulations:
         text, file_name = self._file(candidate.name)
         if candidate.values:
             text = with_numbers(text, dict(candidate.values))
-        # A drive's candidates at different scales have different states.
+        # Candidates for a drive at different scales have different states.
         drive = ComparedDrive(f"{candidate.name} 1/{candidate.scale:g}", text, file_name)
         return drive.scaled(candidate.scale) if candidate.scale > 1 else drive
 

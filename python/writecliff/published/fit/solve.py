@@ -29,11 +29,12 @@ from writecliff.published.scores import Row
 
 Log = Callable[[str], None]
 
-_EVALUATIONS_MAX = 16  # maximum evaluations of all figures, excluding those for derivatives
-_CONVERGED = 0.005  # relative change of the cost
-_SMALLEST_STEP = 1e-3  # relative to the vector of logarithms
-_UNDETERMINED = 0.5  # standard error of a logarithm at which a parameter counts as undetermined
-_SHARE_LOST = 0.01  # contribution of a parameter to flat combinations that voids its standard error
+_EVALUATIONS_MAX = 16  # Maximum evaluations of all figures, excluding evaluations for derivatives.
+_CONVERGED = 0.005  # Relative cost change below which the search has converged.
+_SMALLEST_STEP = 1e-3  # Smallest step relative to the vector of logarithms.
+_UNDETERMINED = 0.5  # Standard error of a logarithm above which a parameter counts as undetermined.
+# Contribution to flat combinations above which a parameter has no standard error.
+_SHARE_LOST = 0.01
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Estimate:
 
     key: str
     drive: str | None
-    unit: str  # "ns", "bytes/s", "bytes", or "" for counts
+    unit: str  # Unit: "ns", "bytes/s", "bytes", or "" for counts.
     start: float
     value: float
     low: float
@@ -170,8 +171,9 @@ class Fit:
             return self._search()
         start, simulations = self.at, self.problem.simulations
         full = Problem(replace(self.problem.spec, scale=1.0), self.problem.figures, simulations)
-        # A large drive takes minutes to precondition. The drive's state does not depend on times,
-        # so it is prepared with the initial values during the search, and copied at the end.
+        # A large drive takes minutes to precondition. The drive state does not depend on times. The
+        # state is therefore prepared with the initial values during the search, and copied at the
+        # end.
         with ThreadPoolExecutor(1) as beside:
             begun = beside.submit(full.rows, start)
             try:
@@ -200,7 +202,7 @@ class Fit:
 
     def _result(self, before: tuple[Row, ...], residuals: Residuals) -> FitResult:
         vector = residuals.without_weak_priors(residuals.vector(self.rows, self.at))
-        # Square roots of the weights with which large deviations count linearly.
+        # Square roots of the weights that make large deviations count linearly.
         weights = (1 + (vector / SOFT) ** 2) ** -0.25
         freedom = max(len(vector) - len(self.at), 1)
         variance = float(np.sum((vector * weights) ** 2)) / freedom
@@ -289,15 +291,15 @@ def _combination(names: Sequence[str], direction: Vector) -> tuple[tuple[str, fl
 
 # -- next figures ----------------------------------------------------------------------------------
 
-# Proposed measurements for parameters that a fit's figures do not determine.
+# Proposed measurements for parameters that the figures of a fit do not determine.
 #
-# For a combination of parameters that hardly affects any figure, the loads of a menu are simulated
-# around the fitted values. The load whose figure changes most is the best one to determine the
+# For a parameter combination that hardly affects any figure, the loads in a menu are simulated
+# around the fitted values. The load whose figure changes most is best suited to determine the
 # combination.
 
 _KIB = 1024
-# Access, block size, read percentage, outstanding I/Os and metric of loads that most drives
-# support.
+# Loads that most drives support: access pattern, block size, read percentage, outstanding I/Os and
+# metric.
 _MENU = (
     ("random", 4 * _KIB, 100.0, 1, "latency_avg"),
     ("random", 128 * _KIB, 100.0, 1, "latency_avg"),
@@ -311,7 +313,7 @@ _MENU = (
     ("sequential", 128 * _KIB, 0.0, 32, "throughput"),
     ("sequential", 128 * _KIB, 0.0, 32, "throughput_burst"),
 )
-_LEAST = 0.1  # minimum change in a figure's logarithm per change in the combination's
+_LEAST = 0.1  # Minimum change in a figure's logarithm per change in the combination's logarithm.
 COMBINATIONS_MAX = 3
 
 

@@ -51,12 +51,13 @@ from writecliff.input_files import as_type, only_keys, read_toml, shortened
 
 FITS = Path(__file__).parent.parent / "fits"
 SCALE_MAX = 1e6
-SOFT = 0.15  # larger residuals count linearly instead of squared
+SOFT = 0.15  # Residual above which residuals count linearly instead of squared.
 AT_BOUND = 0.05
 AT_BOUND_MAX = 1.0
-DRIVES_MAX, PARAMETERS_MAX = 100, 100  # each multiplies the number of simulations
+# Maximum numbers of drives and parameters, each of which multiplies the number of simulations.
+DRIVES_MAX, PARAMETERS_MAX = 100, 100
 SPREAD_MAX = 10.0
-_Quantity = str | float  # "8 us", or a number in ns, bytes or bytes/s
+_Quantity = str | float  # Quantity such as "8 us", or a number in ns, bytes or bytes/s.
 _Parameter = TypedDict(
     "_Parameter",
     {
@@ -96,8 +97,8 @@ class Parameter:
     high: float
     spread: float | None = None
     drives: tuple[str, ...] = ()
-    at_least: str = ""  # key of another parameter
-    relatives: tuple[str, ...] = ()  # drives of other fits
+    at_least: str = ""  # Key of another parameter that is a lower bound.
+    relatives: tuple[str, ...] = ()  # Related drives from other fits.
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,8 @@ class Specification:
     rivals: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     scale: float
-    at_bound: float = AT_BOUND  # error of a figure that counts as much as a value at its bound
+    # Figure error that counts as much as a parameter value at its bound.
+    at_bound: float = AT_BOUND
 
     @property
     def relatives(self) -> tuple[str, ...]:

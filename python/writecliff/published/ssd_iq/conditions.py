@@ -15,17 +15,18 @@ from writecliff.errors import ConfigError
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 _UNITS = {"mib": MIB, "gib": GIB, "mb": 10**6, "gb": 10**9}
-# Units of block sizes, which are powers of two, because sources write "4 KB" for 4 KiB.
+# Block size units, which are powers of two because sources write "4 KB" for 4 KiB.
 _BLOCK_UNITS = {"k": KIB, "m": MIB}
 _NUMBER = r"([\d][\d,]*(?:\.\d+)?)"
 _NUMBER_MAX = 1e15
-_WINDOW = (0.60, 0.99)  # fractions of a run between which the authors average
-_CAPACITIES, _ZONE_CAPACITIES, _AGED = 6.0, 4.0, 3.0  # defaults, in user capacities
+# Bounds of the averaging window, as fractions of a run, that the authors use.
+_WINDOW = (0.60, 0.99)
+_CAPACITIES, _ZONE_CAPACITIES, _AGED = 6.0, 4.0, 3.0  # Default volumes in user capacities.
 _CAPACITIES_MAX = 1000.0
 _PROBE_IOPS = 10_000.0
-_SHARES_TOLERANCE = 0.5  # tolerance by which rounded percentages may miss 100 %
+_SHARES_TOLERANCE = 0.5  # Tolerance by which the sum of rounded percentages may differ from 100 %.
 _STATIC = re.compile(rf"{_NUMBER} ?% (?:of (?:the )?(?:pages|data) )?(?:is |are )?static")
-# Words for the capacities that a sequential fill writes.
+# Words for the number of capacities that a sequential fill writes.
 _FILL_CAPACITIES = re.compile(
     rf"fill(?:ed)? (?:of |with )?(?:{_NUMBER} to )?{_NUMBER} capacit\w*\b(?! (?:uniform|random))"
     rf"|(?:{_NUMBER} to )?{_NUMBER} capacit\w* (?:of )?sequential\b"
@@ -67,10 +68,10 @@ class RandomWrites:
 
     spread: Spread
     block_bytes: int = 4 * KIB
-    queue_depth: int = 128  # outstanding I/Os of each thread
+    queue_depth: int = 128  # Number of outstanding I/Os per thread.
     threads: int = 4
-    capacities: float = _CAPACITIES  # written volume as a multiple of the used range
-    range_bytes: float | None = None  # used range of the real drive; None for the whole drive
+    capacities: float = _CAPACITIES  # Written volume as a multiple of the used range.
+    range_bytes: float | None = None  # Used range of the real drive; `None` for the whole drive.
     window: tuple[float, float] = _WINDOW
 
     @property
@@ -87,8 +88,8 @@ class ZoneWrites:
     The host trims a whole zone before rewriting it, and chooses the next zone at random.
     """
 
-    zone_bytes: float  # zone size on the real drive
-    active: int  # zones that are written at the same time
+    zone_bytes: float  # Zone size on the real drive, in bytes.
+    active: int  # Number of zones that are written concurrently.
     block_bytes: int = 512 * KIB
     queue_depth: int = 1
     threads: int = 1
@@ -106,11 +107,11 @@ class OpenLoop:
     """Poisson arrivals of I/Os on an aged drive, and a fixed-rate latency probe."""
 
     rate_iops: float  # arrival rate
-    write_pct: float = 99.0  # percentage of writes among the arrivals
+    write_pct: float = 99.0  # Percentage of writes among the arrivals.
     block_bytes: int = 4 * KIB
     threads: int = 6
     queue_depth: int = 64
-    aged_capacities: float = _AGED  # uniform writes before the load, in user capacities
+    aged_capacities: float = _AGED  # Uniform writes before the load, in user capacities.
     probe_iops: float = _PROBE_IOPS
     probe_read_pct: float = 50.0
 

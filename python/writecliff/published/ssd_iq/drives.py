@@ -19,13 +19,13 @@ from writecliff.input_files import read_text
 from writecliff.published.modern_sheets import Drive, capacity_bytes, drives, facts
 from writecliff.published.modern_usual import with_usual
 
-SSD_IQ = "ssd-iq"  # source name for the rows of `sheets.csv`
+SSD_IQ = "ssd-iq"  # Source name for the rows in `sheets.csv`.
 SHEETS = Path(__file__).parent / "sheets.csv"
-_YEARS = 5  # warranty period for which data sheets state drive writes per day
-# Flash year by PCIe generation, for drives that are not in `modern_drives.toml`.
+_YEARS = 5  # Warranty period in years, which data sheets use for drive writes per day.
+# Flash year by PCIe generation, for drives that are missing from `modern_drives.toml`.
 _YEAR_OF_LINK: Mapping[int, int] = {3: 2018, 4: 2021, 5: 2023}
-_SAME_CAPACITY = 0.03  # relative tolerance, for names such as "1.92 TB" and "1,920 GB"
-_SAME_NAME = 0.5  # minimum fraction of a sheet's words that a drive name must contain (exclusive)
+_SAME_CAPACITY = 0.03  # Relative tolerance for names such as "1.92 TB" and "1,920 GB".
+_SAME_NAME = 0.5  # Fraction of a data sheet's words that a drive name must exceed to match.
 _NEEDED = ("drive", "capacity_gb")
 _OPTIONAL = (
     "pcie", "seq_read_mb_s", "seq_write_mb_s", "random_read_iops", "random_write_iops", "dwpd",
@@ -55,15 +55,15 @@ class _Name:
     """Drive name without capacity, form factor and remarks in parentheses."""
 
     words: tuple[str, ...]
-    # Words that contain digits, which distinguish models. Treat D7-P5520 as P5520, because some
-    # sources omit D7.
+    # Words with digits, which distinguish models. Treat D7-P5520 as P5520, because some sources
+    # omit D7.
     models: frozenset[str]
 
     @classmethod
     def of(cls, text: str) -> _Name:
         text = re.sub(r"\(.*?\)", " ", text)
         capacity = _CAPACITY.search(text)
-        if capacity:  # a unit number may follow the digits
+        if capacity:  # A unit number may follow the digits.
             text = text[: capacity.start()].strip() or text[capacity.end() :]
         text = _FORM_FACTOR.sub(" ", text.lower())
         models: set[str] = set()

@@ -223,7 +223,7 @@ class ActReport(CampaignReport):
                 Axis(Label("Reads over the threshold", "%")),
                 alt="Percent of the reads of each slice that took longer than 1, 8 and 64 ms",
                 references=[
-                    # The lines share a single name; a name that starts with "_" has no legend
+                    # The lines share a single name. A name that starts with "_" has no legend
                     # entry.
                     plots.Reference("_" * bool(index) + "limits", limit)
                     for index, limit in enumerate(LIMITS_PCT.values())

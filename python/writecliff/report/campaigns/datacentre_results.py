@@ -92,7 +92,7 @@ class Load:
 
     row: StepRow
     seconds: Seconds
-    operation: str | None = None  # None for the whole load
+    operation: str | None = None  # Operation; `None` for the whole load.
 
     @property
     def label(self) -> str:
@@ -199,12 +199,12 @@ def profile_and_depth(steps: Steps, row: StepRow) -> tuple[str, int]:
 
 # -- comparison grids --------------------------------------------------------------------------
 #
-# Grids of the PM863 white paper (2015): mixes by queue depth with reads and writes separate (tables
+# Grids in the PM863 white paper (2015): mixes by queue depth with reads and writes separate (tables
 # 4 to 11), messenger (figure 6), servers (figures 7 to 10).
 
 
 Value = Callable[[StepRow], float | None]
-# Operations, each with the read percentage at which it issues no I/Os.
+# Operations, each with the read percentage that excludes it.
 OPERATIONS = {"read": 0.0, "write": 100.0}
 _SLOW = (("p999", "99.9 %", 0.999), ("p9999", "99.99 %", 0.9999), ("max", "Maximum", 1.0))
 _NINES = (0.99, 0.999, 0.9999)

@@ -34,9 +34,9 @@ class Lifetime:
     cycles: int | None
     tbw_bytes: float | None
     dwpd: float | None
-    days: float | None  # lifetime in days at the given data volume per day
+    days: float | None  # Lifetime in days at the given data volume per day.
     bytes_per_day: float
-    write_bytes_per_s: float | None  # write rate of the workload at full speed
+    write_bytes_per_s: float | None  # Write rate of the workload at full speed.
     days_at_full_speed: float | None
     rated_tbw_bytes: int | None
     dollars_per_tbw: float | None
@@ -279,7 +279,7 @@ def _years(days: float | None) -> str:
 #     energy    mean power x time of service x power usage effectiveness (PUE)
 #     total     drives x price + energy x price of a kWh
 #
-# The user supplies prices, years and PUE, while lifetime and power are measured.
+# The user supplies prices, years and PUE. Lifetime and power are measured.
 
 
 DAYS_A_YEAR = 365.0

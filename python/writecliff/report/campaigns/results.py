@@ -30,9 +30,9 @@ MS = 1e6
 class Result:
     """A campaign result; fields that do not apply are `None`."""
 
-    item: str  # part of the campaign: "mixes"
-    access: str  # "random", "sequential", or the name of a profile
-    metric: str  # "iops", "latency_p99.9", ...
+    item: str  # Part of the campaign, such as "mixes".
+    access: str  # Access pattern: "random", "sequential", or a profile name.
+    metric: str  # Metric: "iops", "latency_p99.9", ...
     value: float
     unit: str
     block_kib: float | None = None
@@ -100,7 +100,7 @@ def known_results(
 class CampaignReport(TestReport):
     """Report of a published campaign."""
 
-    samples_are: ClassVar[str] = ROUNDS  # type of the samples that `samples_of` returns
+    samples_are: ClassVar[str] = ROUNDS  # Type of the samples that `samples_of` returns.
 
     @cached_property
     def measurements(self) -> Sequence[Result]:
@@ -183,7 +183,7 @@ class Steps:
         return statistic(self.histogram(row, operation), q)
 
 
-# Average, quantiles and maximum, given as arguments of `statistic`.
+# Average, quantiles and maximum as arguments of `statistic`.
 STATISTICS = (("avg", None), ("p99.9", 0.999), ("p99.99", 0.9999), ("max", 1.0))
 
 

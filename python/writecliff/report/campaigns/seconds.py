@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
 
 SECOND_NS = 1e9
-SLOW_SHARE = 0.001  # fraction of seconds beyond the 99.9th percentile
+SLOW_SHARE = 0.001  # Fraction of seconds beyond the 99.9th percentile.
 SECONDS_NEEDED = round(1 / SLOW_SHARE)
-SECONDS_LEAST = 10  # minimum number of seconds for consistency figures
+SECONDS_LEAST = 10  # Minimum number of seconds for consistency figures.
 
 
 @dataclass(frozen=True)
 class Seconds:
     """One value per second, where NaN marks unknown values."""
 
-    time_ns: Numbers  # middle of the second, relative to the start of the load
+    time_ns: Numbers  # Middle of the second, relative to the start of the load.
     iops: Numbers
     worst_iops: Numbers
     sd_ns: Numbers

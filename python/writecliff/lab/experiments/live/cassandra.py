@@ -19,7 +19,7 @@ from writecliff.errors import WritecliffError
 from writecliff.lab.experiments.live.model import MIB, Client, Part
 
 LOG, TABLES = "log", "tables"
-_COMMIT_LOG_MIB = 48  # size limit, which the newest segment may exceed
+_COMMIT_LOG_MIB = 48  # Size limit, which the newest segment may exceed.
 _PHASE = re.compile(r"mixed: (\d+) operations in ([\d.]+) s, .*")
 _LATENCY = re.compile(r"write latency, mixed: (.*)")
 _POINTS = ("mean", "p50", "p99", "p99_9", "max")
@@ -30,7 +30,7 @@ class Cassandra:
     """Half reads and half writes of random records, 128 outstanding."""
 
     records: int = 150_000
-    aging: int = 200_000  # writes that age the database
+    aging: int = 200_000  # Number of writes that age the database.
     operations: int = 200_000
     slow_down: float = 300.0
     unit_bytes: int = 3 * MIB

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from writecliff.serve import Snapshot
 
 FILE_SYSTEM = "ext4"
-_JOURNAL_MIB = 4  # the minimum size, because the file systems are small
+_JOURNAL_MIB = 4  # Minimum journal size, because the file systems are small.
 _LOOK_S = 1.0
 _ZEROS = bytes(MIB)
 

@@ -10,8 +10,8 @@ from statistics import fmean, stdev
 from typing import Any, Protocol
 
 MIB = 1 << 20
-# Two-sided 95 % points of Student's t distribution by degrees of freedom; above these, the normal
-# distribution.
+# Two-sided 95 % points of Student's t distribution by degrees of freedom. Larger degrees of freedom
+# use the normal distribution.
 _T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 _NORMAL_95 = 1.960
 
@@ -35,7 +35,7 @@ class Client:
 
     operations: int
     seconds: float
-    latency_ns: Mapping[str, float]  # mean, p50, p99, p99_9 and max of write latency
+    latency_ns: Mapping[str, float]  # Write latency statistics: mean, p50, p99, p99_9 and max.
 
 
 class Application(Protocol):
@@ -44,14 +44,15 @@ class Application(Protocol):
     name: str
     title: str
     claim: str
-    claimed_lifetime: float  # lifetime with streams divided by lifetime without streams
-    claimed_io: float | None  # claimed ratio of the client's operations
-    about: str  # version and load, in a sentence
+    # Claimed ratio of the lifetime with streams to the lifetime without streams.
+    claimed_lifetime: float
+    claimed_io: float | None  # Claimed ratio of the client's operation rates.
+    about: str  # Version and workload, in a sentence.
     parts: tuple[Part, ...]
-    unit_bytes: int  # approximate reclaim unit size
+    unit_bytes: int  # Approximate reclaim unit size in bytes.
     slow_down: float
-    client: str  # description of the client's measurement
-    notes: tuple[str, ...]  # limitations, in sentences
+    client: str  # Description of the client's measurement.
+    notes: tuple[str, ...]  # Limitations, as sentences.
 
     def check(self) -> None:
         """Check that the machine has everything the application needs.
@@ -89,7 +90,7 @@ class Trial:
 
     condition: Condition
     repeat: int
-    position: int  # number in trial order, starting at 1
+    position: int  # Number in trial order, starting at 1.
     client: Client
     session: Mapping[str, Any]
     run: str
@@ -165,9 +166,10 @@ class Comparison:
     """Streams on compared with streams off under a set of conditions."""
 
     trim: bool
-    lifetime: Ratio  # ratio of the bytes that the client can write until the flash is worn out
+    lifetime: Ratio  # Ratio of the bytes that the client can write before the flash is worn out.
     throughput: Ratio
-    latency: Mapping[str, Ratio]  # ratio of the client's write latencies; below 1 is better
+    # Ratios of the client's write latencies; values below 1 are better.
+    latency: Mapping[str, Ratio]
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from writecliff.units import latency, size
 SCHEMA = "writecliff/experiment-live/1"
 TRIALS_CSV, STREAMS_CSV = "trials.csv", "streams.csv"
 _POINTS = {"mean": "mean", "p50": "p50", "p99": "p99", "p99_9": "p99.9", "max": "maximum"}
-_LATE_MAX = 0.1  # the same limit as in a served drive's warning
+_LATE_MAX = 0.1  # Maximum lateness, equal to the limit for a served drive's warning.
 _WIDE = 3.0
-_OUTSTANDING_MIN = 1.0  # below this value, the drive does not limit the load
+_OUTSTANDING_MIN = 1.0  # Minimum queue depth; below this value, the drive does not limit the load.
 
 
 def mapping(result: Result) -> dict[str, Any]:

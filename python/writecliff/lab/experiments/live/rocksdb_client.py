@@ -20,7 +20,7 @@ from rocksdict import DBCompressionType, DBPath, Options, Rdict
 MIB = 1 << 20
 _SYNC_BYTES = MIB // 2
 _FIRST_LEVEL_BYTES, _MULTIPLIER = 6 * MIB, 7
-_DRAW = 1 << 16  # keys drawn at a time
+_DRAW = 1 << 16  # Number of keys drawn at once.
 
 
 def options_of(orders: Mapping[str, Any]) -> Options:
@@ -28,20 +28,22 @@ def options_of(orders: Mapping[str, Any]) -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.set_wal_dir(orders["log"])
-    # RocksDB puts a level on the first path that has room for it and the preceding levels.
+    # RocksDB places a level on the first path that has room for this level and the preceding
+    # levels.
     second = _MULTIPLIER * _FIRST_LEVEL_BYTES
     sizes = (2 * _FIRST_LEVEL_BYTES, second, 1 << 40)
     options.set_db_paths(
         [DBPath(path, size) for path, size in zip(orders["paths"], sizes, strict=True)]
     )
-    options.set_level_compaction_dynamic_level_bytes(False)  # not supported for several paths
+    # RocksDB does not support this option with several paths.
+    options.set_level_compaction_dynamic_level_bytes(False)
     options.set_max_bytes_for_level_base(_FIRST_LEVEL_BYTES)
     options.set_max_bytes_for_level_multiplier(_MULTIPLIER)
     options.set_write_buffer_size(orders["table_bytes"])
     options.set_target_file_size_base(orders["table_bytes"])
     options.set_level_zero_slowdown_writes_trigger(8)
     options.set_level_zero_stop_writes_trigger(16)
-    # Compactions must keep up with the writes, so that the levels have their intended sizes.
+    # Compactions must keep up with the writes so that the levels have their intended sizes.
     options.set_soft_pending_compaction_bytes_limit(64 * MIB)
     options.set_hard_pending_compaction_bytes_limit(128 * MIB)
     options.set_max_background_jobs(4)

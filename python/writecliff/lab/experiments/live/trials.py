@@ -59,7 +59,7 @@ def run_trials(
         sides = f"{'TRIM' if condition.trim else 'no TRIM'}, streams {_on(condition.streams)}"
         log(f"trial {position} of {len(order)}: {sides}")
         name = f"{'trim' if condition.trim else 'no-trim'}-{_on(condition.streams)}-{repeat + 1}"
-        # Termination signals are handled so that no file system remains mounted.
+        # Handle termination signals so that no file system remains mounted.
         with handling(TERMINATIONS, signal.default_int_handler):
             trial = _trial(application, path, condition, repeat, position, folder / name)
         log(

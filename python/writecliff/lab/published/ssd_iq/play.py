@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from writecliff._native import Histogram
 
 PAGE = 4 * KIB
-SMALL_BYTES = 4e9  # minimum capacity of a scaled drive
-_WINDOWS = 4  # number of timed parts of a run, evenly spaced
-_PASS_STEPS = 24  # steps of the first pass, which determines the window
-# Fractions of the used range that are written in each timed part, and just before it.
+SMALL_BYTES = 4e9  # Minimum capacity of a scaled drive, in bytes.
+_WINDOWS = 4  # Number of timed windows in a run, evenly spaced.
+_PASS_STEPS = 24  # Number of steps in the first pass, which determines the window.
+# Fractions of the used range that are written during, and just before, each timed window.
 _WINDOW_SHARE, _WARM_SHARE = 0.08, 0.01
 _FILL_BLOCK = 128 * KIB
-# Open loop duration: p99.999 of a probe at 5,000 reads per second needs 20 s.
+# Open-loop duration; the p99.999 of a probe at 5,000 reads per second needs 20 s.
 SECONDS, _WARM_SECONDS = 22.0, 1.0
 _SEED = 5001
-# Estimated cost for scheduling loads: seconds per fast-forwarded slot, and per timed I/O.
+# Estimated cost for scheduling loads, in seconds per fast-forwarded slot and per timed I/O.
 _FAST_S, _TIMED_S = 1.6e-7, 8e-7
-_GUESSED_IOPS = 100_000.0  # maximum open loop rate, for the estimate
+_GUESSED_IOPS = 100_000.0  # Maximum open-loop rate for the estimate.
 
 Log = Callable[[str], None]
 
@@ -60,11 +60,11 @@ class Measured:
 
     write_iops: float
     write_bytes_per_s: float
-    waf: float | None  # None if the load wrote nothing
-    times: Mapping[str, Histogram] = field(default_factory=dict)  # probe latencies by operation
+    waf: float | None  # Write amplification; `None` if the load wrote nothing.
+    times: Mapping[str, Histogram] = field(default_factory=dict)  # Probe latencies by operation.
 
 
-Played = dict[Load, Measured | str]  # figures by load, or the error that prevents them
+Played = dict[Load, Measured | str]  # Figures by load, or the error that prevents them.
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ class SmallDrive:
     """A derived drive, scaled down by `scale`."""
 
     name: str
-    text: str  # device file of the scaled drive
+    text: str  # Device file text for the scaled drive.
     scale: float
-    capacity_bytes: int  # capacity at full size
-    device_hash: str  # hash at full size
+    capacity_bytes: int  # Drive capacity at full size, in bytes.
+    device_hash: str  # Device hash at full size.
 
     @classmethod
     def of(cls, name: str, text: str, least_bytes: float | None = None) -> SmallDrive:
@@ -199,7 +199,7 @@ class _Player:
     def _prepare(self, state: object, steps: Sequence[Workload]) -> None:
         """Bring the engine to its state after `steps`, which the key `state` identifies."""
         if state != self._state:
-            self._state = None  # until all steps are complete
+            self._state = None  # The state stays `None` until all steps are complete.
             self.ready.renew()
             for step in steps:
                 self.ready.precondition(step)
@@ -313,7 +313,7 @@ class _Player:
         self._prepare(("fill", None), [self._fill(None)])
         log = _zone_log(count, blocks, block, active, round(load.capacities * count * blocks))
         start, end = (round(share * len(log[0])) for share in load.window)
-        # A log belongs to a single thread, which has the outstanding I/Os of all threads.
+        # A log belongs to a single thread, which issues the outstanding I/Os of all threads.
         job = Job(block_sizes=(BlockSize(block),), queue_depth=load.queue_depth * load.threads)
         self.engine.precondition(_logged(job, log, 0, start))
         before = self.engine.counters()
@@ -476,7 +476,8 @@ def play_all(
             player = _Player(drive, group, time_share, watcher)
             work = sum(work_s(drive, load) for load in group)
             tasks.append((work, Task(drive.name, memory, partial(_played, player))))
-    tasks.sort(key=lambda pair: -pair[0])  # longest first, so that no task runs alone at the end
+    # Start the longest task first, so that no task runs alone at the end.
+    tasks.sort(key=lambda pair: -pair[0])
     measured: dict[SmallDrive, Played] = {drive: {} for drive in wanted}
     for drive, figures in run_side_by_side([task for _, task in tasks], workers=workers):
         measured[drive] |= figures

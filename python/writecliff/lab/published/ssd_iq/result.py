@@ -46,14 +46,14 @@ SCHEMA = "writecliff/reproduce-ssd-iq/1"
 _NEEDED, _OPTIONAL = ("condition", "metric", "value"), ("unit",)
 _RATES = {"iops": 1.0, "kiops": 1e3, "": 1.0}
 _BYTES = {"mib/s": 2**20, "mb/s": 1e6, "gib/s": 2**30, "gb/s": 1e9, "kib/s": 2**10}
-TIMES = {"us": 1e3, "µs": 1e3, "ms": 1e6, "ns": 1.0, "s": 1e9, "": 1e3}  # units in ns
+TIMES = {"us": 1e3, "µs": 1e3, "ms": 1e6, "ns": 1.0, "s": 1e9, "": 1e3}  # Time units in ns.
 _LATENCY = re.compile(r"(read|write) latency (p[\d.]+|mean|avg|average|median|max)\b")
-_SATURATING_IOPS = 1e6  # arrival rate beyond the random writes of current drives
-_KNEE_SHARE = 0.8  # fraction of a drive's largest rate below which tails are compared
-FACTOR = 1.5  # largest factor of a tail that counts as `Score.within`
+_SATURATING_IOPS = 1e6  # Arrival rate that exceeds the random writes of current drives.
+_KNEE_SHARE = 0.8  # Fraction of a drive's maximum rate below which tails are compared.
+FACTOR = 1.5  # Maximum tail factor that counts as `Score.within`.
 
 
-Cells = Mapping[str, str | None]  # cells of a table row, by column
+Cells = Mapping[str, str | None]  # Cells in a table row by column.
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Row:
     simulated: float | None
     reason: str
     note: str = ""
-    drive: str = ""  # name and capacity on the data sheet
+    drive: str = ""  # Drive name and capacity on the data sheet.
     load: Load | None = None
 
     @property
@@ -121,7 +121,7 @@ class PlayedDrive:
     name: str  # device name
     device_hash: str
     scale: float
-    loads: int  # number of simulated loads
+    loads: int  # Number of simulated loads.
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class Comparison:
     points: tuple[Point, ...]
     drives: tuple[PlayedDrive, ...]
     wall_s: float
-    time_share: float = 1.0  # factor for the length of the timed parts
-    # Largest simulated open-loop write rate of drives whose published rate is unknown.
+    time_share: float = 1.0  # Length factor for the timed windows.
+    # Largest simulated open-loop write rate for drives whose published rate is unknown.
     simulated_knees: Mapping[str, float] = field(default_factory=dict)
 
     @property
