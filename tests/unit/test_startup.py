@@ -52,6 +52,24 @@ def test_a_process_of_ours_stores_tables_without_pandas() -> None:
     assert _printed(lean + _STATE) == "True True"
 
 
+def test_a_process_of_ours_keeps_loaded_modules_and_leaves_no_leak() -> None:
+    """Check that DuckDB, whose objects must be collected at exit, has nothing to report."""
+    code = (
+        "import gc; from writecliff.store.db import query; "
+        "query('select 1', {}); print(gc.get_freeze_count() > 10_000)"
+    )
+    assert _printed(code) == "False"
+    lean = f"from writecliff.startup import lean; lean(); {code}"
+    done = subprocess.run([sys.executable, "-c", lean], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_a_process_of_ours_loads_matplotlib_without_generated_documentation() -> None:
+    listed = "from matplotlib.axes import Axes; print('xlabel: str' in Axes.set.__doc__)"
+    assert _printed(listed) == "True"
+    assert _printed(f"from writecliff.startup import lean; lean(); {listed}") == "False"
+
+
 def test_a_command_is_measured_with_compiled_modules_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -524,7 +524,7 @@ def _changed(
     variants, folder = _what_if(question, first, path)
     if folder is None:
         return ()
-    running.run(folder)
+    running.run(folder, with_report=False)
     changes = []
     for variant in variants:
         applied = [contender for contender in first if contender.name in variant.members]

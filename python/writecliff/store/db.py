@@ -26,6 +26,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from writecliff.errors import StoreError, did_you_mean
+from writecliff.startup import keep_loaded
 
 if TYPE_CHECKING:
     import duckdb
@@ -171,11 +172,9 @@ def views(
 @contextmanager
 def _errors(suggested: Iterable[str]) -> Iterator[None]:
     """Convert DuckDB errors to QueryError, with the nearest suggested name as a hint."""
-    import duckdb
-
     try:
         yield
-    except duckdb.Error as error:
+    except _duckdb().Error as error:
         raise QueryError(
             f"query failed: {_first_line(error)}", hint=_hint(error, suggested)
         ) from error
@@ -211,14 +210,20 @@ def _database(process: int, *, closed: bool) -> Any:
     return database
 
 
+def _duckdb() -> Any:
+    """Load DuckDB."""
+    keep_loaded()  # not later: DuckDB reports its objects as leaks if they are not collected
+    import duckdb
+
+    return duckdb
+
+
 def _new_database(temporary: str) -> Any:
     """Return an empty database that spills large results into the folder `temporary`.
 
     The database never spills if `temporary` is empty.
     """
-    import duckdb
-
-    return duckdb.connect(":memory:", config={"threads": 1, "temp_directory": temporary})
+    return _duckdb().connect(":memory:", config={"threads": 1, "temp_directory": temporary})
 
 
 def _close_files(connection: Any) -> None:

@@ -98,6 +98,7 @@ def test_the_answer_has_reasons_and_can_be_asked_again(
     assert waf["usual"] < by_name["usual"]["waf"]
     page = (output / "choice.html").read_text()
     assert "Which drive for mixed?" in page and "slow/report.html" in page
+    assert not list(output.glob("what-if/*/report.html")), "no page links to these reports"
     assert f"The model&#39;s error of {' and '.join(unknown)} is not known." in page
     assert str(tmp_path) not in page
 
