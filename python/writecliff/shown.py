@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from writecliff.errors import printable
 
-ROWS = 20  # maximum number of rows in a grid
+ROWS = 20  # Maximum number of rows in a grid.
 _CELL = "padding:.15em .8em;border-bottom:1px solid rgba(128,128,128,.35)"
 _ALIGN = {"l": "left", "r": "right"}
 

@@ -15,7 +15,8 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 Handler = Callable[[int, FrameType | None], Any]
-TERMINATIONS = (signal.SIGTERM, signal.SIGHUP)  # signals that terminate a process without handlers
+# Signals that terminate a process that has no handlers.
+TERMINATIONS = (signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from __future__ import annotations
 import gc
 import sys
 
-# Most objects in such a process live until the process exits. Garbage collection after every 700
-# new objects, which is Python's default, finds nothing and takes a tenth of the time of `runs
+# Most objects in a command-line process live until the process exits. By default, Python collects
+# garbage after every 700 new objects. This finds nothing and takes a tenth of the time of `runs
 # list`.
 NEW_OBJECTS = 50_000
 

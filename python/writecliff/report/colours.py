@@ -12,8 +12,8 @@ from contextvars import ContextVar
 
 from writecliff.report.style import MARKERS, SERIES
 
-# If there are few series, their colours are far apart; the series of one plot get colours in the
-# order of the scale.
+# If a plot has few series, their colours are far apart. The series in a plot receive colours in the
+# order of the colour scale.
 _DISTANT_FIRST = (0, 5, 3, 7, 1, 6, 2, 4)
 _COUNT = len(SERIES)
 _page: ContextVar[dict[str, int] | None] = ContextVar("colours of the page", default=None)
@@ -47,7 +47,7 @@ def looks(labels: Sequence[str]) -> list[int]:
         again, place = divmod(number, len(chosen))
         seen[label] = chosen[place] + _COUNT * again
     numbers: list[int] = []
-    for label in labels:  # labels from different plots may share a colour
+    for label in labels:  # Labels in different plots may share a colour.
         look = seen[label]
         while look in numbers:
             look += _COUNT

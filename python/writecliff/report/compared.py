@@ -12,7 +12,7 @@ from typing import Literal
 
 from writecliff.report.axes import Axis
 
-Key = tuple[str, str]  # row and column of a grid
+Key = tuple[str, str]  # Row and column of a grid.
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Curve:
     x: Axis
     y: Axis
     points: Sequence[tuple[float, float]]
-    # Values are relative to the peak, which compares shapes instead of speeds.
+    # Values are relative to the peak, so the comparison is between shapes rather than speeds.
     relative: bool = False
     marks: Sequence[Mark] = ()
 
@@ -46,15 +46,15 @@ class Grid:
     draws a plot for each column over `x`, with the rows at `places` (base units of `x`).
     """
 
-    name: str  # name, unique within its test; also the file name
+    name: str  # Grid name, unique within its test, and file name.
     title: str
-    corner: str  # label of rows, then columns: "Queue depth, reads"
+    corner: str  # Corner label for rows and columns, such as "Queue depth, reads".
     rows: Sequence[str]
     columns: Sequence[str]
     values: Mapping[Key, float]
     unit: str
     higher_is_better: bool
-    steady: bool = True  # False if the drive was not in steady state
+    steady: bool = True  # `False` if the drive was not in steady state.
     drawn: Literal["", "bars", "lines"] = ""
     x: Axis | None = None
     places: Sequence[float] = ()

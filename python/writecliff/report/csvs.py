@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 Value = str | float | int | None
 
 
-_NAME_BYTES = 200  # maximum name bytes; file systems allow 255, which leaves room for a suffix
+# Maximum name length in bytes. File systems allow 255 bytes, which leaves room for a suffix.
+_NAME_BYTES = 200
 
 
 def data_file(name: str, head: Iterable[str], rows: Iterable[Iterable[Value]]) -> DataFile:

@@ -14,7 +14,7 @@ from writecliff.errors import printable
 from writecliff.input_files import STUMBLES
 from writecliff.store.checksums import DamagedError
 
-_SHOWN = 120  # maximum characters of the message shown
+_SHOWN = 120  # Maximum number of message characters displayed.
 
 
 @contextmanager

@@ -211,7 +211,7 @@ class DemandIntensityReport(TestReport):
         times = [ms(row.latency_mean_ns) for row in rows]
         iops = label if label.endswith("IOPS") else f"{label}, IOPS"
         slow = {"higher_is_better": False, **state}
-        # The maximum is taken over all loads.
+        # The maximum covers all loads.
         most = {**state, "at": ""} if name == "max" else state
         return [
             *mean_headline(f"{name}_iops", iops, [row.iops for row in rows], "IOPS", **most),

@@ -87,7 +87,7 @@ def by_outstanding(
     """
     order = sorted(cells, key=lambda cell: (cell.threads, cell.outstanding))
     most = max(cell.outstanding for cell in cells)
-    named = [4**power for power in range(10) if 4**power < 4 * most]  # more ticks would overlap
+    named = [4**power for power in range(10) if 4**power < 4 * most]  # More ticks would overlap.
     x = depth_axis(named, Label("Outstanding I/Os", note="threads x queue depth"))
     art = Axis("Average response time", units=units.LATENCY_UNITS, log=True)
     for name, title, y, value in (

@@ -37,17 +37,18 @@ from writecliff.report.student_t import two_sided_p
 
 Floats = npt.NDArray[np.float64]
 
-FEWEST = 24  # minimum number of batches for an estimate
+FEWEST = 24  # Minimum number of batches for an estimate.
 # Fractions of the batches that may be dropped at the start, and the largest ratio of the variance
 # to its minimum over these fractions.
 _WARM_UPS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 _WARM_UP_FACTOR = 3.0
-_COARSE = 32  # number of batch averages compared for this purpose
-_ORDINATES = 32  # number of frequencies to which the spectrum is fitted
-_FEWEST_USED, _MOST_USED = 4, 8  # number of frequencies that estimate the error
+_COARSE = 32  # Number of batch averages compared in the drift test.
+_ORDINATES = 32  # Number of frequencies that the spectrum is fitted to.
+# Minimum and maximum number of frequencies that estimate the error.
+_FEWEST_USED, _MOST_USED = 4, 8
 _CORNERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, np.inf)
-_FLOORS = (0.0, 0.03, 0.1, 0.3, 1.0)  # noise floor relative to the plateau
-_SLOWEST, _FASTER = 3, 15  # frequencies whose power is compared to detect a drift
+_FLOORS = (0.0, 0.03, 0.1, 0.3, 1.0)  # Noise floors relative to the plateau.
+_SLOWEST, _FASTER = 3, 15  # Numbers of frequencies whose power is compared to detect a drift.
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def warm_up(levels: Sequence[Floats]) -> int:
     """
     count = len(levels[0])
     starts = [max(1, round(share * count)) for share in _WARM_UPS]
-    size = max(1, count // _COARSE)  # fast oscillations would mask the start-up transient
+    size = max(1, count // _COARSE)  # Fast oscillations would mask the start-up transient.
     smooth = [np.convolve(level, np.full(size, 1 / size), "valid") for level in levels]
     spreads = [[float(np.var(level[start:])) for start in starts] for level in smooth]
     for number, start in enumerate(starts):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 IDLE_SHARE, GRAVE_IDLE_SHARE = 0.0005, 0.02
-# Driver warnings that are always disclosed here.
+# Prefixes of driver warnings that this module always discloses.
 _DISCLOSED_HERE = ("the purge (", "the write cache is", "steady state was not reached")
 
 
@@ -79,7 +79,8 @@ def _scale(data: TestData) -> list[str]:
     scale = f"{device.scale:g}"
     why = "Quick test: the" if data.options.get("quick") else "The"
     slowest = "Tail latencies are too short: erases and other stalls shrink with the blocks."
-    if device.without_flash:  # latencies of drives without flash do not depend on the drive size
+    # Latencies of drives that have no flash do not depend on the drive size.
+    if device.without_flash:
         slowest = "They may not include the slowest I/Os of the whole drive."
     return [
         f"{why} drive was {device.scale_text} and in 1/{scale} of all times, so that the "
@@ -106,7 +107,7 @@ def _interruption(item: Mapping[str, Any]) -> str:
 def _purge(manifest: Manifest) -> list[str]:
     purge = manifest.purge
     if purge is None and entry_of(manifest.procedure).is_user_load:
-        return []  # the verdict already describes the initial state
+        return []  # The verdict already describes the initial state.
     if purge is None:
         return ["No purge is recorded: the drive may not have been fresh at the start."]
     if purge.conformant:
@@ -227,7 +228,7 @@ def _choices(data: TestData) -> tuple[Choice, ...]:
 PREFIX = "disturbance: "
 _STEPS_SHOWN = 40
 
-# Rows of phase, round, label, seq and warning, one per remark.
+# Rows with phase, round, label, seq and warning, one row per remark.
 Remarks = Sequence[Mapping[str, Any]]
 
 
@@ -236,7 +237,7 @@ def step_disclosures(remarks: Remarks) -> tuple[str, ...]:
     disturbances = [step for step in remarks if step["warning"].startswith(PREFIX)]
     if not disturbances:
         return ()
-    # "disturbance: "CPU steal: 12 % of ..." is of the kind "CPU steal".
+    # For example, the remark "disturbance: "CPU steal: 12 % of ..." has the kind "CPU steal".
     kinds = Counter(s["warning"].removeprefix(PREFIX).partition(":")[0] for s in disturbances)
     named = ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common())
     count = len({step["seq"] for step in disturbances})
@@ -296,7 +297,7 @@ def _flat(values: Any, prefix: str = "") -> dict[str, str]:
 
 # -- test platform -----------------------------------------------------------------------------
 #
-# The standard requires that figures of different drives come from one reference test platform, and
+# The standard requires that figures for different drives come from one reference test platform, so
 # reports disclose any other platform (PTS, "Reference Test Platform").
 
 
@@ -373,7 +374,7 @@ def _power(data: TestData) -> tuple[str, str, str]:
     """Return the source of power figures, or a statement that power was not measured."""
     if readings_of(data.run.path) is not None:
         return "Power", "A meter on the drive's supply", "The report includes its log."
-    timed = [row for row in data.rows if row.elapsed_ns]  # fast-forwarded steps have no series
+    timed = [row for row in data.rows if row.elapsed_ns]  # Fast-forwarded steps have no series.
     if power_of(data, timed[:1]) is not None:
         return "Power", "Modelled", "Section [power] of the device file."
     if data.manifest.device.simulated:

@@ -40,8 +40,8 @@ _FORM = re.compile(
 )
 _THOUSANDS = {None: 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
-_LISTED = 40  # maximum number of figures that an error lists
-_QUALIFIERS = ("service", "flush")  # key parts that a name must include to match the key
+_LISTED = 40  # Maximum number of figures that an error lists.
+_QUALIFIERS = ("service", "flush")  # Key components that a name must include to match the key.
 _FACTORS: Mapping[str, Mapping[str, float]] = {
     "ms": {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1.0, "s": 1e3},
     "MB/s": {"B/s": 1e-6, "kB/s": 1e-3, "MB/s": 1.0, "GB/s": 1e3, "KiB/s": 1024e-6,
@@ -67,13 +67,14 @@ class Judged:
     """A verdict on a limit, stored as a row of `expectations` in the manifest."""
 
     text: str
-    figure: str  # the figure's key, or the given name if no key matches
+    figure: str  # Key of the figure; the given name if no key matches.
     relation: str
     limit: float  # in `unit`
-    unit: str  # unit of the figure
+    unit: str  # Unit of the figure.
     value: float | None
     result: Result
-    certain: bool | None  # the whole interval is on that side; None for a single value
+    # `True` if the whole interval lies on that side of the limit; `None` for a single value.
+    certain: bool | None
     note: str = ""
 
     @property
@@ -193,7 +194,7 @@ def percentiles_of(expected: Iterable[Expectation]) -> list[float]:
 
 def unit_of(key: str, figures: Mapping[str, str]) -> str:
     """Return the unit of a figure that `matching` has returned for `figures`."""
-    return figures.get(key, "ms")  # a percentile that is not a headline figure
+    return figures.get(key, "ms")  # The name is a percentile that is not a headline figure.
 
 
 def _nearest(name: str, keys: Iterable[str]) -> str:
@@ -255,7 +256,7 @@ def judge(
     met, certain = holds(item.value, limit), None
     if item.interval is not None:
         certain = all(holds(end, limit) is met for end in (item.interval.low, item.interval.high))
-    if met and item.not_sustained:  # the latency grows for as long as the load runs
+    if met and item.not_sustained:  # The latency grows while the load runs.
         return _unknown(expected, item.not_sustained)
     notes = ["its 95 % interval spans the limit"] if certain is False else []
     notes += [] if item.steady else [item.not_sustained or "not in steady state"]
@@ -278,7 +279,7 @@ def matching(name: str, keys: Iterable[str]) -> list[str]:
     asked = _PERCENTILE.fullmatch(measure)
     if matching or asked is None or not float(asked[1]):
         return matching
-    # Any percentile can be computed from the histogram that provides p99.
+    # The histogram that provides p99 also provides any other percentile.
     return [
         f"{key.rpartition('/')[0]}/p{float(asked[1]):.10g}".lstrip("/" if "/" not in key else "")
         for key in _matching(f"{path}{slash}p99", measured)
@@ -341,7 +342,7 @@ def judge_report(report: TestReport, expected: Sequence[Expectation]) -> list[Ju
     figures, missing = report.limit_figures(percentiles_of(expected))
     judged = [judge(limit, figures, missing) for limit in expected]
     run.update(
-        updated=run.manifest.updated,  # time of the measurement
+        updated=run.manifest.updated,  # Time of the measurement.
         expectations=tuple(asdict(limit) for limit in judged),
     )
     return judged

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 _BINS_PER_DECADE = 30
-_MAX_NINES = 6  # upper limit of the confidence plot: 99.9999 %
+_MAX_NINES = 6  # Upper limit of the confidence plot: 99.9999 %.
 
 
 def convergence(
@@ -119,7 +119,7 @@ def _log_bins(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
     lower, upper, count = (column.astype(np.float64) for column in histogram.buckets())
     edges_in, start = np.append(lower, upper[-1] + 1), 0.0
     cumulative = np.concatenate([[start], np.cumsum(count)])
-    # No I/Os lie between buckets, so the sum stays level up to the start of the next bucket.
+    # No I/Os lie between buckets, so the sum stays constant until the next bucket starts.
     x = np.column_stack([lower, upper + 1]).ravel()
     y = np.column_stack([cumulative[:-1], cumulative[1:]]).ravel()
     first = math.floor(math.log10(max(edges_in[0], 1)) * _BINS_PER_DECADE)
@@ -128,9 +128,9 @@ def _log_bins(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
     return edges, np.diff(np.interp(edges, x, y))
 
 
-_DATA_SHARE = 0.58  # fraction of the height; marker labels are above it
+_DATA_SHARE = 0.58  # Height fraction of the data; marker labels are above it.
 _LABEL_PITCH = 0.062
-_LABEL_ROOM = 0.3  # fraction of the width, left of the first marker
+_LABEL_ROOM = 0.3  # Width fraction to the left of the first marker.
 
 
 def histogram_figures(
@@ -268,8 +268,8 @@ def confidence(name: str, title: str, data: Data, histogram: Histogram) -> Figur
 
 # -- percentiles -------------------------------------------------------------------------------
 #
-# The logarithmic x axis is the number of I/Os per slower I/O, and its ticks are percentiles. Only
-# percentiles with enough I/Os are plotted.
+# The logarithmic x axis counts I/Os per slower I/O, and its ticks are percentiles. Only percentiles
+# with enough I/Os are plotted.
 
 
 _NINES = 5

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
 
 _WIDTH_IN, _HEIGHT_IN = 6.4, 4.4
-_ELEVATION_DEG, _AZIMUTH_DEG = 24, -58  # view from the front, slightly left and above
-_SIDE = 0.62  # column width in grid steps
-_HALF_WIDTH = 60  # maximum number of columns on half the page width
-_VALUES_UP_TO = 12  # maximum number of columns that are labelled with their values
-_ON_TOP = "#10151a"  # the column tops are also light on dark pages
+_ELEVATION_DEG, _AZIMUTH_DEG = 24, -58  # View from the front, slightly left and above, in degrees.
+_SIDE = 0.62  # Column width in grid steps.
+_HALF_WIDTH = 60  # Maximum number of columns in a plot of half the page width.
+_VALUES_UP_TO = 12  # Maximum number of columns with value labels.
+_ON_TOP = "#10151a"  # The column tops are also light on dark pages.
 
 
 @house_style()
@@ -134,7 +134,7 @@ def _boxes(
     written = heights.size <= _VALUES_UP_TO
     cells = [(row, column) for row in range(row_count) for column in range(column_count)]
     # The viewpoint is in front (low y) and to the right (high x), so far columns have a high row
-    # and a low column index.
+    # index and a low column index.
     cells.sort(key=lambda cell: (-cell[0], cell[1]))
     for order, (row, column) in enumerate(cells):
         value = heights[row, column]

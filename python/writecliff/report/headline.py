@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 ROUNDS = "mean over the rounds of the window"
 NS_PER_MS = 1e6
-_SHARE = 0.95  # confidence level of an interval
-_REACH_MAX = 50.0  # maximum extent of an interval on a logarithmic scale
+_SHARE = 0.95  # Confidence level of an interval.
+_REACH_MAX = 50.0  # Maximum extent of an interval on a logarithmic scale.
 
 
 @dataclass(frozen=True)
@@ -35,27 +35,29 @@ class Interval:
 
     low: float  # lower end
     high: float  # upper end
-    of: str  # the quantity: the samples: `ROUNDS`, "99.99 % quantile of the I/Os"
-    degrees: float | None = None  # degrees of freedom for Student's t; None if unknown
+    of: str  # Sampled quantity: `ROUNDS`, or "99.99 % quantile of the I/Os".
+    degrees: float | None = None  # Degrees of freedom for Student's t; `None` if unknown.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Headline:
     """A headline figure of a run."""
 
-    key: str  # the same key in all runs of a test for the same quantity: "iops_4k_0_100"
+    # Key, which is the same for a quantity in all runs of a test, such as "iops_4k_0_100".
+    key: str
     label: str  # for readers
-    group: str = ""  # figures that share group and metric are of one kind: "mixes"
-    load: str = ""  # load that identifies the figure within its kind: "random, 4 KiB, OIO 1"
-    metric: str = ""  # metric in words: "IOPS"
+    # Group; figures with the same group and metric are of one kind, such as "mixes".
+    group: str = ""
+    load: str = ""  # Load that identifies the figure within its kind: "random, 4 KiB, OIO 1".
+    metric: str = ""  # Metric in words, such as "IOPS".
     value: float  # in `unit`
-    unit: str  # "IOPS", "ms"; empty for ratios
+    unit: str  # Unit, such as "IOPS" or "ms"; empty for ratios.
     higher_is_better: bool | None = True  # None: neither
-    interval: Interval | None = None  # None for a single value
-    at: str = ""  # load that the run chose for the measurement: "TC8/QD32"
-    steady: bool = True  # False if the drive was not in steady state
-    # For latencies from arrival: the reason why the figure depends on the step length, or "" if it
-    # does not.
+    interval: Interval | None = None  # Confidence interval; `None` for a single value.
+    at: str = ""  # Load that the run chose for the measurement, such as "TC8/QD32".
+    steady: bool = True  # `False` if the drive was not in steady state.
+    # For latencies from arrival: reason why the figure depends on the step length; "" if it does
+    # not.
     not_sustained: str = ""
 
     @property

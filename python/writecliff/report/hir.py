@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from writecliff.procedures.model import StepRow
     from writecliff.report.axes import Numbers
 
-# Fraction of a burst's best interval; an interval below it contains only the burst's last I/Os.
+# Fraction of a burst's best interval. A slower interval contains only the burst's last I/Os.
 _ACTIVE = 0.02
 
 
@@ -56,7 +56,7 @@ class WaitState:
     """Measured part of a wait state."""
 
     wait_s: float
-    number: float  # wait as a multiple of a burst, as in the standard
+    number: float  # Wait as a multiple of a burst, as in the standard.
     bursts: Points
     baseline: Points
 
@@ -338,7 +338,7 @@ def _burst_iops(ios: Numbers, width_ns: Numbers, burst_ns: float) -> float:
     rate = np.divide(ios, width_ns, out=np.zeros_like(ios), where=width_ns > 0)
     if not rate.size or not rate.max():
         return 0.0
-    # One-second intervals do not show when a burst ended, so only time beyond the interval is
+    # One-second intervals do not show when a burst ended, so only the time after the interval is
     # counted.
     active_ns = float(width_ns[rate >= _ACTIVE * rate.max()].sum())
     longest = float(width_ns.max())

@@ -96,7 +96,7 @@ def _plot(figure: Figure, axes: Axes) -> dict[str, Any]:
     labels = _labels(axes)
     tips = _tips(axes)
     parts = [_part(figure, axes, artist, labels, tips) for artist in _drawn(axes)]
-    # 3-D plots have no zoom, because their axes are not scales of the drawing.
+    # 3-D plots have no zoom, because their axes do not correspond to drawing coordinates.
     if axes.name == "3d":
         return {"parts": [part for part in parts if "tip" in part]}
     width, height = figure.get_size_inches() * 72
@@ -204,7 +204,7 @@ def _named(axis: Axis) -> Iterable[tuple[float, str]]:
     return list(zip(places, formatter.format_ticks(places), strict=True))
 
 
-NUMBERS = "writecliff.report.style"  # module of the plain-number formatters
+NUMBERS = "writecliff.report.style"  # Module of the plain-number formatters.
 
 
 def _name_and_unit(axis: Axis) -> tuple[str, str]:

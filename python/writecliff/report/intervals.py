@@ -53,21 +53,23 @@ if TYPE_CHECKING:
     from writecliff._native import Histogram
 
 BATCHES = "repetitions of the load, from the variation between its batches"
-SHARE = 0.95  # confidence level of an interval
-FEWEST_SLOW = 30.0  # minimum number of I/Os slower than a percentile
-# Minimum effective number of batches with slow I/Os: (sum of counts)² / sum of counts².
+SHARE = 0.95  # Confidence level of an interval.
+FEWEST_SLOW = 30.0  # Minimum number of I/Os slower than a percentile.
+# Minimum effective number of batches with slow I/Os, which is (sum of counts)² / sum of counts².
 FEWEST_SLOW_BATCHES = 6.0
-_FEWEST_INDEPENDENT = 20.0  # number of slow I/Os that suffices to estimate their own correlation
-_TREND_MAX = 25.0  # limit for any figure, see `dependence.drift`; steady rates and WAF reach 20
-_TREND_LEVEL = 0.01  # trend probability at and below which a few batches count as drifting
-# Log-likelihood margins, see `dependence.variance_of_total`.
+_FEWEST_INDEPENDENT = 20.0  # Number of slow I/Os that suffices to estimate their own correlation.
+# Trend limit for any figure (see `dependence.drift`); steady rates and WAF reach 20.
+_TREND_MAX = 25.0
+_TREND_LEVEL = 0.01  # Trend probability at or below which a few batches count as drifting.
+# Log-likelihood margins (see `dependence.variance_of_total`).
 _MARGIN, _MARGIN_OF_SHARES = 0.5, 0.75
-# Minimum step time for percentile intervals, because waves of garbage collection take seconds.
+# Minimum step duration for percentile intervals, because waves of garbage collection take seconds.
 _LEAST_S = 4.0
-WAF_LEAST_OVERWRITTEN = 0.1  # fraction of the capacity
-LATENCY_LEAST_OVERWRITTEN = 2.0  # multiple of the capacity, for percentiles of a load that writes
-_FEWEST_COARSE = 5  # minimum number of intervals of a log for an estimate
-_BATCHES_MAX = 256  # made of the intervals of a step
+WAF_LEAST_OVERWRITTEN = 0.1  # Minimum overwritten fraction of the capacity for WAF intervals.
+# Minimum overwritten volume, as a multiple of the capacity, for percentiles of loads that write.
+LATENCY_LEAST_OVERWRITTEN = 2.0
+_FEWEST_COARSE = 5  # Minimum number of log intervals for an estimate.
+_BATCHES_MAX = 256  # Maximum number of batches in a step.
 
 
 class Bounds(NamedTuple):
@@ -99,8 +101,8 @@ class Cell:
     ios: Floats
     bytes: Floats
     latency_ns: Floats  # sums
-    slower: Sequence[Floats]  # I/Os slower than each `SLOWER` quantile of their step
-    histogram: Histogram  # histogram of all batches together
+    slower: Sequence[Floats]  # Counts of I/Os slower than each `SLOWER` quantile of their step.
+    histogram: Histogram  # Histogram of all batches combined.
 
     @cached_property
     def _buckets(self) -> tuple[npt.NDArray[np.uint64], ...]:
@@ -128,10 +130,10 @@ class Stretch:
     """Consecutive batches of a step or a window's rounds, and the operations in these batches."""
 
     width_ns: Floats
-    host_bytes: Floats  # written to the whole drive
-    nand_bytes: Floats  # written to its flash
+    host_bytes: Floats  # Bytes that the host wrote to the whole drive.
+    nand_bytes: Floats  # Bytes written to the drive's flash.
     cells: Sequence[Cell]
-    # Batches are the intervals of a log, long enough that a few of them determine the error of a
+    # Batches are log intervals that are long enough for a few batches to determine the error of a
     # mean.
     is_coarse: bool = False
 
@@ -403,7 +405,7 @@ def _first(is_true: Callable[[int], bool], start: int, end: int, step: int) -> i
 
 # -- batches from the store --------------------------------------------------------------------
 
-Key = tuple[int, str]  # job number, operation
+Key = tuple[int, str]  # Job number and operation.
 
 
 def of_intervals(intervals: pa.Table, seqs: Iterable[int]) -> pa.Table:
@@ -422,7 +424,7 @@ def of_intervals(intervals: pa.Table, seqs: Iterable[int]) -> pa.Table:
     ends = whole_ends(seq, end_ns.astype(np.float64))
     times, place = np.unique(np.stack([seq, ends]), axis=1, return_inverse=True)
     lengths = np.unique(times[0], return_counts=True)[1]
-    # Neighbouring intervals are joined so that a step has at most `_BATCHES_MAX` batches.
+    # Adjacent intervals are joined so that a step has at most `_BATCHES_MAX` batches.
     group = np.concatenate([np.arange(n) * min(n, _BATCHES_MAX) // n for n in lengths])
     is_last = np.append((np.diff(group) != 0) | (np.diff(times[0]) != 0), True)
     last = np.flatnonzero(is_last)

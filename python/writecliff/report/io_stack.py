@@ -388,10 +388,10 @@ def _data(stack: Stack) -> tuple[DataFile, ...]:
 
 WIDTH_IN = 8.6  # page width
 _ROW_IN = 0.5
-_LABELS_IN = 1.5  # space left of the first panel
+_LABELS_IN = 1.5  # Space to the left of the first panel, in inches.
 _GAP_IN = 0.35
 _BAR = 0.46
-_ROOM = 1.02  # axis length relative to the longest bar
+_ROOM = 1.02  # Axis length relative to the longest bar.
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from writecliff.report.table import DataFile
 from writecliff.units import KIB
 
 HIGHLIGHTS: tuple[Cell, ...] = ((4 * KIB, 0.0), (8 * KIB, 65.0), (4 * KIB, 100.0))
-# Cells of the SNIA primer's table (2013, figure 3).
+# Cells in the SNIA primer's table (2013, figure 3).
 QUOTED: tuple[Cell, ...] = ((4 * KIB, 0.0), (8 * KIB, 65.0), (4 * KIB, 65.0), (4 * KIB, 100.0))
 LOG_IOPS = Axis("IOPS", log=True)
 

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 from writecliff import units
 
-Align = Literal["left", "right", "whole"]  # "whole" aligns left and never wraps
+# Alignment; "whole" means left-aligned text that never wraps.
+Align = Literal["left", "right", "whole"]
 
 
 class Span(NamedTuple):
@@ -31,8 +32,8 @@ class Kind:
     unit: str = ""
     align: Align = "right"
     number: bool = True  # False: text
-    ends: bool = False  # values are `Span`s: two columns in files
-    scale: float = 1.0  # factor from values to values in files
+    ends: bool = False  # `True` if values are `Span`s, which have two columns in files.
+    scale: float = 1.0  # Factor from displayed values to values in files.
 
 
 TEXT = Kind(align="left", number=False)

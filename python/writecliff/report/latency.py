@@ -66,7 +66,8 @@ def latency_table(histogram: Histogram, title: str = "Response times") -> Table:
     for q in NINES:
         quantile = histogram.quantile(q)
         supported = quantile.value_ns is not None
-        ends = Span(quantile.low_ns, quantile.high_ns)  # ends are open if the sample is too small
+        # An interval end is open if the sample is too small.
+        ends = Span(quantile.low_ns, quantile.high_ns)
         value = quantile.value_ns if supported else units.NOT_ENOUGH
         rows.append((units.nines(q), value, ends if supported else "", histogram.count * (1 - q)))
     rows.append(("Maximum", histogram.max_ns, "", ""))

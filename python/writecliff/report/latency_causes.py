@@ -36,7 +36,7 @@ _LABELS = {
     "flash": "own flash operations",
 }
 _OTHER = "other causes"
-_SHOWN = len(style.SERIES)  # number of causes that have a distinct colour
+_SHOWN = len(style.SERIES)  # Number of causes with a distinct colour.
 _WIDTH_IN, _BAR_IN = 6.4, 0.3
 
 Bands = Sequence["Band"]
@@ -167,7 +167,7 @@ def _file(operation: str, groups: Groups) -> DataFile:
     are several labels.
     """
     mine = {label: bands for (label, op), bands in groups.items() if op == operation}
-    if len(mine) == 2:  # all steps have the same label
+    if len(mine) == 2:  # All steps have the same label.
         mine = {None: mine[None]}
     names = list(mine[None][0].mean_ns)
     head = ("label", "band", "ios", "latency_mean_ns", *(f"{name}_mean_ns" for name in names))

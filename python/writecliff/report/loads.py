@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from writecliff.report.testdata import TestData
     from writecliff.workload.model import Workload
 
-Kind = Literal["service", "response"]  # start of a latency: submission, or the intended arrival
-QUOTED = (99, 99.9, 99.99)  # percentiles among the headline figures
+Kind = Literal["service", "response"]  # Start of a latency: submission, or the intended arrival.
+QUOTED = (99, 99.9, 99.99)  # Percentiles among the headline figures.
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Done:
     bytes: int
     elapsed_ns: int
     service: Histogram | None
-    response: Histogram | None  # measured from the intended arrival; open loads only
+    response: Histogram | None  # Histogram from the intended arrival (open loads only).
     causes: LatencyCauses | None
-    scheduled: bool = False  # the I/Os have intended arrival times
+    scheduled: bool = False  # `True` if the I/Os have intended arrival times.
 
     def latency(self, basis: Basis = "arrival") -> Histogram | None:
         """Return the latencies of a basis, or None if the engine did not measure them."""
@@ -79,7 +79,7 @@ class Load:
     workload: Workload
     rows: Sequence[StepRow]
     view: SteadyView | None = None
-    title: str = ""  # title in reports; see `titled`
+    title: str = ""  # Title in reports (see `titled`).
 
     @property
     def name(self) -> str:

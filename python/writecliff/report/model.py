@@ -23,15 +23,16 @@ class Figure:
     `svg` is a complete SVG element that has no external references.
     """
 
-    name: str  # element name, unique in the report; letters, digits and hyphens
-    title: str  # excludes the preceding "Plot n"
+    name: str  # Element name, unique in the report, made of letters, digits and hyphens.
+    title: str  # Title excluding the preceding "Plot n".
     svg: str
     description: str  # alternative text
     data: Data
-    wide: bool = False  # spans the whole width of the page (3-D columns, two panels)
-    # Figures with the same name of a switch are views of one curve: the page shows one at a time.
+    wide: bool = False  # `True` if the figure spans the page width (3-D columns, two panels).
+    # Switch name. Figures with the same switch name are views of one curve, and the page displays
+    # one view.
     switch: str = ""
-    view: str = ""  # label of the view: "time, log"
+    view: str = ""  # View label, such as "time, log".
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class Section:
     title: str
     intro: str
     figures: tuple[Figure, ...] = ()
-    tables: tuple[Table, ...] = ()  # shown before the figures
-    choices: tuple[str, ...] = ()  # series that a reader can show alone
+    tables: tuple[Table, ...] = ()  # Tables displayed before the figures.
+    choices: tuple[str, ...] = ()  # Series that a reader can display alone.
 
 
 def views(switch: str, figures: Mapping[str, Figure | None]) -> tuple[Figure, ...]:
@@ -75,7 +76,7 @@ def with_lead(sections: Sequence[Section], name: str = "") -> tuple[Section, tup
         sections: Sections of the page.
         name: Name of the figure or of the switch; the first figure if no figure has it.
     """
-    # One selector of series acts on all figures of a section, which therefore stay together.
+    # One series selector controls all figures in a section, so these figures stay together.
     figures = [figure for part in sections if not part.choices for figure in part.figures]
     if not figures:
         return Section("", ""), tuple(sections)
@@ -138,10 +139,11 @@ class Header:
 class ReportModel:
     """The report of one run."""
 
-    title: str  # includes "not steady" if steady state was not reached
-    question: str  # that the test answers
-    finding: str  # the answer, in at most 20 words
-    lead: Section  # the figure at the top, or its views; not repeated in `sections`
+    title: str  # Title, including "not steady" if steady state was not reached.
+    question: str  # Question that the test answers.
+    finding: str  # Answer to the question, in at most 20 words.
+    # Section with the figure (or its views) at the top of the page; not repeated in `sections`.
+    lead: Section
     header: Header
     disclosures: tuple[str, ...]
     verdict: Verdict
@@ -151,9 +153,9 @@ class ReportModel:
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
     footer: tuple[tuple[str, str], ...]
-    data: tuple[DataFile, ...]  # all files, including those of figures and tables
-    summary: dict[str, Any]  # the result of `summarise`, embedded in the page as JSON
-    stamp: str = ""  # badge of the page: "NOT PTS-CONFORMANT"
+    data: tuple[DataFile, ...]  # All data files, including those of figures and tables.
+    summary: dict[str, Any]  # Result of `summarise`, embedded in the page as JSON.
+    stamp: str = ""  # Page badge, such as "NOT PTS-CONFORMANT".
 
     @property
     def figures(self) -> tuple[Figure, ...]:

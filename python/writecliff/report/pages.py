@@ -28,7 +28,7 @@ from writecliff.store.files import write_atomically
 
 # Style that matplotlib writes into each figure.
 SVG_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"
-_BEGIN_BYTES = 64  # initial bytes of a page that contain its document type
+_BEGIN_BYTES = 64  # Number of bytes at the start of a page that contain its document type.
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Page:
     title: str
     intro: str
     sections: tuple[Section, ...]
-    summary: dict[str, Any]  # embedded in the page as JSON
+    summary: dict[str, Any]  # Run summary, embedded in the page as JSON.
     data: tuple[DataFile, ...] = ()
     disclosures: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     stamp: str = ""
-    verdict: str = ""  # verdict in one sentence, in a box at the top
-    lead: Section = Section("", "")  # the first figure of the sections, moved to the top by `whole`
+    verdict: str = ""  # One-sentence verdict in a box at the top.
+    lead: Section = Section("", "")  # First figure of the sections, which `whole` moves to the top.
 
 
 def render_html(model: ReportModel, *, paper: str = "") -> str:
@@ -63,7 +63,7 @@ def render_html(model: ReportModel, *, paper: str = "") -> str:
         model: Report of the run.
         paper: Additional style sheet for print renderers.
     """
-    # Figures are numbered through the page, like the standard's "Plot A.n".
+    # Figures are numbered throughout the page, like the standard's "Plot A.n".
     numbered = {figure.name: number for number, figure in enumerate(model.figures, 1)}
     return rendered("report.html.j2", model=model, paper=Markup(paper), numbered=numbered)
 
@@ -164,7 +164,7 @@ def _environment() -> Environment:
         policy=policy,
         script=Markup(script),
         data_uri=data_uri,
-        svg=Markup,  # a drawing generated from numbers, whose text is escaped
+        svg=Markup,  # The drawing is generated from numbers, and its text is escaped.
         json=json_in_html,
     )
     return environment

@@ -68,13 +68,13 @@ def _weasyprint() -> Any:
             "PDF reports require WeasyPrint, which is not installed",
             hint='pip install "writecliff[pdf]"',
         ) from None
-    except OSError as error:  # cffi raises this error if a library is missing
+    except OSError as error:  # cffi raises this error if a library is missing.
         raise PdfUnavailableError(
             f"PDF reports require the library Pango: {str(error).splitlines()[0]}",
             hint="on Debian: apt-get install libpango-1.0-0 libpangoft2-1.0-0",
         ) from None
     logger = logging.getLogger("weasyprint")
-    logger.setLevel(logging.ERROR)  # WeasyPrint warns about rules for browsers
+    logger.setLevel(logging.ERROR)  # WeasyPrint warns about rules for browsers.
     logging.getLogger("fontTools").setLevel(logging.ERROR)
     return weasyprint
 

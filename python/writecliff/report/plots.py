@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
     from writecliff.report.axes import Numbers
 
-_MARKED_POINTS = 60  # lines with more points than this are drawn without markers
+_MARKED_POINTS = 60  # Number of points above which a line is drawn without markers.
 _MARK_SHAPES = "oDs^"
-GUIDE_PCT = 20.0  # offset of the dashed guide lines from the `agreement` diagonal
+GUIDE_PCT = 20.0  # Offset of the dashed guide lines from the `agreement` diagonal, in percent.
 
 
 @dataclass(frozen=True)
@@ -327,5 +327,5 @@ def _draw(
             linewidth=1.2,
             color=colours.colour(look),
             label=label,
-            clip_on=not marked,  # draw a marker at an axis limit in full
+            clip_on=not marked,  # A marker at an axis limit must be drawn in full.
         )

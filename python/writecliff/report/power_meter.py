@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
 
 METER_CSV = "meter.csv"
-LOG_BYTES_MAX = 256 << 20  # a week of ten readings per second takes 100 MB
+LOG_BYTES_MAX = 256 << 20  # Maximum log size; a week of ten readings per second takes 100 MB.
 HEAD = ("seconds", "watts")
 
 
@@ -66,7 +66,7 @@ def _read(path: Path, offset_s: float) -> Readings:
     try:
         for number, row in enumerate(csv.reader(read_text(path, LOG_BYTES_MAX).splitlines()), 1):
             if not row or (number == 1 and not _is_number(row[0])):
-                continue  # empty line or header
+                continue  # The line is empty or a header.
             if len(row) < 2 or not (_is_number(row[0]) and _is_number(row[1])):
                 raise ConfigError(
                     f"{path}:{number}: '{shortened(','.join(row))}' is not a time in seconds and "

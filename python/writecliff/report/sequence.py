@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
     from writecliff.report.testdata import TestData
 
-WIDTH_IN = 8.6  # width of a figure that spans the page
-PARTS = 12  # parts per step, five seconds each in the standard's one-minute step
+WIDTH_IN = 8.6  # Width, in inches, of a figure that spans the page.
+# Number of segments per step; a segment is five seconds in the standard's one-minute step.
+PARTS = 12
 
 
 def two_tracks(rows: Sequence[StepRow], unit: units.Unit, label: str) -> tuple[Drawing, Axes, Axes]:
@@ -49,7 +50,7 @@ def two_tracks(rows: Sequence[StepRow], unit: units.Unit, label: str) -> tuple[D
     bars.set_yticks([size for size in sorted(set(sizes)) if size])
     bars.get_yaxis().set_major_formatter(lambda value, _: f"{value:g}")
     bars.minorticks_off()
-    # The smallest bar remains visible.
+    # The smallest bar must remain visible.
     bars.set_ylim(min(filter(None, sizes)) / 2, max(sizes) * 1.3)
     bars.spines["right"].set_visible(True)
     plot.set_xlim(0, (rows[-1].ended_ns - zero_ns) / unit.size)

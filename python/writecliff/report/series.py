@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from writecliff.report.axes import Numbers
 
-_MIN_SHARE = 0.5  # minimum fraction of its length that a sample must cover
+_MIN_SHARE = 0.5  # Minimum fraction of its length that a sample must cover.
 
 _SQL = """
 select seq, end_ns, sum(ios) as ios, sum(bytes) as bytes,
@@ -51,7 +51,7 @@ class Series:
     ios: Numbers
     bytes: Numbers
     mean_ns: Numbers
-    square_ns2: Numbers  # mean of the squared latencies
+    square_ns2: Numbers  # Mean of the squared latencies.
     max_ns: Numbers
 
     def __len__(self) -> int:
@@ -73,12 +73,13 @@ class Series:
 class Samples:
     """Equal parts of a time span with a value each; NaN marks unknown values."""
 
-    number: npt.NDArray[np.int64]  # part number, starting at 1; parts that have no I/Os are omitted
+    # Segment numbers, starting at 1; segments that have no I/Os are omitted.
+    number: npt.NDArray[np.int64]
     time_ns: Numbers  # their middle
     iops: Numbers
     bytes_per_s: Numbers
     mean_ns: Numbers
-    sd_ns: Numbers  # standard deviation of the latencies
+    sd_ns: Numbers  # Standard deviation of the latencies.
     max_ns: Numbers
 
     def __len__(self) -> int:

@@ -29,11 +29,11 @@ from writecliff.units import MB_S
 if TYPE_CHECKING:
     from writecliff._native import Histogram
 
-POINTS = 400  # number of points of a series over time
+POINTS = 400  # Number of points in a time series.
 _STREAM_BARS = 16
-_OPERATIONS = ("read", "write", "trim")  # ordered by their numbers in `intervals`
-# Parts have equal length. Their rates are means, while percentiles and lateness are those of the
-# worst second.
+_OPERATIONS = ("read", "write", "trim")  # Operations in the order of their numbers in `intervals`.
+# The segments of a session have equal lengths. The rates of a segment are means, but its
+# percentiles and lateness are those of its worst second.
 _BY_OPERATION = ", ".join(
     f"sum(ios) filter (operation = {number}) / ? * 1e9 as {name}_ios, "
     f"sum(bytes) filter (operation = {number}) / ? * 1e9 as {name}_bytes, "

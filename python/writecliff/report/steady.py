@@ -41,7 +41,7 @@ State = Literal[
     "not achieved",
 ]
 UNSTEADY, UNKNOWN = "not in steady state", "steady state not known"
-OTHER_ENDS = ("capacity", "time")  # other WSAT end conditions, without steady state
+OTHER_ENDS = ("capacity", "time")  # WSAT end conditions other than steady state.
 DRIFT_R, DRIFT_PCT = 0.9, 2.0
 _QUANTITIES = {"MB/s": "Throughput", "µs": "Average latency"}
 

@@ -34,7 +34,7 @@ LIFETIMES_CSV = "lifetimes.csv"
 ORIGINS_CSV = "origins.csv"
 MISTAG_CSV = "mistagged.csv"
 TOO_FEW = "too few reads"
-FILLS_STEADY = 3.0  # the first half is preconditioning
+FILLS_STEADY = 3.0  # Drive fills in total; the first half is preconditioning.
 
 
 @one_page()
@@ -276,7 +276,7 @@ def _data(advice: StreamAdvice) -> tuple[DataFile, ...]:
 
 
 _ROW_IN = 0.34
-_NAMED_SHARE = 0.005  # fraction of all bytes; smaller origins are drawn together
+_NAMED_SHARE = 0.005  # Fraction of all bytes below which origins are drawn together.
 
 
 @house_style()

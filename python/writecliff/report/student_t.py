@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from math import atan, cos, pi, sin, sqrt
 
-_STEPS = 60  # number of bracket halvings, beyond the resolution of a double
+_STEPS = 60  # Number of bracket halvings, which exceeds the resolution of a double.
 
 
 @cache

@@ -34,7 +34,7 @@ from matplotlib.transforms import blended_transform_factory
 from writecliff.report import interaction, model
 from writecliff.report.table import Data
 
-# Each colour has a single use, so it can be replaced by its variable in the SVG.
+# Each colour has a single use, so its variable can replace it in the SVG.
 INK = "#1c2127"
 MUTED = "#5c6670"
 GRID = "#e4e7eb"
@@ -44,7 +44,7 @@ GREEN = "#3d7d53"
 PURPLE = "#7a5aa8"
 BAND = "#c8d8ea"
 WINDOW = "#eef1d9"
-# Series colours, in an order that also works as a scale for block sizes, mixes and thread counts.
+# Series colours, in an order that also serves as a scale for block sizes, mixes and thread counts.
 # Each colour has a marker that distinguishes lines without relying on colour.
 SERIES = (
     "#1d4f91", "#2580b0", "#168f83", "#4f8f3a", "#9a8412", "#cc6f14", "#b93a3c", "#80489a",
@@ -65,8 +65,8 @@ _VARIABLES = {
 WIDTH_IN = 5.0
 HEIGHT_IN = 3.05
 _LEFT_IN, _RIGHT_IN, _BOTTOM_IN, _TOP_IN, _TOP_AXIS_IN = 0.78, 0.16, 0.44, 0.36, 0.4
-_COLUMN_MOST = 0.32  # maximum fraction of the width for a legend next to the plots
-_X_LABEL_IN = 0.17  # distance to the upper edge of the label below a plot
+_COLUMN_MOST = 0.32  # Maximum fraction of the width for a legend next to the plots.
+_X_LABEL_IN = 0.17  # Distance to the upper edge of the label below a plot, in inches.
 _FONT_STACK = "var(--font, system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif)"
 
 _RC: dict[Any, Any] = {
@@ -90,10 +90,10 @@ _RC: dict[Any, Any] = {
     "lines.solid_joinstyle": "round",
     "patch.linewidth": 0,
     "svg.fonttype": "none",
-    "path.simplify": False,  # the page script reads values from a line's points
+    "path.simplify": False,  # The page script reads values from a line's points.
     "svg.hashsalt": "writecliff",
     "text.color": INK,
-    "text.parse_math": False,  # a dollar sign in a name is literal
+    "text.parse_math": False,  # A dollar sign in a name is literal.
     "xtick.color": MUTED,
     "ytick.color": MUTED,
     "xtick.labelcolor": INK,
@@ -150,7 +150,7 @@ def write_above(
 ) -> None:
     """Write a y axis label above the plot `of`; `row` counts lines from the top."""
     if of is not None:
-        interaction.write_label(of.yaxis, text, visible=False)  # the page script reads this label
+        interaction.write_label(of.yaxis, text, visible=False)  # The page script reads this label.
         of.yaxis.set_label_coords(0, 0.5)
     width_in, height_in = figure.get_size_inches()
     figure.text(
@@ -190,7 +190,8 @@ def add_axes(
         facecolor="none",
     )
     interaction.write_label(axes.xaxis, x_label)
-    # The position is fixed because matplotlib would draw all ticks a second time to compute it.
+    # The position is fixed, because matplotlib would otherwise draw all ticks a second time to
+    # compute it.
     below = blended_transform_factory(axes.transAxes, figure.dpi_scale_trans)
     axes.xaxis.set_label_coords(0.5, _X_LABEL_IN, transform=below)
     axes.grid(True, axis="y")
@@ -267,9 +268,9 @@ def _stacked(figure: Figure, entries: Mapping[str, Any]) -> Legend:
         rows.remove()
     more_in = box.height / figure.dpi + 0.05
     figure.set_figheight(height_in + more_in)
-    for text in figure.texts:  # preserve the distance from the upper edge
+    for text in figure.texts:  # Preserve the distance from the upper edge.
         text.set_y(1 - (1 - text.get_position()[1]) * height_in / (height_in + more_in))
-    for axes in figure.axes:  # preserve height and distance from the lower edge
+    for axes in figure.axes:  # Preserve the height and the distance from the lower edge.
         place = axes.get_position()
         share = height_in / (height_in + more_in)
         axes.set_position((place.x0, place.y0 * share, place.width, place.height * share))
@@ -348,7 +349,7 @@ def log_axis(
     if powers < 3:
         axis.set_major_locator(FixedLocator(log_ticks(low, high)))
     else:
-        crowded = which == "x" and powers > 6  # label only some powers of ten
+        crowded = which == "x" and powers > 6  # Label only some powers of ten.
         axis.set_major_locator(LogLocator(subs=(1,), numticks=6 if crowded else 20))
         if minor and powers <= 8:
             _minor_ticks(axes, which, low, high)

@@ -42,7 +42,7 @@ from writecliff.suite.folder import SuiteFolder
 PAGE_NAME = "summary.html"
 
 
-Reports = Mapping[str, TestReport]  # reports of the complete runs, by name
+Reports = Mapping[str, TestReport]  # Reports on the complete runs by run name.
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ def write_suite_page(folder: SuiteFolder) -> SuitePage:
     reports = reports_of(folder)
     for report in reports.values():
         path = report.data.run.path
-        if not (path / REPORT_NAME).exists():  # the run stopped before its report was written
+        if not (path / REPORT_NAME).exists():  # The run stopped before its report was written.
             write_report(path)
     conformant = all(report.data.conformant for report in reports.values())
-    # Links show the stamp if stamps differ.
+    # Links show the badge if the badges differ.
     mixed = len({report.data.stamp for report in reports.values()}) > 1
     compared = side_by_side(folder, reports)
     missing = len(folder.members) - len(reports)

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from writecliff.report.base import TestReport
     from writecliff.suite.folder import SuiteFolder
 
-MOST_COMPARED = 8  # maximum runs compared side by side; if there are more, each gets a row
-MOST_FIGURES = 4  # maximum number of figures drawn
+MOST_COMPARED = 8  # Maximum number of runs compared side by side; more runs are shown as rows.
+MOST_FIGURES = 4  # Maximum number of figures drawn.
 _DEPTH, _DEPTHS_LEAST = "queue_depth", 3
-_WORDS_SHOWN = 12  # maximum setting values that label an axis
+_WORDS_SHOWN = 12  # Maximum number of setting values that label an axis.
 
 
 def has_cells(folder: SuiteFolder) -> bool:
@@ -71,7 +71,7 @@ class Column:
 
     title: str
     numbers: Sequence[float]
-    words: Mapping[float, str]  # texts of setting values; empty for figures
+    words: Mapping[float, str]  # Texts of setting values; empty for numbers.
 
 
 def cell_sections(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Iterator[Section]:

@@ -18,7 +18,7 @@ from writecliff.report.kinds import Align, Kind, Span
 from writecliff.shown import Grid
 
 T = TypeVar("T")
-CellMark = Literal["best", "better", "worse"]  # mark of a cell in a comparison
+CellMark = Literal["best", "better", "worse"]  # Mark on a cell in a comparison.
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class DataFile:
     """The numbers behind a figure or table, for download from within the page."""
 
     name: str
-    text: str  # CSV that has one header line; column names include the units
+    text: str  # CSV with one header line; column names include the units.
 
 
 # Figure or table data, or the name of a data file that the page already contains.
@@ -52,7 +52,7 @@ class Column(NamedTuple):
 
     title: str
     kind: Kind = kinds.TEXT
-    key: str = ""  # name in files; default: the title and unit
+    key: str = ""  # Name in files; the title and unit by default.
 
     def cell(self, value: Value) -> str:
         """Return a value's text."""
@@ -77,9 +77,9 @@ class Table:
     columns: tuple[Column, ...]
     values: tuple[tuple[Value, ...], ...]  # by row
     note: str = ""
-    data: Data | None = None  # None writes the values to a file named after the title
-    file: str = ""  # name of that file
-    # Row above the header: text, number of columns spanned.
+    data: Data | None = None  # Data; `None` writes the values to a file named after the title.
+    file: str = ""  # Name of the data file.
+    # Row above the header: text and number of spanned columns.
     groups: tuple[tuple[str, int], ...] = ()
     # Marks by row and column.
     marks: Mapping[tuple[int, int], CellMark] = field(default_factory=dict)
@@ -162,7 +162,7 @@ def _parts(column: Column, values: Sequence[Value]) -> Iterator[tuple[str, Seque
     """Yield the file columns for a table column."""
     quantities = {v.kind for v in values if isinstance(v, Quantity)}
     bare = [v.value if isinstance(v, Quantity) else v for v in values]
-    if not column.kind.number and quantities:  # each value has its own unit
+    if not column.kind.number and quantities:  # Each value has a separate unit.
         kinds = [v.kind if isinstance(v, Quantity) else None for v in values]
         yield column.named() or "value", [_joined(value) for value in bare]
         yield (

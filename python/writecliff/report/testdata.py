@@ -45,7 +45,7 @@ select seq, end_ns, sum(ios) as ios from intervals group by seq, end_ns order by
 class TestData:
     """A run of any test, ready to be reported."""
 
-    __test__ = False  # not a pytest test class
+    __test__ = False  # Tell pytest that this class is not a test class.
 
     run: RunDirectory
     procedure: Procedure

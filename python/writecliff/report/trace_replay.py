@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from writecliff._native import Histogram
 
 
-FROM_WAF = ("waf", "years", "endurance_tb")  # headline figures that depend on write amplification
+FROM_WAF = ("waf", "years", "endurance_tb")  # Headline figures that depend on write amplification.
 
 
 class TraceReplayReport(TestReport):

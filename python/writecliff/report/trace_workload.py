@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 NS_PER_S = 1e9
-_STREAMS_DRAWN = 9  # number of dominant streams in SNIA's real-world workloads
+_STREAMS_DRAWN = 9  # Number of dominant streams in SNIA's real-world workloads.
 
 
 class ShownTrace:

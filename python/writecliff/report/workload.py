@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from writecliff.workload.model import Job
 
 
-POINTS = 400  # number of points in a series over time
-_COLLECTS = 1.05  # write amplification above which garbage collection has started
+POINTS = 400  # Number of points in a time series.
+_COLLECTS = 1.05  # Write amplification above which garbage collection has started.
 _KEY_LOADS, _SAID_LOADS = 4, 4
 _SUFFIX: Mapping[Basis, str] = {"arrival": "", "service": ", service time"}
 _QUANTILES = ((0.5, "p50"), *((q, f"p{100 * q:g}") for q in NINES))
@@ -344,7 +344,7 @@ class WorkloadRunReport(TestReport):
         each = units.duration(length_ns)
         latency = "Response time"
         if any(load.is_scheduled for load in self.loads) and not is_from_arrival(self.data):
-            latency = "Service time"  # fio measures latency from an I/O's submission
+            latency = "Service time"  # fio measures latency from the submission of an I/O.
         return section(
             "Over time",
             f"The whole run, a point for every {each}. Rates are means over that time.",

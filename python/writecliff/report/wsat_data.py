@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 FOB_NS = 60_000_000_000
 FOB_SHARE = 0.9
 FIVE_NINES = 0.99999
-NO_RELOCATION = 0.05  # write amplification above 1 that does not count as garbage collection
+# Excess of write amplification over 1 that does not count as garbage collection.
+NO_RELOCATION = 0.05
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class WsatData:
         If there is no window, they are the steps of all samples or, failing that, the last step.
         """
         rounds = self.view.window if self.view.judged else self.view.rounds
-        # The last step of a round is its sample.
+        # The last step in a round is the round's sample.
         samples = {row.round: index for index, row in enumerate(self.rows)}
         if not rounds:
             return slice(len(self.rows) - 1, len(self.rows))

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
 
 SHOWN = ("mean_bytes_per_s", "end_bytes_per_s", "art_peak_ns", "mrt_peak_ns")  # of `GroupData`
-NEARLY = 0.99  # because without noise, a recovered drive may remain just below AG1
-ZOOM_NS = 2 * 3600e9  # time shown of each group on either side of a change-over
+# Fraction of the AG1 rate that counts as recovered; without noise, a recovered drive may remain
+# just below AG1.
+NEARLY = 0.99
+ZOOM_NS = 2 * 3600e9  # Time displayed for each group on either side of a change-over.
 TP = Axis("Throughput", units=(MB_S,))
 RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
 

@@ -46,8 +46,8 @@ from writecliff.store.manifest import MANIFEST_NAME, Manifest, parse_manifest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FILE_NAME = "catalogue-1.parquet"  # the number is the version of the columns
-Progress = Callable[[int, int], None]  # arguments: runs read so far, total
+FILE_NAME = "catalogue-1.parquet"  # Catalogue file name; the number is the version of the columns.
+Progress = Callable[[int, int], None]  # Callback with the number of runs read so far and the total.
 _STATE = f"select run, {TOKEN}, {HAS_FIGURES}, {UNENDED}, status from catalogue"
 
 
@@ -76,8 +76,10 @@ class Catalogue:
         """
         self.place = place
         self._ours = ours
-        self._table: pa.Table | None = None  # set if the file cannot be written
-        self._loaded: tuple[bytes, pa.Table] | None = None  # file content and its table
+        # Catalogue in memory, used if the file cannot be written.
+        self._table: pa.Table | None = None
+        # File content and the table read from it.
+        self._loaded: tuple[bytes, pa.Table] | None = None
 
     def refresh(
         self, *, figures: bool = False, rebuild: bool = False, progress: Progress = unseen
@@ -94,7 +96,7 @@ class Catalogue:
             StoreError: If the store cannot be listed.
         """
         state = {}
-        with suppress(StoreError, OSError):  # if no catalogue is readable, every run is new
+        with suppress(StoreError, OSError):  # If no catalogue is readable, every run counts as new.
             if not rebuild:
                 with self.opened() as database:
                     state = _state_of(database)
@@ -127,7 +129,7 @@ class Catalogue:
         stored = {run.run: run for run in self.place.find()}
         stale = [run for run in stored.values() if self._is_stale(run, state, figures)]
         gone = [run for run in state if run not in stored]
-        if not stored and not state:  # an empty store gets no catalogue file
+        if not stored and not state:  # An empty store needs no catalogue file.
             self._table = self._merged(None, (), set())
         elif stale or gone:
             rows = self._read(stale, figures=figures, progress=progress)
@@ -238,7 +240,7 @@ class Catalogue:
                 table = self._merged(None if anew else self._load(), rows, replaced)
                 self.place.save(FILE_NAME, _sealed(table))
                 self._table = None
-        except StoreError:  # a read-only store
+        except StoreError:  # The store is read-only.
             self._table = self._merged(None if anew else self._load(), rows, replaced)
         except pa.ArrowException as error:
             raise StoreError(f"cannot build the catalogue: {error}") from error
@@ -307,11 +309,12 @@ def _sealed(table: pa.Table) -> bytes:
 
 # -- catalogue entries -----------------------------------------------------------------------------
 
-# Construction of a catalogue entry from a run directory. An unreadable run raises no error. Its
-# entry has the status "damaged" and the reason.
+# Construction of a catalogue entry from a run directory. An unreadable run does not raise an error.
+# The catalogue entry of an unreadable run has the status "damaged" and the reason.
 
 Entry = dict[str, Any]
-_KINDS = {"trace_replay": "replay"}  # other runs that are not tests are named after their procedure
+# Other runs that are not tests are named after their procedure.
+_KINDS = {"trace_replay": "replay"}
 _LONG_OPTION = 400  # JSON characters
 _SUMMED = ("verdict", "stamp", "steps", "device_time_ns", "host_write_bytes")
 
@@ -356,10 +359,10 @@ def with_figures(place: Place, entry: Mapping[str, Any]) -> Entry:
         reason = _reason(error, place, run)
         if str(error).startswith("damaged: "):
             return {**entry, "status": "damaged", "damage": reason}
-        ended = entry["status"] == "complete"  # an incomplete run may have no measurements
+        ended = entry["status"] == "complete"  # An incomplete run may have no measurements.
         without = f"no figures: {reason}" if ended else None
         return {**entry, HAS_FIGURES: not entry[UNENDED], "damage": without}
-    except Exception as error:  # files written by another version may have any content
+    except Exception as error:  # Files written by another version may have any content.
         return {**entry, HAS_FIGURES: True, "damage": f"no figures: {error!r}"}
     return {**entry, **_of_figures(made), HAS_FIGURES: not entry[UNENDED]}
 

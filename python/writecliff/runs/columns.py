@@ -85,7 +85,7 @@ TAGS: Sequence[Column] = (
     Column("tag", "varchar", "tag of the run"),
 )
 
-# Tables that every run has. Each table has the run's name before its columns
+# Tables present in every run. Each table starts with a column for the run's name
 # (docs/reference/run-directory.md).
 STEP_TABLES = ("rounds", "intervals", "histograms")
 CATALOGUE_TABLES: Mapping[str, Sequence[Column]] = {"runs": RUNS, "figures": FIGURES, "tags": TAGS}

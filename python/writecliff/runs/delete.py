@@ -38,7 +38,7 @@ def delete_runs(place: Place, runs: Sequence[str]) -> list[str]:
         try:
             place.remove(run)
         except FileNotFoundError:
-            continue  # another process deleted the run first
+            continue  # Another process deleted the run first.
         deleted.append(run)
     place.sweep()
     return deleted

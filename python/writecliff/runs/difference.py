@@ -24,7 +24,7 @@ class RunDifference(Shows):
     """Differences between run B and run A, made by `difference`."""
 
     compared: Comparison
-    environment: Sequence[tuple[str, str | None, str | None]]  # name, value in A, value in B
+    environment: Sequence[tuple[str, str | None, str | None]]  # Name, value in A, value in B.
     names: Sequence[str] = ()  # of A and B
 
     @cached_property
@@ -95,7 +95,7 @@ def _environment(first: Path, second: Path) -> list[tuple[str, str | None, str |
     """
     try:
         manifests = [read_manifest(path) for path in (first, second)]
-    except ConfigError:  # a suite or saved output
+    except ConfigError:  # The path refers to a suite or saved output.
         return []
     mine, its = ({**manifest.versions, **manifest.host} for manifest in manifests)
     return [

@@ -12,7 +12,7 @@ from writecliff.errors import ConfigError
 from writecliff.input_files import parse_json, read_bytes, understood
 
 SUFFIX = ".json"
-JSON_BYTES_MAX = 256 << 20  # latency bins of ten thousand jobs
+JSON_BYTES_MAX = 256 << 20  # Maximum JSON size, which holds the latency bins of ten thousand jobs.
 _NOTE = "imported from fio's JSON output; the state of the drive before the jobs is unknown"
 
 
@@ -27,7 +27,8 @@ def read_fio_json(path: Path) -> Mapping[str, object]:
     text = read_bytes(path, JSON_BYTES_MAX).decode("utf-8", "replace")
     document = last_document(text)
     if document is None:
-        parse_json(text.encode(), path)  # raises an error that names the position of the damage
+        # This call raises an error that names the position of the damage.
+        parse_json(text.encode(), path)
         raise ConfigError(
             f"{path} is not fio's JSON output", hint="create it with fio --output-format=json+"
         )

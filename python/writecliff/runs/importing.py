@@ -66,7 +66,7 @@ def _folders(place: Place, folder: Path, named: Path) -> list[str]:
         )
     for run in folders:
         if not is_suite(run):
-            read_manifest(run)  # reject damaged runs before copying anything
+            read_manifest(run)  # Reject damaged runs before copying anything.
     return [_add(place, run) for run in folders]
 
 
@@ -91,7 +91,7 @@ def _add(place: Place, folder: Path) -> str:
 
 # -- run archives (.zip, .tar and compressed ones) -------------------------------------------------
 
-# `unpacking.py` reads these archives.
+# The module `unpacking.py` reads these archives.
 
 _MODES: dict[str, Literal["w", "w:gz", "w:xz"]] = {
     ".tar": "w", ".tar.gz": "w:gz", ".tgz": "w:gz", ".tar.xz": "w:xz",

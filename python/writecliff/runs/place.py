@@ -21,7 +21,7 @@ from writecliff.store.files import is_locked, read_regular, store_error, write_a
 from writecliff.store.manifest import MANIFEST_NAME, SUITE_NAME
 
 CATALOGUE_FOLDER = ".writecliff"
-NO_MANIFEST = "-"  # the token of a run that has no manifest
+NO_MANIFEST = "-"  # Token for a run that has no manifest.
 # Files that identify a run directory whose manifest is missing.
 REMAINS = frozenset(("rounds.parquet", "histograms.parquet", "intervals.parquet"))
 
@@ -45,7 +45,7 @@ class Place(Protocol):
     Methods raise StoreError for store failures, and FileNotFoundError for a deleted run.
     """
 
-    location: str  # location as given by the user
+    location: str  # Store location as given by the user.
 
     def find(self) -> Iterator[StoredRun]:
         """Iterate over all runs in arbitrary order; empty if the store does not exist."""
@@ -129,15 +129,15 @@ def shown_name(name: bytes) -> str:
 
 # -- stores in folders -----------------------------------------------------------------------------
 
-# Runs are directly in the root or, at any depth, in its folders `runs`, `suites`, `sweeps`,
-# `choices` and `imports`. The root can therefore be a project folder that contains many other
-# files. Hidden folders are skipped. Two modification times show that a run has changed. Files in a
-# run directory are replaced by renaming, which changes the directory's time. The manifest has its
-# own time.
+# Runs lie directly in the root or, at any depth, in the root's folders `runs`, `suites`, `sweeps`,
+# `choices` and `imports`. The root can therefore be a project folder with many other files. The
+# scan skips hidden folders. Two modification times show whether a run has changed. Files in a run
+# directory are replaced by renaming, which updates the directory's modification time. The manifest
+# has a separate modification time.
 
 FOLDERS = ("runs", "suites", "sweeps", "choices", "imports")
-DELETED = ".deleted-"  # prefix of a directory that is being removed
-COMING = ".coming-"  # prefix of a directory that is being copied
+DELETED = ".deleted-"  # Prefix of a directory that is being deleted.
+COMING = ".coming-"  # Prefix of a directory that is being copied.
 _DEPTH = 6
 _MANIFEST = f"/{MANIFEST_NAME}".encode()
 # Two changes within one tick of the file system clock cannot be distinguished.
@@ -157,7 +157,7 @@ class LocalPlace:
             raise ConfigError(f"{root} is a file", hint="give a folder for the store")
         self.root = root
         self.location = str(root)
-        self._paths: dict[str, bytes] = {}  # path below the root, by run name
+        self._paths: dict[str, bytes] = {}  # Paths below the root, by run name.
 
     # -- finding ------------------------------------------------------------------------------
 
@@ -185,7 +185,8 @@ class LocalPlace:
         suite = shown_name(below) if SUITE_NAME in names else None
         for name, entry in folders:
             inner = below + b"/" + name
-            run = self._run(entry.path, inner, suite, now_ns)  # avoids a generator per run
+            # A direct call avoids a generator per run.
+            run = self._run(entry.path, inner, suite, now_ns)
             if run is not None:
                 yield run
             else:
@@ -255,8 +256,8 @@ class LocalPlace:
         coming = target.with_name(f"{COMING}{os.getpid()}-{target.name}")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            # Links are not followed, because a foreign archive or folder must not reach files
-            # outside itself.
+            # Links are not followed, because a foreign archive or folder must not give access to
+            # files outside it.
             shutil.copytree(folder, coming, symlinks=True, ignore=shutil.ignore_patterns(".lock"))
             os.rename(coming, target)  # noqa: PTH104 - fails if the target exists
         except OSError as error:
@@ -275,7 +276,7 @@ class LocalPlace:
         except OSError as error:
             raise store_error(error, path) from error
         self._paths.pop(run, None)
-        _discard(gone)  # remaining files are hidden, and `sweep` removes them later
+        _discard(gone)  # The remaining files are hidden, and `sweep` deletes them later.
 
     def sweep(self) -> None:
         """Remove the remains of deletions and copies whose process has died."""
@@ -338,7 +339,7 @@ def _folders(
     """Yield the visible folders in `path` by name, and add file names to `names`."""
     try:
         entries = list(os.scandir(path))
-    except OSError:  # the folder was deleted meanwhile, or permission is missing
+    except OSError:  # The folder was deleted in the meantime, or permission is missing.
         return
     for entry in entries:
         if entry.name.startswith(b"."):
@@ -365,12 +366,12 @@ def _alive(process: str) -> bool:
 
 # -- remote ----------------------------------------------------------------------------------------
 
-# A run store on an object store, accessed through fsspec: s3://, gs://, abfs://, memory:// and
-# others.
+# A run store on an object store that is accessed through fsspec: s3://, gs://, abfs://, memory://
+# and others.
 #
-# Object stores support neither locks nor renaming folders. A run's manifest is uploaded last and
+# Object stores support neither locks nor folder renames. The manifest of a run is uploaded last and
 # deleted first, so an incomplete run is never listed. If two processes save the catalogue, the last
-# one wins, and the next refresh adds the other's rows.
+# process wins, and the next refresh adds the other process's rows.
 
 _TOKENS = ("ETag", "etag", "md5Hash", "content_hash", "mtime", "LastModified", "last_modified",
            "created", "size")  # fmt: skip
@@ -411,7 +412,7 @@ class RemotePlace:
             yield
         except (FileNotFoundError, StoreError):
             raise
-        except Exception as error:  # each package has its own error classes
+        except Exception as error:  # Each package has its own error classes.
             raise StoreError(f"{what} failed: {_first_line(error)}") from error
 
     # -- finding ------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ class Selection:
             parts.append(f"contains(lower(concat_ws(' ', {columns})), ?)")
             values.append(self.text.lower())
         if self.where is not None:
-            parts.append(f"({self.where}\n)")  # the line break terminates a trailing comment
+            parts.append(f"({self.where}\n)")  # The line break terminates a trailing comment.
         return (f" where {' and '.join(parts)}" if parts else ""), values
 
     def _order(self) -> str:

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from writecliff.runs.place import Place
     from writecliff.store.db import Views
 
-_ROWS_MAX = 500_000  # rows per segment; a segment is rewritten when one of its runs changes
+# Maximum rows per segment; a segment is rewritten when one of its runs changes.
+_ROWS_MAX = 500_000
 _WANTED = f"select run, {DIGEST}, {UNENDED} from catalogue where status <> 'damaged' order by run"
 
 
@@ -44,8 +45,8 @@ class _Index:
     """Runs by segment, and unreadable runs, each with the digest of its manifest."""
 
     segments: dict[str, dict[str, str]] = field(default_factory=dict)
-    rows: dict[str, int] = field(default_factory=dict)  # row count by segment
-    unreadable: dict[str, list[str]] = field(default_factory=dict)  # digest and reason by run
+    rows: dict[str, int] = field(default_factory=dict)  # Row counts by segment.
+    unreadable: dict[str, list[str]] = field(default_factory=dict)  # Digest and reason by run.
 
     @classmethod
     def load(cls, place: Place, name: str) -> _Index:
@@ -90,7 +91,7 @@ def add_step_table(
     try:
         with place.saving() if wanted else nullcontext():
             index = _add_segments(place, table, ended, database, stack, progress)
-    except StoreError:  # a read-only store
+    except StoreError:  # The store is read-only.
         index, running = _Index(), list(wanted)
     notes = [f"{run} is left out of {name}: {why}" for run, (_, why) in index.unreadable.items()]
     parts = []
@@ -117,7 +118,7 @@ def _add_segments(
     try:
         index = _updated(place, name, wanted, progress)
         _open(place, name, index, database, stack)
-    except _Missing:  # a catalogue file was deleted
+    except _Missing:  # A catalogue file was deleted.
         _discard(place, name)
         index = _updated(place, name, wanted, progress)
         _open(place, name, index, database, stack)

@@ -68,7 +68,7 @@ def change_tags(
         FileNotFoundError: If the run was deleted.
     """
     new = [check_tag(tag) for tag in add]
-    with place.saving():  # a concurrent change to the run's tags must not be lost
+    with place.saving():  # A concurrent change to the run's tags must not be lost.
         try:
             before = set(read_tags(place, run))
         except TagsError:

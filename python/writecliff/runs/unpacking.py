@@ -23,11 +23,11 @@ from writecliff import units
 from writecliff.errors import ConfigError, StoreError, printable
 from writecliff.input_files import opened, shortened
 
-RATIO_MAX = 200  # maximum unpacked bytes per archive byte; runs have 1 to 20
-FREE_BYTES = 64 << 20  # any archive may unpack to this size
+RATIO_MAX = 200  # Maximum number of unpacked bytes per archive byte; runs have 1 to 20.
+FREE_BYTES = 64 << 20  # Unpacked size that is always allowed.
 ENTRIES_MAX = 200_000
-DEPTH_MAX = 16  # maximum number of folders in a name
-READ_BYTES_MAX = 16 << 20  # bytes per read; only a damaged header requests more
+DEPTH_MAX = 16  # Maximum number of folders in a name.
+READ_BYTES_MAX = 16 << 20  # Maximum bytes per read; only a damaged header requests more.
 _NAME_BYTES_MAX = 200
 _MAGICS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ", lzma.open))
 _DAMAGED = (
@@ -45,7 +45,7 @@ def unpack(path: Path, folder: Path) -> None:
             devices, duplicate names, or names outside the folder.
         StoreError: If the disk is full.
     """
-    with opened(path) as file:  # reject a pipe, which would block
+    with opened(path) as file:  # Reject a pipe, which would block.
         try:
             if path.name.endswith(".zip"):
                 _zip(file, _Budget(path, folder), folder)
@@ -114,7 +114,7 @@ def _zip(file: BinaryIO, budget: _Budget, folder: Path) -> None:
         entries = archive.infolist()
         for entry in entries:
             budget.add(entry.filename.rstrip("/") or ".", entry.file_size)
-        for entry in entries:  # extraction stops at the size in the entry's header
+        for entry in entries:  # Extraction stops at the size stated in the entry's header.
             archive.extract(entry, folder)
 
 

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from writecliff.serve.server import DriveServer
 
 _LINE_BYTES_MAX = 1 << 16
-_REQUEST_S = 10.0  # time for a client to send its line
-_ANSWER_S = 600.0  # includes the time in which a slowed-down drive rebuilds its mapping
+_REQUEST_S = 10.0  # Time for a client to send its line.
+_ANSWER_S = 600.0  # Response time, which includes the rebuild of a slowed-down drive's mapping.
 _SUFFIX = ".sock"
 _numbers = count()
-_PEER = struct.Struct("3i")  # struct ucred: process, user, group
+_PEER = struct.Struct("3i")  # Layout of struct ucred: process, user, group.
 
 
 def control_folder() -> Path:
@@ -71,7 +71,7 @@ class ControlServer:
         """
         self._server = server
         self._path = control_folder() / f"{os.getpid()}-{next(_numbers)}{_SUFFIX}"
-        _remove_if_dead(self._path)  # a killed server may have had this process number
+        _remove_if_dead(self._path)  # A killed server may have had this process number.
         self._listener = socket.socket(socket.AF_UNIX)
         try:
             self._listener.bind(str(self._path))
@@ -187,9 +187,9 @@ def served_drives() -> list[ServedDrive]:
             addresses = tuple(answer["addresses"])
             drives.append(ServedDrive(answer["pid"], answer["target"], addresses, path))
         except ConnectionRefusedError:
-            path.unlink(missing_ok=True)  # the drive's server was killed
+            path.unlink(missing_ok=True)  # The drive's server was killed.
         except (OSError, KeyError):
-            continue  # the server is stopping
+            continue  # The server is stopping.
     return sorted(drives, key=lambda drive: drive.pid)
 
 

@@ -12,7 +12,7 @@ from writecliff._native import Histogram
 from writecliff.engines.counters import Counters
 from writecliff.engines.data_placement_status import DataPlacementStatus, status_of
 
-LATENESS_SHARE_MAX = 0.1  # the same value as in crates/serve/src/statistics.rs
+LATENESS_SHARE_MAX = 0.1  # This value must match crates/serve/src/statistics.rs.
 
 
 @dataclass(frozen=True)

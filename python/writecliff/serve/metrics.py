@@ -224,7 +224,8 @@ def reference() -> str:
 
 # -- metrics http ----------------------------------------------------------------------------------
 
-# HTTP server for Prometheus. It serves `/metrics`, for requests that name this machine.
+# HTTP server that Prometheus queries. The server provides `/metrics` and answers only requests that
+# name this machine.
 
 PATH = "/metrics"
 _Start = Callable[..., Any]

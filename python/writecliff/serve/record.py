@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from writecliff.serve.server import DriveServer
 
 PART_S = 60.0
-PART_SHARE = 1 / 60  # fraction of the session so far
+PART_SHARE = 1 / 60  # Segment length as a fraction of the session so far.
 _POINTS = {"latency_p50_ns": 0.5, "latency_p99_ns": 0.99, "latency_p999_ns": 0.999}
 _LATE = {"lateness_p50_ns": 0.5, "lateness_p99_ns": 0.99}
 
@@ -236,16 +236,17 @@ def _written(at: Snapshot) -> int:
 
 # -- trace -----------------------------------------------------------------------------------------
 
-# Block trace of a served drive, in the captured trace format that replays read.
+# Block trace of a served drive, in the format of captured traces, which replays read.
 #
-# The drive is represented by a single file, which exists before the trace starts, so that repeated
-# rounds overwrite its addresses. A request's `thread` is its stream, by which rules separate
-# writes. Two columns serve other readers: `stream`, the stream or placement identifier, and
-# `session`, the connection number.
+# The trace represents the drive by a single file that exists before the trace starts, so that
+# repeated rounds overwrite its addresses. The `thread` of a request is its stream, which rules use
+# to separate writes. Two trace columns are intended for other readers: `stream` contains the stream
+# or placement identifier, and `session` contains the connection number.
 
 TRACE_NAME = "trace.parquet"
 PATH, PROCESS = "drive", "clients"
-_OPS = ("read", "write", "punch", "fsync")  # ordered by the operation numbers of `take_trace`
+# Operation names, in the order of the operation numbers of `take_trace`.
+_OPS = ("read", "write", "punch", "fsync")
 _FLUSH = 3
 _FIELDS = fields({"stream": pa.int32(), "session": pa.int64()})
 

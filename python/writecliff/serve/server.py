@@ -145,7 +145,7 @@ class DriveServer:
         """
         check_nvme_addresses(addresses)
         serial, admitted = self.identity.serial, list(hosts) or None
-        assert serial is not None  # the device file determines the serial number
+        assert serial is not None  # The device file determines the serial number.
         with as_user_errors():
             real, nqn = self._server.listen_nvme(list(addresses), serial=serial, hosts=admitted)
         uris = [f"nvme+tcp://{address}/{nqn}" for address in real]

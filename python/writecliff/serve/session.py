@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from writecliff.serve.server import DriveServer
 
 _YEAR_S = 365.25 * 86_400
-PURPOSE = "a lifetime"  # named in the error for hard disks
-NUMBERS_SHOWN = 64  # maximum stream number shown; clients may use 65,535
+PURPOSE = "a lifetime"  # Purpose named in the error for hard disks.
+NUMBERS_SHOWN = 64  # Maximum stream number displayed; clients may use 65,535.
 
 
 def lateness_warning(now: Snapshot) -> str:

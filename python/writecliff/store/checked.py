@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 from writecliff.store.checksums import damaged
 from writecliff.store.tables import OPERATION_NAMES, SCHEMAS, TIMED_NAMES, TableName
 
-NUMBER_MAX = 1 << 62  # limit for counts, bytes and ns, because the sum of two must fit 64 bits
-JOBS_MAX = 1 << 20  # maximum job number
+# Limit for counts, bytes and ns, because the sum of two values must fit in 64 bits.
+NUMBER_MAX = 1 << 62
+JOBS_MAX = 1 << 20  # Maximum job number.
 _POSITION = ("seq", "phase", "round", "step")
-# Columns that the store writes for each row, so they cannot be null.
+# Columns that the store writes for each row, which therefore cannot be null.
 _NEVER_NULL: dict[TableName, tuple[str, ...]] = {
     "rounds": (*_POSITION, "label", "sample", "started_ns", "elapsed_ns", "ios", "bytes"),
     "intervals": (*_POSITION, "time_ns", "end_ns", "job", "operation", "ios", "bytes"),
@@ -47,7 +48,7 @@ def with_types(name: TableName, table: pa.Table, path: Path) -> pa.Table:
     if len(set(table.column_names)) < table.num_columns:
         raise damaged(path, "two columns have the same name")
     try:
-        table.validate(full=True)  # reading does not check that texts are valid UTF-8
+        table.validate(full=True)  # Reading does not check that texts are valid UTF-8.
     except pa.ArrowInvalid as error:
         raise damaged(path, " ".join(str(error).split())) from None
     for index, field in enumerate(table.schema):

@@ -18,10 +18,10 @@ from writecliff.errors import StoreError, texts_only
 from writecliff.store.files import read_regular, write_atomically
 
 PARQUET_KEY = b"writecliff.sha256"
-NO_DIGEST = b"0" * 64  # the value of `PARQUET_KEY` that `seal_parquet` expects
+NO_DIGEST = b"0" * 64  # Value of `PARQUET_KEY` that `seal_parquet` expects.
 _JSON_KEY = "sha256"
 _PIECE_BYTES = 1 << 20
-_BEFORE_DIGEST = PARQUET_KEY + b"\x18\x40"  # Thrift compact protocol: next field, 64 bytes
+_BEFORE_DIGEST = PARQUET_KEY + b"\x18\x40"  # Thrift compact protocol: next field, 64 bytes.
 
 
 class DamagedError(StoreError):

@@ -37,7 +37,7 @@ Rows = list[tuple[Any, ...]]
 # Settings in the order in which DuckDB accepts them.
 _CLOSED = {
     "allow_persistent_secrets": "false",
-    "python_enable_replacements": "false",  # variables of the calling program are not tables
+    "python_enable_replacements": "false",  # Variables in the calling program are not tables.
     "enable_external_access": "false",
     "lock_configuration": "true",
 }
@@ -74,7 +74,8 @@ class Views:
     ) -> None:
         """Use `views` instead."""
         self._connection = connection
-        self._closing = closing  # closes copies of files; None if files are read directly
+        # Context that deletes copies of files; `None` if files are read directly.
+        self._closing = closing
         self._copies: list[str] = []
         self._suggested = suggested
 

@@ -14,7 +14,7 @@ from writecliff.output_files import PART_SUFFIX as TEMPORARY_SUFFIX
 from writecliff.output_files import check_kind, open_part, part_of, remove_part
 
 LOCK_NAME = ".lock"
-# A symbolic link in its place, in a run directory from elsewhere, must not be followed.
+# In a run directory of unknown origin, a symbolic link in place of this file must not be followed.
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NUMBER = re.compile(r"\b(?:errno|os error) (\d+)", re.IGNORECASE)
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -46,7 +46,8 @@ def write_atomically(path: Path, data: bytes) -> None:
 def store_error(error: OSError, path: Path) -> StoreError:
     """Return the error for a failed write to `path`, with a hint if the disk is full."""
     number = error.errno
-    if number is None and (match := _NUMBER.search(str(error))):  # errors raised by shutil or Rust
+    # The error comes from shutil or Rust.
+    if number is None and (match := _NUMBER.search(str(error))):
         number = int(match[1])
     reason = (error.strerror or (os.strerror(number) if number else str(error))).lower()
     hint = None
@@ -161,8 +162,8 @@ class FolderLock:
     def release(self) -> None:
         """Release the lock; this has no effect if it was already released."""
         if self._descriptor >= 0:
-            # The lock file is never deleted, because two processes could then lock two different
-            # files.
+            # The lock file is never deleted, because two processes could otherwise lock two
+            # different files.
             os.close(self._descriptor)
             self._descriptor = -1
 

@@ -32,7 +32,7 @@ from writecliff.store.typed import typed
 
 # -- host ------------------------------------------------------------------------------------------
 
-# Machine of a run, for the "Test Platform" column of reports.
+# Machine that issued the I/O, for the "Test Platform" column in reports.
 
 _BOARD = Path("/sys/class/dmi/id")
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
@@ -135,10 +135,10 @@ def _fio() -> str | None:
 
 SCHEMA = "writecliff/run/1"
 MANIFEST_NAME = "manifest.json"
-SUITE_NAME = "suite.json"  # in the folder of a suite or sweep
+SUITE_NAME = "suite.json"  # Manifest name in the folder of a suite or sweep.
 
 Status = Literal["planned", "running", "complete", "interrupted", "failed"]
-# Keys that are set to an empty value, not the default, if they are missing.
+# Keys that are set to an empty value rather than the default if they are missing.
 _NO_DEFAULT = ("command",)
 
 
@@ -178,7 +178,7 @@ class Manifest:
     device: DeviceIdentity
     options: Mapping[str, Any]
     seed: int
-    title: str = ""  # "Write Saturation Test"
+    title: str = ""  # Test title, such as "Write Saturation Test".
     command: tuple[str, ...] = field(default_factory=command_line)
     setup: Mapping[str, str] = field(default_factory=dict)
     deviations: tuple[Mapping[str, Any], ...] = ()
@@ -190,8 +190,8 @@ class Manifest:
     versions: Mapping[str, str | None] = field(default_factory=versions)
     host: Mapping[str, str | None] = field(default_factory=host_platform)
     status: Status = "planned"
-    reason: str = ""  # reason why the run ended: a rule's text, an error, "stopped by the user"
-    ended_by: str = ""  # name of the rule that ended the run
+    reason: str = ""  # Reason why the run ended: a rule's text, an error, or "stopped by the user".
+    ended_by: str = ""  # Name of the rule that ended the run.
     created: str = field(default_factory=now)
     updated: str = field(default_factory=now)
     phases: tuple[Mapping[str, Any], ...] = ()
@@ -269,5 +269,5 @@ def read_state(folder: Path) -> tuple[Manifest, Status]:
     manifest = read_manifest(folder)
     if manifest.status != "running" or is_locked(folder):
         return manifest, manifest.status
-    manifest = read_manifest(folder)  # the run may have ended since the first read
+    manifest = read_manifest(folder)  # The run may have ended since the first read.
     return manifest, "interrupted" if manifest.status == "running" else manifest.status

@@ -19,7 +19,8 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-SHARE_LEAST = 0.5  # minimum length of a full interval, relative to the longest of its step
+# Minimum length of a full interval, relative to the longest interval in its step.
+SHARE_LEAST = 0.5
 
 
 def whole_ends(
@@ -41,7 +42,7 @@ def whole_ends(
     step = np.cumsum(first) - 1
     longest = np.maximum.reduceat(width, np.flatnonzero(first))
     partial = width < SHARE_LEAST * longest[step]
-    # A group ends before each full interval that follows another full interval of its step.
+    # A group ends before each full interval that follows another full interval in the same step.
     full_before = np.zeros(len(ends), dtype=bool)
     counted = np.cumsum(~partial)
     at_begin = (counted - ~partial)[np.flatnonzero(first)][step]

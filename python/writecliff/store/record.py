@@ -21,16 +21,16 @@ class RoundRecord:
     the store.
     """
 
-    phase: str  # "preconditioning", "rounds", "rth", or another stage of the procedure
-    round: int  # from 1; 0 outside the rounds
-    step: int  # number from 1 within its round or phase
+    phase: str  # Phase: "preconditioning", "rounds", "rth", or another procedure stage.
+    round: int  # Round number from 1; 0 outside the rounds.
+    step: int  # Number from 1 within the round or phase.
     label: str
-    started_ns: int  # device time since the first step of the rounds
+    started_ns: int  # Device time since the first step of the rounds.
     elapsed_ns: int
     result: StepResult
     access: Access = field(default_factory=Access)
-    sample: bool = False  # a steady-state sample, from which the tracking variable is read
-    host_write_bytes_total: int = 0  # total since the purge, including this step
+    sample: bool = False  # `True` for a steady-state sample, which provides the tracking variable.
+    host_write_bytes_total: int = 0  # Total bytes written since the purge, including this step.
     waf: float | None = None
     extra: Mapping[str, Scalar] = field(default_factory=dict)
 

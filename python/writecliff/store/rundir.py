@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 
-CHECKPOINT_GLOB = "checkpoint-*.wcs"  # saved drives, which a complete run no longer needs
+CHECKPOINT_GLOB = "checkpoint-*.wcs"  # Saved drives, which a complete run no longer needs.
 
 
 class RunDirectory:
@@ -87,8 +87,8 @@ class RunDirectory:
         self._status = status
         self._lock = lock
         self._files = {name: PartedTable(path, name) for name in TABLE_NAMES}
-        self._steps: int | None = None  # number of complete steps, once counted
-        self._tables: dict[TableName, pa.Table] = {}  # tables that contain these steps
+        self._steps: int | None = None  # Number of complete steps; `None` until counted.
+        self._tables: dict[TableName, pa.Table] = {}  # Tables that contain these steps.
 
     # -- opening ----------------------------------------------------------------------------
 
@@ -375,7 +375,7 @@ class RunDirectory:
         """
         if not self.attributes_latency:
             return {}
-        # A run may predate a cause, whose time is then 0.
+        # A run may predate a latency cause, whose time is then 0.
         stored = set(self.table("histograms").column_names)
         sums = ", ".join(
             f"{f'sum({column})' if (column := cause_column(c)) in stored else 0}::ubigint as {c}"
@@ -429,21 +429,23 @@ class RunDirectory:
 
 # -- parts -----------------------------------------------------------------------------------------
 
-# Files of a table: during the run, parts that hold one or more steps; afterwards, a single merged
-# file.
+# Table files. During the run, each part file holds one or more steps; afterwards, a single merged
+# file holds all steps.
 #
-# The part `rounds/000042.parquet` holds the rows of step 42, `rounds/000043-000049.parquet` those
-# of steps 43 to 49, and `rounds.parquet` those of all steps up to the number in its metadata. After
-# any crash, each step is read exactly once. Parts that the merged file covers are ignored, and so
-# are parts of unfinished steps (the `rounds` part is written last and completes its steps).
+# The part file `rounds/000042.parquet` contains the rows of step 42, `rounds/000043-000049.parquet`
+# contains those of steps 43 to 49, and `rounds.parquet` contains those of all steps up to the
+# number in its metadata. Each step is read exactly once, even after a crash. Readers ignore part
+# files that the merged file covers, and part files of unfinished steps (the `rounds` part is
+# written last and completes its steps).
 
 COVERED_KEY = b"writecliff.steps"
-VALUE_BYTES = 16  # memory per value while a table is read and joined
-SMALL_BYTES = 1 << 28  # below this size, available memory is not checked
+VALUE_BYTES = 16  # Memory per value while a table is read and joined.
+SMALL_BYTES = 1 << 28  # Size below which available memory is not checked.
 _NUMBER = re.compile(rb"\d{1,9}")
 _PART = re.compile(r"(\d{6,})(?:-(\d{6,}))?\.parquet")
 _MERGED_FORMAT = {"compression": "zstd", "compression_level": 3}
-# For few rows, this takes a third of the time, which matters when a run merges thousands of parts.
+# For few rows, this method takes a third of the time, which matters when a run merges thousands of
+# part files.
 _PART_FORMAT = {"compression": "none", "use_dictionary": False, "write_statistics": False}
 
 
@@ -456,10 +458,11 @@ class PartedTable:
         self.folder = folder / name
         self._name = name
         self._schema = SCHEMAS[name]
-        # Parts that this object has written, by first and last step.
+        # Part files that this object has written, by first and last step.
         self._written: dict[tuple[int, int], pa.Table] = {}
-        self._merged_to: int | None = None  # last step in the file merged by this object
-        self._verified: Any = None  # merged file whose footer was read, until its rows are read
+        self._merged_to: int | None = None  # Last step in the file that this object merged.
+        # Merged file whose footer has been read but whose rows have not.
+        self._verified: Any = None
 
     def _parts(self) -> dict[int, int]:
         """Return the last step of each part, by its first step."""
@@ -520,7 +523,7 @@ class PartedTable:
         """Return the table's last step, merged or not."""
         ends = (
             self._parts().values()
-        )  # listed first, because a writer removes parts after merging them
+        )  # The part files are listed first, because a writer deletes them after merging.
         return max([self._covered(), *ends])
 
     def _covered(self) -> int:
@@ -567,8 +570,8 @@ class PartedTable:
             except FileNotFoundError as error:
                 if covered == before:
                     raise damaged(Path(error.filename), "the file is missing") from None
-                continue  # a writer has just merged this part
-            if covered > last:  # the run continued after the reader opened it
+                continue  # A writer has just merged this part file.
+            if covered > last:  # The run continued after the reader opened it.
                 merged = merged.filter(pc.field("seq") <= last)
             nothing = self._schema.empty_table()
             if columns is not None:
@@ -577,7 +580,7 @@ class PartedTable:
             tables = [nothing, merged, *parts]
             try:
                 whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
-            except pa.ArrowException as error:  # columns of incompatible types
+            except pa.ArrowException as error:  # The columns have incompatible types.
                 raise damaged(self.merged, _one_line(error)) from None
             if after:
                 whole = whole.filter(pc.field("seq") > after)
@@ -602,7 +605,7 @@ class PartedTable:
             for first, end in parts.items():
                 if end > last or end <= covered:
                     self._part(first, end).unlink(missing_ok=True)
-        with suppress(OSError):  # the folder is absent or not empty
+        with suppress(OSError):  # The folder is absent or not empty.
             self.folder.rmdir()
 
     def merge(self, last: int) -> None:

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from writecliff._native import Histogram
 
 TableName = Literal["rounds", "intervals", "histograms", "batches"]
-# In the order of the numbers in the `operation` column.
+# Operation names in the order of the numbers in the `operation` column.
 OPERATION_NAMES: tuple[str, ...] = OPERATIONS
-# Values of the `operation` column in `histograms`, ordered by their numbers in `batches`.
+# Values of the `operation` column in `histograms`, in the order of their numbers in `batches`.
 TIMED_NAMES: tuple[str, ...] = (*OPERATIONS, FLUSH)
-# Rounds are last, because their part completes a step (see rundir.py).
+# The `rounds` table is last, because its part file completes a step (see rundir.py).
 TABLE_NAMES: tuple[TableName, ...] = ("batches", "histograms", "intervals", "rounds")
-# Tables in which a step may have no rows. Runs of earlier versions lack the files of these tables.
+# Tables where a step may have no rows. Runs from earlier versions lack the files for these tables.
 OPTIONAL_TABLES: tuple[TableName, ...] = ("batches",)
 
 _POSITION = [
@@ -55,16 +55,18 @@ _POSITION = [
 DATA_PLACEMENT = pa.struct(
     [
         ("interface", pa.string()),
-        ("open_streams", pa.list_(pa.int32())),  # identifiers, at the end of the step
-        ("limit", pa.int32()),  # streams besides the default stream, or placement handles
+        # Identifiers of open streams at the end of the step.
+        ("open_streams", pa.list_(pa.int32())),
+        # Number of streams besides the default stream, or of placement handles.
+        ("limit", pa.int32()),
         *(
-            (name, pa.int64())  # counts for this step, like all following fields
+            (name, pa.int64())  # Counts for this step, like all following fields.
             for name in (
                 "streams_opened", "streams_released", "overflow_writes", "overflow_bytes",
                 "hbmw_bytes", "mbmw_bytes", "mbe_bytes", "abandoned_bytes",
             )
         ),
-        ("events", pa.map_(pa.string(), pa.int64())),  # FDP: event count by name, omitting zeros
+        ("events", pa.map_(pa.string(), pa.int64())),  # FDP event counts by name, omitting zeros.
     ]
 )  # fmt: skip
 
@@ -73,10 +75,10 @@ JOBS = pa.list_(
         [
             ("name", pa.string()),
             ("elapsed_ns", pa.int64()),
-            ("began_ns", pa.int64()),  # start time since the start of the step
+            ("began_ns", pa.int64()),  # Start time since the start of the step.
             *((f"{name}_{what}", pa.int64()) for name in OPERATIONS for what in ("ios", "bytes")),
             # Backlog of an open load (`engines.base.Adherence`); null for closed loads.
-            ("scheduled", pa.bool_()),  # an open loop
+            ("scheduled", pa.bool_()),  # True for an open loop.
             ("schedule_ios", pa.int64()),
             ("schedule_span_ns", pa.int64()),
             ("schedule_slope", pa.float64()),
@@ -91,12 +93,12 @@ ROUNDS_SCHEMA = pa.schema(
         *_POSITION,
         ("label", pa.string()),
         ("sample", pa.bool_()),
-        # This field and the next four are null for mixes and several jobs.
+        # This field and the next four fields are null for mixes and for several jobs.
         ("pattern", pa.string()),
         ("block_bytes", pa.int64()),
         ("read_pct", pa.float64()),
         ("threads", pa.int32()),
-        ("queue_depth", pa.int32()),  # queue depth of each thread
+        ("queue_depth", pa.int32()),  # Queue depth of each thread.
         ("started_ns", pa.int64()),
         ("elapsed_ns", pa.int64()),
         ("ios", pa.int64()),
@@ -105,16 +107,17 @@ ROUNDS_SCHEMA = pa.schema(
         ("iops", pa.float64()),
         ("latency_mean_ns", pa.float64()),
         ("latency_max_ns", pa.int64()),
-        # Sums cover this step, and levels are the values at its end.
+        # Sums cover this step, and levels are the values at the end of the step.
         *((c.name, pa.float64() if c.is_real else pa.int64()) for c in declared().values()),
-        ("host_write_bytes_total", pa.int64()),  # total since the purge, including this step
+        # Total bytes written since the purge, including this step.
+        ("host_write_bytes_total", pa.int64()),
         ("waf", pa.float64()),
-        # CPU load of the machine that issued the I/O; real drives only.
+        # CPU load of the machine that issued the I/O (real drives only).
         ("cpu_busy_pct", pa.float64()),
-        # See `_data_placement`; null without a data placement interface.
+        # Data placement columns (see `_data_placement`); null without a data placement interface.
         ("data_placement", DATA_PLACEMENT),
-        ("data_placement_json", pa.string()),  # complete report, including handles and log
-        ("jobs", JOBS),  # results of each job, in order
+        ("data_placement_json", pa.string()),  # Complete report, including handles and log.
+        ("jobs", JOBS),  # Results of each job, in order.
         ("warnings", pa.list_(pa.string())),
     ]
 )
@@ -122,36 +125,36 @@ ROUNDS_SCHEMA = pa.schema(
 INTERVALS_SCHEMA = pa.schema(
     [
         *_POSITION,
-        ("time_ns", pa.int64()),  # end of the interval since the first step of the rounds
-        ("end_ns", pa.int64()),  # end of the interval since the start of its step
+        ("time_ns", pa.int64()),  # End of the interval since the first step of the rounds.
+        ("end_ns", pa.int64()),  # End of the interval since the start of its step.
         ("job", pa.int32()),
-        ("operation", pa.int8()),  # 0 read, 1 write, 2 trim
+        ("operation", pa.int8()),  # Operation: 0 read, 1 write, 2 trim.
         ("ios", pa.int64()),
         ("bytes", pa.int64()),
         ("latency_mean_ns", pa.float64()),
         ("latency_max_ns", pa.float64()),
         ("latency_sd_ns", pa.float64()),
         ("waf", pa.float64()),
-        ("watts", pa.float64()),  # mean power of the whole drive in the interval
-        ("temperature_c", pa.float64()),  # drive temperature at the end of the interval
+        ("watts", pa.float64()),  # Mean power of the whole drive in the interval.
+        ("temperature_c", pa.float64()),  # Drive temperature at the end of the interval.
     ]
 )
 
-# Times from the intended arrival, in runs that have open loads; null for closed loads.
+# Times from the intended arrival in runs with open loads; null for closed loads.
 RESPONSE_COLUMNS: Mapping[str, pa.DataType] = {
     "response_mean_ns": pa.float64(),
     "response_max_ns": pa.float64(),
     "response_sd_ns": pa.float64(),
 }
 
-# Columns of served drives, whose tables have a row for each second; other runs lack these columns.
+# Columns for served drives, whose tables have a row per second; other runs lack these columns.
 SERVED_COLUMNS: Mapping[str, pa.DataType] = {
     "latency_p50_ns": pa.float64(),
     "latency_p99_ns": pa.float64(),
     "latency_p999_ns": pa.float64(),
-    "lateness_p50_ns": pa.float64(),  # over all operations, like all following columns
+    "lateness_p50_ns": pa.float64(),  # Lateness over all operations, like all following columns.
     "lateness_p99_ns": pa.float64(),
-    "free_units": pa.int64(),  # value at the end of the interval
+    "free_units": pa.int64(),  # Value at the end of the interval.
 }
 
 HISTOGRAMS_SCHEMA = pa.schema(
@@ -159,8 +162,9 @@ HISTOGRAMS_SCHEMA = pa.schema(
         *_POSITION,
         ("job", pa.int32()),
         ("job_name", pa.string()),
-        ("operation", pa.string()),  # "flush" has rows here and in `batches`
-        ("kind", pa.string()),  # "service" or "response"
+        # Operation, where "flush" has rows in this table and in `batches`.
+        ("operation", pa.string()),
+        ("kind", pa.string()),  # Kind of latency: "service" or "response".
         ("lower_ns", pa.uint64()),  # inclusive
         ("upper_ns", pa.uint64()),  # inclusive
         ("count", pa.uint64()),
@@ -174,7 +178,7 @@ HISTOGRAMS_SCHEMA = pa.schema(
 # Columns that identify a row by its histogram and bucket.
 HISTOGRAM_KEYS = ("seq", "job", "operation", "kind", "lower_ns")
 
-# Columns of the `batches` table that count I/Os slower than a quantile of their step.
+# Columns in the `batches` table that count I/Os slower than a quantile of their step.
 SLOWER: Mapping[float, str] = {
     0.5: "slower_p50", 0.9: "slower_p90", 0.95: "slower_p95", 0.99: "slower_p99",
     0.999: "slower_p999", 0.9999: "slower_p9999", 0.99999: "slower_p99999",
@@ -184,15 +188,15 @@ BATCHES_SCHEMA = pa.schema(
     [
         *_POSITION,
         ("job", pa.int32()),
-        ("operation", pa.int8()),  # 0 read, 1 write, 2 trim, 3 flush
-        ("kind", pa.string()),  # kind of latency: "service" or "response"
-        ("end_ns", pa.int64()),  # end of the batch since the start of its step
+        ("operation", pa.int8()),  # Operation: 0 read, 1 write, 2 trim, 3 flush.
+        ("kind", pa.string()),  # Kind of latency: "service" or "response".
+        ("end_ns", pa.int64()),  # End of the batch since the start of its step.
         ("width_ns", pa.int64()),
         ("ios", pa.int64()),
         ("bytes", pa.int64()),
         ("latency_sum_ns", pa.float64()),
         *((column, pa.int64()) for column in SLOWER.values()),
-        ("host_write_bytes", pa.float64()),  # drive-level value, like `nand_write_bytes`
+        ("host_write_bytes", pa.float64()),  # Value for the whole drive, like `nand_write_bytes`.
         ("nand_write_bytes", pa.float64()),
     ]
 )
@@ -289,7 +293,7 @@ def counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
 def _rounds(numbered: Sequence[tuple[int, RoundRecord]]) -> pa.Table:
     rows = [texts_only({"seq": seq, **record.columns}) for seq, record in numbered]
-    # Most counters are unknown, and each column takes time (see `PartedTable.read`).
+    # Most counters are unknown, and each column takes time to read (see `PartedTable.read`).
     columns = [f for f in ROUNDS_SCHEMA if any(row.get(f.name) is not None for row in rows)]
     table = pa.Table.from_pylist(rows, schema=pa.schema(columns))
     for name in dict.fromkeys(name for _, record in numbered for name in record.extra):
@@ -358,7 +362,7 @@ def _intervals(seq: int, record: RoundRecord) -> pa.Table:
         if name not in series:
             columns[name] = pa.nulls(rows, kind)
             continue
-        # Engines use NaN for unknown values, while tables use null.
+        # Engines use NaN for unknown values, but tables use null.
         columns[name] = pa.array(np.asarray(series[name]), from_pandas=True).cast(kind)
     table = pa.table(columns, schema=INTERVALS_SCHEMA)
     for name, kind in {**SERVED_COLUMNS, **RESPONSE_COLUMNS}.items():

@@ -36,11 +36,11 @@ from writecliff.signals import die_with_parent
 from writecliff.store.manifest import command_line
 from writecliff.suite.folder import Member
 
-MEMBER = "writecliff.suite.member"  # the child program
+MEMBER = "writecliff.suite.member"  # Module name of the child program.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _POLL_S = 0.1
 _REPEAT_S = 5.0
-_LOOK_S = 1.0  # time between two progress events of a step
+_LOOK_S = 1.0  # Time between two progress events of a step.
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class MemberProcess:
     def __init__(self) -> None:
         """Start the process, which waits for its first member."""
         self._pipe, theirs = Pipe()
-        # Signals remain blocked in the child until it can handle them.
+        # Signals stay blocked in the child until it can handle them.
         with theirs, _signals_blocked():
             words = [sys.executable, "-m", MEMBER, str(theirs.fileno()), str(os.getpid())]
             self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()])
@@ -124,12 +124,13 @@ class MemberProcess:
         then has exit code 130.
         """
         next_s = 0.0
-        with suppress(EOFError, BrokenPipeError):  # the process has exited
+        with suppress(EOFError, BrokenPipeError):  # The process has exited.
             self._pipe.send(spec)
             while True:
                 if stop.is_set() and time.monotonic() >= next_s:
                     self._process.terminate()
-                    # Python discards exceptions that a destructor raises.
+                    # Python discards exceptions that a destructor raises, so the signal is
+                    # repeated.
                     next_s = time.monotonic() + _REPEAT_S
                 if not self._pipe.poll(_POLL_S):
                     continue
@@ -166,7 +167,7 @@ class MemberProcesses:
 
     def close_idle(self) -> None:
         """Stop the idle processes."""
-        with suppress(IndexError):  # another thread may take the last process
+        with suppress(IndexError):  # Another thread may take the last process.
             while True:
                 self._idle.pop().close()
 
@@ -203,12 +204,12 @@ def main_of_member(pipe: Connection, parent: int) -> None:
     """Run members as a child process until the parent closes the pipe or a member fails."""
     with suppress(EOFError, KeyboardInterrupt):
         spec: ChildSpec = pipe.recv()
-        # The terminal sends SIGINT to parent and child.
+        # The terminal sends SIGINT to both parent and child.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         silence_libraries()
         die_with_parent(parent, signal.SIGTERM)
         while _run_and_report(spec, pipe):
-            gc.collect()  # frees the drive, its engine and its tables
+            gc.collect()  # Free the drive, its engine and its tables.
             spec = pipe.recv()
 
 
@@ -225,10 +226,11 @@ def _run_and_report(spec: ChildSpec, pipe: Connection) -> bool:
         outcome = Outcome(spec.name, False, str(error), error.hint, error.exit_code)
     except KeyboardInterrupt:
         outcome = Outcome(spec.name, False, "stopped", None, 130)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # blocked until the next member starts
+    # Signals stay blocked until the next member starts.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         pipe.send(outcome)
-    except BrokenPipeError:  # the parent has exited
+    except BrokenPipeError:  # The parent has exited.
         return False
     return outcome.ok
 
@@ -238,7 +240,7 @@ def _run(spec: ChildSpec, pipe: Connection) -> Outcome:
     from writecliff.procedures.framework import run_procedure
     from writecliff.procedures.registry import procedure_from_mapping
 
-    sys.argv = list(spec.command)  # manifests must not name this process
+    sys.argv = list(spec.command)  # Manifests must not name this process.
     member = spec.member
     simulated = is_simulated(member.target)
     procedure = procedure_from_mapping(member.test, member.options, simulated=simulated)
@@ -247,7 +249,8 @@ def _run(spec: ChildSpec, pipe: Connection) -> Outcome:
         progress = _PipeProgress(spec.name, pipe)
         run_procedure(procedure, engine, spec.directory, progress, resume=spec.resume)
     except EngineError as error:
-        error.partial = None  # holds native objects, which cannot be sent through the pipe
+        # The result contains native objects, which cannot be sent through the pipe.
+        error.partial = None
         raise
     finally:
         engine.close()
@@ -270,7 +273,7 @@ class _PipeProgress(FollowedRun):
         try:
             self._pipe.send(ChildEvent(self._name, kind, text, fraction))
         except BrokenPipeError:
-            raise KeyboardInterrupt from None  # the parent is gone
+            raise KeyboardInterrupt from None  # The parent has exited.
 
     def _line(self, text: str) -> None:
         self._send("line", text)

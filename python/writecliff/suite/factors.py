@@ -45,7 +45,7 @@ class Factor:
         if not self.is_range:
             return self.values[int(share * len(self.values))]
         whole = self.low.is_integer() and self.high.is_integer()
-        # Every whole number gets an equal part of the range, including both ends.
+        # Every whole number receives an equal portion of the range, including both ends.
         low, high = (self.low, self.high + 1) if whole else (self.low, self.high)
         linear = low + (high - low) * share
         value = low * (high / low) ** share if self.logarithmic else linear

@@ -15,7 +15,7 @@ from writecliff.suite.folder import Member
 if TYPE_CHECKING:
     from writecliff.engines.base import Engine
 
-PROCESS_BYTES = 300 << 20  # interpreter with arrow, duckdb and matplotlib loaded
+PROCESS_BYTES = 300 << 20  # Memory of an interpreter that has loaded arrow, duckdb and matplotlib.
 
 
 def member_memory_bytes(member: Member, engine: Engine | None = None) -> int:
@@ -39,7 +39,7 @@ def member_memory_bytes(member: Member, engine: Engine | None = None) -> int:
     finally:
         if engine is None:
             opened.close()
-    if device.raw_bytes is None:  # drives without flash have no mapping table
+    if device.raw_bytes is None:  # Drives that have no flash have no mapping table.
         return PROCESS_BYTES
     whole_bytes = drive_memory_bytes(device.capacity_bytes, device.mapped_bytes)
     return round(whole_bytes / scale) + PROCESS_BYTES

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from writecliff.cluster import Cluster
 
 Log = Callable[[ChildEvent], None]
-# Tests start in descending order of their run times on `sata-tlc-120`, so that no core is idle at
-# the end.
+# Tests start in descending order of their run times on `sata-tlc-120`, so that all cores are busy
+# until the end.
 _LONGEST = ("ecw", "dirth", "hir", "wsat", "iops", "xsr", "lat", "tp")
 
 
@@ -128,16 +128,16 @@ def _spec(
 
 # -- remote ----------------------------------------------------------------------------------------
 
-# Members of suites and sweeps on a cluster: workers receive run directories and return them.
+# Members of suites and sweeps on a cluster, where workers receive and return run directories.
 #
-# A worker runs the member in a temporary folder, and returns the run directory as an archive. A
-# worker receives the options, the text of the drive's device file, and the stored data of an
-# interrupted run. Preconditioned states are in the cache of the worker's user. Workers that share
-# this cache (on one machine, or in a shared folder) or the shared states (`engines/state_cache.py`)
-# prepare each state once.
+# A worker runs the member in a temporary folder and returns the run directory as an archive. A
+# worker receives the options, the text of the device file, and the stored data from an interrupted
+# run. Preconditioned states are in the cache of the user who runs the worker. Workers that share a
+# cache (on one machine, or in a shared folder) or the shared states (`engines/state_cache.py`)
+# prepare each state only once.
 
 STOPPED = 130
-_processes = MemberProcesses()  # this worker's process pool for the current sweep
+_processes = MemberProcesses()  # Process pool of this worker for the current sweep.
 
 
 @dataclass(frozen=True)

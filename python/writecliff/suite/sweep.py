@@ -29,7 +29,7 @@ class Preset:
     summary: str
 
 
-OVERPROVISION = "overprovision_pct"  # a drive property, not a test option
+OVERPROVISION = "overprovision_pct"  # Drive property rather than a test option.
 PRESETS: Mapping[str, Preset] = {
     "active-range": Preset(
         "active_range_pct", ("100", "75", "50", "25"), "share of the addresses used"
@@ -44,7 +44,7 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
-DEVICE, LOAD = "device.", "load."  # key prefixes for the drive's file and a load's jobs
+DEVICE, LOAD = "device.", "load."  # Key prefixes for the device file and for the jobs of a load.
 
 
 @dataclass(frozen=True)

@@ -59,21 +59,21 @@ def _chained(trace: LaidOut, *, seed: int) -> IoModel:
 
 # -- arrivals --------------------------------------------------------------------------------------
 
-# Arrival times of a trace's I/Os, and their order: the state chain of an `IoModel`.
+# Arrival times and order of a trace's I/Os, which form the state chain of an `IoModel`.
 
 Arrivals = tuple[ModelGaps, ModelStates, ModelTransitions, ModelPeriods]
 
-# Gap class bounds in ns: fine, and coarse for short traces.
+# Bounds of gap classes in ns: fine classes, and coarse classes for short traces.
 _FINE = (2e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 1e9)
 _COARSE = (1e4, 1e5, 1e6, 1e7)
-_VALUES = 8  # stored values per gap class
-# Maximum periods of equal length, and likewise of equal I/O count.
+_VALUES = 8  # Stored values per gap class.
+# Maximum number of periods with equal lengths, and of periods with equal I/O counts.
 _PERIODS_MAX, _IOS_OF_PERIOD = 512, 100
 _PHASES_MAX, _IOS_OF_PHASE = 12, 1000
 _TRANSITIONS_MAX, _TRANSITIONS_MIN, _IOS_OF_TRANSITION = 8000, 200, 5
-_BURST_MIN_NS, _BURST_MAX_NS = 1e5, 1e8  # bounds of the gap that ends a burst
-_POSITIONS = 8  # number of classes of positions in a burst
-_KINDS = 8  # the start of a run, and distances from the end of a continued run
+_BURST_MIN_NS, _BURST_MAX_NS = 1e5, 1e8  # Bounds on the gap that ends a burst, in ns.
+_POSITIONS = 8  # Number of classes for positions in a burst.
+_KINDS = 8  # Number of kinds: the start of a run, and distances from the end of a continued run.
 
 
 def arrivals_of(
@@ -243,45 +243,48 @@ def _idle_ns(gap: NDArray[np.int64], bounds: tuple[float, ...]) -> int:
 
 # -- places ----------------------------------------------------------------------------------------
 
-# Start addresses of a trace's runs, their frequency and times: the places of an `IoModel`.
+# Start addresses of a trace's runs, and the frequency and times of their use, which form the places
+# of an `IoModel`.
 #
-# The addresses in use are joined into one range, which is divided into pieces of equal traffic, so
-# that hot areas have small pieces. Places of a piece that are used similarly form a group and are
-# adjacent. Places in data that are both read and written, with reads and writes at the same
-# addresses, come first. Places inside the data of an individually stored place remain inside it,
-# and all others remain outside. The model therefore preserves the position of the traffic in the
-# range, and the frequency and times of use, but not individual places. The few places that account
-# for most of the bytes are stored individually.
+# The addresses in use are joined into one range. The range is divided into pieces of equal traffic,
+# so that hot areas have small pieces. Places in the same piece that are used similarly form a group
+# and are adjacent. Places in data that are both read and written, where reads and writes have the
+# same addresses, come first. Places inside the data of an individually stored place remain inside
+# that data, and all other places remain outside. The model therefore preserves the position of the
+# traffic in the range, and the frequency and times of use, but does not preserve individual places.
+# The few places that account for most of the bytes are stored individually.
 
-PASS = 1 << 24  # time units in a pass
+PASS = 1 << 24  # Time units per pass.
 UNIT_BYTES = 4096
-_CELLS_MAX = 1 << 24  # maximum number of range cells in which traffic is counted
+_CELLS_MAX = 1 << 24  # Maximum number of range cells where traffic is counted.
 _GROUPS_MIN, _GROUPS_MAX, _STARTS_OF_GROUP = 200, 4000, 6
-_CLUSTERED, _EVEN = 2.5, 0.3  # squared variation of the times between uses; random in between
-_SHAPED_USES = 4  # minimum uses of a place for a fit of the times between them
-# Weibull distribution shapes for these squared coefficients of variation.
+# Squared coefficients of variation of the times between uses; values in between are random.
+_CLUSTERED, _EVEN = 2.5, 0.3
+_SHAPED_USES = 4  # Minimum number of uses for a fit of the times between the uses of a place.
+# Shapes of Weibull distributions with these squared coefficients of variation.
 _SHAPES = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0])
 _VARIATIONS = np.array(
     [gamma(1 + 2 / shape) / gamma(1 + 1 / shape) ** 2 - 1 for shape in _SHAPES.tolist()]
 )
 _LIFE_MIN = 2e-5
-_ALONE_BYTES, _ALONE_SHARE = 64 << 10, 1e-3  # limits for individual storage
-_RUNS_OF_PIECE = 8  # minimum number of runs that fit into a piece
-_HOT_USES = 8  # minimum mean uses of a place that is followed by a free unit
+# Thresholds for individual storage: bytes, and fraction of the total.
+_ALONE_BYTES, _ALONE_SHARE = 64 << 10, 1e-3
+_RUNS_OF_PIECE = 8  # Minimum number of runs that fit into a piece.
+_HOT_USES = 8  # Minimum mean use count of a place that is followed by a free unit.
 
 
 @dataclass(frozen=True)
 class _Fineness:
     """Resolution at which places are grouped."""
 
-    pieces: int  # number of pieces of the range
-    begins: int  # number of classes of the time of first use
-    life: float  # octaves of the time from first to last use
-    uses: float  # octaves of the number of uses
-    length: float  # octaves of the run length
+    pieces: int  # Number of pieces that the range is divided into.
+    begins: int  # Number of classes for the time of first use.
+    life: float  # Octaves of the time from first to last use.
+    uses: float  # Octaves of the use count.
+    length: float  # Octaves of the run length.
 
 
-# Write amplification depends on data that are written together and overwritten together, so times
+# Write amplification depends on which data are written together and overwritten together, so times
 # of use are resolved as finely as positions in the range.
 _LADDER = (
     _Fineness(256, 32, 0.5, 1, 1),
@@ -302,16 +305,18 @@ class _Objects:
     """Distinct places where runs of a stream start, stored as columns."""
 
     stream: NDArray[np.int64]
-    offset: NDArray[np.int64]  # offset in the range of addresses in use
+    offset: NDArray[np.int64]  # Offset in the range of addresses in use.
     uses: NDArray[np.int64]
-    run_bytes: NDArray[np.float64]  # mean length of the place's runs
-    extent: NDArray[np.int64]  # length of the place's longest run
-    begin: NDArray[np.float64]  # first use, as a fraction of the stream's starts
-    life: NDArray[np.float64]  # time from the first to the last use
-    squares: NDArray[np.float64]  # sum of squared times between uses, relative to their mean
+    run_bytes: NDArray[np.float64]  # Mean length of the place's runs.
+    extent: NDArray[np.int64]  # Length of the place's longest run.
+    begin: NDArray[np.float64]  # First use, as a fraction of the stream's starts.
+    life: NDArray[np.float64]  # Time from the first to the last use.
+    squares: NDArray[np.float64]  # Sum of squared times between uses, relative to their mean.
     alone: NDArray[np.bool_]  # stored individually
-    shared: NDArray[np.bool_]  # not stored individually, and both read and written
-    # Not stored individually, and inside an individually stored place's data.
+    # True if the place is not stored individually and is both read and written.
+    shared: NDArray[np.bool_]
+    # True if the place is not stored individually and lies inside an individually stored place's
+    # data.
     covered: NDArray[np.bool_]
 
 
@@ -364,13 +369,13 @@ def _objects(
     starts = rows[(run == rows) & (trace.operation != FLUSH)]
     run_bytes = np.bincount(run, weights=grows, minlength=len(run))[starts]
     stream = streams.of[starts].astype(np.int64)
-    # The rank of each start among those of its stream, from 0 to 1.
+    # Rank of each start among the starts of its stream, from 0 to 1.
     order = np.argsort(stream, kind="stable")
     counts = np.bincount(stream)
     rank = np.empty(len(starts))
     rank[order] = np.arange(len(starts)) - np.repeat(np.cumsum(counts) - counts, counts)
     rank = rank / counts[stream]
-    # Long runs each have a place; those with the most bytes come first.
+    # Each long run has a separate place. The runs with the most bytes come first.
     order = np.argsort(-run_bytes, kind="stable")[:alone_max]
     single = np.zeros(len(starts), np.int64)
     single[order] = np.where(run_bytes[order] >= _ALONE_BYTES, order + 1, 0)
@@ -559,7 +564,7 @@ def _placed(
     several = np.bincount(group, weights=gaps > 0)
     all_gaps = np.bincount(group, weights=gaps)
     squares = np.bincount(group, weights=np.where(gaps > 0, of.squares, 0.0))
-    # Mean number of gaps of a place, which corrects the bias of small samples.
+    # Mean number of gaps per place, which corrects the bias of small samples.
     each = all_gaps / np.maximum(several, 1)
     variation = _variation(squares / np.maximum(several, 1), each)
     shape = np.where(several > 0, _shape(variation), 1.0)
@@ -591,7 +596,7 @@ def _placed(
                 round(life[n] * PASS), round(100 * shape[n]), many, part_uses,
                 max(512, round(runs[n] / 512) * 512), address + int(odd[n]), stride,
             ))  # fmt: skip
-    # A stream that only continues runs still needs a place, for times when no run is open.
+    # A stream that only continues runs still needs a place for times when no run is open.
     numbers = np.arange(len(streams.length))
     for n in numbers[(streams.operation != FLUSH) & ~np.isin(numbers, stream)]:
         rows.append((int(n), 0, PASS, 0, 100, 1, 1, int(streams.length[n]), 0, 0))

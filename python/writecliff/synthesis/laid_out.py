@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 READ, WRITE, FLUSH, TRIM = range(4)  # operation numbers
-IOS_MAX = 20_000_000  # maximum I/Os in a trace, which are all stored in memory
+IOS_MAX = 20_000_000  # Maximum number of I/Os in a trace, which are all held in memory.
 SECTOR_BYTES = 512
-_PIECE_BITS = 20  # 1 MiB; unused pieces of the address space are removed
+_PIECE_BITS = 20  # Piece size of 1 MiB; unused pieces of the address space are removed.
 _LENGTH_MAX = 1 << 30
 _COLUMNS = ("time_ns", "operation", "offset_bytes", "length_bytes", "volume")
 
@@ -26,12 +26,12 @@ _COLUMNS = ("time_ns", "operation", "offset_bytes", "length_bytes", "volume")
 class LaidOut:
     """The I/Os of a trace in time order, at addresses in a single range."""
 
-    time_ns: NDArray[np.int64]  # time since the first I/O, ascending
-    operation: NDArray[np.uint8]  # READ, WRITE, FLUSH, TRIM
-    offset: NDArray[np.int64]  # in bytes
-    length: NDArray[np.int64]  # in bytes; 0 for flushes
-    range_bytes: int  # end of the address range
-    span_bytes: int  # address range of the trace, summed over volumes
+    time_ns: NDArray[np.int64]  # Time since the first I/O, in ascending order.
+    operation: NDArray[np.uint8]  # Operation: READ, WRITE, FLUSH or TRIM.
+    offset: NDArray[np.int64]  # Offset in bytes.
+    length: NDArray[np.int64]  # Length in bytes; 0 for flushes.
+    range_bytes: int  # End of the address range, in bytes.
+    span_bytes: int  # Address range of the trace, summed over volumes.
     volumes: int
     notes: tuple[str, ...]
 

@@ -36,20 +36,22 @@ if TYPE_CHECKING:
     from writecliff.engines.base import StepResult
     from writecliff.synthesis.laid_out import LaidOut
 
-FILL_PCT = 85.0  # percentage of the drive that the trace's range fills
-DRIVES_MIN, DRIVES_MAX = 3, 16  # number of drives, each with different random data
-# Standard errors of the means over the drives at which no more drives are needed: a fifth of the
+FILL_PCT = 85.0  # Percentage of the drive that the trace's range fills.
+DRIVES_MIN, DRIVES_MAX = 3, 16  # Number of drives, each with different random data.
+# Standard errors of the means over the drives below which no more drives are needed: a fifth of the
 # bounds.
 _WAF_ERROR_PCT, _LATENCY_ERROR_PCT = 1.0, 4.0
-SETTLE_FILLS, MEASURED_FILLS = 4.0, 8.0  # drive fills without the loads' timing
-TIMED_SETTLE_FILLS = 4.0  # drive fills with the loads' timing, before response times are measured
-CAPACITY_MIN_BYTES = 1 << 30  # smaller drives have too few dies to be realistic
+SETTLE_FILLS, MEASURED_FILLS = 4.0, 8.0  # Drive fills that ignore the load's timing.
+TIMED_SETTLE_FILLS = 4.0  # Drive fills with the load's timing before response times are measured.
+# Minimum capacity, because smaller drives have too few dies to be realistic.
+CAPACITY_MIN_BYTES = 1 << 30
 # Minimum number of passes. The latency of a burst depends on the progress of garbage collection,
-# which differs from pass to pass. p99.9 over a few passes is therefore the p99.9 of the worst pass.
+# which differs between passes. The p99.9 over a few passes is therefore the p99.9 of the worst
+# pass.
 TIMED_IOS = 500_000
-_PASSES_MAX, _PASSES_IOS_MAX = 1000, 30_000_000  # limits for each phase
+_PASSES_MAX, _PASSES_IOS_MAX = 1000, 30_000_000  # Limits for each phase.
 _PAGE = BlockSize(4096)
-_QUEUE_DEPTH = 4096  # an open loop waits only at this depth
+_QUEUE_DEPTH = 4096  # Queue depth above which an open loop waits.
 WAF_BOUND_PCT, LATENCY_BOUND_PCT = 5.0, 20.0
 _TIMED = ("read", "write", "trim")
 
@@ -58,9 +60,9 @@ _TIMED = ("read", "write", "trim")
 class Figures:
     """Figures of a load on the drives: over all drives, and for each drive."""
 
-    waf: float | None  # mean write amplification; None if the load does not write
+    waf: float | None  # Mean write amplification; `None` if the load does not write.
     iops: float
-    response_ns: Mapping[str, float]  # response times of all I/Os: mean, p50, p99, p99_9, max
+    response_ns: Mapping[str, float]  # Response times of all I/Os: mean, p50, p99, p99_9, max.
     reads_p99_9_ns: float | None
     writes_p99_9_ns: float | None
     waf_of_drives: tuple[float, ...]
@@ -71,10 +73,10 @@ class Figures:
 class Passes:
     """Number of passes of a load on a drive, by phase."""
 
-    settling: int  # without times, before write amplification is measured
-    measured: int  # without times, while write amplification is measured
-    timed_settling: int  # with the load's timing, before response times are measured
-    timed: int  # with the load's timing, while response times are measured
+    settling: int  # Untimed passes before write amplification is measured.
+    measured: int  # Untimed passes while write amplification is measured.
+    timed_settling: int  # Passes with the load's timing before response times are measured.
+    timed: int  # Passes with the load's timing while response times are measured.
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from writecliff.traces.source import Source
     from writecliff.workload.io_model import Column, IoModel
 
-QUEUE_DEPTH = 4096  # queue depth of the job, large enough for an open loop
+QUEUE_DEPTH = 4096  # Queue depth of the job, which suffices for an open loop.
 WORKLOAD_FILE, FIO_FILE = "workload.toml", "workload.fio"
 Measures = Mapping[str, Any]
 
@@ -35,13 +35,13 @@ class Synthesised:
     trace: Path
     formats: tuple[str, ...]
     model: IoModel
-    measures: Measures  # measures of the trace, with its volumes joined into one range
-    synthetic: Measures  # measures of one pass of the workload
-    fio_job: str  # job file text
-    span_bytes: int  # address range of the trace, summed over volumes
+    measures: Measures  # Metrics of the trace, whose volumes are joined into one range.
+    synthetic: Measures  # Metrics of one pass of the workload.
+    fio_job: str  # Text of the fio job file.
+    span_bytes: int  # Address range of the trace, summed over volumes.
     skipped: tuple[Skipped, ...]
     notes: tuple[str, ...]
-    played: Played | None = None  # figures on a simulated drive
+    played: Played | None = None  # Figures on a simulated drive; `None` if not simulated.
 
     @property
     def job(self) -> Job:
@@ -164,10 +164,10 @@ def _measured(columns: dict[str, Any]) -> Measures:
 
 # -- fio job ---------------------------------------------------------------------------------------
 
-# A fio job file for a trace, and the properties that fio's language cannot express.
+# fio job file for a trace, and the properties that fio's language cannot express.
 
 IODEPTH = 64
-_SPLITS_MAX = 64  # maximum list entries in a job file
+_SPLITS_MAX = 64  # Maximum number of list entries in a job file.
 _OPERATIONS = (("read", "read"), ("write", "write"), ("discard", "trim"))
 NOTES = (
     "bursts, idle periods and demand over time, because arrivals are a Poisson process at the "
@@ -221,7 +221,7 @@ def _section(
     for row in measures["streams"]:
         if row["operation"] == operation:
             sizes[row["size_bytes"]] = sizes.get(row["size_bytes"], 0) + row["ios"]
-    if not sizes:  # none of the operation's streams is among the most frequent
+    if not sizes:  # None of the operation's streams is among the most frequent streams.
         mean = measures["operations"][operation]["bytes"] / ios
         sizes[max(4096, round(mean / 4096) * 4096)] = ios
     shares = _percentages(list(sizes.values()))
@@ -330,14 +330,14 @@ def _column(name: str, values: Column) -> list[str]:
 
 # -- compare ---------------------------------------------------------------------------------------
 
-# Measures of a trace and its synthetic workload, and the bounds of their differences.
+# Metrics of a trace and its synthetic workload, and the bounds on their differences.
 
 Kind = Literal["points", "percent"]
 
-_SHARE, _AMOUNT, _SHAPE, _RATE = 1.0, 1.0, 5.0, 10.0  # bounds in percentage points or percent
+_SHARE, _AMOUNT, _SHAPE, _RATE = 1.0, 1.0, 5.0, 10.0  # Bounds in percentage points or percent.
 _SHOWN_SIZES, _SHOWN_STREAMS = 8, 9
 _HOTTEST = (1.0, 5.0, 10.0, 20.0)
-_LEAST_SHARE = 1.0  # minimum percentage of I/Os for a stream to be compared
+_LEAST_SHARE = 1.0  # Minimum percentage of I/Os for a stream to be compared.
 
 
 @dataclass(frozen=True)
@@ -345,11 +345,11 @@ class MeasureRow:
     """A measure of the trace and the workload."""
 
     name: str
-    unit: str  # "%", "bytes", "s", "IOPS" or ""
+    unit: str  # Unit: "%", "bytes", "s", "IOPS" or "".
     trace: float | None
     synthetic: float | None
-    kind: Kind  # unit of `difference`: percentage points, or percent of the trace's value
-    bound: float | None  # bound of the difference; None if the measure is only shown
+    kind: Kind  # Unit of `difference`: percentage points, or percent of the trace's value.
+    bound: float | None  # Bound on the difference; `None` if the metric is only displayed.
 
     @property
     def difference(self) -> float | None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from writecliff.synthesis.laid_out import LaidOut
 
-LETTERS = "rwft"  # indexed by operation number
-_EXACT = 32  # maximum sizes of an operation that have a separate stream
+LETTERS = "rwft"  # Letters indexed by operation number.
+_EXACT = 32  # Maximum number of sizes per operation that have a separate stream.
 _UNIT_BYTES = 4096
 
 

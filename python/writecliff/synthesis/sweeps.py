@@ -27,18 +27,20 @@ if TYPE_CHECKING:
 
     from writecliff.synthesis.laid_out import LaidOut
 
-IOS_OF_NUMBER = 2  # trace I/Os per model number
+IOS_OF_NUMBER = 2  # Number of trace I/Os per model number.
 NUMBERS_MIN, NUMBERS_MAX = 3000, 20_000
-_OF_SHORT = 1.5  # maximum numbers per I/O below NUMBERS_MIN; the chain needs 2 or more
-_OF_STREAMS, _OF_DEMAND, _OF_MIXES = 1 / 16, 0.2, 0.37  # fractions of the numbers, without sweeps
-_OF_INTERVAL, _OF_STREAM = 3, 3  # numbers for each
-_WEIGHTED_MIN = 800  # minimum numbers of a model that has page weights
-_BACKS = 7  # distances by which I/Os start before the end of the previous I/O
-_PART_BYTES = 256 << 10  # minimum bytes without a gap on either side of a gap that splits a chain
-_EXACT = (64, 32, 16, 12, 9)  # exact sizes of an operation; pages compare eight
-_JUMP_BYTES = 512 << 10  # maximum bytes that a sweep skips between two I/Os
-_OPEN = 64  # maximum open sweeps of an operation
-_IOS_MAX = 500_000  # longer traces are modelled as chains
+_OF_SHORT = 1.5  # Maximum numbers per I/O below NUMBERS_MIN; the chain needs at least 2.
+# Fractions of the numbers that streams, demand and mixes may use, excluding sweeps.
+_OF_STREAMS, _OF_DEMAND, _OF_MIXES = 1 / 16, 0.2, 0.37
+_OF_INTERVAL, _OF_STREAM = 3, 3  # Numbers per interval and per stream.
+_WEIGHTED_MIN = 800  # Minimum number count of a model that has page weights.
+_BACKS = 7  # Number of distances by which I/Os start before the end of the previous I/O.
+# Minimum number of gap-free bytes on either side of a gap that splits a chain.
+_PART_BYTES = 256 << 10
+_EXACT = (64, 32, 16, 12, 9)  # Numbers of exact sizes per operation; pages compare eight.
+_JUMP_BYTES = 512 << 10  # Maximum number of bytes that a sweep skips between two I/Os.
+_OPEN = 64  # Maximum number of open sweeps per operation.
+_IOS_MAX = 500_000  # Maximum I/O count; longer traces are modelled as chains.
 
 
 def swept_model(trace: LaidOut, *, seed: int) -> IoModel | None:
@@ -66,7 +68,8 @@ def swept_model(trace: LaidOut, *, seed: int) -> IoModel | None:
     if pieces is None:
         return None
     # Pieces of a chain follow each other: a piece that starts at the end of the previous piece
-    # continues it. Chains are in descending order, so that none starts at the end of another.
+    # continues that piece. Chains are sorted in descending order, so that no chain starts at the
+    # end of another chain.
     number = np.zeros(len(trace), np.int64)
     for part in parts:
         number[part] = -trace.offset[part[0]]
@@ -158,7 +161,7 @@ def _chains(trace: LaidOut, most: int) -> list[NDArray[np.int64]] | None:
     if len(flushes):
         chains.append(flushes.tolist())
     for operation in (READ, WRITE, TRIM):
-        # Each open sweep's last I/O start and end, time of use, and chain.
+        # For each open sweep: start and end of its last I/O, time of use, and chain.
         begins, ends, used = (np.zeros(_OPEN, np.int64) for _ in range(3))
         chain = np.full(_OPEN, -1, np.int64)
         for io in np.flatnonzero(trace.operation == operation).tolist():
@@ -185,17 +188,18 @@ def _chains(trace: LaidOut, most: int) -> list[NDArray[np.int64]] | None:
 
 # -- demand ----------------------------------------------------------------------------------------
 
-# Demand over time is the number of I/Os per interval.
+# Demand over time is the I/O count per interval.
 #
 # Intervals end where I/Os would otherwise deviate most from their times. The weight of an I/O is
 # its work (its bytes plus a constant) times the squared queue length that its burst would cause on
 # a drive. Intervals are therefore short around the slowest I/Os.
 
-_WORK_OF_IO = 16 << 10  # bytes that an I/O counts in addition to its length
-_OF_IDLE = 1 / 8  # fraction of the intervals reserved for idle times, which take two each
-_RATE_BYTES_S = 1e9  # rate at which the modelled drive empties its queue
-_WITHOUT_QUEUE = 0.02  # weight of an I/O that meets no queue, relative to the longest queue
-_LATE_NS = 50e6  # larger deviations count as this value, because no drive's queue is longer
+_WORK_OF_IO = 16 << 10  # Bytes that an I/O counts in addition to its length.
+# Fraction of the intervals reserved for idle times, each of which takes two intervals.
+_OF_IDLE = 1 / 8
+_RATE_BYTES_S = 1e9  # Rate at which the modelled drive empties its queue.
+_WITHOUT_QUEUE = 0.02  # Weight of an I/O that meets no queue, relative to the longest queue.
+_LATE_NS = 50e6  # Maximum deviation that counts, because no drive's queue is longer.
 _SHAPES = np.array([0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.3, 2.0, 4.0, 10.0])
 # Squared coefficients of variation of Weibull distributions with these shapes.
 _VARIATIONS = np.array(
@@ -221,7 +225,7 @@ def demand_of(trace: LaidOut, intervals_max: int) -> ModelDemand:
 def _longest_queue(time_ns: NDArray[np.float64], work: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the longest queue in each I/O's burst, relative to the longest of all."""
     done_ns = np.cumsum(work) / _RATE_BYTES_S * 1e9
-    # The work done before an I/O minus the elapsed time is smallest where the queue was empty.
+    # The work before an I/O minus the elapsed time is smallest where the queue was empty.
     idle_ns = np.minimum.accumulate(np.concatenate(([0.0], done_ns[:-1])) - time_ns)
     queue_ns = done_ns - time_ns - idle_ns
     begins = np.flatnonzero(np.diff(idle_ns, prepend=1.0))
@@ -282,12 +286,12 @@ def _shape(time_ns: NDArray[np.int64]) -> int:
 
 # -- mixes -----------------------------------------------------------------------------------------
 
-# Size mixes: sweeps whose I/Os have similar sizes share a mix, which limits the number of mixes.
+# Size mixes. Sweeps whose I/Os have similar sizes share a mix, which limits the number of mixes.
 
-# Numbers for each kind in a mix: stream, distance, I/Os and starts; its first position among
-# others; and, if it has several groups, its last position and group count.
+# Numbers for each kind in a mix: stream, distance, I/O count, start count, and first position among
+# other I/Os. A kind with several groups also has its last position and group count.
 _OF_KIND, _OF_OTHER, _OF_OTHERS = 4, 1, 2
-_OF_SURPRISE = 0.1  # cost of a nat of entropy, in mean I/Os
+_OF_SURPRISE = 0.1  # Cost of a nat of entropy, in mean I/Os.
 
 
 @dataclass(frozen=True)
@@ -296,9 +300,9 @@ class KindsOf:
 
     of: NDArray[np.int64]
     stream: NDArray[np.int64]
-    back: NDArray[np.int64]  # distance from the end of the previous I/O, in bytes
-    grows: NDArray[np.int64]  # bytes by which the kind extends the sweep
-    operations: str  # one letter per kind
+    back: NDArray[np.int64]  # Distance from the end of the previous I/O, in bytes.
+    grows: NDArray[np.int64]  # Number of bytes by which the kind extends the sweep.
+    operations: str  # Operations, one letter per kind.
 
 
 @dataclass(frozen=True)
@@ -308,7 +312,7 @@ class _Mix:
     sweeps: tuple[int, ...]
     operation: str
     count: NDArray[np.int64]
-    begins: NDArray[np.int64]  # I/Os of each kind that start a sweep
+    begins: NDArray[np.int64]  # Number of I/Os of each kind that start a sweep.
     bytes: int
 
     @property
@@ -376,10 +380,10 @@ def mixes_of(
 class _Place:
     """Positions, within a mix, of the I/Os of a kind that do not start a sweep."""
 
-    ios: int  # number of I/Os that do not start a sweep
-    first: int  # position of the first I/O
-    last: int  # position of the last I/O
-    groups: int  # number of groups of consecutive I/Os
+    ios: int  # Number of I/Os that do not start a sweep.
+    first: int  # Position of the first I/O.
+    last: int  # Position of the last I/O.
+    groups: int  # Number of groups of consecutive I/Os.
 
     @property
     def at(self) -> NDArray[np.float64]:
@@ -461,19 +465,19 @@ def _cost(a: _Mix, b: _Mix) -> float:
 
 # -- popularity ------------------------------------------------------------------------------------
 
-# Popularity of pages in sweeps that skip pages.
+# Page popularity in sweeps that skip pages.
 #
-# Sweeps over the same addresses mostly use the same pages, which are the pages that change most.
-# The fraction of sweeps that use a page varies more than chance explains. The excess is modelled as
-# a beta distribution, and each page's fraction is its posterior mean (empirical Bayes). The model
-# stores weights, which are the odds of these fractions, for groups of equally many pages.
+# Sweeps over the same addresses mostly use the same pages, namely those that change most. The
+# fraction of sweeps that use a page varies more than chance explains. The excess variation is
+# modelled as a beta distribution, and the fraction for each page is its posterior mean (empirical
+# Bayes). The model stores weights (the odds of these fractions) for groups with equal page counts.
 
 WEIGHTS = 16
 _PAGE_BYTES = 4096
-_PAGES_MAX = 1 << 24  # maximum pages of a range; larger ranges have no weights
-_SHARE_MIN = 0.001  # minimum fraction of sweeps that use a page, or that do not
-_ERRORS = 3  # minimum excess of the variance over chance, in standard errors
-_UNIT = 1000  # number of weight units in 1
+_PAGES_MAX = 1 << 24  # Maximum number of pages in a range; larger ranges have no weights.
+_SHARE_MIN = 0.001  # Minimum fraction of sweeps that use, or do not use, a page.
+_ERRORS = 3  # Minimum excess of the variance over chance, in standard errors.
+_UNIT = 1000  # Number of weight units in 1.
 
 
 def weights_of(trace: LaidOut, sweeps: Sequence[NDArray[np.int64]]) -> tuple[int, ...]:
@@ -499,7 +503,7 @@ def weights_of(trace: LaidOut, sweeps: Sequence[NDArray[np.int64]]) -> tuple[int
         return ()
     variance = beyond_chance / float((expected[several] ** 2).sum())
     mean = float(expected[several].sum() / over[several].sum())
-    # Number of sweeps that the prior counts for; at the minimum, pages are used always or never.
+    # Weight of the prior, in sweeps. At the minimum, pages are used always or never.
     total = max(mean * (1 - mean) / (variance * mean**2) - 1, 1e-3)
     shares = (mean * total + used[several]) / (total + over[several])
     middles = (np.arange(WEIGHTS) + 0.5) / WEIGHTS
@@ -509,18 +513,19 @@ def weights_of(trace: LaidOut, sweeps: Sequence[NDArray[np.int64]]) -> tuple[int
 
 # -- pieces ----------------------------------------------------------------------------------------
 
-# Pieces of a trace: the I/Os of each sweep, for a given model size.
+# Pieces of a trace, which are the I/Os of each sweep, for a given model size.
 #
-# A piece describes the position of its I/Os in the pass with an error, which is their distance from
-# uniform progress through the pass and its addresses. More pieces reduce the sum of these errors,
-# weighted by bytes. The next piece is added where it reduces the sum most. Data that a pass writes
-# only once have a low weight, because repeated passes overwrite them in order.
+# A piece describes the position of its I/Os in the pass with an error. The error is their distance
+# from uniform progress through the pass and through the addresses of the piece. More pieces reduce
+# the sum of these errors, weighted by bytes. The next piece is added where it reduces the error sum
+# most. Data that a pass writes only once have a low weight, because repeated passes overwrite these
+# data in order.
 
 _UNIT_BYTES = 4096
-_ONCE_WEIGHT = 0.05  # weight of a byte that is written once in the pass
-_READ_WEIGHT = 0.05  # weight of a byte that is read, which does not move data
-_IO_WEIGHT = 0.05  # weight of each I/O, in mean I/Os
-OF_ROW, _OF_OPEN_ROW = 6, 2  # numbers per row
+_ONCE_WEIGHT = 0.05  # Weight of a byte that is written once per pass.
+_READ_WEIGHT = 0.05  # Weight of a byte that is read, which changes no data.
+_IO_WEIGHT = 0.05  # Weight of each I/O, in mean I/Os.
+OF_ROW, _OF_OPEN_ROW = 6, 2  # Number counts per row and per open row.
 
 
 @dataclass(frozen=True)
@@ -528,7 +533,7 @@ class Piece:
     """A sweep and its I/Os."""
 
     ios: NDArray[np.int64]
-    left_out: int  # number of I/Os before which the sweep skips bytes
+    left_out: int  # Number of I/Os that follow a gap in the sweep.
 
     @property
     def numbers(self) -> int:
@@ -548,7 +553,7 @@ class Pieces:
     _live: dict[int, Piece] = field(default_factory=dict)
     _divisions: list[tuple[float, int, tuple[Piece, Piece]]] = field(default_factory=list)
     _next: int = 0
-    numbers: int = 0  # count of numbers that the pieces take in a model
+    numbers: int = 0  # Count of the numbers that the pieces take in a model.
 
     def __post_init__(self) -> None:
         """Compute the weight of each I/O and the clock of the pass."""

@@ -34,8 +34,8 @@ from writecliff.traces.io_capture import (
 from writecliff.traces.source import open_trace
 from writecliff.units import parse_size, parse_time
 
-ROWS_MAX = 10_000  # maximum number of streams, and of steps
-ALONE_S = 60.0  # duration of the single step in a table without steps
+ROWS_MAX = 10_000  # Maximum number of streams, and of time steps.
+ALONE_S = 60.0  # Duration of the single time step in a table without time steps.
 _TOP = ("name", "source", "streams", "step")
 _STREAM = ("access", "operation", "size", "share")
 _STEP = ("duration", "iops", "queue_depth", "shares")

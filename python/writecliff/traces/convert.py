@@ -26,7 +26,7 @@ OPS = (
     "write",
     "fsync",
     "punch",
-)  # by operation number, as in `_native.TraceReader.next`
+)  # Operation names by number, as in `_native.TraceReader.next`.
 _SUFFIXES = {".parquet": PARQUET, ".csv": "msr", ".log": "fio-iolog", ".txt": "blkparse"}
 
 
@@ -35,11 +35,11 @@ class Converted:
     """Result of a conversion."""
 
     output: Path
-    formats: tuple[str, ...]  # format of the trace
+    formats: tuple[str, ...]  # Trace format.
     written_as: str
     ios: int
-    left_out: int  # I/Os that the output format cannot express
-    moved: int  # I/Os whose times were raised to that of a previous I/O
+    left_out: int  # Number of I/Os that the output format cannot express.
+    moved: int  # Number of I/Os whose times were raised to that of a previous I/O.
     skipped: tuple[Skipped, ...]
     notes: tuple[str, ...]
 
@@ -99,7 +99,7 @@ def convert(
 def _to_text(source: Source, output: Path, to: str, progress: WorkProgress) -> tuple[int, int, int]:
     part = part_of(output)
     try:
-        os.close(open_part(part))  # because the writer opens the file again
+        os.close(open_part(part))  # The writer opens the file again.
     except OSError as error:
         raise store_error(error, output) from error
     try:

@@ -18,7 +18,7 @@ class TraceFormat:
     title: str
     columns: str  # as published
     units: str
-    written: bool  # `True` if `writecliff trace convert` can write the format
+    written: bool  # `True` if `writecliff trace convert` can write the format.
 
     def mapping(self) -> dict[str, Any]:
         """Return the format as shown by `writecliff trace formats --json`."""

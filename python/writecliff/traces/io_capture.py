@@ -22,7 +22,7 @@ from writecliff.traces.source import Source
 Access = Literal["random", "sequential"]
 StreamOperation = Literal["read", "write"]
 LETTERS = {"random": "RND", "sequential": "SEQ", "read": "R", "write": "W"}
-STEP_S = (1.0, 600.0)  # range of the time step length
+STEP_S = (1.0, 600.0)  # Allowed length of a time step.
 
 
 @dataclass(frozen=True, order=True)
@@ -54,16 +54,18 @@ class CaptureStep:
 
     begin_s: float
     length_s: float
-    ios: float  # reads and writes; arbitrary for a table without rates
-    bytes: float  # bytes transferred by these I/Os
+    ios: float  # Number of reads and writes; arbitrary for a table without rates.
+    bytes: float  # Number of bytes that these I/Os transferred.
     reads: float
-    streams: tuple[tuple[int, float], ...]  # pairs of stream number and I/O count, most I/Os first
-    queue_depth: float | None = None  # mean at arrivals, including the arriving I/O
-    art_ns: float | None = None  # average response time
-    p99999_ns: float | None = None  # five nines; `None` if there are fewer than 100,000 I/Os
+    # Pairs of stream number and I/O count, in descending order of count.
+    streams: tuple[tuple[int, float], ...]
+    queue_depth: float | None = None  # Mean queue depth at arrivals, including the arriving I/O.
+    art_ns: float | None = None  # Average response time in ns.
+    # Five-nines latency; `None` if there are fewer than 100,000 I/Os.
+    p99999_ns: float | None = None
     max_ns: float | None = None
-    processes: tuple[tuple[str, int], ...] = ()  # names and I/O counts of the busiest processes
-    counted: bool = True  # `False` if the table gives no rates
+    processes: tuple[tuple[str, int], ...] = ()  # Names and I/O counts of the busiest processes.
+    counted: bool = True  # `False` if the table contains no rates.
 
     @property
     def iops(self) -> float | None:
@@ -81,7 +83,7 @@ class IoCapture:
     """A capture: streams in descending order of I/Os, and time steps in time order."""
 
     name: str
-    source: str  # trace format, or publisher of the table
+    source: str  # Trace format, or publisher of the table.
     step_s: float
     streams: tuple[IoStream, ...]
     steps: tuple[CaptureStep, ...]

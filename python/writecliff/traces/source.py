@@ -34,7 +34,7 @@ class Skipped:
     reason: str
     lines: int
     first_line: int  # counted from 1
-    expected: bool  # `True` if such lines are part of the format
+    expected: bool  # `True` if such lines are part of the format.
 
 
 def skipped_mapping(skipped: Iterable[Skipped]) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class _NativeSource:
     @property
     def share(self) -> float:
         read, size = self._reader.read_of_file
-        return min(read / size, 1.0)  # because the file may grow while it is read
+        return min(read / size, 1.0)  # The file may grow while it is read.
 
     def batches(self) -> Iterator[dict[str, Any]]:
         while True:
@@ -212,7 +212,7 @@ def format_names() -> list[str]:
 
 # -- parquet ---------------------------------------------------------------------------------------
 
-# Traces in Parquet: from `writecliff capture`, and user tables with `--columns`.
+# Parquet traces from `writecliff capture`, and user tables read with `--columns`.
 
 _ROWS = 1 << 16
 _LENGTH_MAX_BYTES = 1 << 30
@@ -234,7 +234,7 @@ class _Names:
         self._numbers = {word: number for number, word in enumerate(first)}
 
     def of(self, column: pa.ChunkedArray) -> NDArray[np.int32]:
-        # Linux paths, and paths in damaged files, are not always UTF-8.
+        # Linux paths, and paths in damaged files, are not always valid UTF-8.
         words = pc.cast(pc.cast(column, pa.string()), pa.binary()).combine_chunks()
         words = words.dictionary_encode()
         words = words.chunk(0) if isinstance(words, pa.ChunkedArray) else words

@@ -31,7 +31,7 @@ Log = Callable[[str], None]
 Outcome = Literal["as expected", "better", "degraded"]
 SCHEMA, FILE_NAME, PAGE_NAME = "writecliff/twin-check/1", "check.json", "check.html"
 LEAST_PCT = 10.0
-UNKNOWN_PCT = 20.0  # limit for a model with an unknown error
+UNKNOWN_PCT = 20.0  # Limit for a model with an unknown error, in percent.
 
 
 @dataclass(frozen=True)

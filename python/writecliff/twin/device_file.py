@@ -27,7 +27,8 @@ _WORDS: Mapping[Group, str] = {
     "rates": "rates", "means": "mean latencies", "tails": "99th percentiles",
 }  # fmt: skip
 _LINE = re.compile(
-    r"^# (?:held out|kept aside): (?P<figures>\d+) figures; "  # the second occurs in older files
+    # Older files contain the second wording.
+    r"^# (?:held out|kept aside): (?P<figures>\d+) figures; "
     r"median errors: (?P<errors>.*)$",
     re.MULTILINE,
 )

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from writecliff.procedures.model import StepRow
 
 SOURCE = "measured here"
-CACHE_RATIO = 1.3  # minimum ratio of the first to the last rate in a fill with a cache
+CACHE_RATIO = 1.3  # Minimum ratio of the first rate to the last rate in a fill with a cache.
 _PHASES = {"fresh": FRESH_PHASE, "fill": READS_PHASE, "overwritten": WRITES_PHASE}
-_READS_ENOUGH = 1000  # minimum number of reads to determine page read times
-_LAST = 4  # number of last overwrite steps that give the steady rate
+_READS_ENOUGH = 1000  # Minimum number of reads needed to determine page read times.
+_LAST = 4  # Number of final overwrite steps that determine the steady rate.
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def _single_reads(data: TestData) -> dict[int, tuple[float, ...]]:
         for row in data.stage_rows(READS_PHASE)
         if (row.pattern, row.block_bytes, row.queue_depth) == ("random", 4096, 1)
     ]
-    histogram = data.histogram(rows[-1:])  # the drive has settled
+    histogram = data.histogram(rows[-1:])  # The drive has settled.
     if histogram is None or histogram.count < _READS_ENOUGH:
         return {}
     middles_of = {}

@@ -41,14 +41,16 @@ from writecliff.twin.structure import (
 )
 
 Log = Callable[[str], None]
-SECONDS_MAX = 2.0  # maximum simulated duration of a load during the fit
-READS_LEAST_S, WRITES_LEAST_S = 0.05, 0.3  # enough to fill queues and the write buffer
-IOS_ENOUGH = 20_000  # I/Os of a load, 200 of which are above the 99th percentile
-NEAR = 1.3  # maximum relative cost at which a start with another number of dies is fitted
-FITS_MOST = 12  # maximum number of starts that are fitted
-ROUNDS, BETTER = 4, 0.97  # number of refinement rounds; maximum relative cost of an accepted change
-FAR = 2.0  # relative cost, for a number of dies, above which larger numbers are skipped
-STARTS = "starts"  # folder of the compared device files
+SECONDS_MAX = 2.0  # Maximum simulated duration of a load during the fit.
+# Minimum durations, which suffice to fill queues and the write buffer.
+READS_LEAST_S, WRITES_LEAST_S = 0.05, 0.3
+IOS_ENOUGH = 20_000  # I/O count of a load, of which 200 I/Os are above the 99th percentile.
+NEAR = 1.3  # Maximum relative cost for fitting a start with a different die count.
+FITS_MOST = 12  # Maximum number of starts that are fitted.
+# Number of refinement rounds, and maximum relative cost of an accepted change.
+ROUNDS, BETTER = 4, 0.97
+FAR = 2.0  # Relative cost for a die count above which larger counts are skipped.
+STARTS = "starts"  # Folder for the compared device files.
 
 # Values that the fit varies, with bounds given as factors of the starting value.
 FREE: Mapping[str, tuple[float, float]] = {
@@ -63,8 +65,10 @@ FREE: Mapping[str, tuple[float, float]] = {
     "controller.relocation_time": (0.1, 6.0),
     "slc_cache.program": (0.4, 2.5),
 }
-LATENCY, LATENCY_NS = "controller.latency", (300.0, 40_000.0)  # bounds, whatever the start
-LINK_LEAST = 0.4  # factor of the starting value; the upper bound is that of the interface
+# Bounds that do not depend on the start.
+LATENCY, LATENCY_NS = "controller.latency", (300.0, 40_000.0)
+# Lower bound as a factor of the starting value; the interface sets the upper bound.
+LINK_LEAST = 0.4
 _OF_WRITES = (
     "flash.program", "flash.erase", "controller.mapping_update_time", "controller.relocation_time",
     "controller.write_command_time", "slc_cache.program",
@@ -178,7 +182,7 @@ def _refined(best: Fitted, path: Path, evidence: Evidence, log: Log) -> Fitted:
     for words, text in alternatives(best.text):
         try:
             cost = _cost_of(text, path, evidence)
-        except ConfigError:  # such a drive is not possible
+        except ConfigError:  # Such a drive is not possible.
             continue
         log(f"with {words}: {cost:.2f}, without {least:.2f}")
         if cost < BETTER * least and (chosen is None or cost < chosen[0]):
@@ -258,10 +262,10 @@ def _nearest(text: str, path: Path, evidence: Evidence, log: Log) -> tuple[Seque
     if not far:
         raise ConfigError("no simulated drive can reach the measured figures")
     far.sort(key=lambda pair: pair[0])
-    # Before times are fitted, a start does not reveal the number of dies or the bottleneck of
-    # reads. Therefore, for each number of dies near the best, the best start is fitted, along with
-    # the starts in which flash limits all operations or none. Half and twice the dies of the best
-    # start are fitted in any case, because fitted times can compensate for a wrong program time.
+    # Until times have been fitted, a start does not reveal the die count or the read bottleneck.
+    # Therefore, for each die count near the best, the fit includes the best start, and the starts
+    # where flash limits all operations or none. Half and twice the die count of the best start are
+    # fitted in any case, because fitted times can compensate for a wrong program time.
     best = far[0][1]
     beside = {(dies, best.suspends) for dies in (best.dies // 2, best.dies * 2)}
     kinds = ((cost <= NEAR * far[0][0], (start.dies, start.suspends)) for cost, start in far)

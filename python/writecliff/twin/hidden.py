@@ -15,7 +15,7 @@ from writecliff.devices import read_device_file
 from writecliff.devices.edit import with_values
 from writecliff.errors import ConfigError
 
-# Values of a preset that are changed, in TOML notation.
+# Preset values that are changed, in TOML notation.
 _FIXED: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "sata": ("sata-tlc-120", {
         "user_capacity": '"2 GB"',
@@ -47,7 +47,7 @@ _DRAWN = re.compile(r"drawn-[0-9]{1,9}")
 # drawn-1 and drawn-2 were known when the starting points of the fit were chosen.
 USUAL = (*_FIXED, *(f"drawn-{number}" for number in range(3, 7)))
 
-_PAGE_BYTES = 16 * 1024  # for both presets
+_PAGE_BYTES = 16 * 1024  # Page size in both presets.
 
 
 def hidden_drive(name: str) -> tuple[str, Sequence[str]]:

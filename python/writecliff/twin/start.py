@@ -114,7 +114,8 @@ def first_values(sheet: DataSheet, *, protected: bool | None) -> list[Value]:
         made = replace(value, reason=_reason(value))
         if value.key == "controller.power_loss_protection" and protected is not None:
             made = Value(value.key, str(protected).lower(), "as the user states")
-        if value.key == "user_capacity":  # exact, because data sheets round their values
+        # The capacity must be exact, because data sheets round their values.
+        if value.key == "user_capacity":
             made = Value(value.key, f'"{round(sheet.capacity)} B"', "as the drive reports")
         values.append(made)
     return values

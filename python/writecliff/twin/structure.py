@@ -28,13 +28,13 @@ from writecliff.published.measure import ComparedDrive
 from writecliff.published.sheet_check import fitting_scale
 
 Log = Callable[[str], None]
-SMALL_BYTES = 8e9  # largest capacity that is simulated at full size
+SMALL_BYTES = 8e9  # Largest capacity that is simulated at full size.
 DIES_MOST, CHANNELS_MOST = 256, 16
 _DIES_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-_WAF_TOLERANCE = 0.01  # relative tolerance of write amplification
+_WAF_TOLERANCE = 0.01  # Relative tolerance for write amplification.
 _TRIES = 12
-_FASTER = 0.25  # factor of the firmware times if flash is the write bottleneck
-_FASTER_FLASH = 0.6  # factor of the program time if firmware is the bottleneck
+_FASTER = 0.25  # Factor on the firmware times if flash is the write bottleneck.
+_FASTER_FLASH = 0.6  # Factor on the program time if firmware is the bottleneck.
 _LEAST_NS = 50.0
 _UNITS_LEAST = 150  # minimum number of reclaim units, because fewer would be too coarse
 _LEAST_READ, _SAME_READ = 0.3, 0.04  # fractions of the mean read time

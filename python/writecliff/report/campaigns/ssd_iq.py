@@ -40,7 +40,7 @@ class Loop:
     curve: str
     x: float
     row: StepRow
-    # Rate relative to uniform writes; None if uniform writes were not measured.
+    # Rate relative to uniform writes; `None` if uniform writes were not measured.
     relative: float | None
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from writecliff.report.base import TestReport
 
 
-# Runs on the same drive that differ in one of these settings are separate contenders.
+# Settings that separate runs on the same drive into different contenders.
 _ONE_DRIVE = (DRIVE, "target", "firmware", "serial number", "capacity", "description", "seed",
               "write cache", "quick", "edition")  # fmt: skip
 
@@ -41,11 +41,11 @@ class Contender:
     """A contender in a comparison, consisting of a drive's runs in one set-up, by test."""
 
     runs: Mapping[str, Run]  # by test
-    label: str = ""  # name in the comparison
-    name: str = ""  # name of the given file or folder, or of the run in a folder
-    # True for a suite, a sweep's run or saved output, which no other run may join.
+    label: str = ""  # Name in the comparison.
+    name: str = ""  # Name of the given file or folder, or of a run in a folder.
+    # `True` for a suite, a run from a sweep, or saved output, which no other run may join.
     fixed: bool = False
-    left_out: Sequence[Path] = field(default_factory=tuple)  # runs that have no complete step
+    left_out: Sequence[Path] = field(default_factory=tuple)  # Runs that have no complete step.
 
     @property
     def first(self) -> Run:
@@ -191,7 +191,7 @@ def option_text(option: str) -> str:
     if option == OVERPROVISION:
         return "over-provisioning"
     if option.startswith(DEVICE):
-        return option.removeprefix(DEVICE)  # option name in the device file
+        return option.removeprefix(DEVICE)  # Option name in the device file.
     return option.removeprefix(LOAD).removesuffix("_pct").replace("_", " ")
 
 

@@ -20,7 +20,7 @@ from writecliff.report.headline import Headline
 from writecliff.units import UNKNOWN
 
 Noise = Literal["more", "within", "unknown", "equal", "apart"]
-EQUAL_PCT = 0.1  # smaller differences do not matter, even if significant
+EQUAL_PCT = 0.1  # Percentage below which differences do not matter, even if significant.
 RULE = (
     "A difference is significant if Welch's test on the errors of both values says so, at a "
     "level of 5 % for all figures of the comparison together (Holm's method); values within "
@@ -39,9 +39,9 @@ NOISE_TEXT = {
 class Figure:
     """A figure shared by at least two contenders."""
 
-    test: str  # test that measured the figure
+    test: str  # Test that measured the figure.
     values: Sequence[Headline | None]  # by contender
-    level: float = LEVEL  # largest probability at which a difference counts as significant
+    level: float = LEVEL  # Largest probability for a difference that counts as significant.
 
     @cached_property
     def sample(self) -> Headline:

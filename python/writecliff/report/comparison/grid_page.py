@@ -17,8 +17,8 @@ from writecliff.report.table import CellMark, DataFile, Table, table
 
 WINNER = "✓"
 NOT_STEADY = "*"
-_WITH_DIFFERENCES = 9  # maximum number of cells in a row that shows values and differences
-_VALUES = 14  # maximum number of cells in a row of values; wider grids get a table per contender
+_WITH_DIFFERENCES = 9  # Maximum number of cells in a row that shows values and differences.
+_VALUES = 14  # Maximum number of cells in a row of values; wider grids have a table per contender.
 
 
 def grid_sections(grids: Sequence[SharedGrid], labels: Sequence[str]) -> Iterator[Section]:

@@ -25,7 +25,7 @@ PERCENT = "%"
 class SharedGrid:
     """A grid shared by at least two contenders."""
 
-    test: str  # test that measured the grid
+    test: str  # Test that measured the grid.
     by: Sequence[Grid | None]  # by contender
 
     @cached_property

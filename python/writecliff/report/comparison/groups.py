@@ -18,14 +18,14 @@ from writecliff.report.headline import Headline, Interval, value_text
 from writecliff.report.table import Column, DataFile, Table, Value, table
 from writecliff.units import UNKNOWN
 
-LONG_LIST = 40  # number of figures above which a summary precedes the list
+LONG_LIST = 40  # Number of figures above which a summary precedes the list.
 
 
 @dataclass(frozen=True)
 class Group:
     """A group of figures of the same kind."""
 
-    test: str  # that measured them
+    test: str  # Test that measured the figures.
     name: str  # "mixes: IOPS of reads"; empty: all other figures of the test
     figures: Sequence[Figure]
 

@@ -21,8 +21,8 @@ from typing import NamedTuple
 from writecliff.report.headline import Headline
 from writecliff.report.student_t import two_sided_p, two_sided_t
 
-LEVEL = 0.05  # significance level of a whole comparison
-_SHARE = 0.95  # confidence level of an interval
+LEVEL = 0.05  # Significance level of a whole comparison.
+_SHARE = 0.95  # Confidence level of an interval.
 
 
 def probability(first: Headline, second: Headline) -> float | None:

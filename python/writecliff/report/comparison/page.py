@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
 
 SCHEMA = "writecliff/comparison/2"
-_LONG_NAME = 40  # maximum length of a figure name that is never wrapped
+_LONG_NAME = 40  # Maximum length of a figure name that is never wrapped.
 _SHOWN = ("drive", "class", "capacity", "interface", "firmware", "write cache")
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from writecliff.report.headline import Headline
 
 
-Curves = Sequence[tuple[str, Curve]]  # curves of one name, by contender
+Curves = Sequence[tuple[str, Curve]]  # Curves of one name by contender.
 
 
 def curves_section(contenders: Sequence[Contender]) -> Section:
@@ -132,7 +132,7 @@ def _drawn(curves: Curves) -> Drawing | None:
 def _column(axis: Axis) -> str:
     """Return a column name in base units."""
     name = axis.label.lower().replace(" ", "_")
-    if name == "block_size_(kib)":  # the ticks are in KiB, but the values are in bytes
+    if name == "block_size_(kib)":  # The ticks are in KiB, but the values are in bytes.
         return "block_bytes"
     if not axis.units:
         return name
@@ -142,8 +142,8 @@ def _column(axis: Axis) -> str:
 # -- figures over a setting --------------------------------------------------------------------
 
 
-SETTING_FIGURES = 6  # number of plotted figures; headline figures come first
-_SAME_SIZE = 0.02  # relative tolerance, because 15.36 TB is shown as 15.4 TB
+SETTING_FIGURES = 6  # Number of plotted figures, starting with the headline figures.
+_SAME_SIZE = 0.02  # Relative tolerance, because 15.36 TB is displayed as 15.4 TB.
 _NO_SETTINGS = ("seed", "serial number", "description", "target", "firmware")
 
 
@@ -151,8 +151,8 @@ _NO_SETTINGS = ("seed", "serial number", "description", "target", "firmware")
 class Setting:
     """A numeric setting that distinguishes contenders."""
 
-    name: str  # "over-provisioning"
-    unit: str  # "%"; empty for counts
+    name: str  # Setting name, such as "over-provisioning".
+    unit: str  # Unit, such as "%"; empty for counts.
     numbers: Sequence[float]
 
 
@@ -267,7 +267,7 @@ def _drawings(
     data = data_file("by-setting.csv", head, rows)
     for count, figure in enumerate(shown, 1):
         label, unit = figure.sample.label, figure.sample.unit
-        y = Axis(unit or label)  # a campaign label may be longer than the plot is wide
+        y = Axis(unit or label)  # A campaign label may be longer than the plot width.
         title = f"{label} v {setting.name}"
         series = [
             _line(model if len(set(models)) > 1 else label, figure, setting, models, model)
@@ -289,9 +289,9 @@ def _line(label: str, figure: Figure, setting: Setting, models: Sequence[str], w
 # -- figures relative to the first contender ---------------------------------------------------
 
 
-MOST = 24  # maximum number of figures in a picture
+MOST = 24  # Maximum number of figures in a picture.
 _ROW_IN, _WIDTH_IN, _BOTTOM_IN, _TOP_IN = 0.30, 8.6, 0.48, 0.40
-_LINEAR_TO = 2.0  # ratio of the axis limits above which the axis is logarithmic
+_LINEAR_TO = 2.0  # Ratio of the axis limits above which the axis is logarithmic.
 
 
 def drawable(figures: Sequence[Figure], most: int | None = MOST) -> list[Figure]:
@@ -385,7 +385,7 @@ def _ratios(value: Headline, reference: float) -> tuple[float, tuple[float, floa
     """Return the ratio to a reference (above 1 if better), and the ends of the ratio's interval."""
     interval = value.interval
     low, high = (value.value,) * 2 if interval is None else (interval.low, interval.high)
-    # An interval may reach zero, for which no ratio exists.
+    # An interval may include zero, where no ratio exists.
     low = low if low > 0 else value.value / 10
     if value.higher_is_better:
         return value.value / reference, (low / reference, high / reference)

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from writecliff.store.manifest import Manifest
 
 DRIVE = "drive"
-_OURS = "writecliff simulated "  # prefix of all catalogue drives
-_HASH = 12  # number of hash digits shown, enough to distinguish device files
-# Order in which settings are tried as a distinction between runs on the same drive; options come
-# between.
+_OURS = "writecliff simulated "  # Prefix of all catalogue drives.
+_HASH = 12  # Number of displayed hash digits, which suffices to distinguish device files.
+# Order of the settings that may distinguish runs on the same drive. Options come in between.
 _FIRST = ("firmware", "capacity")
 _LAST = (
     "seed",
@@ -46,12 +45,12 @@ class Run:
     path: Path
     test: str
     created: str  # ISO 8601
-    setup: Mapping[str, str | None]  # by setting: "drive", "seed", "queue depth"
+    setup: Mapping[str, str | None]  # Values by setting: "drive", "seed", "queue depth".
     headlines: Sequence[Headline]
     curves: Sequence[Curve] = ()
     grids: Sequence[Grid] = ()
     status: str = "complete"
-    stamp: str = ""  # "NOT PTS-CONFORMANT"
+    stamp: str = ""  # Badge text, such as "NOT PTS-CONFORMANT".
     simulated: bool = True
 
     @property
@@ -65,9 +64,9 @@ class Difference:
     """A setting that differs between contenders."""
 
     what: str
-    # Values by contender; None if unknown, or if the contender did not run these tests.
+    # Setting by contender; `None` if unknown, or if the contender did not run these tests.
     values: Sequence[str | None]
-    tests: Sequence[str] = ()  # tests that the setting concerns; empty for all shared tests
+    tests: Sequence[str] = ()  # Tests that the setting affects; empty for all shared tests.
 
 
 def read_run(path: Path, cache: dict[Path, Run] | None = None) -> Run:
@@ -118,7 +117,8 @@ def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
         DRIVE: name or device.target,
         "target": device.target,
         "firmware": device.firmware,
-        "serial number": None if device.simulated else device.serial,  # determined by the hash
+        # The hash determines a simulated drive's serial number.
+        "serial number": None if device.simulated else device.serial,
         "description": None if device.device_hash is None else device.device_hash[:_HASH],
         "capacity": units.size(device.capacity_bytes),
         "class": {True: "HDD", False: "SSD", None: None}[device.rotational],
@@ -136,7 +136,7 @@ def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
         "power state": None if manifest.power is None else str(manifest.power.state),
         "writecliff": versions.get("writecliff"),
     }
-    if not device.simulated:  # simulated drives do not depend on the host
+    if not device.simulated:  # Simulated drives do not depend on the host.
         host = manifest.host
         setup |= {"fio": versions.get("fio"), "kernel": versions.get("kernel")}
         setup |= {name.replace("_", " "): text for name, text in host.items()}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from writecliff.procedures.rwsw.capture_options import CaptureProcedure
     from writecliff.traces.io_capture import CaptureStep, IoCapture
 
-DRAWN = 8  # number of streams in the map, each in its own colour
+DRAWN = 8  # Number of streams in the map, each in a separate colour.
 LISTED = 32
 PROCESSES = 12
 NS_PER_S = 1e9

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from writecliff.traces.io_capture import StreamShare
 
 FIVE_NINES = 0.99999
-_NARROW_BARS = 4  # maximum number of bars in half the page width
+_NARROW_BARS = 4  # Maximum number of bars in half the page width.
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Alone:
 
     share: StreamShare
     view: SteadyView
-    rows: Sequence[StepRow]  # rows of the stream's rounds
-    histogram: Histogram | None  # histogram of the window
+    rows: Sequence[StepRow]  # Rows for the stream's rounds.
+    histogram: Histogram | None  # Histogram of the steady-state window.
 
     @property
     def text(self) -> str:

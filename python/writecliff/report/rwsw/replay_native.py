@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from writecliff.traces.io_capture import CaptureStep
 
 FIVE_NINES = 0.99999
-LISTED = 60  # number of time steps in the table; the file contains all
+LISTED = 60  # Number of time steps in the table; the file contains all time steps.
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Replayed:
     captured: CaptureStep
     row: StepRow
     depth: int
-    p99999_ns: float | None  # None if there are too few I/Os
+    p99999_ns: float | None  # Percentile in ns; `None` if there are too few I/Os.
 
     @property
     def middle_ns(self) -> float:
