@@ -151,6 +151,7 @@ macro_rules! counts {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[derive(serde::Serialize, serde::Deserialize)]
+        #[allow(missing_docs, reason = "`counters!` describes the counts that are reported")]
         pub struct $name { $($(#[$doc])* pub $field: u64,)* }
 
         impl $name {

@@ -23,3 +23,13 @@ pub use ids::{Lpn, Ppa, ReclaimUnitId, StreamId};
 pub use permutation::Permutation;
 pub use random::Prng;
 pub use units::{Bytes, BytesPerSecond, Nanos, SECTOR_BYTES, SLOT_BYTES};
+
+/// Returns from a check with a message as the error unless a condition holds.
+#[macro_export]
+macro_rules! ensure {
+    ($holds:expr, $($message:tt)*) => {
+        if !$holds {
+            return Err(format!($($message)*));
+        }
+    };
+}

@@ -52,15 +52,13 @@ impl Stripes {
         u32::from(self.places[((row % self.dies) * self.data_dies + place) as usize])
     }
 
-    /// Returns the die that holds the parity of a position in a row.
     fn parity_die(&self, row: u32, place: u32) -> u32 {
         let (stripe, _) = self.split(place);
         stripe * self.dies + self.position(row, stripe)
     }
 
-    /// Returns the die on which parity is programmed after the unit at `place`. Parity is
-    /// programmed if the unit is the last data of its stripe in the row that is not on the lost
-    /// die, and the parity is not on the lost die.
+    /// Returns the die on which parity is programmed after the unit at `place`: if it is the last
+    /// data of its stripe in the row outside the lost die, and the parity is not on that die.
     pub fn parity_behind(&self, row: u32, place: u32, lost: Option<u32>) -> Option<u32> {
         let (stripe, _) = self.split(place);
         debug_assert!(place < self.data_dies, "no place of the row");

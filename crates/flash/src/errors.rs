@@ -26,14 +26,12 @@ pub struct BitErrors {
 }
 
 impl BitErrors {
-    /// Returns the error rate of newly written data at the fraction `wear` of the rated erase
-    /// count.
+    /// Returns the error rate of newly written data at the fraction `wear` of the rated erases.
     pub fn worn(&self, wear: f64) -> f64 {
         self.fresh + (self.at_rated - self.fresh) * wear.powf(self.wear_exponent)
     }
 
-    /// Returns the error rate of data written `age` ago, at the fraction `wear` of the rated erase
-    /// count.
+    /// Returns the error rate of data written `age` ago at the fraction `wear` of the rated erases.
     pub fn rate(&self, wear: f64, age: Nanos) -> f64 {
         debug_assert!(wear >= 0.0, "negative wear");
         let worn = self.worn(wear);
@@ -56,8 +54,7 @@ pub struct Code {
 }
 
 impl Code {
-    /// Returns the probability that a codeword has more bit errors than the code can correct, which
-    /// is the upper tail of the binomial distribution.
+    /// Returns the probability that a codeword has too many bit errors: the binomial upper tail.
     pub fn failure(&self, rate: f64) -> f64 {
         let (n, t) = (f64::from(self.bits), f64::from(self.correctable));
         if rate <= 0.0 || self.correctable >= self.bits {
@@ -111,8 +108,7 @@ pub struct FailureCurve {
 }
 
 impl FailureCurve {
-    /// Tabulates the curve. `spread` is the standard deviation of ln of the error rate between
-    /// pages.
+    /// Tabulates the curve. `spread` is the standard deviation of ln of the rate between pages.
     pub fn new(code: Code, spread: f64) -> Self {
         let rate = |point: usize| (RATE_MIN.ln() + point as f64 * Self::step()).exp();
         let table = |failure: &dyn Fn(f64) -> f64| Self {
@@ -137,8 +133,7 @@ impl FailureCurve {
         (RATE_MAX / RATE_MIN).ln() / (POINTS - 1) as f64
     }
 
-    /// Returns the probability that a codeword cannot be corrected, given the error rate of the
-    /// median page.
+    /// Returns the probability that a codeword cannot be corrected, at this median page's rate.
     pub fn at(&self, rate: f64) -> f64 {
         debug_assert!(rate >= 0.0, "not a bit error rate");
         let coordinate = ((rate / RATE_MIN).ln() / Self::step()).clamp(0.0, (POINTS - 1) as f64);

@@ -20,7 +20,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 use writecliff_base::keys::{Choice, Count, Flag, Size};
-use writecliff_base::{Bytes, Ppa, ReclaimUnitId, section};
+use writecliff_base::{Bytes, Ppa, ReclaimUnitId, reject, section};
 
 use crate::die_parity::Stripes;
 
@@ -28,8 +28,7 @@ use crate::die_parity::Stripes;
 pub const SLOT_BYTES: u32 = writecliff_base::SLOT_BYTES as u32;
 /// Limit on the slots of one read operation; actual flash parts have 4 to 32.
 pub const READ_GROUP_SLOTS_MAX: u32 = 64;
-/// Limit on the slots of a drive, which corresponds to 2048 TiB. [`Geometry::check_addresses`]
-/// checks which drives can be simulated unscaled.
+/// Limit on the slots of a drive, 2048 TiB. [`Geometry::check_addresses`] has a lower limit.
 const RAW_SLOTS_MAX: u64 = 1 << 39;
 
 /// Bits per cell, which is also the number of page types per word line.
@@ -85,14 +84,24 @@ section! {
     }
 }
 
-/// Error for an impossible geometry: the key in the device file, and the reason.
+/// A value of the device file that is impossible.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
-pub struct GeometryError {
-    /// Key of the device file's `[geometry]` table.
+pub struct ConfigError {
+    /// Key of the device file.
     pub key: &'static str,
     /// Reason, with the values that conflict.
     pub message: String,
+}
+
+/// Values without a position in a file, for [`reject!`](writecliff_base::reject).
+pub struct Values;
+
+impl Values {
+    /// Returns the error of a key.
+    pub fn error(&self, key: &'static str, message: String, _hint: Option<String>) -> ConfigError {
+        ConfigError { key, message }
+    }
 }
 
 /// Division by an invariant 32-bit divisor `d` with one 64-bit multiplication and no branch:
@@ -158,10 +167,8 @@ pub struct Geometry {
     by_group: Divider,
     /// Divider by the number of positions in a row, which equals the number of dies without parity.
     by_die: Divider,
-    /// Parity across dies; `None` if the drive has no parity.
     stripes: Option<Box<Stripes>>,
-    /// Number of reclaim groups, each with an equal number of dies and reclaim units; 1 if the
-    /// drive is not divided into groups.
+    /// Number of reclaim groups of equal numbers of dies and reclaim units; 1 without groups.
     pub reclaim_groups: u32,
     /// `true` if the position in a row equals the die number, because the drive has neither parity
     /// nor several reclaim groups.
@@ -185,7 +192,7 @@ pub struct FlashLocation {
 
 impl Geometry {
     /// Derives the geometry of `shape`, with one address per slot.
-    pub fn new(shape: Shape) -> Result<Self, GeometryError> {
+    pub fn new(shape: Shape) -> Result<Self, ConfigError> {
         check(&shape)?;
         let dies = shape.channels * shape.dies_per_channel;
         let slots_per_page = shape.page.0 as u32 / SLOT_BYTES;
@@ -221,13 +228,11 @@ impl Geometry {
     ///
     /// # Errors
     /// Returns an error unless `dies` is at least 2 and divides the number of dies.
-    pub fn with_parity(self, dies: u32) -> Result<Self, GeometryError> {
-        if dies < 2 || !self.dies.is_multiple_of(dies) {
-            let message = format!(
+    pub fn with_parity(self, dies: u32) -> Result<Self, ConfigError> {
+        reject! { Values,
+            "stripe" if dies < 2 || !self.dies.is_multiple_of(dies) =>
                 "stripe is {dies}; it must be at least 2 and divide the number of dies ({})",
-                self.dies
-            );
-            return Err(GeometryError { key: "stripe", message });
+                self.dies;
         }
         let stripes = Stripes::new(self.dies, dies);
         let slots = self.slots_per_reclaim_unit / dies * (dies - 1);
@@ -250,8 +255,7 @@ impl Geometry {
         self.stripes.as_deref()
     }
 
-    /// Returns the row of a program unit on its die, and the position of the die among the data
-    /// dies of the row.
+    /// Returns the row of a program unit, and its place among the dies with data in the row.
     #[inline]
     pub fn row_and_place(&self, unit: u32) -> (u32, u32) {
         self.by_die.split(unit)
@@ -262,20 +266,15 @@ impl Geometry {
     /// # Errors
     /// Returns an error if a read group would hold more than [`READ_GROUP_SLOTS_MAX`] pieces, or if
     /// there are 2^31 addresses or more (bit 31 marks data that several logical pages share).
-    pub fn with_ppas_per_slot(self, per_slot: u32) -> Result<Self, GeometryError> {
-        let fail = |message| Err(GeometryError { key: "min_stored_size", message });
-        if self.slots_per_read_group * per_slot > READ_GROUP_SLOTS_MAX {
-            return fail(format!(
-                "{per_slot} pieces per slot and {} slots per read exceed the limit of \
-                 {READ_GROUP_SLOTS_MAX} pieces per read",
-                self.slots_per_read_group
-            ));
-        }
-        if self.raw_slots() * u64::from(per_slot) >= 1 << 31 {
-            return fail(format!(
+    pub fn with_ppas_per_slot(self, per_slot: u32) -> Result<Self, ConfigError> {
+        let slots = self.slots_per_read_group;
+        reject! { Values,
+            "min_stored_size" if slots * per_slot > READ_GROUP_SLOTS_MAX =>
+                "{per_slot} pieces per slot and {slots} slots per read exceed the limit of \
+                 {READ_GROUP_SLOTS_MAX} pieces per read";
+            "min_stored_size" if self.raw_slots() * u64::from(per_slot) >= 1 << 31 =>
                 "{per_slot} pieces per slot on {} of flash exceed the limit of 2^31 addresses",
-                self.raw_bytes()
-            ));
+                self.raw_bytes();
         }
         let ppas = self.slots_per_reclaim_unit * per_slot;
         let with_ppas = Self {
@@ -295,26 +294,17 @@ impl Geometry {
         let per_slot = self.ppas_per_read_group / self.slots_per_read_group;
         assert!(per_slot > 0 && self.ppas_per_read_group <= READ_GROUP_SLOTS_MAX);
         assert!(self.slots_per_program_unit.is_multiple_of(self.slots_per_read_group));
-        assert_eq!(
-            self.program_units_per_reclaim_unit * self.slots_per_program_unit,
-            self.slots_per_reclaim_unit,
-            "a reclaim unit is whole program units"
-        );
+        let units = self.program_units_per_reclaim_unit;
+        assert_eq!(units * self.slots_per_program_unit, self.slots_per_reclaim_unit);
         assert_eq!(self.ppas_per_read_group, self.slots_per_read_group * per_slot);
         assert_eq!(self.ppas_per_program_unit, self.slots_per_program_unit * per_slot);
         assert_eq!(self.ppas_per_reclaim_unit, self.slots_per_reclaim_unit * per_slot);
         assert_eq!(self.by_reclaim_unit.divisor, self.ppas_per_reclaim_unit);
         assert_eq!(self.by_unit.divisor, self.ppas_per_program_unit);
         assert_eq!(self.by_group.divisor, self.ppas_per_read_group);
-        assert!(
-            self.program_units_per_reclaim_unit.is_multiple_of(self.by_die.divisor),
-            "each row has a program unit on every die"
-        );
-        assert!(
-            self.dies.is_multiple_of(self.reclaim_groups)
-                && self.reclaim_units.is_multiple_of(self.reclaim_groups),
-            "reclaim groups are of one size"
-        );
+        assert!(units.is_multiple_of(self.by_die.divisor), "a row has a unit on every die");
+        assert!(self.dies.is_multiple_of(self.reclaim_groups), "groups are of one size");
+        assert!(self.reclaim_units.is_multiple_of(self.reclaim_groups), "groups are of one size");
         assert_eq!(self.is_plain, self.stripes.is_none() && self.reclaim_groups == 1);
         self
     }
@@ -374,8 +364,7 @@ impl Geometry {
         die % self.shape.channels
     }
 
-    /// Returns the die of program unit `unit` in any reclaim unit, for a drive with one reclaim
-    /// group.
+    /// Returns the die of program unit `unit` of any reclaim unit; there is one reclaim group.
     #[inline]
     pub fn die_of_unit(&self, unit: u32) -> u32 {
         let (row, place) = self.by_die.split(unit);
@@ -412,8 +401,7 @@ impl Geometry {
         FlashLocation { die: self.die_otherwise(location.reclaim_unit, location.unit), ..location }
     }
 
-    /// Returns the location of `ppa` for a drive without parity across dies and with one reclaim
-    /// group.
+    /// Returns the location of `ppa` on a drive without parity across dies and reclaim groups.
     #[inline]
     pub fn locate_plain(&self, ppa: Ppa) -> FlashLocation {
         debug_assert!(u64::from(ppa.0) < self.raw_ppas(), "no address of the flash");
@@ -436,8 +424,7 @@ impl Geometry {
         plane
     }
 
-    /// Returns the page type of read group `group` in row `row` (the `row`-th program unit of its
-    /// die).
+    /// Returns the page type of read group `group` of the `row`-th program unit of its die.
     #[inline]
     pub fn page_type(&self, row: u32, group: u32) -> u32 {
         if self.shape.one_shot {
@@ -448,8 +435,7 @@ impl Geometry {
         page % self.shape.cell.page_types()
     }
 
-    /// Returns the page type that programming unit `unit` writes; if it writes several types,
-    /// returns the slowest.
+    /// Returns the page type that programming unit `unit` writes; of several, the slowest.
     #[inline]
     pub fn program_type(&self, unit: u32) -> u32 {
         if self.shape.one_shot {
@@ -459,8 +445,7 @@ impl Geometry {
     }
 }
 
-fn check(shape: &Shape) -> Result<(), GeometryError> {
-    let fail = |key, message: String| Err(GeometryError { key, message });
+fn check(shape: &Shape) -> Result<(), ConfigError> {
     let counts = [
         ("channels", shape.channels, 64),
         ("dies_per_channel", shape.dies_per_channel, 64),
@@ -469,57 +454,28 @@ fn check(shape: &Shape) -> Result<(), GeometryError> {
         ("pages_per_block", shape.pages_per_block, 1 << 16),
     ];
     for (key, value, most) in counts {
-        if !(1..=most).contains(&value) {
-            return fail(key, format!("{key} is {value}; it must be 1 to {most}"));
+        reject! { Values,
+            key if !(1..=most).contains(&value) => "{key} is {value}; it must be 1 to {most}";
         }
     }
-    let page = shape.page.0;
-    if !page.is_multiple_of(u64::from(SLOT_BYTES)) || !(4096..=131_072).contains(&page) {
-        return fail(
-            "page",
-            format!("page is {}; it must be 4 to 128 KiB, in multiples of 4 KiB", shape.page),
-        );
-    }
+    let (slot, page) = (u64::from(SLOT_BYTES), shape.page.0);
     let planes = if shape.multi_plane { shape.planes_per_die } else { 1 };
-    if page * u64::from(planes) > u64::from(READ_GROUP_SLOTS_MAX * SLOT_BYTES) {
-        return fail(
-            "planes_per_die",
-            format!(
-                "{planes} planes of {} pages exceed the 256 KiB limit of one operation",
-                shape.page
-            ),
-        );
+    let (types, name) = (shape.cell.page_types(), shape.cell.name());
+    reject! { Values,
+        "page" if !page.is_multiple_of(slot) || !(4096..=131_072).contains(&page) =>
+            "page is {}; it must be 4 to 128 KiB, in multiples of 4 KiB", shape.page;
+        "planes_per_die" if page * u64::from(planes) > u64::from(READ_GROUP_SLOTS_MAX) * slot =>
+            "{planes} planes of {} pages exceed the 256 KiB limit of one operation", shape.page;
+        "pages_per_block" if shape.one_shot && !shape.pages_per_block.is_multiple_of(types) =>
+            "pages_per_block is {}; one-shot {name} programs {types} pages at a time, so it must \
+             be a multiple of {types}", shape.pages_per_block;
     }
-    let types = shape.cell.page_types();
-    if shape.one_shot && !shape.pages_per_block.is_multiple_of(types) {
-        let name = shape.cell.name();
-        return fail(
-            "pages_per_block",
-            format!(
-                "pages_per_block is {}; one-shot {name} programs {types} pages at a time, \
-                 so it must be a multiple of {types}",
-                shape.pages_per_block
-            ),
-        );
-    }
-    let slots = [
-        shape.channels,
-        shape.dies_per_channel,
-        shape.planes_per_die,
-        shape.blocks_per_plane,
-        shape.pages_per_block,
-        (page / u64::from(SLOT_BYTES)) as u32,
-    ];
-    // The bounds on the factors keep this product within 64 bits.
-    let total: u64 = slots.iter().map(|&n| u64::from(n)).product();
-    if total > RAW_SLOTS_MAX {
-        return fail("blocks_per_plane", "the flash holds more than 2048 TiB".to_owned());
-    }
-    if total / u64::from(shape.blocks_per_plane) >= u64::from(u32::MAX) {
-        return fail(
-            "pages_per_block",
-            "one block in every plane of every die adds up to 16 TiB or more".to_owned(),
-        );
+    // The bounds of the counts keep this product within 64 bits.
+    let total = counts.iter().map(|&(_, n, _)| u64::from(n)).product::<u64>() * (page / slot);
+    reject! { Values,
+        "blocks_per_plane" if total > RAW_SLOTS_MAX => "the flash holds more than 2048 TiB";
+        "pages_per_block" if total / u64::from(shape.blocks_per_plane) >= u64::from(u32::MAX) =>
+            "one block in every plane of every die adds up to 16 TiB or more";
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ pub mod life;
 pub mod timing;
 pub mod wear;
 
-pub use geometry::{CellType, FlashLocation, Geometry, GeometryError, SLOT_BYTES, Shape};
+pub use geometry::{CellType, ConfigError, FlashLocation, Geometry, SLOT_BYTES, Shape};
 pub use life::BlockLife;
 pub use timing::FlashTiming;
 pub use wear::Wear;

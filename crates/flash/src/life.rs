@@ -23,8 +23,7 @@ impl BlockLife {
         -(at_rated * (cycles / f64::from(self.rated_cycles)).powf(self.shape)).exp_m1()
     }
 
-    /// Returns the lifetime of the block at quantile `draw`, uniform in `[0, 1)`: the number of the
-    /// cycle in which the block fails, at least 1.
+    /// Returns the cycle, at least 1, in which the block at quantile `draw` in `[0, 1)` fails.
     pub fn cycles(&self, draw: f64) -> u32 {
         if self.failed_at_rated <= 0.0 {
             return u32::MAX;

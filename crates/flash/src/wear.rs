@@ -21,8 +21,7 @@ pub struct WearSummary {
     pub mean: f64,
     /// Highest erase count of any block.
     pub max: u32,
-    /// Mean erase count as a percentage of the rated cycles (NVMe SMART "percentage used"; may
-    /// exceed 100).
+    /// Mean erase count in percent of the rated cycles (SMART "percentage used"); may exceed 100.
     pub percentage_used: f64,
 }
 

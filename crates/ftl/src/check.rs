@@ -1,7 +1,7 @@
 //! Checks of the whole FTL state, for restored states and for tests. A state file with correct
 //! checksums may still be inconsistent, and this must be detected before any I/O.
 
-use writecliff_base::Ppa;
+use writecliff_base::{Ppa, ensure};
 
 use crate::Parts;
 use crate::frontier::Frontier;
@@ -9,8 +9,7 @@ use crate::groups::{Group, Groups};
 use crate::table::{Owner, UnitState};
 
 impl Parts {
-    /// Returns `true` if each open unit has exactly one frontier, and exactly the addresses before
-    /// the frontier are written.
+    /// Returns `true` if each open unit has one frontier, and is written exactly up to it.
     fn frontiers_hold(&self) -> bool {
         let mut open: Vec<_> = self.table.in_state(UnitState::Open).collect();
         self.frontiers.open().all(|(_, frontier)| {
@@ -42,9 +41,7 @@ impl Parts {
             if owner != (Owner { stream: self.frontiers.stream_of(id), relocated: is_relocated }) {
                 return Err(format!("{id:?} writes to a unit that belongs to {owner:?}"));
             }
-            if f.moved > self.filled(id) {
-                return Err(format!("{id:?}: more slots relocated than filled"));
-            }
+            ensure!(f.moved <= self.filled(id), "{id:?}: more slots relocated than filled");
         }
         Ok(())
     }
@@ -65,14 +62,14 @@ impl Groups {
     fn hold_victims(&self, parts: &Parts) -> bool {
         let read_group = parts.geometry.ppas_per_read_group;
         let size = parts.geometry.ppas_per_reclaim_unit;
-        let per_unit = parts.table.alloc_units_per_reclaim_unit;
+        let per_unit = parts.table.unit_size;
         let all = i64::from(parts.table.len()) * i64::from(per_unit);
         let is_own = |group: &Group| {
             let collection = &group.collection;
             collection.next_position <= size
                 && collection.next_position.is_multiple_of(read_group)
                 && collection.valid_at_start <= per_unit
-                && collection.moved <= collection.valid_at_start
+                && collection.is_possible()
                 && (0..=all).contains(&group.idle_target)
                 && (collection.victim.is_none() || group.units.contains(&collection.victim.0))
         };
@@ -81,8 +78,7 @@ impl Groups {
         self.all.iter().all(is_own) && parts.table.in_state(UnitState::Victim).eq(victims)
     }
 
-    /// Checks that the free lists contain each free unit of their group exactly once, and that free
-    /// and dropped units hold no data.
+    /// Checks that free lists hold each free unit once, and free and dropped units no data.
     fn check_free(&self, parts: &Parts) -> Result<(), &'static str> {
         let table = &parts.table;
         let mut listed = vec![false; table.state.len()];
@@ -110,11 +106,10 @@ impl Groups {
     fn check_idle(&self, parts: &Parts) -> Result<i64, String> {
         for group in &self.all {
             let (idle, counted) = (group.count_idle(parts), group.idle);
-            if idle != counted {
-                return Err(format!(
-                    "{idle} allocation units are idle, but the counter shows {counted}"
-                ));
-            }
+            ensure!(
+                idle == counted,
+                "{idle} allocation units are idle, but the counter shows {counted}"
+            );
         }
         Ok(self.all.iter().map(|group| group.idle).sum())
     }
@@ -154,7 +149,7 @@ pub(crate) fn check_all(parts: &Parts, groups: &Groups) -> Result<(), String> {
     let damaged = |section| format!("{section} is inconsistent with the rest of the state");
     check_sections(parts, groups, &valid).map_err(damaged)?;
     let idle = groups.check_idle(parts)?;
-    let all = i64::from(table.len()) * i64::from(table.alloc_units_per_reclaim_unit);
+    let all = i64::from(table.len()) * i64::from(table.unit_size);
     let valid: i64 = valid.iter().map(|&v| i64::from(v)).sum();
     if valid + idle > all {
         let written = all - idle;

@@ -1,8 +1,8 @@
 //! FTL configuration and its validation against the flash geometry.
 
-use thiserror::Error;
-use writecliff_flash::Geometry;
-use writecliff_flash::geometry::GeometryError;
+use writecliff_base::reject;
+use writecliff_flash::geometry::Values;
+use writecliff_flash::{ConfigError, Geometry};
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 use crate::gc::GcPolicy;
@@ -30,7 +30,7 @@ pub struct FtlConfig {
     pub wear: WearPolicy,
     /// Number of reclaim units' worth of slots that incremental GC keeps idle.
     pub gc_high_watermark: u32,
-    /// Number of free units at or below which the host waits for the relocation of whole victims.
+    /// With no more free units than this, the host waits for the relocation of whole victims.
     pub gc_low_watermark: u32,
     /// Number of free units up to which GC runs while the host is idle.
     pub gc_idle_watermark: u32,
@@ -52,49 +52,18 @@ pub struct FtlConfig {
 pub enum GcPacing {
     /// Relocates a few slots after each host slot, in proportion, which keeps write latency even.
     Incremental,
-    /// Like `Incremental`, but relocates at least `slots` slots each time, so the firmware switches
-    /// between the host and GC less often.
+    /// Like `Incremental`, but at least `slots` at once, so that the firmware switches less often.
     #[allow(missing_docs, reason = "the variant defines it")]
     Quanta { slots: u32 },
     /// Relocates the whole victim before the next host slot is written.
     PerVictim,
-    /// Relocates nothing until `gc_low_watermark` units or fewer are free; the host then waits for
-    /// the relocation of whole victims.
+    /// Nothing above `gc_low_watermark` free units; then the host waits for whole victims.
     OnDemand,
-}
-
-impl GcPacing {
-    /// Returns the name of the pacing policy in device files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Incremental => "incremental",
-            Self::Quanta { .. } => "quanta",
-            Self::PerVictim => "per-victim",
-            Self::OnDemand => "on-demand",
-        }
-    }
-}
-
-/// A configuration that the flash geometry cannot support.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[error("{message}")]
-pub struct ConfigError {
-    /// Device file key whose value is impossible.
-    pub key: &'static str,
-    /// Reason, with the values that conflict.
-    pub message: String,
-}
-
-impl From<GeometryError> for ConfigError {
-    fn from(error: GeometryError) -> Self {
-        Self { key: error.key, message: error.message }
-    }
 }
 
 impl FtlConfig {
     /// Returns the number of reclaim units' worth of slots that stay idle with one stream. GC
-    /// circulates only through the remaining units, so theory must exclude these idle units from
-    /// the spare space.
+    /// circulates through the rest only, so theory must exclude these units from the spare space.
     pub fn reserved_units(&self) -> u32 {
         if self.gc_pacing == GcPacing::OnDemand {
             self.gc_low_watermark
@@ -103,7 +72,6 @@ impl FtlConfig {
         }
     }
 
-    /// Returns the number of allocation units per slot.
     #[inline]
     const fn alloc_units_per_slot(&self) -> u32 {
         if self.reduction.is_some() { SECTORS_PER_SLOT } else { 1 }
@@ -140,92 +108,62 @@ impl FtlConfig {
 
     /// Checks streams, watermarks and spare space against `geometry`.
     pub fn check(&self, geometry: &Geometry) -> Result<(), ConfigError> {
-        let fail = |key, message: String| Err(ConfigError { key, message });
-        if self.streams == 0 || self.streams > 128 {
-            return fail("streams", format!("streams is {}; it must be 1 to 128", self.streams));
+        let (low, high) = (self.gc_low_watermark, self.gc_high_watermark);
+        reject! { Values,
+            "streams" if self.streams == 0 || self.streams > 128 =>
+                "streams is {}; it must be 1 to 128", self.streams;
         }
         if let GcDestination::PerHandle { isolated } = self.gc_destination {
             let handles = self.streams / geometry.reclaim_groups as u16;
             let all = u128::MAX >> (128 - handles);
-            if isolated & !all != 0 || isolated & all == all || isolated == 0 {
-                return fail(
-                    "isolated_streams",
-                    format!(
-                        "isolated_streams must list some of the {handles} streams, but not all; \
-                         to isolate all streams, use gc_destination 'per-stream'; to isolate \
-                         none, use 'shared'"
-                    ),
-                );
+            let is_odd = isolated & !all != 0 || isolated == all || isolated == 0;
+            reject! { Values,
+                "isolated_streams" if is_odd =>
+                    "isolated_streams must list some of the {handles} streams, but not all; to \
+                     isolate all streams, use gc_destination 'per-stream'; to isolate none, use \
+                     'shared'";
             }
         }
-        if self.spare == SparePolicy::SelfTuned && self.gc_destination != GcDestination::PerStream {
-            let destination = self.gc_destination.name();
-            return fail(
-                "spare",
-                format!(
-                    "spare 'self-tuned' accounts for each stream separately, but gc_destination \
-                     '{destination}' mixes streams; it requires gc_destination 'per-stream'"
-                ),
-            );
-        }
-        if self.gc_low_watermark < 2 {
-            return fail(
-                "gc_low_watermark",
-                format!(
-                    "gc_low_watermark is {}; it must be 2 or more because GC itself opens units",
-                    self.gc_low_watermark
-                ),
-            );
-        }
-        if self.gc_high_watermark <= self.gc_low_watermark {
-            return fail(
-                "gc_high_watermark",
-                format!(
-                    "gc_high_watermark is {}; it must be above gc_low_watermark ({})",
-                    self.gc_high_watermark, self.gc_low_watermark
-                ),
-            );
-        }
-        if self.rated_cycles == 0 {
-            return fail("rated_cycles", "rated_cycles is 0; it must be 1 or more".to_owned());
+        let is_per_stream = self.gc_destination == GcDestination::PerStream;
+        reject! { Values,
+            "spare" if self.spare == SparePolicy::SelfTuned && !is_per_stream =>
+                "spare 'self-tuned' accounts for each stream separately, but gc_destination \
+                 '{}' mixes streams; it requires gc_destination 'per-stream'",
+                self.gc_destination.name();
+            "gc_low_watermark" if low < 2 =>
+                "gc_low_watermark is {low}; it must be 2 or more because GC itself opens units";
+            "gc_high_watermark" if high <= low =>
+                "gc_high_watermark is {high}; it must be above gc_low_watermark ({low})";
+            "rated_cycles" if self.rated_cycles == 0 =>
+                "rated_cycles is 0; it must be 1 or more";
         }
         self.check_capacity(geometry, geometry.slots_per_reclaim_unit)
     }
 
     /// Checks that the flash holds the user capacity and the garbage collection reserve if only
     /// `slots` of each reclaim unit can be written.
-    pub(crate) fn check_capacity(
-        &self,
-        geometry: &Geometry,
-        slots: u32,
-    ) -> Result<(), ConfigError> {
+    pub(crate) fn check_capacity(&self, flash: &Geometry, slots: u32) -> Result<(), ConfigError> {
         let per_unit = u64::from(slots);
-        // GC must still gain space even if the open units are nearly empty.
-        let groups = geometry.reclaim_groups;
+        // GC must still gain space when the open units are nearly empty.
+        let groups = flash.reclaim_groups;
         let open = if groups == 1 {
             self.units_needed(1)
         } else {
             let handles = u64::from(self.streams) / u64::from(groups);
             u64::from(groups) * (self.units_needed(groups) + handles + 1)
         };
-        let units = self.blocks(geometry).map_or(geometry.reclaim_units, |b| b.usable_units());
+        let all = flash.reclaim_units;
+        let units = self.blocks(flash).map_or(all, |blocks| blocks.usable_units());
         let usable = u64::from(units).saturating_sub(open) * per_unit;
-        if self.user_slots >= usable {
-            let needed = self.user_slots.div_ceil(per_unit) + open + 1;
-            let message = if units < geometry.reclaim_units {
-                format!(
-                    "user_capacity needs {needed} reclaim units, but factory bad blocks leave \
-                     only {units} of {}",
-                    geometry.reclaim_units
-                )
-            } else {
-                format!(
-                    "user_capacity needs {needed} reclaim units with {} streams and \
-                     gc_high_watermark {}, but the flash has only {}",
-                    self.streams, self.gc_high_watermark, geometry.reclaim_units
-                )
-            };
-            return Err(ConfigError { key: "user_capacity", message });
+        let needed = self.user_slots.div_ceil(per_unit) + open + 1;
+        reject! { Values,
+            "user_capacity" if self.user_slots >= usable && units < all =>
+                "user_capacity needs {needed} reclaim units, but factory bad blocks leave only \
+                 {units} of {all}";
+            "user_capacity" if self.user_slots >= usable =>
+                "user_capacity needs {needed} reclaim units with {} streams and \
+                 gc_high_watermark {}, but the flash has only {all}",
+                self.streams, self.gc_high_watermark;
         }
         Ok(())
     }

@@ -73,8 +73,7 @@ impl Allocated {
 }
 
 impl Counters {
-    /// Returns the slots allocated on flash per slot written by the host since `earlier`; data that
-    /// are not yet programmed count as written.
+    /// Returns the slots allocated, programmed or not, per host slot written since `earlier`.
     pub fn write_amplification_since(&self, earlier: &Self) -> Option<f64> {
         debug_assert!(self.host_slots >= earlier.host_slots, "counters never decrease");
         let host = self.host_slots - earlier.host_slots;

@@ -28,13 +28,11 @@ impl FrontierId {
 pub struct Frontier {
     /// Open reclaim unit; `NONE` for a closed frontier.
     pub unit: ReclaimUnitId,
-    /// Physical page address of the next slot; `fill_end` and `end` are the end addresses of the
-    /// program unit being filled and of the reclaim unit.
+    /// Physical page address of the next slot, and the ends of the program and reclaim units.
     pub next: u32,
     pub(crate) fill_end: u32,
     pub(crate) end: u32,
-    /// Number of slots with relocated data in the program unit being filled, if the frontier
-    /// belongs to the host.
+    /// Slots with relocated data in a host frontier's program unit.
     pub moved: u32,
     /// Number of the first reclaim unit that was freed while the program unit being filled held
     /// data; `u64::MAX` if none was freed. See `UnitTable::freed_at`.
@@ -45,7 +43,6 @@ impl Frontier {
     pub(crate) const CLOSED: Self =
         Self { unit: ReclaimUnitId::NONE, next: 0, fill_end: 0, end: 0, moved: 0, since: u64::MAX };
 
-    /// Returns a frontier at the start of an empty unit.
     pub(crate) fn at_start(unit: ReclaimUnitId, geometry: &Geometry) -> Self {
         debug_assert!(unit.0 < geometry.reclaim_units, "no reclaim unit of the drive");
         let first = geometry.first_ppa(unit);
@@ -64,14 +61,11 @@ impl Frontier {
         self.next == self.end
     }
 
-    /// Returns the number of used addresses in the program unit being filled.
+    /// Returns the number of used addresses of the program unit being filled, of `ppas` addresses.
     #[inline]
-    pub fn filled(&self, ppas_per_program_unit: u32) -> u32 {
-        debug_assert!(
-            self.next <= self.fill_end && self.fill_end - self.next <= ppas_per_program_unit,
-            "the frontier is outside of its program unit"
-        );
-        if self.needs_unit() { 0 } else { ppas_per_program_unit - (self.fill_end - self.next) }
+    pub fn filled(&self, ppas: u32) -> u32 {
+        debug_assert!(self.next <= self.fill_end && self.fill_end - self.next <= ppas);
+        if self.needs_unit() { 0 } else { ppas - (self.fill_end - self.next) }
     }
 
     /// Returns the number of unused addresses in the reclaim unit.
@@ -81,15 +75,14 @@ impl Frontier {
         self.end - self.next
     }
 
-    /// Leaves the remainder of the program unit unwritten. Returns `true` if the program unit was
-    /// the last of the reclaim unit.
+    /// Skips the rest of the program unit; returns `true` if the reclaim unit ends with it.
     #[inline]
-    pub(crate) fn finish_program_unit(&mut self, ppas_per_program_unit: u32) -> bool {
+    pub(crate) fn finish_program_unit(&mut self, ppas: u32) -> bool {
         debug_assert!(self.next <= self.fill_end && self.fill_end <= self.end);
         self.next = self.fill_end;
         let at_end = self.fill_end == self.end;
         if !at_end {
-            self.fill_end += ppas_per_program_unit;
+            self.fill_end += ppas;
         }
         at_end
     }
@@ -131,7 +124,6 @@ impl Frontiers {
         Self { all: vec![Frontier::CLOSED; 2 * usize::from(streams)], streams, handles }
     }
 
-    /// Returns the frontier for host writes of `stream`.
     #[inline]
     pub(crate) fn of_host(&self, stream: StreamId) -> FrontierId {
         debug_assert!(stream.0 < self.streams);
@@ -154,7 +146,6 @@ impl Frontiers {
         StreamId(stream.0 % self.handles)
     }
 
-    /// Returns the reclaim group that a frontier belongs to.
     pub(crate) fn group_of(&self, frontier: FrontierId) -> usize {
         usize::from(self.stream_of(frontier).0 / self.handles)
     }
@@ -168,23 +159,15 @@ impl Frontiers {
         self.ids().zip(&self.all).filter(|(_, f)| !f.needs_unit())
     }
 
-    /// Returns the frontier whose open unit is `unit`.
     pub(crate) fn of_unit(&self, unit: ReclaimUnitId) -> Option<FrontierId> {
         self.open().find(|(_, f)| f.unit == unit).map(|(id, _)| id)
     }
 
-    /// Returns `true` if an address in an open unit belongs to a program unit that is not yet full.
+    /// Returns `true` if an address is in a partly filled program unit, of `ppas` addresses.
     #[inline]
-    pub(crate) fn is_filling(
-        &self,
-        ppa: Ppa,
-        unit: ReclaimUnitId,
-        ppas_per_program_unit: u32,
-    ) -> bool {
-        self.all.iter().any(|f| {
-            (f.fill_end - ppas_per_program_unit.min(f.fill_end)..f.next).contains(&ppa.0)
-                && f.unit == unit
-        })
+    pub(crate) fn is_filling(&self, ppa: Ppa, unit: ReclaimUnitId, ppas: u32) -> bool {
+        let filled = |f: &Frontier| f.fill_end - ppas.min(f.fill_end)..f.next;
+        self.all.iter().any(|f| filled(f).contains(&ppa.0) && f.unit == unit)
     }
 
     /// Returns the frontier for data relocated from a unit of `owner`.
@@ -206,11 +189,7 @@ impl Frontiers {
         let FrontierId(local) = policy.frontier(Owner { stream: handle, ..owner }, self.handles);
         let of_gc = if local < self.handles { 0 } else { self.streams - self.handles };
         let chosen = FrontierId(first + local + of_gc);
-        debug_assert_eq!(
-            self.group_of(chosen),
-            self.group_of(FrontierId(owner.stream.0)),
-            "relocated data stay in their group"
-        );
+        debug_assert_eq!(self.group_of(chosen), self.group_of(FrontierId(owner.stream.0)));
         chosen
     }
 }

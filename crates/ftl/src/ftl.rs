@@ -38,21 +38,15 @@ impl Ftl {
             None => geometry,
         };
         geometry.check_addresses(0)?;
-        assert!(
-            geometry.reclaim_groups == 1
-                || !config.volatile_buffer
-                    && config.reduction.is_none()
-                    && config.bad_blocks.is_none()
-                    && config.spare == SparePolicy::Global,
-            "several reclaim groups have no other mechanisms in the FTL"
-        );
+        let has_others = config.volatile_buffer
+            || config.reduction.is_some()
+            || config.bad_blocks.is_some()
+            || config.spare == SparePolicy::SelfTuned;
+        assert!(geometry.reclaim_groups == 1 || !has_others, "groups exclude other mechanisms");
         let parts = Parts::new(geometry, config);
         let groups = Groups::new(&parts);
         let reserve = parts.config.reserved_units() as usize;
-        assert!(
-            groups.all.iter().all(|group| group.free.len() > reserve),
-            "a new drive has free units besides the reserve of garbage collection"
-        );
+        assert!(groups.all.iter().all(|group| group.free.len() > reserve), "only GC has units");
         Ok(Self { parts, groups })
     }
 
@@ -92,9 +86,8 @@ impl Ftl {
         &mut self.parts.gc_log
     }
 
-    /// Returns the number of allocation units moved since the FTL was created or restored, by the
-    /// stream of the unit that contained them. The last element counts units with relocated data
-    /// from several streams.
+    /// Returns the allocation units moved since the FTL was made or restored, by the stream of
+    /// their unit; the last element counts units with relocated data of several streams.
     pub fn moved_by_stream(&self) -> &[u64] {
         &self.parts.moved_by_stream
     }
@@ -109,14 +102,18 @@ impl Ftl {
         self.parts.bad_blocks.as_deref()
     }
 
-    /// Returns a mutable reference to the drive's blocks; `None` if blocks never fail.
-    pub fn bad_blocks_mut(&mut self) -> Option<&mut BadBlocks> {
-        self.parts.bad_blocks.as_deref_mut()
-    }
-
     /// Returns `true` if no spare space remains and host writes must be rejected.
     pub fn is_read_only(&self) -> bool {
-        self.bad_blocks().is_some_and(BadBlocks::is_read_only)
+        self.bad_blocks().is_some_and(|bad| bad.counts.read_only != 0)
+    }
+
+    /// Returns `true` if the drive is read-only and rejects a host write, which it counts.
+    pub fn refuses_write(&mut self) -> bool {
+        let is_refused = self.is_read_only();
+        if let Some(bad) = self.parts.bad_blocks.as_mut().filter(|_| is_refused) {
+            bad.counts.refused_writes += 1;
+        }
+        is_refused
     }
 
     /// Returns the number of free reclaim units in the group that the host writes to.
@@ -135,8 +132,7 @@ impl Ftl {
         self.parts.packer.as_ref().map(|packer| &packer.counters)
     }
 
-    /// Returns the bytes allocated on flash since the drive was new, by cause, including data that
-    /// are not yet programmed.
+    /// Returns the bytes allocated since the drive was new, by cause, programmed or not.
     #[inline]
     pub fn allocated(&self) -> Allocated {
         match self.reduction() {
@@ -156,20 +152,18 @@ impl Ftl {
         self.parts.map.lookup(lpn)
     }
 
-    /// Returns the logical page stored at a physical address, if the address holds valid data of
-    /// exactly one page.
+    /// Returns the logical page at a physical address with valid data of exactly one page.
     pub fn holder(&self, ppa: Ppa) -> Option<Lpn> {
         self.parts.map.holder(ppa)
     }
 
-    /// Returns the number of allocation units that a logical page's data occupy: sectors, or 1 slot
-    /// without data reduction.
+    /// Returns the size of a logical page's data in sectors; 1 slot without data reduction.
     #[inline]
     pub fn alloc_units_of(&self, lpn: Lpn) -> u32 {
         self.parts.map.alloc_units_of(lpn)
     }
 
-    /// Returns `true` if writing a slot takes space; deduplicated data take none.
+    /// Returns `true` if writing a slot takes space: its data are not stored already.
     pub fn takes_space(&self, content: Content, bytes: u32) -> bool {
         let Some(packer) = &self.parts.packer else { return true };
         let original = self.parts.map.forward.get(content.same_as.index());
@@ -188,18 +182,14 @@ impl Ftl {
         self.parts.frontiers.is_of_host(frontier)
     }
 
-    /// Returns the number of slots that the host has written to the open unit of `frontier`, which
-    /// must be a host frontier.
+    /// Returns the number of slots that the host has written in the open unit of its frontier.
     pub fn filled(&self, frontier: FrontierId) -> u32 {
-        debug_assert!(
-            self.parts.frontiers[frontier].moved <= self.parts.filled(frontier),
-            "more slots are relocated than filled"
-        );
-        self.parts.filled(frontier) - self.parts.frontiers[frontier].moved
+        let (filled, moved) = (self.parts.filled(frontier), self.parts.frontiers[frontier].moved);
+        debug_assert!(moved <= filled, "more slots are relocated than filled");
+        filled - moved
     }
 
-    /// Returns `true` if the slot, which is in reclaim unit `unit`, belongs to a program unit that
-    /// is not yet full.
+    /// Returns `true` if a slot of `unit` is in a program unit that is not full yet.
     #[inline]
     pub fn is_filling(&self, ppa: Ppa, unit: ReclaimUnitId) -> bool {
         let Parts { table, frontiers, geometry, .. } = &self.parts;
@@ -208,7 +198,7 @@ impl Ftl {
     }
 
     /// Returns the number of slots that can still be written to the open unit of a host frontier,
-    /// and `true` if the unit is partly written. A frontier without a unit will open an empty unit.
+    /// and `true` if part of it has been written. A frontier without a unit will open an empty one.
     pub fn host_room(&self, frontier: FrontierId) -> (u32, bool) {
         debug_assert!(self.is_host_frontier(frontier), "only the host asks for room");
         let f = &self.parts.frontiers[frontier];
@@ -254,22 +244,19 @@ impl Ftl {
         (self.groups.enter(group), &mut self.parts)
     }
 
-    /// Selects the reclaim group for the host's next slot of `stream`, and returns the stream in
-    /// that group: `stream` itself or, while the stream's group is full, the same handle in another
-    /// group.
+    /// Chooses the reclaim group for the host's next slot of `stream`. Returns the stream there:
+    /// `stream` itself or, while its group is full, the same handle in another group.
     pub fn choose_stream(&mut self, stream: StreamId) -> StreamId {
         self.groups.choose_stream(&self.parts, stream)
     }
 
-    /// Writes `bytes` bytes of one slot. A partial write is merged with the slot's old data, which
-    /// requires a flash read if the slot holds data.
+    /// Writes `bytes` bytes of a slot. A partial write may read the slot's old data from flash.
     #[inline]
     pub fn write<S: FlashSink>(&mut self, lpn: Lpn, stream: StreamId, bytes: u32, sink: &mut S) {
         self.write_inlined(lpn, stream, bytes, sink);
     }
 
     /// Writes a slot like `write`, inlined for a loop that only writes.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     pub fn write_inlined<S: FlashSink>(
         &mut self,
@@ -288,8 +275,7 @@ impl Ftl {
             parts.merge(frontier, lpn, sink);
         }
         let ppa = group.allocate(parts, frontier, lpn, sink);
-        // The map is updated only here because making room for the new slot may have relocated the
-        // old data.
+        // Update the map only now: making room for the new slot may have relocated the old one.
         let old = parts.map.place(lpn, ppa);
         if !old.is_none() {
             parts.table.invalidate(parts.geometry.reclaim_unit_of(old), 1);
@@ -300,8 +286,7 @@ impl Ftl {
         group.pace(parts, sink);
     }
 
-    /// Writes a slot like [`Ftl::write`] on a drive that reduces data; `content` describes the
-    /// slot's data.
+    /// Writes a slot like [`Ftl::write`] on a drive that reduces data; `content` describes it.
     pub fn write_reduced<S: FlashSink>(
         &mut self,
         lpn: Lpn,
@@ -337,8 +322,8 @@ impl Ftl {
         group.pace(parts, sink);
     }
 
-    /// Writes all slots of an indirection unit, where the host has written `bytes` bytes. Unless
-    /// the host has written the whole unit (`is_whole`), the FTL first reads the unit's old data.
+    /// Writes all slots of an indirection unit, for which the host has written `bytes` bytes.
+    /// Unless these are the whole unit (`is_whole`), the FTL first reads the unit's old data.
     pub fn write_unit<S: FlashSink>(
         &mut self,
         unit: Range<u32>,
@@ -388,8 +373,7 @@ impl Ftl {
         }
     }
 
-    /// Closes the program unit that a host frontier is filling, by padding the unit. Returns
-    /// `false` if the frontier is not filling a program unit.
+    /// Pads the program unit that a host frontier is filling; returns `false` without one.
     pub fn pad<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> bool {
         let (group, parts) = self.enter_for(frontier);
         group.pad(parts, frontier, sink)
@@ -412,8 +396,7 @@ impl Ftl {
         group.abandon(parts, frontier, sink)
     }
 
-    /// Returns the FTL to its initial state: every block is erased and no page is mapped. The
-    /// operation preserves counters and wear.
+    /// Returns the FTL to its fresh state, with all blocks erased. Keeps counters and wear.
     pub fn purge(&mut self) {
         self.parts.purge();
         self.groups = Groups::new(&self.parts);
@@ -426,21 +409,18 @@ impl Ftl {
         self.groups.all.iter().any(|group| group.needs_background_gc(&self.parts))
     }
 
-    /// Runs one background GC step, which processes one read group. Returns `false` when no work
-    /// remains.
+    /// Runs a step of background GC, a read group. Returns `false` if nothing is left to do.
     pub fn gc_in_background<S: FlashSink>(&mut self, sink: &mut S) -> bool {
-        self.groups.enter_any(|group| group.step_in_background(&mut self.parts, sink))
+        self.groups.enter_any(|group| group.step_when_idle(&mut self.parts, sink))
     }
 
-    /// Relocates one whole victim if at most the fraction `valid_max` of the victim is valid.
-    /// Returns `false` if the next victim has more valid data, no victim exists, or GC is in
-    /// progress.
+    /// Relocates one whole victim if at most the fraction `valid_max` of it is valid. Returns
+    /// `false` if the next victim has more valid data, no victim exists, or GC is in progress.
     pub fn gc_early<S: FlashSink>(&mut self, valid_max: f64, sink: &mut S) -> bool {
         self.groups.enter_any(|group| group.relocate_early(&mut self.parts, valid_max, sink))
     }
 
-    /// Relocates all data of a closed unit, after emptying the current victim. Returns `false` if
-    /// the unit is no longer closed after that.
+    /// Relocates a closed unit after the current victim; returns `false` if it is not closed then.
     pub fn relocate_unit<S: FlashSink>(&mut self, unit: ReclaimUnitId, sink: &mut S) -> bool {
         let group = self.parts.geometry.group_of(unit) as usize;
         self.groups.enter(group).relocate_unit(&mut self.parts, unit, sink)
@@ -465,19 +445,12 @@ impl Ftl {
         Ok(())
     }
 
-    /// Relocates the data of a reclaim unit that are stored on a die. Returns the number of
-    /// relocated slots.
-    pub fn relocate_from_die<S: FlashSink>(
-        &mut self,
-        unit: ReclaimUnitId,
-        die: u32,
-        sink: &mut S,
-    ) -> u64 {
-        self.groups.of_unit(unit).relocate_from_die(&mut self.parts, unit, die, sink)
+    /// Relocates the data of a reclaim unit that are on a die; returns the number of slots.
+    pub fn evacuate<S: FlashSink>(&mut self, unit: ReclaimUnitId, die: u32, sink: &mut S) -> u64 {
+        self.groups.of_unit(unit).evacuate(&mut self.parts, unit, die, sink)
     }
 
-    /// Checks the whole state; returns a description of the first violated invariant. The check
-    /// takes O(drive) time, so it is never called during I/O.
+    /// Checks the whole state, in O(drive); returns the first violated invariant.
     pub fn check_invariants(&self) -> Result<(), String> {
         check_all(&self.parts, &self.groups)
     }

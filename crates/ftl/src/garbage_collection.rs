@@ -24,11 +24,9 @@ use crate::map::LiveSlots;
 use crate::table::UnitState;
 use crate::{FlashSink, FrontierId, GcPacing, Parts};
 
-/// Limit on the slots relocated per host slot, so that a victim that yields little space does not
-/// stall a write.
+/// Limit on the slots relocated for one host slot, so that no victim stalls a write.
 const BURST_MAX: u32 = 64;
-/// Background GC skips units with this valid fraction or more because relocating them would wear
-/// the flash for little space.
+/// Background GC skips units with this valid share or more, which would yield little space.
 const IDLE_VALID_MAX: f64 = 0.95;
 
 /// Victim being emptied, if any.
@@ -45,11 +43,9 @@ pub(crate) struct Collection {
     pub(crate) for_wear: bool,
     /// Total erase count when wear levelling last relocated data.
     pub(crate) last_wear_move: u64,
-    /// Allocation units that the victim will yield, in proportion to the data relocated so far; 0
-    /// without a victim.
+    /// Allocation units that the victim will yield for the data relocated so far; 0 without one.
     #[serde(skip)]
     credit: i64,
-    /// Frontier that receives the victim's data.
     #[serde(skip)]
     destination: FrontierId,
 }
@@ -70,15 +66,13 @@ impl Default for Collection {
 }
 
 impl Collection {
-    /// Ends the collection of the victim.
     fn end(&mut self) {
         (self.victim, self.credit) = (ReclaimUnitId::NONE, 0);
     }
 
-    /// Updates the credit after data of the victim were relocated.
     #[inline]
     fn update_credit(&mut self, parts: &Parts) {
-        let per_unit = u64::from(parts.table.alloc_units_per_reclaim_unit);
+        let per_unit = u64::from(parts.table.unit_size);
         let credit = (u64::from(self.moved) * per_unit).checked_div(self.valid_at_start.into());
         self.credit = credit.unwrap_or(0).cast_signed();
     }
@@ -91,6 +85,11 @@ impl Collection {
         } else {
             self.end();
         }
+    }
+
+    /// Returns `true` unless more was relocated than was valid.
+    pub(crate) fn is_possible(&self) -> bool {
+        self.moved <= self.valid_at_start
     }
 
     #[inline]
@@ -108,8 +107,7 @@ impl Collection {
 
 impl Group {
     /// Relocates slots after one host slot, until idle space is back at its target.
-    #[expect(clippy::inline_always, reason = "most host slots require no relocation")]
-    #[inline(always)]
+    #[inline(always)] // most host slots require no relocation
     pub(crate) fn pace<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
         if self.owes() {
             self.catch_up(parts, sink);
@@ -132,8 +130,7 @@ impl Group {
     }
 
     /// Relocates the slots owed to the host; if any are owed, relocates at least `quantum` slots.
-    #[expect(clippy::inline_always, reason = "the usual quantum is the constant 0")]
-    #[inline(always)]
+    #[inline(always)] // the usual quantum is the constant 0
     fn relocate_owed<S: FlashSink>(&mut self, parts: &mut Parts, quantum: u32, sink: &mut S) {
         let mut burst = 0;
         while burst < BURST_MAX.max(quantum)
@@ -141,10 +138,7 @@ impl Group {
             && self.has_victim(parts)
         {
             burst += self.relocate_read_group(parts, sink);
-            debug_assert!(
-                self.collection.moved <= self.collection.valid_at_start,
-                "more was relocated than was valid"
-            );
+            debug_assert!(self.collection.is_possible());
         }
     }
 
@@ -153,7 +147,6 @@ impl Group {
         self.relocate_owed(parts, slots, sink);
     }
 
-    /// Relocates a whole victim in one step.
     #[cold]
     fn relocate_victim<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
         if self.has_victim(parts) {
@@ -180,18 +173,11 @@ impl Group {
         }
     }
 
-    /// Returns `true` if background GC has work to do.
     pub(crate) fn needs_background_gc(&self, parts: &Parts) -> bool {
         self.collection.is_running() || (self.free.len() as u32) < parts.config.gc_idle_watermark
     }
 
-    /// Runs one background GC step, which processes one read group. Returns `false` if there is no
-    /// work to do.
-    pub(crate) fn step_in_background<S: FlashSink>(
-        &mut self,
-        parts: &mut Parts,
-        sink: &mut S,
-    ) -> bool {
+    pub(crate) fn step_when_idle<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) -> bool {
         if !self.needs_background_gc(parts)
             || !self.collection.is_running()
                 && !self.choose_victim_below(parts, IDLE_VALID_MAX, false)
@@ -211,9 +197,6 @@ impl Group {
         true
     }
 
-    /// Relocates one whole victim if at most the fraction `valid_max` of the victim is valid.
-    /// Returns `false` if the next victim has more valid data, no victim exists, or GC is in
-    /// progress.
     pub(crate) fn relocate_early<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -232,7 +215,7 @@ impl Group {
         if !self.choose_victim(parts) {
             return false;
         }
-        let size = f64::from(parts.table.alloc_units_per_reclaim_unit);
+        let size = f64::from(parts.table.unit_size);
         let valid = f64::from(self.collection.valid_at_start);
         let is_below = if inclusive { valid <= share * size } else { valid / size < share };
         if !is_below {
@@ -241,8 +224,6 @@ impl Group {
         is_below
     }
 
-    /// Finishes the current victim, then relocates all data of a closed unit. Returns `false` if
-    /// the unit is no longer closed after that.
     pub(crate) fn relocate_unit<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -260,22 +241,21 @@ impl Group {
         true
     }
 
-    /// Continues with the current victim, or selects a new victim. Returns `false` if no unit can
-    /// be a victim.
+    /// Continues with the victim, or selects a new one. Returns `false` if no unit can be one.
     #[inline]
     fn has_victim(&mut self, parts: &mut Parts) -> bool {
         self.collection.is_running() || self.choose_victim(parts)
     }
 
     fn choose_victim(&mut self, parts: &mut Parts) -> bool {
-        let (config, among) = (&parts.config, self.among());
+        let (config, among) = (&parts.config, self.among(&parts.table));
         let since = parts.wear.total() - self.collection.last_wear_move;
-        let cold = config.wear.cold_unit(&parts.table, &among, &parts.wear, since);
+        let cold = config.wear.cold_unit(&among, &parts.wear, since);
         let now = parts.counters.host_slots;
-        let (spare, table, random) = (&mut parts.spare, &parts.table, &mut parts.random);
-        let chosen = cold.or_else(|| match spare {
-            None => config.gc.choose(table, &among, now, random),
-            Some(spare) => spare.choose(config.gc, table, &among, now, random),
+        let random = &mut parts.random;
+        let chosen = cold.or_else(|| match &mut parts.spare {
+            None => config.gc.choose(&among, now, random),
+            Some(spare) => spare.choose(config.gc, &among, now, random),
         });
         let Some(victim) = chosen else { return false };
         self.begin_victim(parts, victim);
@@ -311,7 +291,6 @@ impl Group {
         self.relocate_read_group_to(parts, self.collection.destination, sink)
     }
 
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn relocate_read_group_to<S: FlashSink>(
         &mut self,
@@ -364,7 +343,6 @@ impl Group {
     }
 
     /// Allocates the next slots of a frontier to logical pages, like `allocate`, but in runs.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn relocate<S: FlashSink>(
         &mut self,
@@ -390,11 +368,7 @@ impl Group {
             f.next += count;
             f.moved += if is_of_host { count } else { 0 };
             self.idle -= i64::from(count);
-            parts.table.valid[f.unit.index()] += count;
-            debug_assert!(
-                parts.table.valid[f.unit.index()] <= parts.table.alloc_units_per_reclaim_unit,
-                "more is valid than the unit holds"
-            );
+            parts.table.add_valid(f.unit, count);
             debug_assert!(self.idle >= 0, "relocated data took the space of other units");
             if count == room {
                 let slots = parts.geometry.slots_per_program_unit;
@@ -430,8 +404,7 @@ impl Group {
             if parts.frontiers[frontier].needs_unit() {
                 self.open(parts, frontier, sink);
             }
-            // Count the data before appending them, because a full unit is programmed together with
-            // its count.
+            // Count data before appending them, because a full unit is programmed with its count.
             if parts.frontiers.is_of_host(frontier) {
                 parts.frontiers[frontier].moved += 1;
             }
@@ -447,10 +420,7 @@ impl Group {
 
     fn free_victim(&mut self, parts: &mut Parts) {
         let victim = self.collection.victim;
-        debug_assert!(
-            self.collection.moved <= self.collection.valid_at_start,
-            "more was relocated than was valid"
-        );
+        debug_assert!(self.collection.is_possible());
         let owner = parts.table.owner[victim.index()];
         parts.note_moved(owner, self.collection.moved);
         if parts.gc_log.is_listening() && !owner.relocated && self.collection.moved > 0 {
@@ -460,7 +430,7 @@ impl Group {
         self.free.push_back(victim);
         debug_assert!(self.free.len() <= self.units.len(), "a unit is free twice");
         self.collection.end();
-        self.idle += i64::from(parts.table.alloc_units_per_reclaim_unit);
+        self.idle += i64::from(parts.table.unit_size);
         parts.free(victim);
     }
 
@@ -470,11 +440,10 @@ impl Group {
             if self.collection.is_running() {
                 self.give_back_victim(parts);
             }
-            let among = self.among();
-            let closed = parts.table.candidates(&among);
-            let closed = closed.min_by_key(|unit| parts.table.valid[unit.index()]);
-            let Some(victim) = closed else { break };
-            if parts.table.valid[victim.index()] == parts.table.alloc_units_per_reclaim_unit {
+            let among = self.among(&parts.table);
+            let fewest = among.iter().min_by_key(|unit| parts.table.valid[unit.index()]);
+            let Some(victim) = fewest else { break };
+            if parts.table.valid[victim.index()] == parts.table.unit_size {
                 break;
             }
             self.begin_victim(parts, victim);
@@ -485,8 +454,7 @@ impl Group {
         }
     }
 
-    /// Returns the frontier for the victim's next data: the data's destination, unless that
-    /// frontier needs a free unit and none is left.
+    /// Returns the victim's destination, or another if that needs a unit and none is free.
     fn frontier_with_room(&self, parts: &Parts) -> FrontierId {
         let usual = self.collection.destination;
         let frontiers = &parts.frontiers;
@@ -499,9 +467,7 @@ impl Group {
         all.max_by_key(|&id| room(id)).unwrap_or(usual)
     }
 
-    /// Relocates the data of a reclaim unit that are stored on a die. Data in a victim are left to
-    /// garbage collection. Returns the number of relocated slots.
-    pub(crate) fn relocate_from_die<S: FlashSink>(
+    pub(crate) fn evacuate<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
         unit: ReclaimUnitId,

@@ -8,17 +8,14 @@ use crate::table::Owner;
 /// GC destination policies, as named in device files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GcDestination {
-    /// Separate units per stream, so streams never mix (FDP: persistently isolated).
+    /// To separate units of their stream, so that streams never mix (FDP: persistently isolated).
     PerStream,
-    /// The unit that the host is writing in the same stream. One open unit per stream is
-    /// sufficient, but new and relocated data share it. Cold data are therefore relocated
-    /// repeatedly together with hot data.
+    /// To the unit that the host is writing in their stream. One open unit per stream is enough,
+    /// but cold data are relocated again and again together with hot ones.
     HostUnit,
-    /// One common unit for all streams (FDP: initially isolated). This policy needs only one open
-    /// unit for GC.
+    /// One common unit for all streams (FDP: initially isolated); GC needs only one open unit.
     Shared,
-    /// Like `PerStream` for streams whose bit is set in `isolated`, and like `Shared` for all other
-    /// streams.
+    /// Like `PerStream` for the streams with a bit set in `isolated`, like `Shared` for others.
     #[allow(missing_docs, reason = "the variant defines it")]
     PerHandle { isolated: u128 },
 }

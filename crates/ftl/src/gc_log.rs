@@ -13,8 +13,7 @@ const KEPT: usize = 1024;
 /// A GC action on a host unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum GcEvent {
-    /// A unit that the host had written in `stream` was emptied, and `slots` of its slots were
-    /// relocated.
+    /// A unit that the host wrote in `stream` was emptied, which relocated `slots` slots.
     #[allow(missing_docs, reason = "the variant defines both")]
     Moved { stream: StreamId, slots: u32 },
     /// Relocated data filled the last slot of the unit that the host writes in `stream`.

@@ -10,9 +10,10 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use writecliff_base::{ReclaimUnitId, StreamId, saved};
 
+use crate::UnitTable;
 use crate::frontier::Frontier;
 use crate::garbage_collection::Collection;
-use crate::table::{Among, UnitState};
+use crate::table::{Candidates, UnitState};
 use crate::{FrontierId, GcPacing, Parts};
 
 /// State of one reclaim group. [`Parts`] holds the state that all groups share.
@@ -23,8 +24,7 @@ pub(crate) struct Group {
     /// Free reclaim units, in the order in which they became free.
     pub free: VecDeque<ReclaimUnitId>,
     pub collection: Collection,
-    /// Allocation units that can be written without garbage collection: those in free reclaim units
-    /// and in the unwritten remainders of open units.
+    /// Allocation units in free reclaim units and in the unwritten rest of open units.
     pub idle: i64,
     /// Pacing target for `idle`.
     pub idle_target: i64,
@@ -33,7 +33,6 @@ pub(crate) struct Group {
 saved! { Group { free, collection, idle_target } }
 
 impl Group {
-    /// Creates a group without data.
     fn new(units: Range<u32>, parts: &Parts) -> Self {
         let is_free = |u: &ReclaimUnitId| parts.table.state[u.index()] == UnitState::Free;
         let free = units.clone().map(ReclaimUnitId).filter(is_free).collect();
@@ -43,9 +42,8 @@ impl Group {
         new
     }
 
-    /// Returns the set of all units of the group.
-    pub(crate) fn among(&self) -> Among {
-        Among { units: self.units.clone(), stream: None }
+    pub(crate) fn among<'a>(&self, table: &'a UnitTable) -> Candidates<'a> {
+        Candidates { table, units: self.units.clone(), stream: None }
     }
 
     /// Returns the frontiers whose open unit is in the group.
@@ -58,24 +56,22 @@ impl Group {
 
     pub(crate) fn count_idle(&self, parts: &Parts) -> i64 {
         let in_open: i64 = self.open_frontiers(parts).map(|(id, f)| parts.unwritten(id, f)).sum();
-        self.free.len() as i64 * i64::from(parts.table.alloc_units_per_reclaim_unit) + in_open
+        self.free.len() as i64 * i64::from(parts.table.unit_size) + in_open
     }
 
-    /// Updates the target for idle space: `gc_high_watermark` units, plus one for every open
-    /// frontier beyond the first two, because the unwritten slots of a frontier are idle but not
-    /// available to other frontiers. `GcPacing::OnDemand` has no target.
+    /// Updates the target of idle space: `gc_high_watermark` units, plus one for every open
+    /// frontier beyond two, whose unwritten slots are idle but not available to others.
     pub(crate) fn update_idle_target(&mut self, parts: &Parts) {
         if parts.config.gc_pacing == GcPacing::OnDemand {
             return;
         }
         let open = self.open_frontiers(parts).count() as u32;
         let units = parts.config.gc_high_watermark + open.saturating_sub(2);
-        self.idle_target = i64::from(units) * i64::from(parts.table.alloc_units_per_reclaim_unit);
+        self.idle_target = i64::from(units) * i64::from(parts.table.unit_size);
     }
 
-    /// Returns the number of slots that the group can still accept, excluding the space that
-    /// garbage collection needs. Unwritten slots in the host's open units count as used, and so
-    /// does a new unit if `stream` needs one.
+    /// Returns the slots that the group can still take beyond the space that GC needs. Unwritten
+    /// slots of host units count as taken, and so does a new unit if `stream` needs one.
     fn room(&self, parts: &Parts, stream: StreamId) -> i64 {
         let per_unit = i64::from(parts.geometry.slots_per_reclaim_unit);
         let needed = parts.config.units_needed(parts.geometry.reclaim_groups);
@@ -93,14 +89,12 @@ impl Group {
 /// Destination of a stream's data while the unit is open.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Placement {
-    /// Destination stream: the stream itself, or the same handle in another group while the
-    /// stream's group is full.
+    /// The stream itself, or its handle in another group while the stream's group is full.
     stream: StreamId,
     /// The unit that the group has opened; `ReclaimUnitId::NONE` before that.
     unit: ReclaimUnitId,
 }
 
-/// All reclaim groups of a drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Groups {
     pub all: Vec<Group>,
@@ -113,7 +107,6 @@ pub(crate) struct Groups {
 saved! { Groups { current, [all], [placements] } check is_possible }
 
 impl Groups {
-    /// Creates the groups of a drive without data.
     pub(crate) fn new(parts: &Parts) -> Self {
         let groups = parts.geometry.reclaim_groups;
         let new = |group| Group::new(parts.geometry.units_of_group(group), parts);
@@ -136,20 +129,17 @@ impl Groups {
         &mut self.all[self.current]
     }
 
-    /// Makes a group the current one.
     pub(crate) fn enter(&mut self, group: usize) -> &mut Group {
         debug_assert!(group < self.all.len(), "no reclaim group of the drive");
         self.current = group;
         self.current_mut()
     }
 
-    /// Calls `work` in each group in turn until it returns `true`. Returns `false` if no call
-    /// returns `true`.
+    /// Calls `work` in each group in turn until it returns `true`, or `false` in all groups.
     pub(crate) fn enter_any(&mut self, mut work: impl FnMut(&mut Group) -> bool) -> bool {
         (0..self.all.len()).any(|group| work(self.enter(group)))
     }
 
-    /// Returns the group that contains a reclaim unit.
     pub(crate) fn of_unit(&mut self, unit: ReclaimUnitId) -> &mut Group {
         let units = self.all[0].units.len();
         &mut self.all[unit.index() / units]
@@ -180,8 +170,7 @@ impl Groups {
         let (assigned, handle) = (group_of(stream), frontiers.handle_of(stream).0);
         let in_group = |group: usize| StreamId(group as u16 * frontiers.handles + handle);
         let room = |group: usize| self.all[group].room(parts, in_group(group));
-        // The most recently selected unit has been opened, and garbage collection may have filled
-        // it.
+        // The unit of the last selection has been opened, and GC may have filled it.
         let stays = before.unit.is_none()
             && !frontier(before.stream).needs_unit()
             && room(group_of(before.stream)) >= 0;
@@ -196,7 +185,6 @@ impl Groups {
         Placement { stream, unit: if f.needs_unit() { ReclaimUnitId::NONE } else { f.unit } }
     }
 
-    /// Returns the victims of all groups.
     pub(crate) fn victims(&self) -> impl Iterator<Item = ReclaimUnitId> {
         self.all.iter().map(|group| group.collection.victim).filter(|victim| !victim.is_none())
     }

@@ -40,7 +40,6 @@ struct Limit {
     /// Valid slots by unit; [`NONE`] for open and free units, which are not candidates.
     candidates: Vec<u32>,
     open: [Frontier; 2],
-    /// Valid slots in the open units.
     open_valid: [u32; 2],
     free: Vec<u32>,
     slots_per_reclaim_unit: u32,

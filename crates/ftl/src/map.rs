@@ -5,7 +5,7 @@ use std::mem::{MaybeUninit, replace};
 use std::ops::Range;
 
 use writecliff_base::codec::{CodecError, StateReader};
-use writecliff_base::{Lpn, Ppa, memory};
+use writecliff_base::{Lpn, Ppa, ensure, memory};
 use writecliff_flash::Geometry;
 
 use crate::reduce::{Pieces, is_shared};
@@ -16,14 +16,11 @@ use writecliff_host_interface::content::SECTORS_PER_SLOT;
 /// Number of slots ahead of a frontier that are prefetched into the cache. A core retires stores in
 /// order, so a store that misses the cache delays all later stores.
 const WRITE_AHEAD: usize = 64;
-/// Prefetch distances: in slots for the map entries of a victim, and in map entries for the slots
-/// that they point to.
+/// Prefetch distances in slots for a victim's map entries, and in entries for their slots.
 const AHEAD: usize = 32;
-/// Number of slots whose map entries are prefetched together, so that the address translations (TLB
-/// misses) of the prefetches overlap.
+/// Slots whose map entries are prefetched together, so that their TLB misses overlap.
 const FETCHED: usize = 128;
-/// Prefetch distance in slots for the victim's own entries, because the scan is too slow for the
-/// hardware prefetcher to follow.
+/// Distance in slots of the prefetches of a victim's entries, which hardware does not follow.
 const FAR_AHEAD: usize = AHEAD + FETCHED + 64;
 
 const GROUP_MAX: usize = writecliff_flash::geometry::READ_GROUP_SLOTS_MAX as usize;
@@ -48,7 +45,6 @@ impl LiveSlots {
     }
 
     /// Collects the current holders. `is_current` receives an address and its holder.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn gather(&mut self, first: u32, holders: &[Lpn], is_current: impl Fn(Ppa, Lpn) -> bool) {
         assert!(holders.len() <= GROUP_MAX, "more slots than a read group holds");
@@ -111,7 +107,6 @@ impl Map {
         }
     }
 
-    /// Discards all mappings.
     pub(crate) fn purge(&mut self) {
         self.forward.fill(Ppa::NONE);
         self.mapped = 0;
@@ -120,21 +115,15 @@ impl Map {
         }
     }
 
-    /// Copies the state of a map of the same size. The arrays retain their memory and its huge
-    /// pages.
+    /// Copies the state of a map of the same size into the memory of this one, with its huge pages.
     pub(crate) fn copy_from(&mut self, other: &Self) {
-        assert_eq!(
-            self.pieces.is_some(),
-            other.pieces.is_some(),
-            "only one of the drives reduces data"
-        );
+        assert_eq!(self.pieces.is_some(), other.pieces.is_some(), "only one reduces data");
         self.forward.copy_from_slice(&other.forward);
         self.reverse.copy_from_slice(&other.reverse);
         self.mapped = other.mapped;
         self.pieces.clone_from(&other.pieces);
     }
 
-    /// Returns the physical address of a logical page; `Ppa::NONE` if the page holds no data.
     #[inline]
     pub(crate) fn lookup(&self, lpn: Lpn) -> Ppa {
         let ppa = self.forward[lpn.index()];
@@ -144,8 +133,6 @@ impl Map {
         }
     }
 
-    /// Returns the logical page stored at `ppa`, if the address holds valid data of exactly one
-    /// page.
     #[inline]
     pub(crate) fn holder(&self, ppa: Ppa) -> Option<Lpn> {
         let lpn = self.reverse[ppa.index()];
@@ -153,8 +140,6 @@ impl Map {
         is_current.then_some(lpn)
     }
 
-    /// Returns the number of allocation units that a logical page's data occupy: sectors, or 1 slot
-    /// without data reduction.
     #[inline]
     pub(crate) fn alloc_units_of(&self, lpn: Lpn) -> u32 {
         let Some(pieces) = &self.pieces else { return 1 };
@@ -183,16 +168,12 @@ impl Map {
         debug_assert!(old != ppa, "a page is placed where it already is");
         if old.is_none() {
             self.mapped += 1;
-            debug_assert!(
-                self.mapped <= self.forward.len() as u64,
-                "more pages are mapped than exist"
-            );
+            debug_assert!(self.mapped <= self.forward.len() as u64, "more pages than exist");
         }
         old
     }
 
-    /// Maps a logical page, like [`Self::place`], to a piece of `sectors` sectors. Returns the
-    /// replaced data.
+    /// Maps a logical page to a piece of `sectors` sectors. Returns the replaced data.
     pub(crate) fn place_piece(&mut self, lpn: Lpn, ppa: Ppa, sectors: u32) -> Option<Released> {
         let old = self.place(lpn, ppa);
         debug_assert!((1..=SECTORS_PER_SLOT).contains(&sectors), "a piece is of one slot");
@@ -249,8 +230,7 @@ impl Map {
         Some(Released { ppa, alloc_units: if is_last { alloc_units } else { 0 } })
     }
 
-    /// Maps a logical page to its previous address; `NONE` if it had no address in this flash.
-    /// Returns the replaced entry.
+    /// Maps a logical page to its previous address, if any; returns the replaced entry.
     pub(crate) fn return_to(&mut self, lpn: Lpn, before: Ppa) -> Ppa {
         let lost = replace(&mut self.forward[lpn.index()], before);
         debug_assert!(lost != before || lost.is_none(), "an undone change had no effect");
@@ -262,7 +242,6 @@ impl Map {
     }
 
     /// Maps relocated logical pages to consecutive addresses, starting at `first`.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn move_run<S: FlashSink>(&mut self, lpns: &[Lpn], first: u32, sink: &mut S) {
         debug_assert!(self.pieces.is_none(), "`move_piece` moves pieces");
@@ -289,7 +268,6 @@ impl Map {
     }
 
     /// Collects the logical pages, or pieces, whose current address is in `first..first + group`.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn gather_live(&self, first: u32, group: u32, live: &mut LiveSlots) {
         debug_assert!(first.is_multiple_of(group), "not the start of a read group");
@@ -353,8 +331,7 @@ impl Map {
         }
     }
 
-    /// Checks that the forward and reverse maps agree. Returns the number of valid allocation units
-    /// in each reclaim unit. O(drive).
+    /// Checks the map; returns the valid allocation units of each reclaim unit. O(drive).
     pub(crate) fn check(&self, geometry: &Geometry) -> Result<Vec<u32>, String> {
         let mut valid = vec![0_u32; geometry.reclaim_units as usize];
         let mut mapped = 0;
@@ -364,9 +341,7 @@ impl Map {
                 continue;
             }
             let back = self.reverse[ppa.index()];
-            if back != lpn {
-                return Err(format!("{lpn:?} maps to {ppa:?}, which contains {back:?}"));
-            }
+            ensure!(back == lpn, "{lpn:?} maps to {ppa:?}, which contains {back:?}");
             valid[geometry.reclaim_unit_of(ppa).index()] += self.alloc_units_of(lpn);
         }
         if let Some(pieces) = &self.pieces {
@@ -374,12 +349,8 @@ impl Map {
                 valid[geometry.reclaim_unit_of(ppa).index()] += alloc_units;
             })?;
         }
-        if mapped != self.mapped {
-            return Err(format!(
-                "{mapped} pages are mapped, but the counter shows {}",
-                self.mapped
-            ));
-        }
+        let counted = self.mapped;
+        ensure!(mapped == counted, "{mapped} pages are mapped, but the counter shows {counted}");
         Ok(valid)
     }
 
@@ -431,7 +402,7 @@ impl Map {
     }
 }
 
-/// Prefetches an element that will be needed soon. An out-of-range `index` does not affect results.
+/// Prefetches an element that will be needed soon; `index` may be beyond the end.
 #[inline]
 pub(crate) fn prefetch<T>(array: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -444,8 +415,7 @@ pub(crate) fn prefetch<T>(array: &[T], index: usize) {
     let _ = (array, index);
 }
 
-/// Prefetches one of many elements into the second-level cache, which supports more outstanding
-/// misses than the first-level cache and has room for the elements.
+/// Prefetches one of many elements into the second-level cache, which allows more misses.
 #[inline]
 pub(crate) fn prefetch_far<T>(array: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -11,9 +11,7 @@ use crate::{FlashSink, FrontierId, Parts, ProgramUnit};
 const NO_PACKER: &str = "the drive reduces data";
 
 impl Group {
-    /// Allocates the next slot of a host frontier to `lpn` and returns the slot address. The caller
-    /// updates the map.
-    #[expect(clippy::inline_always)]
+    /// Allocates the next slot of a host frontier to `lpn`, for which the caller updates the map.
     #[inline(always)]
     pub(crate) fn allocate<S: FlashSink>(
         &mut self,
@@ -34,12 +32,8 @@ impl Group {
         debug_assert!(slot < f.fill_end, "a full program unit stays open");
         f.next += 1;
         self.idle -= 1;
-        parts.table.valid[f.unit.index()] += 1;
+        parts.table.add_valid(f.unit, 1);
         debug_assert!(self.idle >= 0, "host data took the space of other units");
-        debug_assert!(
-            parts.table.valid[f.unit.index()] <= parts.table.alloc_units_per_reclaim_unit,
-            "more is valid than the unit holds"
-        );
         let full = f.next == f.fill_end;
         parts.map.hold(slot, lpn);
         if full {
@@ -74,8 +68,7 @@ impl Group {
         self.program_filled(parts, frontier, pieces, sink);
     }
 
-    /// Appends a piece to a frontier whose reclaim unit has space for it; `holder` is the piece's
-    /// reverse entry. The caller updates the map.
+    /// Appends a piece with reverse entry `holder` where it fits. The caller updates the map.
     pub(crate) fn append<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -90,7 +83,7 @@ impl Group {
         let (ppa, is_full) = packer.add(frontier, f, sectors, &parts.geometry);
         f.next = ppa + 1;
         self.idle -= i64::from(sectors);
-        parts.table.valid[f.unit.index()] += sectors;
+        parts.table.add_valid(f.unit, sectors);
         parts.map.hold(ppa, holder);
         if is_full {
             self.close_packed(parts, frontier, sink);
@@ -136,17 +129,14 @@ impl Group {
         }
     }
 
-    /// Takes a unit out of use; the unit must already have been removed from the list of free
-    /// units.
+    /// Takes a unit out of use, which must already be removed from the list of free units.
     fn drop_unit(&mut self, parts: &mut Parts, unit: ReclaimUnitId) {
         debug_assert!(!self.free.contains(&unit));
         parts.table.drop_unit(unit);
-        self.idle -= i64::from(parts.table.alloc_units_per_reclaim_unit);
+        self.idle -= i64::from(parts.table.unit_size);
         assert!(self.idle >= 0, "the dropped unit was not idle");
     }
 
-    /// Closes the program unit that a frontier is filling, by padding the unit. Returns `false` if
-    /// the frontier is not filling a program unit.
     pub(crate) fn pad<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -154,7 +144,7 @@ impl Group {
         sink: &mut S,
     ) -> bool {
         if let Some(packer) = &parts.packer {
-            let is_filled = packer[frontier].used > 0;
+            let is_filled = packer.packs[frontier.index()].used > 0;
             if is_filled {
                 self.close_packed(parts, frontier, sink);
             }
@@ -174,7 +164,6 @@ impl Group {
         true
     }
 
-    /// Closes the open unit of a frontier early. Returns the number of slots that remain unwritten.
     pub(crate) fn abandon<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -212,14 +201,9 @@ impl Group {
     }
 
     #[cold]
-    pub(crate) fn open<S: FlashSink>(
-        &mut self,
-        parts: &mut Parts,
-        frontier: FrontierId,
-        sink: &mut S,
-    ) {
-        debug_assert!(parts.frontiers[frontier].needs_unit() && self.idle >= 0);
-        let is_of_host = parts.frontiers.is_of_host(frontier);
+    pub(crate) fn open<S: FlashSink>(&mut self, parts: &mut Parts, id: FrontierId, sink: &mut S) {
+        debug_assert!(parts.frontiers[id].needs_unit() && self.idle >= 0);
+        let is_of_host = parts.frontiers.is_of_host(id);
         let is_cold = !is_of_host && self.collection.for_wear;
         let unit = loop {
             let unit = parts.config.wear.take(&mut self.free, &parts.wear, is_cold);
@@ -227,26 +211,22 @@ impl Group {
             // the reserve.
             let unit = unit.expect("a free reclaim unit is always reserved for garbage collection");
             assert!(self.units.contains(&unit.0), "a group opens its own units");
-            if self.make_ready(parts, unit, frontier, sink) {
+            if self.make_ready(parts, unit, id, sink) {
                 break unit;
             }
         };
-        let stream = parts.frontiers.stream_of(frontier);
+        let stream = parts.frontiers.stream_of(id);
         if let Some(spare) = parts.spare.as_mut().filter(|_| is_of_host) {
             spare.host_opened(stream);
         }
         parts.table.open(unit, Owner { stream, relocated: !is_of_host });
-        parts.frontiers[frontier] = Frontier::at_start(unit, &parts.geometry);
-        debug_assert!(
-            parts.parity.lost_die.is_some() || !parts.frontiers[frontier].needs_unit(),
-            "a new unit has no room"
-        );
-        self.skip_lost(parts, frontier);
+        parts.frontiers[id] = Frontier::at_start(unit, &parts.geometry);
+        debug_assert!(parts.parity.lost_die.is_some() || !parts.frontiers[id].needs_unit());
+        self.skip_lost(parts, id);
         self.update_idle_target(parts);
     }
 
-    /// Erases a free unit before it is opened. Returns `false` if the unit's blocks have failed and
-    /// the unit is dropped.
+    /// Erases a free unit before it is opened. Returns `false` if it has failed and is dropped.
     fn make_ready<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -305,8 +285,7 @@ impl Group {
         second.unwrap_or(oldest)
     }
 
-    /// Programs all data that may replace data in a reclaim unit that was freed after `freed_at`
-    /// other units, so that this unit can be erased.
+    /// Programs all data that may replace data of a unit freed after `freed_at` others.
     fn pad_filled_since<S: FlashSink>(&mut self, parts: &mut Parts, freed_at: u64, sink: &mut S) {
         for id in parts.frontiers.ids() {
             if parts.frontiers[id].since <= freed_at {

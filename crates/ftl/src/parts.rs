@@ -5,14 +5,12 @@ use writecliff_flash::{Geometry, Wear};
 
 use crate::frontier::{Frontier, Frontiers};
 use crate::gc_log::GcLog;
-use crate::lost_die::DieParity;
 use crate::map::{Map, Released};
 use crate::reduce::{Pack, Packer};
 use crate::spare::SelfTuned;
 use crate::table::Owner;
 use crate::{BadBlocks, Counters, FlashSink, FrontierId, FtlConfig, ReductionCounters, UnitTable};
 
-/// Label of the random generator for the FTL's choices.
 const SEED_LABEL: u64 = 0x0046_544c;
 
 /// State that all reclaim groups share. `Group` holds the state of an individual group.
@@ -92,7 +90,6 @@ impl Parts {
         }
     }
 
-    /// Marks `released` data as no longer valid.
     #[inline]
     pub(crate) fn invalidate(&mut self, released: Option<Released>) {
         if let Some(Released { ppa, alloc_units }) = released {
@@ -115,14 +112,12 @@ impl Parts {
         count(&mut self.packer.as_mut().expect("a drive that reduces data").counters);
     }
 
-    /// Returns the frontier for data relocated from a unit.
     #[inline]
     pub(crate) fn destination(&self, unit: ReclaimUnitId) -> FrontierId {
         self.frontiers.destination(self.config.gc_destination, self.table.owner[unit.index()])
     }
 
-    /// Returns the number of allocation units that can still be written to the open unit of a
-    /// frontier.
+    /// Returns the number of allocation units that fit into the open unit of a frontier.
     pub(crate) fn unwritten(&self, id: FrontierId, f: &Frontier) -> i64 {
         match &self.packer {
             None => i64::from(f.room()),
@@ -134,22 +129,20 @@ impl Parts {
     pub(crate) fn filled(&self, id: FrontierId) -> u32 {
         match &self.packer {
             None => self.frontiers[id].filled(self.geometry.ppas_per_program_unit),
-            Some(packer) => packer[id].pieces,
+            Some(packer) => packer.packs[id.index()].pieces,
         }
     }
 
-    /// Returns the number of full program units in an open reclaim unit.
     pub(crate) fn full_units(&self, unit: ReclaimUnitId) -> u32 {
         let ppas = self.geometry.ppas_per_program_unit;
         let full = |id| (self.frontiers[id].fill_end - self.geometry.first_ppa(unit)) / ppas - 1;
         self.frontiers.of_unit(unit).map_or(0, full)
     }
 
-    /// Counts relocated allocation units by stream. This function is not inlined because it runs
-    /// only once per victim.
+    /// Counts relocated data for their stream. Out of line, because it is rare.
     #[inline(never)]
     pub(crate) fn note_moved(&mut self, owner: Owner, moved: u32) {
-        debug_assert!(moved <= self.table.alloc_units_per_reclaim_unit, "more than a unit holds");
+        debug_assert!(moved <= self.table.unit_size, "more than a unit holds");
         let handle = self.frontiers.handle_of(owner.stream);
         let is_mixed = owner.relocated && !self.config.gc_destination.isolates(handle);
         let stream = if is_mixed { self.config.streams } else { owner.stream.0 };
@@ -166,5 +159,38 @@ impl Parts {
             f.since = f.since.min(number);
         }
         self.counters.collections += 1;
+    }
+}
+
+/// Stripes of program units across dies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DieParity {
+    /// Lost die, which the FTL no longer writes to.
+    pub lost_die: Option<u32>,
+    /// `true` if dies are organised in stripes or a die is lost.
+    pub is_in_use: bool,
+    /// Number of parity units programmed.
+    pub programs: u64,
+}
+
+saved! { DieParity { lost_die, is_in_use, programs } }
+
+impl DieParity {
+    pub(crate) fn new(geometry: &Geometry) -> Self {
+        Self { lost_die: None, is_in_use: geometry.stripes().is_some(), programs: 0 }
+    }
+
+    pub(crate) fn lose_die(&mut self, die: u32) {
+        assert!(self.lost_die.is_none(), "a drive loses one die");
+        (self.lost_die, self.is_in_use) = (Some(die), true);
+    }
+
+    /// Counts the parity that is programmed after a program unit.
+    #[cold]
+    pub(crate) fn count_behind(&mut self, unit: u32, geometry: &Geometry) {
+        if let Some(stripes) = geometry.stripes() {
+            let (row, place) = geometry.row_and_place(unit);
+            self.programs += u64::from(stripes.parity_behind(row, place, self.lost_die).is_some());
+        }
     }
 }

@@ -106,24 +106,16 @@ impl Ftl {
             return;
         }
         let unit = geometry.reclaim_unit_of(before);
-        table.valid[unit.index()] += 1;
-        debug_assert!(
-            table.valid[unit.index()] <= table.alloc_units_per_reclaim_unit,
-            "more is valid than the unit holds"
-        );
-        debug_assert!(
-            !matches!(table.state[unit.index()], UnitState::Victim | UnitState::Dropped),
-            "lost data return to a unit that cannot hold them"
-        );
+        table.add_valid(unit, 1);
+        debug_assert!(!matches!(table.state[unit.index()], UnitState::Victim | UnitState::Dropped));
         if table.state[unit.index()] == UnitState::Free {
             table.state[unit.index()] = UnitState::Closed;
             self.groups.of_unit(unit).free.retain(|&free| free != unit);
         }
     }
 
-    /// Empties reclaim units, starting with the least data, until as many units are free as GC
-    /// needs. Units whose relocated data were lost are no longer free. Returns `true` if a unit was
-    /// padded; all data are then in full program units.
+    /// Empties reclaim units, those with the least data first, until as many are free as GC needs:
+    /// units whose relocated data were lost are not. Returns `true` if it padded all units.
     pub fn restore_reserve<S: FlashSink>(&mut self, sink: &mut S) -> bool {
         let collections = self.parts.counters.collections;
         for group in &mut self.groups.all {
@@ -140,8 +132,7 @@ impl Ftl {
 }
 
 impl Parts {
-    /// Continues an open reclaim unit. Returns `false` if the unit was not yet erased and is given
-    /// up.
+    /// Continues an open reclaim unit. Returns `false` if it was not erased and is given up.
     fn continue_unit(&mut self, open: &OpenUnit) -> bool {
         let Some(id) = self.frontiers.of_unit(open.unit) else { return true };
         if open.begun == 0 && open.is_unerased {

@@ -28,8 +28,7 @@ pub struct ProgramUnit {
 /// contains. Programs of one reclaim unit are called in ascending order. `erase` of a reclaim unit
 /// is called before the unit's first program.
 pub trait FlashSink {
-    /// Reads `slots` slots of the read group at `from`, whose data go to the unit that `frontier`
-    /// is filling.
+    /// Reads slots of the read group at `from` for the unit that `frontier` is filling.
     fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32);
     /// Programs a unit with the data that the frontier has collected.
     fn program(&mut self, frontier: FrontierId, unit: ProgramUnit);

@@ -21,8 +21,7 @@ pub(crate) fn damaged(section: &str) -> CodecError {
 saved! { Ftl { groups, parts } }
 
 impl Ftl {
-    /// Copies the state of an FTL with the same geometry and configuration. The maps retain their
-    /// memory and its huge pages.
+    /// Copies an FTL of the same configuration into the memory of this one, with its huge pages.
     pub fn copy_from(&mut self, other: &Self) {
         let from = &other.parts;
         assert!(self.parts.geometry == from.geometry && self.parts.config == from.config);
@@ -50,8 +49,7 @@ impl Ftl {
     /// Writes the state as sections `ftl.*`.
     pub fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
         let parts = &self.parts;
-        // The reverse map follows the forward map. Reverse entries matter only where the forward
-        // map points back, so stale entries are not restored.
+        // The reverse map follows: entries matter only where the forward map points back.
         out.u32s("ftl.forward", &parts.map.forward)?;
         parts.table.save(out)?;
         out.u32s("ftl.erases", &parts.wear.erases)?;

@@ -44,26 +44,44 @@ pub struct Owner {
     pub relocated: bool,
 }
 
-/// Set of units that a policy may select from: the units of a reclaim group, or of one of its
-/// streams.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Among {
+/// Closed units that a policy may choose from: those of a reclaim group, or of a stream of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidates<'a> {
+    pub table: &'a UnitTable,
     /// Reclaim units in the group.
     pub units: Range<u32>,
-    pub(crate) stream: Option<StreamId>,
+    pub stream: Option<StreamId>,
 }
 
-impl Among {
+impl Candidates<'_> {
     #[inline]
     pub(crate) fn holds(&self, owner: Owner) -> bool {
         self.stream.is_none_or(|stream| owner.stream == stream)
+    }
+
+    pub(crate) fn contains(&self, unit: ReclaimUnitId) -> bool {
+        self.units.contains(&unit.0)
+            && self.table.is_closed(unit)
+            && self.holds(self.table.owner[unit.index()])
+    }
+
+    /// Returns the candidates in ascending order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ReclaimUnitId> {
+        debug_assert!(self.units.end <= self.table.len(), "units beyond the drive");
+        self.units.clone().map(ReclaimUnitId).filter(|&unit| self.contains(unit))
+    }
+
+    /// Orders units by the time when they were closed, oldest first.
+    pub(crate) fn age_order(&self, unit: ReclaimUnitId) -> (u64, u32) {
+        (self.table.closed_at[unit.index()], unit.0)
     }
 }
 
 /// All reclaim units of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitTable {
-    pub(crate) alloc_units_per_reclaim_unit: u32,
+    /// Allocation units of a reclaim unit.
+    pub(crate) unit_size: u32,
     /// State of each unit.
     pub state: Vec<UnitState>,
     /// Number of allocation units with valid data.
@@ -74,17 +92,16 @@ pub struct UnitTable {
     pub closed_at: Vec<u64>,
     /// `true` if nothing has been programmed since the last erase.
     pub erased: Vec<bool>,
-    /// Number of reclaim units that had been freed when this unit was last freed; data allocated
-    /// earlier may replace data in this unit.
+    /// Number of units freed when this unit was freed: earlier data may replace data in it.
     pub freed_at: Vec<u64>,
 }
 
 impl UnitTable {
-    pub(crate) fn new(units: u32, alloc_units_per_reclaim_unit: u32) -> Self {
+    pub(crate) fn new(units: u32, unit_size: u32) -> Self {
         let n = units as usize;
-        assert!(units > 0 && alloc_units_per_reclaim_unit > 0, "flash without space");
+        assert!(units > 0 && unit_size > 0, "flash without space");
         Self {
-            alloc_units_per_reclaim_unit,
+            unit_size,
             state: vec![UnitState::Free; n],
             valid: vec![0; n],
             owner: vec![Owner::default(); n],
@@ -110,18 +127,6 @@ impl UnitTable {
         self.state[unit.index()] == UnitState::Closed
     }
 
-    /// Returns `true` if a policy may select the unit from `among`.
-    #[inline]
-    pub fn is_candidate(&self, unit: ReclaimUnitId, among: &Among) -> bool {
-        self.is_closed(unit) && among.holds(self.owner[unit.index()])
-    }
-
-    /// Returns the candidates in ascending order.
-    pub fn candidates<'a>(&'a self, among: &'a Among) -> impl Iterator<Item = ReclaimUnitId> + 'a {
-        debug_assert!(among.units.end <= self.len(), "units beyond the drive");
-        among.units.clone().map(ReclaimUnitId).filter(move |&u| self.is_candidate(u, among))
-    }
-
     /// Returns the units in a state, in ascending order.
     pub fn in_state(&self, state: UnitState) -> impl Iterator<Item = ReclaimUnitId> + '_ {
         (0..self.len()).map(ReclaimUnitId).filter(move |u| self.state[u.index()] == state)
@@ -132,7 +137,6 @@ impl UnitTable {
         self.in_state(UnitState::Closed)
     }
 
-    /// Opens an erased or erasable unit for a frontier.
     pub(crate) fn open(&mut self, unit: ReclaimUnitId, owner: Owner) {
         let index = unit.index();
         debug_assert_eq!((self.state[index], self.valid[index]), (UnitState::Free, 0));
@@ -147,8 +151,7 @@ impl UnitTable {
         self.closed_at[unit.index()] = now;
     }
 
-    /// Frees a victim without valid data; `number` counts the units in the order in which they
-    /// become free.
+    /// Frees a victim without valid data; `number` counts the units in the order of freeing.
     pub(crate) fn free(&mut self, unit: ReclaimUnitId, number: u64) {
         let index = unit.index();
         debug_assert_eq!((self.state[index], self.valid[index]), (UnitState::Victim, 0));
@@ -156,15 +159,21 @@ impl UnitTable {
         self.freed_at[index] = number;
     }
 
-    /// Takes a free unit out of use.
     pub(crate) fn drop_unit(&mut self, unit: ReclaimUnitId) {
         let index = unit.index();
         assert_eq!((self.state[index], self.valid[index]), (UnitState::Free, 0));
         self.state[index] = UnitState::Dropped;
     }
 
-    /// Marks allocation units of a unit as no longer valid. Returns the number of allocation units
-    /// that are still valid.
+    /// Counts allocation units of a unit that hold new data.
+    #[inline]
+    pub(crate) fn add_valid(&mut self, unit: ReclaimUnitId, alloc_units: u32) {
+        let valid = &mut self.valid[unit.index()];
+        *valid += alloc_units;
+        debug_assert!(*valid <= self.unit_size, "more is valid than the unit holds");
+    }
+
+    /// Invalidates allocation units of a unit. Returns the number that still hold valid data.
     #[inline]
     pub(crate) fn invalidate(&mut self, unit: ReclaimUnitId, alloc_units: u32) -> u32 {
         let valid = &mut self.valid[unit.index()];
@@ -176,7 +185,7 @@ impl UnitTable {
     /// Discards all data. Dropped units remain dropped.
     pub(crate) fn purge(&mut self) {
         let state = std::mem::take(&mut self.state);
-        *self = Self::new(state.len() as u32, self.alloc_units_per_reclaim_unit);
+        *self = Self::new(state.len() as u32, self.unit_size);
         for (now, before) in self.state.iter_mut().zip(state) {
             if before == UnitState::Dropped {
                 *now = before;
@@ -194,19 +203,16 @@ impl UnitTable {
         out.bytes("ftl.erased", &self.erased.iter().map(|&e| u8::from(e)).collect::<Vec<u8>>())
     }
 
-    pub(crate) fn restore<R: Read>(
-        &mut self,
-        input: &mut StateReader<R>,
-    ) -> Result<(), CodecError> {
+    pub(crate) fn restore<R: Read>(&mut self, from: &mut StateReader<R>) -> Result<(), CodecError> {
         let units = self.state.len();
-        let states = input.bytes("ftl.states")?;
+        let states = from.bytes("ftl.states")?;
         let states: Option<Vec<_>> = states.into_iter().map(UnitState::from_u8).collect();
         self.state = states.filter(|s| s.len() == units).ok_or_else(|| damaged("ftl.states"))?;
-        self.valid = input.u32s("ftl.valid", units)?;
+        self.valid = from.u32s("ftl.valid", units)?;
         let owner = |o: u32| Owner { stream: StreamId((o >> 1) as u16), relocated: o & 1 == 1 };
-        self.owner = input.u32s("ftl.owners", units)?.into_iter().map(owner).collect();
-        self.closed_at = input.u64s("ftl.closed_at", units)?;
-        self.erased = input.bytes("ftl.erased")?.into_iter().map(|e| e == 1).collect();
+        self.owner = from.u32s("ftl.owners", units)?.into_iter().map(owner).collect();
+        self.closed_at = from.u64s("ftl.closed_at", units)?;
+        self.erased = from.bytes("ftl.erased")?.into_iter().map(|e| e == 1).collect();
         if self.erased.len() == units { Ok(()) } else { Err(damaged("ftl.erased")) }
     }
 }

@@ -107,8 +107,7 @@ fn expected_victim(alpha: f64, b: u32, d: u32, h: f64) -> f64 {
     let (mut share, mut mean) = (0.0_f64, 0.0);
     for i in (1..=b).rev() {
         let rate = alpha * f64::from(b) / (h * f64::from(i));
-        // Solve s = share + rate (1 − s^d) for s in [share, 1] by bisection, because the function
-        // is monotone.
+        // Solve s = share + rate (1 − s^d) for s in [share, 1] by bisection of a monotone function.
         let (mut low, mut high) = (share, 1.0);
         for _ in 0..60 {
             let s = 0.5 * (low + high);
@@ -120,8 +119,7 @@ fn expected_victim(alpha: f64, b: u32, d: u32, h: f64) -> f64 {
     mean
 }
 
-/// Data class: its fraction of the data, and its fraction of the writes, which are uniform within
-/// the class.
+/// Data class: its fractions of the data and of the writes, which are uniform within it.
 #[derive(Clone, Copy, Debug)]
 pub struct Class {
     /// Fraction of the data, 0 to 1.
@@ -141,8 +139,7 @@ pub fn best_split(classes: &[Class], alpha: f64, b: u32) -> (Vec<f64>, f64) {
     let cost = |c: &Class, pieces: u32| {
         c.writes * greedy(c.data / (c.data + f64::from(pieces) * piece), b)
     };
-    // A class that has no spare space would have unbounded write amplification, so each class
-    // starts with one unit of space.
+    // A class without spare space would have unbounded write amplification: each starts with one.
     let mut pieces = vec![1_u32; classes.len()];
     let gain = |c: &Class, n: u32| cost(c, n) - cost(c, n + 1);
     let mut gains: Vec<f64> = classes.iter().map(|c| gain(c, 1)).collect();

@@ -16,7 +16,7 @@ use writecliff_base::saved_state::RestoreError;
 use writecliff_base::{Bytes, Nanos, SLOT_BYTES};
 use writecliff_filesystem::assign::Scheme;
 use writecliff_filesystem::{FileSystem, LayOut, Repeats, TraceError, synthetic};
-use writecliff_flash::{Geometry, GeometryError};
+use writecliff_flash::Geometry;
 use writecliff_ftl::{ConfigError, limit};
 use writecliff_ssd::{DeviceConfig, Drive, Ssd};
 use writecliff_workload::{BlockSize, JobSpec, Pattern, SpecError, WorkloadSpec};
@@ -59,12 +59,9 @@ pub enum BenchError {
     /// The drive has too little spare flash for the limit study.
     #[error("limit-960 requires more than 10 reclaim units of spare flash; exclude it with --case")]
     NoSpareSpace,
-    /// The FTL configuration is invalid.
+    /// The flash geometry or the FTL configuration is invalid.
     #[error(transparent)]
     Device(#[from] ConfigError),
-    /// The flash geometry is invalid.
-    #[error(transparent)]
-    Geometry(#[from] GeometryError),
     /// The workload of the case is invalid.
     #[error(transparent)]
     Workload(#[from] SpecError),

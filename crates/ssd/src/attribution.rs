@@ -20,8 +20,7 @@ use writecliff_host_interface::{Arrival, Cause, TimeByCause};
 
 use self::timeline::Timeline;
 
-/// A flash read of a command: the times when it started to wait for the channel, the channel became
-/// free, and sensing and retries ended.
+/// Times of a flash read of a command: from waiting for the channel to the end of retries.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlashRead {
     pub(crate) started: Nanos,
@@ -30,8 +29,7 @@ pub struct FlashRead {
     pub(crate) corrected: Nanos,
 }
 
-/// Receiver of the latency causes. `command` is the number in the command table; times passed as
-/// arguments may lie in the future.
+/// Receives the causes of latency. `command` is the number in the command table.
 pub trait Recorder: Default {
     /// `true` if the recorder records anything; guards code that only computes arguments of these
     /// methods.
@@ -54,8 +52,7 @@ pub trait Recorder: Default {
     fn admitted(&mut self, _command: u16, _now: Nanos) {}
     /// Records that a die has made room in the write buffer.
     fn buffer_freed(&mut self, _die: u16, _now: Nanos) {}
-    /// Records that a die delays commands because of `activity`, starting at `from`. `None` means
-    /// that the die is idle.
+    /// Records that a die delays commands by `activity` from `from` on; `None` if it is idle.
     fn die_does(&mut self, _die: u16, _from: Nanos, _activity: Option<Cause>) {}
     /// Records that a host read starts on a die.
     fn read_started(&mut self, _die: u16, _channel: u16, _read: FlashRead) {}
@@ -73,8 +70,7 @@ pub trait Recorder: Default {
 
     /// Records that a host write or deallocation with this tag is about to be placed.
     fn writing(&mut self, _tag: u32) {}
-    /// Records that a host write has moved a logical page from `before` to `at`. The new data are
-    /// not yet on flash.
+    /// Records a host write that moved a page from `before` to `at`, not yet on flash.
     fn placed(&mut self, _lpn: Lpn, _at: Ppa, _before: Ppa) {}
     /// Records that the drive relocates a page, like [`Self::placed`] for host writes.
     fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
@@ -82,8 +78,7 @@ pub trait Recorder: Default {
     }
     /// Records the deallocation of a logical page that was at `before`.
     fn trimmed(&mut self, _lpn: Lpn, _before: Ppa) {}
-    /// Returns `true` if a deallocation of this size is journaled immediately, without
-    /// [`Self::trimmed`].
+    /// Returns `true` if a deallocation of this size is journaled at once, without `trimmed`.
     fn journals(&mut self, _first: Lpn, _slots: u32) -> bool {
         false
     }
@@ -100,8 +95,7 @@ pub trait Recorder: Default {
     fn erased(&mut self, _unit: ReclaimUnitId, _die: u32) {}
     /// Records that all reclaim units are erased.
     fn purged(&mut self) {}
-    /// Removes and returns the changes that are not on flash, newest first; `None` if changes are
-    /// not recorded.
+    /// Takes the changes that are not on flash, newest first; `None` if none are recorded.
     fn take_unwritten(&mut self) -> Option<Vec<Unwritten>> {
         None
     }
@@ -178,8 +172,7 @@ impl Spent {
         }
     }
 
-    /// Charges the time until `until` to `cause`, except within `exception`, which has a separate
-    /// cause.
+    /// Charges the time until `until` to `cause`, except within `exception` with its own cause.
     fn charge_except(&mut self, cause: Cause, until: Nanos, exception: (Interval, Cause)) {
         let (interval, other) = exception;
         self.charge(cause, interval.from.min(until));
@@ -187,7 +180,6 @@ impl Spent {
         self.charge(cause, until);
     }
 
-    /// Charges the wait for a die to the die's activities.
     fn charge_die(&mut self, die: &Timeline, until: Nanos, otherwise: Cause) {
         die.walk(self.until, until, |activity, end| {
             self.charge(activity.unwrap_or(otherwise), end);
@@ -227,10 +219,7 @@ impl Recorder for Attribution {
 
     fn begun(&mut self, command: u16, arrival: Arrival, now: Nanos) {
         let by_cause = TimeByCause::default();
-        debug_assert!(
-            arrival.submitted <= arrival.entered && arrival.entered <= now,
-            "a command began before it arrived"
-        );
+        debug_assert!(arrival.submitted <= arrival.entered && arrival.entered <= now);
         let spent = grown(&mut self.commands, command);
         *spent = Spent { in_flight: true, begun: now, until: arrival.submitted, by_cause };
         spent.charge(Cause::HostQueue, arrival.entered);

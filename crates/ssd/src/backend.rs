@@ -29,8 +29,9 @@ use crate::die::{
 use crate::event::EventQueue;
 use crate::fill::{Fills, NO_FILL};
 use crate::front::{self, FrontFlash};
+use crate::mechanisms::ecc::Retries;
 use crate::mechanisms::power::BusyTimes;
-use crate::mechanisms::{FlashMechanism, FlashMechanisms, Retries, flash_hook};
+use crate::mechanisms::{FlashMechanisms, die_parity, each};
 use crate::{DeviceConfig, FillId, FlashOperation, Lane, ReadFor, Recorder, SsdEvent};
 use channels::Channels;
 use held_erases::HeldErases;
@@ -40,7 +41,7 @@ pub(crate) use state::Unfinished;
 
 /// `slots` slots of a host read leave the die at time `at`.
 #[derive(Clone, Copy, Debug)]
-pub struct HostData {
+pub(crate) struct HostData {
     pub(crate) command: u16,
     /// Number of 4 KiB slots.
     pub slots: u32,
@@ -50,19 +51,11 @@ pub struct HostData {
 
 /// Result of finishing a flash operation.
 #[derive(Clone, Copy, Debug)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// No command depends on the operation.
     Nothing,
-    /// A program unit is on flash. Commands that wait for its fill must be completed before the
-    /// fill number is reused.
-    Programmed {
-        /// Program unit that has been programmed.
-        unit: ProgramUnit,
-        /// Frontier that filled the program unit.
-        frontier: FrontierId,
-        /// Number of the unit's fill.
-        fill: FillId,
-    },
+    /// A program unit is on flash. Commands that wait for it complete before its fill is reused.
+    Programmed { unit: ProgramUnit, frontier: FrontierId, fill: FillId },
     /// Arrival of the data of a mechanism's read in the controller.
     Read {
         /// Mechanism and token, as in `ReadFor::Mechanism`.
@@ -71,7 +64,7 @@ pub enum Outcome {
 }
 
 /// Routes flash operations to dies and channels.
-pub struct Backend<R> {
+pub(crate) struct Backend<R> {
     pub(crate) now: Nanos,
     /// Drive events by time.
     pub queue: EventQueue,
@@ -105,7 +98,6 @@ struct Starter<'a, R> {
     now: Nanos,
 }
 
-/// Returns `true` for a read of one plane.
 #[inline]
 fn is_of_plane(operation: FlashOperation) -> bool {
     let FlashOperation::Read { sense, .. } = operation else { return false };
@@ -119,8 +111,7 @@ impl<R: Recorder> Starter<'_, R> {
         !R::RECORDS && !is_of_plane(operation)
     }
 
-    #[expect(clippy::inline_always, reason = "`start_other` is the only frequent caller")]
-    #[inline(always)]
+    #[inline(always)] // `start_other` is the only frequent caller
     fn start(&mut self, die: &mut Die, index: usize, operation: FlashOperation) {
         let command = self.times.flash.command;
         let end = match operation {
@@ -149,7 +140,6 @@ impl<R: Recorder> Starter<'_, R> {
     }
 
     /// Starts a read of all planes.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn start_read(&mut self, die: &mut Die, index: usize, operation: FlashOperation) {
         let FlashOperation::Read { sense, .. } = operation else {
@@ -158,7 +148,7 @@ impl<R: Recorder> Starter<'_, R> {
         let begun = self.take_channel(index, self.times.flash.command);
         let sensed = begun + self.times.sensing(sense);
         let read = self.times.recorded_read(self.now, sense, begun, sensed);
-        self.recorder.read_started(index as u16, self.channels.of(index), read);
+        self.recorder.read_started(index as u16, self.channels.of_die[index], read);
         self.busy.read += (sensed - begun).0;
         die.sense(operation, sensed);
         self.queue.push(Lane::Sensed, sensed, SsdEvent::Sensed { die: index as u16 });
@@ -177,7 +167,6 @@ impl<R: Recorder> Starter<'_, R> {
         self.queue.push(lane, until, SsdEvent::DieDone { die: index as u16 });
     }
 
-    /// Uses the die's channel for `duration` as soon as it is free, and returns the end time.
     #[inline]
     fn take_channel(&mut self, die: usize, duration: Nanos) -> Nanos {
         self.busy.transfer += duration.0;
@@ -219,20 +208,19 @@ impl<R: Recorder> Backend<R> {
     /// retries of the read, encoded by [`sense`], and `true` if no retry corrects the data.
     #[inline]
     pub(crate) fn sense(&mut self, location: &FlashLocation, slots: u32) -> (u16, bool) {
-        let mut retries = Retries::default();
-        flash_hook!(self, m => if let Some(drawn) = m.retries(location, slots, self.now) {
-            retries = drawn;
-        });
+        let retries = match &mut self.mechanisms.ecc {
+            Some(ecc) => ecc.retries(location, slots, self.now),
+            None => Retries::default(),
+        };
         (sense(location.page_type, retries.count), retries.fails)
     }
 
     /// Returns `true` if no operation is running or waiting.
-    pub fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         self.dies.iter().all(|d| d.is_quiet(self.now)) && self.fills.outstanding().next().is_none()
     }
 
     /// Queues a read with the priority of a host read.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn queue_read(&mut self, index: usize, operation: FlashOperation) {
         let die = &mut self.dies[index];
@@ -271,9 +259,7 @@ impl<R: Recorder> Backend<R> {
         self.wake(index);
     }
 
-    /// Starts a newly queued operation if the die is free, or suspends the running operation if
-    /// allowed.
-    #[expect(clippy::inline_always)]
+    /// Called after queueing an operation: starts it, or suspends the running one if allowed.
     #[inline(always)]
     fn wake(&mut self, index: usize) {
         let die = &mut self.dies[index];
@@ -289,13 +275,12 @@ impl<R: Recorder> Backend<R> {
                 self.queue.push(Lane::DieShort, die.busy_until, event);
             }
             DieState::Busy(operation) if !die.reads.is_empty() => self.suspend(index, operation),
-            DieState::Reading => flash_hook!(self, m => m.queued_beside_reads(self, index)),
+            DieState::Reading => each!(self, [plane_reads], m => m.start_reads(self, index)),
             _ => {}
         }
     }
 
-    /// Suspends a program or erase for a host read, if the flash part supports suspension and
-    /// enough time remains.
+    /// Suspends a program or erase for a host read, if the part can and enough time remains.
     fn suspend(&mut self, index: usize, operation: FlashOperation) {
         let die = &mut self.dies[index];
         let left = die.busy_until.saturating_sub(self.now);
@@ -313,20 +298,14 @@ impl<R: Recorder> Backend<R> {
     /// Returns `true` if a free die may start an operation now; otherwise, the die waits.
     #[inline]
     fn may_start(&mut self, index: usize) -> bool {
-        let mut may_start = true;
-        if R::LIMITS_DIES {
-            flash_hook!(self, m => may_start = may_start && m.admits(index));
-        }
-        may_start
+        !R::LIMITS_DIES || self.mechanisms.active_dies.as_mut().is_none_or(|a| a.admits(index))
     }
 
-    /// Starts the next operation of a free die.
     #[inline(never)]
     fn start_next(&mut self, index: usize) {
         self.start_next_inlined(index);
     }
 
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn start_next_inlined(&mut self, index: usize) {
         debug_assert!(self.dies[index].is_idle());
@@ -382,7 +361,7 @@ impl<R: Recorder> Backend<R> {
         }
         if is_of_plane(operation) {
             let begun = self.take_channel(index, self.times.flash.command);
-            flash_hook!(self, m => m.start_plane_read(self, index, operation, begun));
+            each!(self, [plane_reads], m => m.start_first(self, index, operation, begun));
             return;
         }
         let (dies, mut starter) = self.split();
@@ -390,21 +369,19 @@ impl<R: Recorder> Backend<R> {
     }
 
     /// Returns the dies, and the starter for operations on them.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn split(&mut self) -> (&mut [Die], Starter<'_, R>) {
         let Self { dies, times, channels, busy, queue, recorder, now, .. } = self;
         (dies, Starter { times, channels, busy, queue, recorder, now: *now })
     }
 
-    /// Uses the die's channel for `duration` as soon as it is free, and returns the end time.
     #[inline]
     pub(crate) fn take_channel(&mut self, die: usize, duration: Nanos) -> Nanos {
         self.split().1.take_channel(die, duration)
     }
 
     /// Accounts for all dies erasing `blocks` blocks in sequence.
-    pub fn erased_all(&mut self, blocks: u64) {
+    pub(crate) fn erased_all(&mut self, blocks: u64) {
         let time =
             Nanos(blocks * self.times.flash.erase.0 / u64::from(self.times.flash.erase_portions));
         self.busy.erase += time.0 * self.dies.len() as u64;
@@ -413,9 +390,8 @@ impl<R: Recorder> Backend<R> {
     }
 
     /// Handles the end of tR on a die by transferring the data. Returns the data of a host read.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub fn sensed(&mut self, index: usize) -> Option<HostData> {
+    pub(crate) fn sensed(&mut self, index: usize) -> Option<HostData> {
         let DieState::Sensing(operation) = self.dies[index].state else {
             unreachable!("a sensing die has a read operation");
         };
@@ -437,16 +413,15 @@ impl<R: Recorder> Backend<R> {
         self.recorder.die_does(index as u16, sent, None);
         let mut slots = u32::from(slots);
         if sense & (SENSE_FAILING | SENSE_STRIPE) > 0 {
-            flash_hook!(self, m => m.sensed(self, index, operation));
+            die_parity::flash::sensed(self, index, operation);
             slots = 0;
         }
         Some(HostData { command, slots, at: sent })
     }
 
     /// Handles the end of the operation on a die.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub fn die_done(&mut self, index: usize) -> Outcome {
+    pub(crate) fn die_done(&mut self, index: usize) -> Outcome {
         let state = self.dies[index].end();
         self.release_die(index);
         let is_sent = matches!(state, DieState::Sending);
@@ -458,7 +433,7 @@ impl<R: Recorder> Backend<R> {
             DieState::Busy(FlashOperation::Program { fill, .. }) if fill != NO_FILL => {
                 let (unit, frontier) = self.fills.programmed(fill);
                 self.recorder.unit_programmed(self.front.ppas_of_program(&self.geometry, &unit));
-                if !self.held_erases.is_empty() {
+                if !self.held_erases.all.is_empty() {
                     self.erase_held(fill);
                 }
                 Outcome::Programmed { unit, frontier, fill }
@@ -484,12 +459,13 @@ impl<R: Recorder> Backend<R> {
         outcome
     }
 
-    /// Releases the die at the end of an operation or of sensing, and starts the dies that wait for
-    /// it.
+    /// Called at the end of an operation or sensing: releases the die, starts waiting dies.
     #[inline]
     fn release_die(&mut self, index: usize) {
         if R::LIMITS_DIES && self.dies[index].suspended.is_none() {
-            flash_hook!(self, m => m.released(index));
+            if let Some(active) = &mut self.mechanisms.active_dies {
+                active.released(index);
+            }
             self.start_waiting();
         }
     }
@@ -497,16 +473,12 @@ impl<R: Recorder> Backend<R> {
     /// Starts the next operations of the waiting dies that may start now.
     #[inline]
     fn start_waiting(&mut self) {
-        loop {
-            let mut next = None;
-            flash_hook!(self, m => next = next.or_else(|| m.next_die()));
-            let Some(next) = next else { return };
+        while let Some(next) = self.mechanisms.active_dies.as_mut().and_then(|a| a.next_die()) {
             self.start_next(next);
         }
     }
 
-    /// Programs the fills that may now be programmed; called when something that a fill waits for
-    /// has ended.
+    /// Called when something that a fill waits for has ended: programs the fills that it held.
     #[inline]
     pub(crate) fn waited(&mut self, fill: FillId) {
         let Some(frontier) = self.fills.read_done(fill) else { return };
@@ -524,17 +496,18 @@ impl<R: Recorder> Backend<R> {
             self.geometry.program_type(unit.unit) as u8
         };
         self.work(die, FlashOperation::Program { fill, page_type });
-        flash_hook!(self, m => m.program_queued(self, &unit));
+        each!(self, [die_parity], m => m.program_queued(self, &unit));
     }
 
     /// Completes the last transfers and resets the event queue; called when no events are left.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let ends = self.dies.iter().map(|die| die.busy_until);
-        self.now = ends.fold(self.now.max(self.channels.all_free_at()), Nanos::max);
+        let ends = ends.chain(self.channels.busy_until.iter().copied());
+        self.now = ends.fold(self.now, Nanos::max);
         assert!(self.is_quiet(), "an operation without an event");
         self.queue.clear();
         self.dies.fill(Die::default());
-        flash_hook!(self, m => m.cleared());
+        self.mechanisms.cleared();
         self.recorder.settled();
     }
 }

@@ -6,18 +6,16 @@ use writecliff_host_interface::{
     Arrival, Barrier, Cause, Command, CommandTable, Frontend, Operation, Status,
 };
 
-use crate::backend::HostData;
+use crate::backend::{HostData, Outcome};
 use crate::config::ServiceOrder;
-use crate::mechanisms::{Access, FlashMechanisms};
+use crate::mechanisms::{Access, each};
 use crate::{Backend, DeviceConfig, FillId, Lane, Recorder, SsdEvent};
 
-/// A command inside the drive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
     pub command: Command,
     pub slots: u32,
-    /// For reads: number of outstanding flash operations. For writes and flushes that wait for
-    /// flash: number of outstanding program units.
+    /// Outstanding flash operations of a read; program units that a write or flush waits for.
     pub pending: u32,
     /// For reads: bytes not yet sent to the host.
     pub unsent: u32,
@@ -31,24 +29,21 @@ impl InFlight {
         Lpn((self.command.offset / u64::from(SLOT_BYTES)) as u32)
     }
 
-    /// Returns the slots that the command accesses.
     #[inline]
-    pub(crate) fn access(&self) -> Access<'_> {
+    pub(crate) fn access(&self, number: u16) -> Access<'_> {
         let (command, first, slots) = (&self.command, self.first(), self.slots);
-        Access { command, first, slots, is_timed: true }
+        Access { command, first, slots, number: Some(number) }
     }
 }
 
-/// Commands must stay small because many are outstanding and each I/O accesses its command several
-/// times.
+/// Many commands are outstanding, so they stay small.
 const _: () = assert!(size_of::<InFlight>() == 48);
 
-/// Commands in the drive, and the stages between the host and the write buffer or the flash:
-/// queues, firmware, barrier and link.
+/// The commands in the drive, and their queues, firmware, barrier and link.
 pub(crate) struct Commands {
     table: CommandTable<InFlight>,
     pub(crate) frontend: Frontend,
-    barrier: Option<Box<Barrier>>,
+    pub(crate) barrier: Option<Box<Barrier>>,
     /// Additional firmware time of a read compared with other commands.
     longer_reads_by: Nanos,
     /// Additional firmware time of a write, which overlaps its data transfer.
@@ -74,7 +69,6 @@ impl Commands {
         self.table.in_flight()
     }
 
-    /// Asserts that the host has no outstanding commands.
     pub(crate) fn assert_none(&self) {
         assert_eq!(self.in_flight() + self.frontend.waiting(), 0, "commands are outstanding");
     }
@@ -85,7 +79,6 @@ impl Commands {
     }
 
     /// Decodes a command that the host submitted at time `submitted`.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn decode(&mut self, command: &Command, submitted: Nanos, now: Nanos) -> Arrival {
         debug_assert!(submitted <= now, "decoded before it was submitted");
@@ -97,36 +90,12 @@ impl Commands {
         Arrival { submitted, entered: now, decoded }
     }
 
-    #[inline]
-    pub(crate) fn has_barrier(&self) -> bool {
-        self.barrier.is_some()
-    }
-
-    /// Returns `true` if a decoded command may start; otherwise, the barrier queues the command.
-    pub(crate) fn pass(&mut self, command: &Command, arrival: Arrival) -> bool {
-        self.barrier.as_mut().is_none_or(|barrier| barrier.admit(command, arrival))
-    }
-
-    /// Records that a command no longer blocks commands in the other direction.
-    pub(crate) fn passed(&mut self) {
-        self.barrier.iter_mut().for_each(|barrier| barrier.passed());
-    }
-
-    /// Removes and returns the next command of the barrier that may start.
-    pub(crate) fn released(&mut self) -> Option<(Command, Arrival)> {
-        self.barrier.as_mut().and_then(|barrier| barrier.release())
-    }
-
-    /// Adds a command to the table and returns its number.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn begin(&mut self, command: Command, slots: u32) -> u16 {
         let (unsent, status) = (command.length, Status::Success);
         self.table.insert(InFlight { command, slots, pending: 0, unsent, status })
     }
 
-    /// Removes and returns a completed command.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn end(&mut self, number: u16) -> InFlight {
         let ended = self.table.remove(number);
@@ -134,19 +103,17 @@ impl Commands {
         ended
     }
 
-    /// Records the number of flash reads that a command waits for. If the command waits for none,
-    /// sends its data immediately.
-    #[expect(clippy::inline_always)]
+    /// Records the flash reads that a command waits for; if none, sends its data at once.
     #[inline(always)]
-    pub(crate) fn await_reads<R: Recorder>(
+    pub(crate) fn awaits<R: Recorder>(
         &mut self,
         number: u16,
-        (length, reads): (u32, u32),
+        reads: u32,
         backend: &mut Backend<R>,
     ) {
         self.get(number).pending = reads;
         if reads == 0 {
-            self.send_last(number, length, backend.now, backend);
+            self.send_all(number, backend);
         }
     }
 
@@ -168,24 +135,16 @@ impl Commands {
         is_last
     }
 
-    /// Sends the last `bytes` of a read, which are available at time `at`.
-    #[expect(clippy::inline_always)]
+    /// Sends the data of a read that waits for none.
     #[inline(always)]
-    pub(crate) fn send_last<R: Recorder>(
-        &mut self,
-        number: u16,
-        bytes: u32,
-        at: Nanos,
-        backend: &mut Backend<R>,
-    ) {
-        debug_assert!(at >= backend.now, "data are sent before they are there");
-        let end = self.frontend.send(at, bytes, true);
+    pub(crate) fn send_all<R: Recorder>(&mut self, number: u16, backend: &mut Backend<R>) {
+        let bytes = self.get(number).command.length;
+        let end = self.frontend.send(backend.now, bytes, true);
         backend.recorder.spent(number, Cause::Link, end);
         backend.queue.push(Lane::Completed, end, SsdEvent::Completed { command: number });
     }
 
     /// Sends data that a die has transferred. `read` is the recorder's number for the read.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn send_read<R: Recorder>(
         &mut self,
@@ -209,16 +168,22 @@ impl Commands {
         }
     }
 
-    /// Sends the data of a host read whose tR on a plane has ended.
+    /// Handles the end of tR on a plane, after which it sends the data, or of their transfer. The
+    /// die is free after the transfer of the last plane.
     #[inline(never)]
     pub(crate) fn plane_done<R: Recorder>(&mut self, reader: u16, backend: &mut Backend<R>) {
-        if let Some(plane) = FlashMechanisms::plane_done(backend, reader) {
+        let mut ended = None;
+        each!(backend, [plane_reads], m => ended = Some(m.done(backend, reader)));
+        let Some((die, data)) = ended else { return };
+        if backend.dies[die].is_idle() {
+            let _: Outcome = backend.die_done(die);
+        }
+        if let Some(plane) = data {
             self.send_read((plane.die, plane.read), plane.data, backend);
         }
     }
 
     /// Completes the commands that waited only for a unit that `die` has programmed.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn programmed<R: Recorder>(
         &mut self,

@@ -2,8 +2,8 @@
 
 use writecliff_base::keys::{Choice, Count, Flag, Section, Size, Time};
 use writecliff_base::located::{Answer, Table};
-use writecliff_base::{Bytes, Nanos, reject, section};
-use writecliff_flash::{FlashTiming, Geometry, SLOT_BYTES};
+use writecliff_base::{Bytes, Nanos, SLOT_BYTES, reject, section};
+use writecliff_flash::{FlashTiming, Geometry};
 use writecliff_ftl::{ConfigError, FtlConfig};
 use writecliff_host_interface::{Duplex, Identity, LinkConfig};
 
@@ -62,7 +62,6 @@ section! {
 }
 
 impl ControllerConfig {
-    /// Reads the section.
     pub(crate) fn read(table: &Table<'_>) -> Answer<Self> {
         let mut config = Self::read_keys(table)?;
         for (key, time) in [
@@ -103,11 +102,9 @@ pub struct DeviceConfig {
     pub link: LinkConfig,
     /// The mechanisms.
     pub sections: Sections,
-    /// Current power state, an index into the states in `power`. The host sets the power state, so
-    /// it is not part of the device's description.
+    /// Current power state, which the host sets; not part of the device's description.
     pub power_state: usize,
-    /// Data placement interface; without one, the host's stream numbers are the FTL's stream
-    /// numbers.
+    /// Data placement interface; without one, the host's stream numbers are the FTL's.
     pub data_placement: Option<DataPlacementConfig>,
     /// Slots per entry of the map.
     pub indirection_slots: u32,
@@ -119,15 +116,14 @@ pub struct DeviceConfig {
 }
 
 impl DeviceConfig {
-    /// Returns the limit on active dies in the current power state; `None` if all dies may be
-    /// active.
+    /// Returns the limit on active dies in the current power state; `None` without a limit.
     pub fn max_active_dies(&self) -> Option<u32> {
         let limit = *self.sections.power.as_ref()?.max_active_dies.get(self.power_state)?;
         (limit < self.geometry.dies).then_some(limit)
     }
 
-    /// Returns the power states in the file, from 0 on: the number of dies that may be active, and
-    /// the maximum drive power in watts. The list is empty if the only power state has no limit.
+    /// Returns the power states of the file, from 0 on: the number of dies that may be active, and
+    /// the maximum power in watts. Empty if the only power state has no limit.
     pub fn power_states(&self) -> Vec<(u32, f64)> {
         let Some(power) = &self.sections.power else { return Vec::new() };
         let directions = if self.link.duplex == Duplex::Full { 2 } else { 1 };
@@ -136,8 +132,7 @@ impl DeviceConfig {
         states.map(|&dies| (dies, power.most(dies, channels, directions))).collect()
     }
 
-    /// Returns `true` if a read of a slot occupies its whole die, and the address alone determines
-    /// the die.
+    /// Returns `true` if a read of a slot takes its whole die, which follows from the address.
     #[inline]
     pub fn reads_slots_alone(&self) -> bool {
         self.sections.die_parity.is_none()
@@ -150,7 +145,7 @@ impl DeviceConfig {
     /// # Errors
     /// Returns an error if the drive can only be simulated scaled down.
     pub fn check_addresses(&self) -> Result<(), ConfigError> {
-        Ok(self.geometry.check_addresses(self.sections.addresses())?)
+        self.geometry.check_addresses(self.sections.addresses())
     }
 
     /// Returns `true` if fast-forwarding has the same effect on both drives.
@@ -181,7 +176,7 @@ impl DeviceConfig {
         self.geometry.shape.pages_per_block / self.geometry.shape.cell.page_types()
     }
 
-    /// Returns the maximum number of compressed pieces in one slot of flash; 1 without compression.
+    /// Returns the most pieces of compressed data in a slot of flash; 1 without compression.
     pub fn pieces_per_slot(&self) -> u64 {
         u64::from(self.geometry.ppas_per_read_group / self.geometry.slots_per_read_group)
     }
@@ -196,13 +191,12 @@ impl DeviceConfig {
         Bytes((u64::from(streams) + 1) * unit + mechanisms + self.merged_bytes())
     }
 
-    /// Returns the number of write buffer bytes that indirection units may occupy while they wait
-    /// for further data.
+    /// Returns the bytes of the write buffer that incomplete indirection units may occupy.
     pub fn merged_bytes(&self) -> u64 {
-        u64::from(self.merged_units * self.indirection_slots) * u64::from(SLOT_BYTES)
+        u64::from(self.merged_units * self.indirection_slots) * SLOT_BYTES
     }
 
     pub(crate) fn buffer_slots(&self) -> u32 {
-        (self.controller.write_buffer.0 / u64::from(SLOT_BYTES)) as u32
+        (self.controller.write_buffer.0 / SLOT_BYTES) as u32
     }
 }

@@ -1,8 +1,7 @@
 //! Counters of the drive as a whole.
 
-use writecliff_base::counters;
 use writecliff_base::counters::{Reading, readings};
-use writecliff_flash::SLOT_BYTES;
+use writecliff_base::{SLOT_BYTES, counters};
 use writecliff_flash::wear::WearSummary;
 use writecliff_ftl::{BadBlockCounters, BadBlocks, ReductionCounters};
 use writecliff_host_interface::Drive;
@@ -20,55 +19,63 @@ use crate::mechanisms::slc_cache::{SlcCache, SlcCounters};
 use crate::mechanisms::thermal::ThermalCounters;
 use crate::{Recorder, Ssd};
 
-/// Counters since the drive was new.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DriveCounters {
-    /// Bytes written by the host.
-    pub host_write_bytes: u64,
-    /// Bytes read by the host.
-    pub host_read_bytes: u64,
-    /// Reads of unmapped addresses, in whole slots.
-    pub unmapped_read_bytes: u64,
-    /// Bytes allocated on flash for any reason, including data still in the buffer.
-    pub nand_write_bytes: u64,
-    /// Bytes relocated by garbage collection.
-    pub gc_moved_bytes: u64,
-    /// Bytes relocated by wear levelling.
-    pub wear_moved_bytes: u64,
-    /// Bytes left empty in units that were closed early.
-    pub padding_bytes: u64,
-    /// Bytes unmapped by TRIM, in whole slots.
-    pub trimmed_bytes: u64,
-    /// Reclaim units freed by garbage collection.
-    pub collections: u64,
-    /// Erase counts of the blocks.
-    pub wear: WearSummary,
-    /// Counters of the mechanisms in the device file; `None` for other mechanisms.
-    pub housekeeping: Option<HousekeepingCounters>,
-    /// Read retries and uncorrectable reads.
-    pub ecc: Option<EccCounters>,
-    /// Energy consumed.
-    pub energy: Option<Energy>,
-    /// Temperature and throttling.
-    pub thermal: Option<ThermalCounters>,
-    /// Time for which endurance throttling delayed writes.
-    pub throttle_time: Option<ThrottleTime>,
-    /// SLC cache traffic.
-    pub slc_cache: Option<SlcCounters>,
-    /// Data stored after compression and deduplication.
-    pub reduction: Option<ReductionCounters>,
-    /// Failed and replaced blocks.
-    pub bad_blocks: Option<BadBlockCounters>,
-    /// Expected bit error rates and refreshes.
-    pub cell_care: Option<CellCareCounters>,
-    /// Injected faults and their detection.
-    pub integrity: Option<IntegrityCounts>,
-    /// Parity across dies: space and rebuilt data.
-    pub die_parity: Option<DieParityCounters>,
-    /// Accesses to the mapping table on flash.
-    pub mapping_cache: Option<MappingCacheCounts>,
-    /// Reads served by read-ahead.
-    pub read_ahead: Option<ReadAheadCounts>,
+/// Declares [`DriveCounters`] from a line for each mechanism, in the order of the reference page.
+macro_rules! drive_counters {
+    ($($mechanism:ident: $counters:ty,)*) => {
+        /// Counters since the drive was new.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct DriveCounters {
+            /// Bytes written by the host.
+            pub host_write_bytes: u64,
+            /// Bytes read by the host.
+            pub host_read_bytes: u64,
+            /// Reads of unmapped addresses, in whole slots.
+            pub unmapped_read_bytes: u64,
+            /// Bytes allocated on flash for any reason, including data still in the buffer.
+            pub nand_write_bytes: u64,
+            /// Bytes relocated by garbage collection.
+            pub gc_moved_bytes: u64,
+            /// Bytes relocated by wear levelling.
+            pub wear_moved_bytes: u64,
+            /// Bytes left empty in units that were closed early.
+            pub padding_bytes: u64,
+            /// Bytes unmapped by TRIM, in whole slots.
+            pub trimmed_bytes: u64,
+            /// Reclaim units freed by garbage collection.
+            pub collections: u64,
+            /// Erase counts of the blocks.
+            pub wear: WearSummary,
+            $(
+                /// Counters of the mechanism; `None` if the drive does not have it.
+                pub $mechanism: Option<$counters>,
+            )*
+        }
+
+        impl DriveCounters {
+            /// Returns all declared counters, including those of mechanisms.
+            pub fn readings(counters: Option<&Self>) -> Vec<Reading> {
+                readings(counters)
+                    $(.chain(readings(counters.and_then(|c| c.$mechanism.as_ref()))))*
+                    .collect()
+            }
+        }
+    };
+}
+
+drive_counters! {
+    energy: Energy,
+    thermal: ThermalCounters,
+    throttle_time: ThrottleTime,
+    ecc: EccCounters,
+    housekeeping: HousekeepingCounters,
+    reduction: ReductionCounters,
+    slc_cache: SlcCounters,
+    bad_blocks: BadBlockCounters,
+    cell_care: CellCareCounters,
+    integrity: IntegrityCounts,
+    die_parity: DieParityCounters,
+    mapping_cache: MappingCacheCounts,
+    read_ahead: ReadAheadCounts,
 }
 
 counters! { |c: DriveCounters|
@@ -86,31 +93,11 @@ counters! { |c: DriveCounters|
 }
 
 impl DriveCounters {
-    /// Returns all declared counters, including those of the mechanisms in the device file.
-    pub fn readings(counters: Option<&Self>) -> Vec<Reading> {
-        readings(counters)
-            .chain(readings(counters.and_then(|c| c.energy.as_ref())))
-            .chain(readings(counters.and_then(|c| c.thermal.as_ref())))
-            .chain(readings(counters.and_then(|c| c.throttle_time.as_ref())))
-            .chain(readings(counters.and_then(|c| c.ecc.as_ref())))
-            .chain(readings(counters.and_then(|c| c.housekeeping.as_ref())))
-            .chain(readings(counters.and_then(|c| c.reduction.as_ref())))
-            .chain(readings(counters.and_then(|c| c.slc_cache.as_ref())))
-            .chain(readings(counters.and_then(|c| c.bad_blocks.as_ref())))
-            .chain(readings(counters.and_then(|c| c.cell_care.as_ref())))
-            .chain(readings(counters.and_then(|c| c.integrity.as_ref())))
-            .chain(readings(counters.and_then(|c| c.die_parity.as_ref())))
-            .chain(readings(counters.and_then(|c| c.mapping_cache.as_ref())))
-            .chain(readings(counters.and_then(|c| c.read_ahead.as_ref())))
-            .collect()
-    }
-
-    /// Reads a drive's counters.
     pub(crate) fn of<R: Recorder>(drive: &Ssd<R>) -> Self {
         let Ssd { storage, mechanisms, .. } = drive;
         let (ftl, backend, now) = (&storage.ftl, &storage.backend, storage.backend.now);
         let allocated = ftl.allocated();
-        let bytes = |slots: u64| slots * u64::from(SLOT_BYTES);
+        let bytes = |slots: u64| slots * SLOT_BYTES;
         let slc = storage.log().map(SlcCache::counters);
         let ecc = backend.mechanisms.ecc.as_ref();
         let energy = Energy::taken(drive, now);

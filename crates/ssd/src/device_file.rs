@@ -13,8 +13,8 @@ mod streams;
 
 use writecliff_base::keys::{Section, SectionKeys, SizeWithin, top};
 use writecliff_base::located::{Answer, LocatedToml, Table};
-use writecliff_base::{Bytes, reject, section};
-use writecliff_flash::{Geometry, SLOT_BYTES};
+use writecliff_base::{Bytes, SLOT_BYTES, reject, section};
+use writecliff_flash::Geometry;
 use writecliff_ftl::FtlConfig;
 use writecliff_host_interface::{Identity, LinkConfig};
 
@@ -35,7 +35,7 @@ const CAPACITY_MAX: Bytes = Bytes(1 << 50);
 section! {
     /// Top-level keys of the file, in addition to the identity.
     struct Top {
-        user_capacity: required SizeWithin(Bytes(SLOT_BYTES as u64)..=CAPACITY_MAX),
+        user_capacity: required SizeWithin(Bytes(SLOT_BYTES)..=CAPACITY_MAX),
             "capacity for the host ([very large drives](../guides/devices.md#very-large-drives))";
     }
 }
@@ -56,8 +56,7 @@ pub fn keys() -> Vec<SectionKeys> {
     sections
 }
 
-/// Reads a device file. `file_name` is used in messages only; `seed` initialises all random choices
-/// of the drive.
+/// Reads a device file; `file_name` is for messages, `seed` for the drive's random choices.
 pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DeviceConfig> {
     describe(&LocatedToml::parse(text, file_name)?, seed)
 }
@@ -78,9 +77,9 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let placement = placement_table.as_ref().map(|t| data_placement::config::read(t, ftl.streams));
     let data_placement = placement.transpose()?.flatten();
     ftl.rated_cycles = rated_cycles;
-    ftl.user_slots = user_capacity.0.div_ceil(u64::from(SLOT_BYTES));
+    ftl.user_slots = user_capacity.0.div_ceil(SLOT_BYTES);
     let groups = data_placement.as_ref().map_or(1, |placement| placement.reclaim_groups);
-    let slot = Bytes(u64::from(SLOT_BYTES));
+    let slot = Bytes(SLOT_BYTES);
     check_modelled(&root, |feature| match feature {
         INDEPENDENT_PLANES => timing.independent_plane_reads,
         SEVERAL_GROUPS => groups > 1,
@@ -156,7 +155,6 @@ fn reduced(root: &Table<'_>, geometry: Geometry, ftl: &mut FtlConfig) -> Answer<
     Ok(addressed)
 }
 
-/// Checks the capacity and spare space against the flash size.
 fn check_together(
     root: &Table<'_>,
     ftl_table: &Table<'_>,
@@ -171,8 +169,7 @@ fn check_together(
     })
 }
 
-/// Checks that the buffer can hold the partly filled units of all streams, one more unit, and the
-/// waiting indirection units.
+/// Checks that the buffer can hold the open units of all streams, and mechanisms' units.
 fn check_buffer(table: &Table<'_>, config: &DeviceConfig) -> Answer<()> {
     let (needed, buffer) =
         (config.buffer_needed(config.ftl.streams), config.controller.write_buffer);

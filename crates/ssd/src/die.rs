@@ -14,17 +14,11 @@ use crate::fill::{FillId, Fills, NO_FILL};
 
 /// Destination of read data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum ReadFor {
+pub(crate) enum ReadFor {
     /// The host.
-    Host {
-        /// Number of the command in the command table.
-        command: u16,
-    },
+    Host { command: u16 },
     /// Relocation within the drive.
-    Fill {
-        /// Fill of the program unit that receives the data.
-        fill: FillId,
-    },
+    Fill { fill: FillId },
     /// A mechanism, with the token that it uses to identify the read.
     Mechanism {
         /// Mechanism in the upper 16 bits, token in the lower 16 bits.
@@ -34,112 +28,99 @@ pub enum ReadFor {
 
 /// A flash operation on a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum FlashOperation {
+pub(crate) enum FlashOperation {
     /// Reads a page on the planes of its read group.
     Read {
-        /// Page type and retries, encoded by [`sense`].
         sense: u16,
-        /// Number of slots to transfer.
         slots: u8,
-        /// Destination of the data.
         purpose: ReadFor,
     },
     /// Programs a unit; with `NO_FILL`, programs parity across dies.
     Program {
-        /// Fill whose data are programmed.
         fill: FillId,
         /// Page type, which determines the program time.
         page_type: u8,
     },
-    /// Erases a block on every plane.
     Erase {
-        /// Reclaim unit that contains the blocks.
         unit: ReclaimUnitId,
     },
     /// Internal firmware work that nothing depends on.
     Upkeep {
         /// Duration in nanoseconds.
         nanos: u32,
-        /// `true` if host reads may suspend the work.
         suspendable: bool,
     },
 }
 
 /// Maximum number of page types; a power of two, so that an index needs no bounds check.
-pub const PAGE_TYPES: usize = 4;
+pub(crate) const PAGE_TYPES: usize = 4;
 
-/// Encodes how a read senses: the page type in the lower two bits, and the number of retries above
-/// them.
+/// Encodes how a read senses: page type in the lower two bits, number of retries above them.
 #[inline]
-pub fn sense(page_type: u32, retries: u8) -> u16 {
+pub(crate) fn sense(page_type: u32, retries: u8) -> u16 {
     debug_assert!((page_type as usize) < PAGE_TYPES, "no page type of the flash");
-    debug_assert!(
-        u32::from(retries) < 256 / PAGE_TYPES as u32,
-        "more retries than the bits can hold"
-    );
+    debug_assert!(usize::from(retries) < 256 / PAGE_TYPES, "more retries than the bits hold");
     u16::from(page_type as u8 + retries * PAGE_TYPES as u8)
 }
 
 /// Returns `true` for a read of the FTL's flash without retries and marks.
 #[inline]
-pub const fn is_plain(sense: u16) -> bool {
+pub(crate) const fn is_plain(sense: u16) -> bool {
     (sense as usize) < PAGE_TYPES
 }
 
 /// Marks a read of flash other than the FTL's; distinct from all page types and retries. The medium
 /// number is in the bits from `PLANE_SHIFT` on.
-pub const SENSE_MEDIUM: u16 = 1 << 8;
+pub(crate) const SENSE_MEDIUM: u16 = 1 << 8;
 
 /// Marks a host read that no retry corrects, so that its stripe must be read.
-pub const SENSE_FAILING: u16 = 1 << 9;
+pub(crate) const SENSE_FAILING: u16 = 1 << 9;
 /// Marks a read of a stripe, for a host command whose data the read rebuilds.
-pub const SENSE_STRIPE: u16 = 1 << 10;
-/// Marks a host read of one plane on a die whose planes read independently; the plane number is in
-/// the bits from `PLANE_SHIFT` on.
-pub const SENSE_PLANE: u16 = 1 << 12;
+pub(crate) const SENSE_STRIPE: u16 = 1 << 10;
+/// Marks a host read of one independent plane; the plane is in the bits from `PLANE_SHIFT` on.
+pub(crate) const SENSE_PLANE: u16 = 1 << 12;
 pub(crate) const PLANE_SHIFT: u32 = 13;
 /// Mask for the page type and retries of a read, without the marks.
-pub const SENSE_MASK: u16 = SENSE_MEDIUM - 1;
+pub(crate) const SENSE_MASK: u16 = SENSE_MEDIUM - 1;
 
-/// Number of media in addition to the FTL's flash: one for the FTL's front, the others for
-/// mechanisms.
-pub const MEDIA: usize = 1 << (u16::BITS - PLANE_SHIFT);
+/// Number of media besides the FTL's flash: one for its front, the others for mechanisms.
+pub(crate) const MEDIA: usize = 1 << (u16::BITS - PLANE_SHIFT);
 /// Medium of the FTL's front.
-pub const FRONT_MEDIUM: u8 = 0;
+pub(crate) const FRONT_MEDIUM: u8 = 0;
 
 /// Returns the medium of a mechanism.
 ///
 /// # Panics
 /// Panics if `mechanism` is too large to have a medium.
-pub const fn medium_of(mechanism: u8) -> u8 {
+pub(crate) const fn medium_of(mechanism: u8) -> u8 {
     let medium = FRONT_MEDIUM + 1 + mechanism;
     assert!((medium as usize) < MEDIA, "only the first mechanisms in the list can own flash");
     medium
 }
 
 /// Encodes a read of a medium.
-pub const fn sense_medium(medium: u8) -> u16 {
+pub(crate) const fn sense_medium(medium: u8) -> u16 {
     debug_assert!((medium as usize) < MEDIA);
     SENSE_MEDIUM | (medium as u16) << PLANE_SHIFT
 }
 
 /// Returns the medium that a read encoded by [`sense_medium`] senses.
-pub const fn medium_of_sense(sense: u16) -> usize {
+pub(crate) const fn medium_of_sense(sense: u16) -> usize {
     (sense >> PLANE_SHIFT) as usize
 }
 
 /// Number of program types: page types and media, rounded up to a power of two.
-pub const PROGRAM_TYPES: usize = (PAGE_TYPES + MEDIA).next_power_of_two();
+pub(crate) const PROGRAM_TYPES: usize = (PAGE_TYPES + MEDIA).next_power_of_two();
 
 /// Encodes a program of a medium.
-pub const fn program_medium(medium: u8) -> u8 {
+pub(crate) const fn program_medium(medium: u8) -> u8 {
     debug_assert!((medium as usize) < MEDIA);
     PAGE_TYPES as u8 + medium
 }
 
 impl FlashOperation {
     /// Returns internal firmware work with duration `time`, which must be below 2^32 ns (4.3 s).
-    pub fn upkeep(time: Nanos, suspendable: bool) -> Self {
+    pub(crate) fn upkeep(time: Nanos, suspendable: bool) -> Self {
         debug_assert!(u32::try_from(time.0).is_ok());
         Self::Upkeep { nanos: time.0 as u32, suspendable }
     }
@@ -166,16 +147,16 @@ impl FlashOperation {
 }
 
 /// State of a die's operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum DieState {
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum DieState {
     /// Neither an operation nor a transfer is in progress.
+    #[default]
     Idle,
     /// Array time (tR) of a read, which ends with a `Sensed` event.
     Sensing(FlashOperation),
     /// Host reads on some planes of a die whose planes read independently.
     Reading,
-    /// Host read data are being transferred until `busy_until`. The end of the transfer has no
-    /// event unless an operation waits for the die.
+    /// The data of a host read are sent until `busy_until`, an event only if work waits for it.
     Sending,
     /// A program, an erase, upkeep, or the transfer of a GC read; ends with a `DieDone` event.
     Busy(FlashOperation),
@@ -183,7 +164,7 @@ pub enum DieState {
 
 /// Suspension of a program or erase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Suspension {
+pub(crate) struct Suspension {
     /// Time for which the operation continues.
     pub after: Nanos,
     /// Suspend latency: time from the end of `after` until the die can read.
@@ -192,14 +173,14 @@ pub struct Suspension {
 
 impl Suspension {
     /// Returns the time until the die can read.
-    pub fn time(self) -> Nanos {
+    pub(crate) fn time(self) -> Nanos {
         self.after + self.cost
     }
 }
 
 /// A program or erase suspended for a host read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Suspended {
+pub(crate) struct Suspended {
     /// Operation to resume.
     pub operation: FlashOperation,
     pub(crate) remaining: Nanos,
@@ -209,9 +190,8 @@ pub struct Suspended {
 /// the front of its memory. This method takes fewer instructions than a ring buffer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Vec<T>", into = "Vec<T>")]
-pub struct Queue<T: Copy> {
+pub(crate) struct Queue<T: Copy> {
     items: Vec<T>,
-    /// Index of the first waiting item.
     first: usize,
 }
 
@@ -236,24 +216,23 @@ impl<T: Copy> From<Queue<T>> for Vec<T> {
 impl<T: Copy> Queue<T> {
     /// Returns `true` if no item waits.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    #[expect(clippy::iter_without_into_iter, reason = "nothing loops over a queue")]
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
         self.items[self.first..].iter()
     }
 
     /// Returns the item that has waited longest.
     #[inline]
-    pub fn front(&self) -> Option<T> {
+    pub(crate) fn front(&self) -> Option<T> {
         self.items.get(self.first).copied()
     }
 
     /// Appends an item.
     #[inline]
-    pub fn push(&mut self, item: T) {
+    pub(crate) fn push(&mut self, item: T) {
         if self.items.len() == self.items.capacity() {
             self.make_room();
         }
@@ -270,7 +249,7 @@ impl<T: Copy> Queue<T> {
 
     /// Removes and returns the item that has waited longest.
     #[inline]
-    pub fn pop(&mut self) -> Option<T> {
+    pub(crate) fn pop(&mut self) -> Option<T> {
         let item = self.front()?;
         self.remove_front();
         Some(item)
@@ -278,14 +257,14 @@ impl<T: Copy> Queue<T> {
 
     /// Removes the item that has waited longest; the queue must not be empty.
     #[inline]
-    pub fn remove_front(&mut self) {
+    pub(crate) fn remove_front(&mut self) {
         debug_assert!(self.first < self.items.len(), "no item waits");
         self.first += 1;
         self.restart_if_empty();
     }
 
     /// Removes and returns an item before its turn.
-    pub fn remove(&mut self, position: usize) -> T {
+    pub(crate) fn remove(&mut self, position: usize) -> T {
         let item = self.items.remove(self.first + position);
         self.restart_if_empty();
         item
@@ -300,13 +279,13 @@ impl<T: Copy> Queue<T> {
 
     /// Removes all items.
     #[inline]
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.items.clear();
         self.first = 0;
     }
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Die {
     pub(crate) state: DieState,
     pub(crate) busy_until: Nanos,
@@ -321,24 +300,9 @@ pub(crate) struct Die {
     pub wake_scheduled: bool,
 }
 
-impl Default for Die {
-    fn default() -> Self {
-        Self {
-            state: DieState::Idle,
-            busy_until: Nanos::ZERO,
-            reads: Queue::default(),
-            work: Queue::default(),
-            suspended: None,
-            suspends: 0,
-            reads_in_a_row: 0,
-            wake_scheduled: false,
-        }
-    }
-}
-
 /// Next action of a free die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Next {
+pub(crate) enum Next {
     /// Start an operation from a queue.
     Start(FlashOperation),
     /// Resume the suspended operation.
@@ -348,15 +312,13 @@ pub enum Next {
 }
 
 impl Die {
-    /// Returns `true` if the next operation, by the rule in the module documentation, is a host
-    /// read.
+    /// Returns `true` if a host read is next, by the rule in the module documentation.
     #[inline]
     pub(crate) fn is_read_next(&self, reads_in_a_row_max: u32) -> bool {
         let is_turn = self.reads_in_a_row < reads_in_a_row_max;
         !self.reads.is_empty() && (is_turn || !self.has_other_work())
     }
 
-    /// Removes and returns the next host read.
     #[inline]
     pub(crate) fn next_read(&mut self) -> FlashOperation {
         self.begin_read();
@@ -386,8 +348,7 @@ impl Die {
         current.into_iter().chain(suspended).chain(self.reads.iter()).chain(self.work.iter())
     }
 
-    /// Returns `true` if a restored die can be in this state. A saved drive has no outstanding host
-    /// commands.
+    /// Returns `true` if a restored die, without host commands, can be in this state.
     pub(crate) fn is_possible(&self) -> bool {
         let marks = SENSE_FAILING | SENSE_STRIPE | SENSE_PLANE;
         let can_be = |operation: &FlashOperation| match *operation {
@@ -421,7 +382,6 @@ impl Die {
         }
     }
 
-    /// Counts a read that is about to start.
     #[inline]
     pub(crate) fn begin_read(&mut self) {
         self.reads_in_a_row += 1;
@@ -441,22 +401,17 @@ impl Die {
     #[inline]
     pub(crate) fn begin(&mut self, operation: FlashOperation, until: Nanos) {
         debug_assert!(matches!(self.state, DieState::Idle | DieState::Sensing(_)));
-        debug_assert!(
-            operation.is_read() || self.suspended.is_none(),
-            "only reads run while an operation is suspended"
-        );
+        debug_assert!(operation.is_read() || self.suspended.is_none(), "it resumes first");
         self.state = DieState::Busy(operation);
         self.busy_until = until;
     }
 
-    /// Starts reads of single planes.
     pub(crate) fn read_planes(&mut self) {
         debug_assert!(matches!(self.state, DieState::Idle | DieState::Sending));
         self.state = DieState::Reading;
     }
 
-    /// Transfers the data of a host read until `until`. Returns `true` if an operation waits for
-    /// the end of the transfer, which then needs an event.
+    /// Transfers the data of a host read. Returns `true` if an operation waits for the end.
     #[inline]
     pub(crate) fn send(&mut self, until: Nanos) -> bool {
         debug_assert!(matches!(self.state, DieState::Sensing(_)));
@@ -486,8 +441,7 @@ impl Die {
         assert!(!operation.is_read(), "reads are not suspended");
         self.suspends += 1;
         self.suspended = Some(Suspended { operation, remaining });
-        // After the suspend latency, the die is free for the read. The `Sending` state models this
-        // latency: the die is busy, but no operation depends on the end of the latency.
+        // `Sending` models the suspend latency: the die is busy, and nothing depends on its end.
         self.state = DieState::Sending;
         self.busy_until = now + suspension.time();
         self.wake_scheduled = true;
@@ -512,14 +466,12 @@ impl Die {
         self.suspended.is_some() || !self.work.is_empty()
     }
 
-    /// Returns `true` if an operation is in progress and no waiting read could suspend it. Further
-    /// work is only queued behind this operation.
+    /// Returns `true` if further work only queues behind an operation that no read may suspend.
     #[inline]
     pub(crate) fn is_undisturbed(&self) -> bool {
         matches!(self.state, DieState::Sensing(_) | DieState::Busy(_)) && self.reads.is_empty()
     }
 
-    /// Returns `true` if an operation is waiting.
     #[inline]
     pub(crate) fn has_operations(&self) -> bool {
         !self.reads.is_empty() || self.has_other_work()

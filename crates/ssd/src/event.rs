@@ -15,7 +15,7 @@ use writecliff_base::{Nanos, saved};
 /// Events. Event whose number is the index of a die or a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "fields are numbers of dies, planes, commands and mechanisms")]
-pub enum SsdEvent {
+pub(crate) enum SsdEvent {
     /// The array time (tR) of a die's read has ended; its data wait for the channel.
     Sensed { die: u16 },
     /// An operation on a die, its bus transfer, or a suspension has ended.
@@ -37,7 +37,7 @@ pub enum SsdEvent {
 /// Groups of events with similar delays between scheduling and occurrence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
-pub enum Lane {
+pub(crate) enum Lane {
     /// `ReadReady` events, after the firmware time.
     Ready,
     /// `WriteArrived` events, after the transfer from the host.
@@ -77,12 +77,11 @@ impl SsdEvent {
 
 /// Packed representation of an event in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Packed(u32);
+pub(crate) struct Packed(u32);
 
 impl Packed {
     pub(crate) const IDLE_CHECK: Self = Self(5 << 16);
 
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn event(self) -> SsdEvent {
         let index = self.0 as u16;
@@ -135,7 +134,6 @@ fn first(a: When, b: When) -> When {
     select_unpredictable(b < a, b, a)
 }
 
-/// A scheduled event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Scheduled {
     when: When,
@@ -144,8 +142,7 @@ struct Scheduled {
     event: Packed,
 }
 
-/// Representation of a scheduled event in saved states:
-/// `time << 64 | order << 32 | lane << 28 | event`.
+/// A scheduled event in saved states: `time << 64 | order << 32 | lane << 28 | event`.
 type Key = u128;
 const KEY_LANE_SHIFT: u32 = 28;
 
@@ -214,14 +211,12 @@ impl SortedLane {
 
     /// Inserts an event that was scheduled after all others at the end, if there is room and the
     /// event is not before any other event. Returns `false` otherwise.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn append(&mut self, event: Scheduled) -> bool {
         let last = self.last as usize;
         let appends = last + 2 < self.events.len() && self.events[last].when <= event.when;
         if appends {
-            // The code writes each field individually, because the compiler would otherwise build
-            // the event in memory and copy it.
+            // The fields are written one by one because the compiler would copy a whole event.
             let place = &mut self.events[last + 1];
             (place.when, place.order, place.event) = (event.when, event.order, event.event);
             self.events[last + 2].when = NEVER;
@@ -292,12 +287,10 @@ impl SortedLane {
 
 /// Queue of scheduled events.
 #[derive(Clone, Debug)]
-pub struct EventQueue {
-    /// Time of the head of each lane.
+pub(crate) struct EventQueue {
     heads: [When; LANES_MAX],
     /// Time of the earlier head of each pair of lanes.
     earlier: [When; LANES_MAX / 2],
-    /// Time of the earliest lane head.
     next: When,
     lanes: [SortedLane; LANES_MAX],
     scheduled: u32,
@@ -314,9 +307,7 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
-    // This function is always inlined because little code remains if the lane and event type are
-    // constant.
-    #[expect(clippy::inline_always)]
+    // Always inlined because little code remains if lane and event type are constant.
     #[inline(always)]
     pub(crate) fn push(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
         debug_assert!(time < END, "an event after the end of time");
@@ -336,16 +327,15 @@ impl EventQueue {
         }
     }
 
-    // This function is not a lane method, so the event loop does not need the address of each lane.
+    // Not a lane method, so that the event loop need not hold the address of each lane.
     #[inline(never)]
     fn insert(&mut self, lane: Lane, when: When, order: u32, event: Packed) {
         self.lanes[lane as usize].insert(Scheduled { when, order, event });
     }
 
     /// Removes and returns the next event; returns `None` if no event is scheduled until `limit`.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Packed)> {
+    pub(crate) fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Packed)> {
         let when = self.next;
         // No event is ever scheduled at the end of time, but an empty queue reports that time.
         if when >= (limit.0.min(END.0 - 1) + 1) << LANE_BITS {
@@ -358,8 +348,6 @@ impl EventQueue {
         Some((time_of(when), event))
     }
 
-    /// Removes the head of a lane.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn remove(&mut self, when: When) -> Packed {
         let lane = lane_of(when);
@@ -368,8 +356,7 @@ impl EventQueue {
         event
     }
 
-    /// Puts the removed event back, then removes and returns the event that was scheduled first
-    /// among all events at that time.
+    /// Puts the removed event back, and removes the first scheduled of all events at that time.
     #[inline(never)]
     fn earliest_with(&mut self, removed: When) -> Packed {
         let lane = &mut self.lanes[lane_of(removed)];
@@ -387,13 +374,12 @@ impl EventQueue {
     }
 
     /// Returns the time of the next event; `None` if no event is scheduled.
-    pub fn next_time(&self) -> Option<Nanos> {
+    pub(crate) fn next_time(&self) -> Option<Nanos> {
         (!self.is_empty()).then(|| time_of(self.next))
     }
 
     /// Sets the time of a lane's head. The lane of the next event is unpredictable for branch
     /// predictors, so the minimum is found by branch-free selection.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn set_head(&mut self, lane: usize, when: When) {
         self.heads[lane] = when;
@@ -403,7 +389,7 @@ impl EventQueue {
     }
 
     /// Cancels an event that was pushed into `lane` for `time`.
-    pub fn cancel(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
+    pub(crate) fn cancel(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
         let sorted = &mut self.lanes[lane as usize];
         let (when, event) = (time.0 << LANE_BITS | lane as When, event.pack());
         let before = sorted.scheduled().partition_point(|other| other.when < when);
@@ -427,8 +413,7 @@ impl EventQueue {
         self.next == NEVER
     }
 
-    /// Updates the heads of restored lanes. Returns `false` if an event is out of order, in the
-    /// wrong lane, or after the end of time.
+    /// Updates the heads of restored lanes. Returns `false` if an event is not in its place.
     fn find_heads(&mut self) -> bool {
         (0..LANES_MAX).for_each(|lane| self.set_head(lane, self.lanes[lane].head().when));
         self.lanes.iter().enumerate().all(|(number, lane)| {
@@ -445,26 +430,21 @@ impl EventQueue {
         self.lanes.iter().flat_map(SortedLane::scheduled).map(|scheduled| scheduled.event)
     }
 
-    /// Returns `true` if the die events are exactly `expected`, in any order.
-    pub(crate) fn has_die_events(
-        &self,
-        expected: impl Iterator<Item = (Lane, Nanos, SsdEvent)>,
-    ) -> bool {
-        let scheduled = self.lanes.iter().flat_map(SortedLane::scheduled);
-        let scheduled =
-            scheduled.map(|event| (lane_of(event.when), time_of(event.when), event.event.0));
+    /// Returns `true` if the events of dies are exactly `dies`, in any order.
+    pub(crate) fn has_events(&self, dies: impl Iterator<Item = (Lane, Nanos, SsdEvent)>) -> bool {
+        let all = self.lanes.iter().flat_map(SortedLane::scheduled);
+        let all = all.map(|event| (lane_of(event.when), time_of(event.when), event.event.0));
         let last_die = SsdEvent::DieDone { die: u16::MAX }.pack();
-        let mut scheduled: Vec<_> =
-            scheduled.filter(|&(_, _, packed)| packed <= last_die).collect();
+        let mut scheduled: Vec<_> = all.filter(|&(_, _, packed)| packed <= last_die).collect();
         let mut expected: Vec<_> =
-            expected.map(|(lane, time, event)| (lane as usize, time, event.pack())).collect();
+            dies.map(|(lane, time, event)| (lane as usize, time, event.pack())).collect();
         scheduled.sort_unstable();
         expected.sort_unstable();
         scheduled == expected
     }
 
     /// Removes all events and resets the order counter.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 }

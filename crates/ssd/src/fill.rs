@@ -15,7 +15,7 @@ use writecliff_ftl::{FrontierId, ProgramUnit};
 ///
 /// Every program unit of a drive may be in flight at once: garbage collection that rotates static
 /// data (FIFO, random victims) relocates all of them before the host's next slot.
-pub type FillId = u32;
+pub(crate) type FillId = u32;
 pub(crate) const NO_FILL: FillId = FillId::MAX;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,8 +35,7 @@ struct InFlight {
     count: u32,
     /// One bit per program unit, up to the highest unit used so far.
     bits: Vec<u64>,
-    /// Program units that were erased and refilled while their bit was set; a unit is listed once
-    /// for each refill.
+    /// Program units filled again while their bit was set, once for each refill.
     refilled: Vec<u32>,
 }
 
@@ -71,17 +70,16 @@ impl InFlight {
 }
 
 /// All fills, the current fill of each frontier, and fills that may not be programmed yet.
-#[derive(Clone, Debug)]
-pub struct Fills {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fills {
     all: Vec<Fill>,
     free: Vec<FillId>,
-    current: Vec<FillId>,
+    pub current: Vec<FillId>,
     /// Full units by frontier that wait for reads, or for an earlier unit that waits for reads.
     held: Vec<VecDeque<FillId>>,
     /// Full units that are not yet on flash, by reclaim unit.
     in_flight: Vec<InFlight>,
-    /// Number of full units that are not yet on flash, by `ProgramUnit::since`, for units that may
-    /// replace data of a freed reclaim unit.
+    /// Numbers of full units not yet on flash by `ProgramUnit::since`, other than `u64::MAX`.
     since: BTreeMap<u64, u32>,
     /// `true` if erases wait for such units; otherwise, such units are not counted.
     erases_wait: bool,
@@ -92,18 +90,12 @@ saved! { Fills { all, free, [current], [held] } }
 impl Fills {
     pub(crate) fn new(frontiers: usize, reclaim_units: usize, erases_wait: bool) -> Self {
         Self {
-            all: Vec::new(),
-            free: Vec::new(),
             current: vec![NO_FILL; frontiers],
             held: vec![VecDeque::new(); frontiers],
             in_flight: vec![InFlight::default(); reclaim_units],
-            since: BTreeMap::new(),
             erases_wait,
+            ..Self::default()
         }
-    }
-
-    pub(crate) fn frontiers(&self) -> usize {
-        self.current.len()
     }
 
     #[inline]
@@ -113,7 +105,7 @@ impl Fills {
 
     /// Returns the current fill of `frontier`.
     #[inline]
-    pub fn current(&mut self, frontier: FrontierId) -> FillId {
+    pub(crate) fn current(&mut self, frontier: FrontierId) -> FillId {
         let current = self.current[frontier.index()];
         if current != NO_FILL {
             return current;
@@ -125,13 +117,9 @@ impl Fills {
 
     fn fresh(&mut self, frontier: FrontierId) -> FillId {
         if let Some(id) = self.free.pop() {
-            debug_assert!(
-                self.all[id as usize].unit.is_none()
-                    && self.all[id as usize].reads_pending == 0
-                    && self.all[id as usize].waiting.is_empty(),
-                "a free fill is in use"
-            );
             let fill = &mut self.all[id as usize];
+            debug_assert!(fill.unit.is_none() && fill.reads_pending == 0, "the fill is in use");
+            debug_assert!(fill.waiting.is_empty(), "commands wait for a free fill");
             fill.frontier = frontier;
             return id;
         }
@@ -140,10 +128,9 @@ impl Fills {
         id
     }
 
-    /// Marks the unit of `frontier` as full. Returns its fill if the fill can be programmed
-    /// immediately.
+    /// Marks the unit of `frontier` as full. Returns its fill if it can be programmed immediately.
     #[inline]
-    pub fn filled(&mut self, frontier: FrontierId, unit: ProgramUnit) -> Option<FillId> {
+    pub(crate) fn filled(&mut self, frontier: FrontierId, unit: ProgramUnit) -> Option<FillId> {
         let id = self.current(frontier);
         self.current[frontier.index()] = NO_FILL;
         self.in_flight[unit.reclaim_unit.index()].add(unit.unit);
@@ -164,7 +151,7 @@ impl Fills {
     /// Records the end of a read that a fill waits for. If it was the fill's last such read,
     /// returns the fill's frontier; then call `release` until it returns `None`.
     #[inline]
-    pub fn read_done(&mut self, id: FillId) -> Option<FrontierId> {
+    pub(crate) fn read_done(&mut self, id: FillId) -> Option<FrontierId> {
         let fill = &mut self.all[id as usize];
         debug_assert!(fill.reads_pending > 0, "the fill waits for no read");
         fill.reads_pending -= 1;
@@ -172,7 +159,7 @@ impl Fills {
     }
 
     /// Returns the next waiting unit of `frontier` that may be programmed now.
-    pub fn release(&mut self, frontier: FrontierId) -> Option<FillId> {
+    pub(crate) fn release(&mut self, frontier: FrontierId) -> Option<FillId> {
         let held = &mut self.held[frontier.index()];
         let &front = held.front()?;
         if self.all[front as usize].reads_pending > 0 {
@@ -182,22 +169,20 @@ impl Fills {
     }
 
     /// Returns `true` if a full unit holds only relocated data.
-    pub fn is_moved(&self, id: FillId) -> bool {
+    pub(crate) fn is_moved(&self, id: FillId) -> bool {
         let unit = self.all[id as usize].unit;
         unit.is_some_and(|unit| unit.moved_slots > 0 && unit.moved_slots == unit.data_slots)
     }
 
-    /// Returns `true` if a full unit that is not yet on flash may replace data of a reclaim unit
-    /// freed after `freed_at` other units.
-    pub fn awaited(&self, freed_at: u64) -> bool {
+    /// Returns `true` if a unit not on flash may replace data of one freed after `freed_at` others.
+    pub(crate) fn awaited(&self, freed_at: u64) -> bool {
         debug_assert!(self.erases_wait, "not counted");
         self.since.first_key_value().is_some_and(|(&since, _)| since <= freed_at)
     }
 
-    /// Removes a fill whose unit is on flash. Waiting commands must be completed before the next
-    /// fill starts; see [`Self::take_waiting`].
+    /// Removes a fill whose unit is on flash. Call [`Self::take_waiting`] before the next fill.
     #[inline]
-    pub fn programmed(&mut self, id: FillId) -> (ProgramUnit, FrontierId) {
+    pub(crate) fn programmed(&mut self, id: FillId) -> (ProgramUnit, FrontierId) {
         let fill = &mut self.all[id as usize];
         let unit = fill.unit.take().expect("a fill is programmed when its unit is full");
         let frontier = fill.frontier;
@@ -222,20 +207,20 @@ impl Fills {
 
     /// Removes and returns the commands that wait for a fill.
     #[inline]
-    pub fn take_waiting(&mut self, id: FillId) -> Vec<u16> {
+    pub(crate) fn take_waiting(&mut self, id: FillId) -> Vec<u16> {
         std::mem::take(&mut self.all[id as usize].waiting)
     }
 
     /// Returns `true` if unit `unit` of a reclaim unit is full but not yet on flash.
     #[inline]
-    pub fn is_in_flight(&self, reclaim_unit: usize, unit: u32) -> bool {
+    pub(crate) fn is_in_flight(&self, reclaim_unit: usize, unit: u32) -> bool {
         let in_flight = &self.in_flight[reclaim_unit];
         in_flight.count > 0 && in_flight.contains(unit)
     }
 
-    /// Counts the restored full units that are not yet on flash. `programs` are the fills with a
-    /// program on a die, and `is_unit` must return `true` for units that the frontier can fill.
-    /// Returns `false` if the fills are invalid.
+    /// Counts the restored full units that are not on flash. `programs` are the fills that dies
+    /// program; `is_unit` is `true` for units that a frontier can fill. Returns `false` if
+    /// impossible.
     pub(crate) fn resume(
         &mut self,
         programs: impl Iterator<Item = FillId>,
@@ -256,8 +241,7 @@ impl Fills {
         self.has_each_once(programs)
     }
 
-    /// Returns `true` if each fill is free, the current fill of its frontier, held, or being
-    /// programmed.
+    /// Returns `true` if each fill is free, current, held or being programmed.
     fn has_each_once(&self, programs: impl Iterator<Item = FillId>) -> bool {
         let current = (0..).zip(&self.current).filter(|(_, id)| **id != NO_FILL);
         let current = current.map(|(frontier, &id)| (id, Some(frontier), false));
@@ -282,8 +266,7 @@ impl Fills {
             && self.all.iter().all(|fill| fill.frontier.index() < self.current.len())
     }
 
-    /// Returns `true` if each fill waits for exactly the reads and erases in `awaiting`, and no
-    /// waiting fill is free or being programmed.
+    /// Returns `true` if each fill waits for exactly `awaiting`, and no idle fill waits.
     pub(crate) fn wait_for(&self, awaiting: impl Iterator<Item = FillId>) -> bool {
         let mut counts = vec![0; self.all.len()];
         for id in awaiting {
@@ -310,7 +293,7 @@ impl Fills {
     }
 
     /// Returns the fills of full units that are not yet on flash, in ascending order.
-    pub fn outstanding(&self) -> impl Iterator<Item = FillId> + '_ {
+    pub(crate) fn outstanding(&self) -> impl Iterator<Item = FillId> + '_ {
         (0..self.all.len() as FillId).filter(|&id| self.all[id as usize].unit.is_some())
     }
 }

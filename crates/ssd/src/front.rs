@@ -6,21 +6,18 @@
 
 use std::ops::Range;
 
-use writecliff_base::{Lpn, Ppa, StreamId, saved};
+use writecliff_base::{Lpn, StreamId, saved};
 use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::power_up::Unwritten;
-use writecliff_ftl::{FastForward, Ftl};
+use writecliff_ftl::{FastForward, FlashSink, Ftl};
 use writecliff_host_interface::Command;
 
 use crate::config::DeviceConfig;
-use crate::mechanisms::MechanismSection;
-use crate::mechanisms::Medium;
 use crate::mechanisms::indirection_units::LargeUnits;
-use crate::mechanisms::reclaim_groups::Grouped;
-use crate::mechanisms::reduction::Reduced;
-use crate::mechanisms::slc_cache::InFront;
-pub(crate) use crate::mechanisms::slc_cache::{FrontFlash, LogSink, SlcCache, block_slots};
+use crate::mechanisms::{Medium, reclaim_groups, reduction};
+
+pub(crate) use crate::mechanisms::slc_cache::{FrontFlash, InFront, SlcCache};
 
 /// A host write, and the FTL stream that receives it.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +37,7 @@ impl Write<'_> {
         are_whole.then(|| first..first + (length / slot) as u32)
     }
 
-    /// Returns the slots of the write, each with the number of bytes that the host writes to the
-    /// slot.
+    /// Returns the slots of the write, each with the number of bytes that the host writes to it.
     #[inline]
     pub(crate) fn slots(&self) -> impl Iterator<Item = (Lpn, u32)> + use<> {
         let Command { offset, length, .. } = *self.command;
@@ -66,8 +62,7 @@ pub(crate) fn slot_overlap(lpn: Lpn, offset: u64, end: u64) -> u32 {
 /// Effects of a write beyond its own slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Placed {
-    /// Number of slots that pass through the buffer in addition to the command's slots; negative if
-    /// some of the command's slots have left the buffer.
+    /// Slots that pass through the buffer beyond the command's; negative if some have left it.
     pub extra_slots: i64,
     /// `true` if data of the command equal data that are still in the buffer.
     pub repeats_buffered: bool,
@@ -76,7 +71,7 @@ pub(crate) struct Placed {
 }
 
 /// Receiver of a write's effects: the flash of the timed drive, or a sink without effects.
-pub(crate) trait PlacementSink: LogSink {
+pub(crate) trait PlacementSink: FlashSink {
     /// `false` in fast-forward, where commands never wait and data are not buffered.
     const IS_TIMED: bool = false;
 
@@ -95,184 +90,65 @@ pub(crate) trait PlacementSink: LogSink {
     fn is_in_flight(&self, _location: &FlashLocation) -> bool {
         false
     }
+
+    /// Reads slots of a unit of the SLC cache for the unit that `frontier` fills.
+    fn read_slc_for(&mut self, _frontier: FrontierId, _unit: u32, _slots: u32) {}
+
+    /// Programs a unit of the SLC cache with `data_slots` slots; `since` as in `ProgramUnit`.
+    fn program_slc(&mut self, _unit: u32, _data_slots: u32, _since: u64) {}
+
+    /// Erases a block of the SLC cache on all dies, once the data that replace it are on flash.
+    fn erase_slc(&mut self, _block: u32) {}
 }
 
 impl PlacementSink for FastForward {}
 
-/// Front of an FTL. The default methods suit a front that does not store data itself.
-pub(crate) trait Front {
-    /// Places the slots of a write.
-    fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed;
-
-    /// Returns the sink for the FTL's own work, for example garbage collection.
-    fn sink<'a, S>(&'a mut self, sink: &'a mut S) -> InFront<'a, S> {
-        InFront::direct(sink)
-    }
-
-    /// Returns the front's address of a logical page; `Ppa::NONE` if the FTL has the page's newest
-    /// data.
-    fn location(&self, _lpn: Lpn) -> Ppa {
-        Ppa::NONE
-    }
-
-    /// Returns the front's unit with the newest data of a logical page, and `true` if the data are
-    /// still in the buffer; `None` if the FTL has the newest data.
-    fn find(&self, _lpn: Lpn) -> Option<(u32, bool)> {
-        None
-    }
-
-    /// Discards the data of a deallocated logical page. Returns the number of buffer slots that
-    /// this frees.
-    fn trim(&mut self, _lpn: Lpn) -> u32 {
-        0
-    }
-
-    /// Discards all data and returns the number of blocks per plane to erase.
-    fn purge(&mut self) -> u64 {
-        0
-    }
-
-    /// Returns the number of slots that the front has programmed in its own flash since the drive
-    /// was new.
-    fn programmed_slots(&self) -> u64 {
-        0
-    }
-
-    /// Returns the number of erases of the front's own blocks, each on all dies, since the drive
-    /// was new.
-    fn erases(&self) -> u64 {
-        0
-    }
-
-    /// Returns the number of slots that the front passed to the FTL after the host's write
-    /// completed.
-    fn folded_slots(&self) -> u64 {
-        0
-    }
-
-    /// Returns the number of bytes written by the host; `of_ftl` is the FTL's count.
-    fn host_bytes(&self, of_ftl: u64) -> u64 {
-        of_ftl
-    }
-
-    /// Returns the frontier of the front's own flash.
-    fn frontier(&self) -> Option<FrontierId> {
-        None
-    }
-
-    /// Returns the number of slots that the front holds in the buffer: slots in the partly filled
-    /// unit of its own flash, or in units that wait for further data.
-    fn filled(&self) -> u32 {
-        0
-    }
-
-    /// Returns the number of these slots that a power cut programs, which excludes slots that an
-    /// earlier cut has programmed.
-    fn take_unsaved(&mut self) -> u32 {
-        self.filled()
-    }
-
-    /// Closes the unit of the front's own flash that is being filled.
-    fn pad<S: LogSink>(&mut self, _sink: &mut S) {}
-
-    /// Returns `true` if a flush must close the unit of a stream because the unit may hold data
-    /// that the host has written since the last flush.
-    fn is_open(&self, _stream: u16) -> bool {
-        true
-    }
-
-    /// Records that a flush has closed all units.
-    fn flushed(&mut self) {}
-
-    /// Returns `true` if there is work to do while the host is idle.
-    fn wants_idle_time(&self) -> bool {
-        false
-    }
-
-    /// Does background work on at most `burst` slots that pass through the buffer. Returns the
-    /// number of these slots; `None` if no work remained.
-    fn idle_work<S: LogSink>(&mut self, _burst: i64, _ftl: &mut Ftl, _sink: &mut S) -> Option<i64> {
-        None
-    }
-
-    /// Checks the front's invariants and returns the first violated invariant.
-    fn check(&self, _ftl: &Ftl) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// Returns the number of written units in the front's open block.
-    fn units_in_open_block(&self) -> u64 {
-        0
-    }
-
-    /// Undoes the last `count` erases, which had not started when the power failed.
-    fn unerase(&mut self, _count: u64) {}
-
-    /// Maps a logical page to its address before a change that a power loss has undone.
-    fn return_to(&mut self, change: &Unwritten, ftl: &mut Ftl) {
-        ftl.return_to(change.lpn, change.before);
-    }
-
-    /// Continues after a power loss; `waiting` are the full units of the front's own flash that
-    /// were not programmed.
-    fn power_up(&mut self, _waiting: Vec<u32>) {}
-}
-
-/// Front of a drive without a mechanism that places data.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Direct;
-
-impl Front for Direct {
-    #[expect(clippy::inline_always)]
-    #[inline(always)]
-    fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
-        // Whole slots are the most frequent case and have separate code, in which the slot size is
-        // a constant.
-        let Some(lpns) = write.whole_slots() else {
-            Self::place_in_part(write, ftl, sink);
-            return Placed::default();
-        };
-        for lpn in lpns.map(Lpn) {
-            Self::await_slot(write.stream, ftl, sink);
-            ftl.write_inlined(lpn, write.stream, SLOT_BYTES, sink);
-        }
-        Placed::default()
+/// Passes the slots of a write to the FTL unchanged.
+#[inline(always)]
+pub(crate) fn place_directly<S: PlacementSink>(write: Write<'_>, ftl: &mut Ftl, sink: &mut S) {
+    // Whole slots, the most frequent case, have separate code where their size is a constant.
+    let Some(lpns) = write.whole_slots() else {
+        return place_in_part(write, ftl, sink);
+    };
+    for lpn in lpns.map(Lpn) {
+        await_slot(write.stream, ftl, sink);
+        ftl.write_inlined(lpn, write.stream, SLOT_BYTES, sink);
     }
 }
 
-impl Direct {
-    /// Places a write that does not fill its first or last slot.
-    #[cold]
-    fn place_in_part<S: PlacementSink>(write: Write<'_>, ftl: &mut Ftl, sink: &mut S) {
-        for (lpn, bytes) in write.slots() {
-            Self::await_slot(write.stream, ftl, sink);
-            ftl.write(lpn, write.stream, bytes, sink);
-        }
-    }
-
-    /// Makes the command wait for the unit of its next slot if it completes when its data are on
-    /// flash.
-    #[inline]
-    fn await_slot<S: PlacementSink>(stream: StreamId, ftl: &mut Ftl, sink: &mut S) {
-        if sink.awaits() {
-            let frontier = ftl.host_frontier(stream);
-            ftl.prepare(frontier, sink);
-            sink.await_unit(frontier);
-        }
+/// Places a write that does not fill its first or last slot.
+#[cold]
+fn place_in_part<S: PlacementSink>(write: Write<'_>, ftl: &mut Ftl, sink: &mut S) {
+    for (lpn, bytes) in write.slots() {
+        await_slot(write.stream, ftl, sink);
+        ftl.write(lpn, write.stream, bytes, sink);
     }
 }
 
-/// Front of any drive.
+/// Lets the command wait for the unit of its next slot, if it completes when its data are on flash.
+#[inline]
+fn await_slot<S: PlacementSink>(stream: StreamId, ftl: &mut Ftl, sink: &mut S) {
+    if sink.awaits() {
+        let frontier = ftl.host_frontier(stream);
+        ftl.prepare(frontier, sink);
+        sink.await_unit(frontier);
+    }
+}
+
+/// The front of an FTL.
 #[derive(Debug)]
-pub(crate) enum AnyFront {
-    Direct(Direct),
+pub(crate) enum Front {
+    /// No mechanism of the drive places data.
+    Direct,
     Logged(Box<SlcCache>),
-    Reduced(Reduced),
+    /// Passes reduced data to the FTL.
+    Reduced,
     LargeUnits(LargeUnits),
-    Grouped(Grouped),
+    /// Passes data to the FTL stream of their reclaim group.
+    Grouped,
 }
 
-saved! { enum AnyFront { Logged, LargeUnits } }
+saved! { enum Front { Logged, LargeUnits } }
 
 /// Returns the timing of the front's own flash; `None` if it has none.
 pub(crate) fn medium(config: &DeviceConfig) -> Option<Medium> {
@@ -280,61 +156,24 @@ pub(crate) fn medium(config: &DeviceConfig) -> Option<Medium> {
     Some(Medium { read: slc.read, program: slc.program })
 }
 
-/// Returns the number of addresses of the front's own flash; `None` if it has none.
-pub(crate) fn own_slots(config: &DeviceConfig) -> Option<u64> {
-    config.sections.slc_cache.as_ref().map(MechanismSection::addresses)
-}
-
-/// Returns the frontier of the front's own flash, numbered after the FTL's frontiers.
-pub(crate) fn own_frontier(config: &DeviceConfig) -> FrontierId {
-    FrontierId(2 * config.ftl.streams)
-}
-
-/// Applies an expression to the front, regardless of its type.
-macro_rules! any {
-    ($front:expr, $name:ident => $value:expr) => {
-        match $front {
-            AnyFront::Direct($name) => $value,
-            AnyFront::Logged($name) => $value,
-            AnyFront::Reduced($name) => $value,
-            AnyFront::LargeUnits($name) => $value,
-            AnyFront::Grouped($name) => $value,
-        }
-    };
-}
-
-/// Forwards methods to the front, regardless of its type.
-macro_rules! forward {
-    ($(fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $result:ty;)*) => {$(
-        fn $name(&self $(, $arg: $type)*) -> $result {
-            any!(self, front => front.$name($($arg),*))
-        }
-    )*};
-    ($(fn $name:ident(&mut self $(, $arg:ident: $type:ty)*) -> $result:ty;)*) => {$(
-        fn $name(&mut self $(, $arg: $type)*) -> $result {
-            any!(self, front => front.$name($($arg),*))
-        }
-    )*};
-}
-
-impl AnyFront {
+impl Front {
     pub(crate) fn of(config: &DeviceConfig) -> Self {
         if let Some(cache) = SlcCache::of(config) {
             Self::Logged(cache)
         } else if config.ftl.reduction.is_some() {
-            Self::Reduced(Reduced)
+            Self::Reduced
         } else if config.indirection_slots > 1 {
             Self::LargeUnits(LargeUnits::new(config))
         } else if config.geometry.reclaim_groups > 1 {
-            Self::Grouped(Grouped)
+            Self::Grouped
         } else {
-            Self::Direct(Direct)
+            Self::Direct
         }
     }
 
     /// Returns `true` if the FTL receives data unchanged.
     pub(crate) fn is_direct(&self) -> bool {
-        matches!(self, Self::Direct(_))
+        matches!(self, Self::Direct)
     }
 
     /// Returns `true` if the front may have newer data than the FTL.
@@ -342,50 +181,148 @@ impl AnyFront {
         matches!(self, Self::Logged(_) | Self::LargeUnits(_))
     }
 
+    /// Returns the SLC cache, the only front with its own flash.
     pub(crate) fn log(&self) -> Option<&SlcCache> {
         if let Self::Logged(log) = self { Some(log) } else { None }
     }
-}
 
-impl Front for AnyFront {
-    fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
-        any!(self, front => front.place(write, ftl, sink))
+    pub(crate) fn log_mut(&mut self) -> Option<&mut SlcCache> {
+        if let Self::Logged(log) = self { Some(log) } else { None }
     }
 
-    fn sink<'a, S>(&'a mut self, sink: &'a mut S) -> InFront<'a, S> {
-        any!(self, front => front.sink(sink))
+    /// Returns the frontier of the front's own flash.
+    pub(crate) fn frontier(&self) -> Option<FrontierId> {
+        self.log().map(|log| log.frontier)
     }
 
-    fn pad<S: LogSink>(&mut self, sink: &mut S) {
-        any!(self, front => front.pad(sink));
+    pub(crate) fn place<S: PlacementSink>(
+        &mut self,
+        write: Write<'_>,
+        ftl: &mut Ftl,
+        sink: &mut S,
+    ) -> Placed {
+        match self {
+            Self::Direct => place_directly(write, ftl, sink),
+            Self::Logged(log) => return log.place(write, ftl, sink),
+            Self::Reduced => return reduction::place(write, ftl, sink),
+            Self::LargeUnits(units) => return units.place(write, ftl, sink),
+            Self::Grouped => return reclaim_groups::place(write, ftl, sink),
+        }
+        Placed::default()
     }
 
-    fn idle_work<S: LogSink>(&mut self, burst: i64, ftl: &mut Ftl, sink: &mut S) -> Option<i64> {
-        any!(self, front => front.idle_work(burst, ftl, sink))
+    /// Returns the sink for the FTL's own work, for example garbage collection.
+    pub(crate) fn sink<'a, S>(&'a mut self, sink: &'a mut S) -> InFront<'a, S> {
+        InFront::of(self.log_mut(), sink)
     }
 
-    forward! {
-        fn location(&self, lpn: Lpn) -> Ppa;
-        fn find(&self, lpn: Lpn) -> Option<(u32, bool)>;
-        fn programmed_slots(&self) -> u64;
-        fn erases(&self) -> u64;
-        fn folded_slots(&self) -> u64;
-        fn host_bytes(&self, of_ftl: u64) -> u64;
-        fn frontier(&self) -> Option<FrontierId>;
-        fn filled(&self) -> u32;
-        fn is_open(&self, stream: u16) -> bool;
-        fn wants_idle_time(&self) -> bool;
-        fn check(&self, ftl: &Ftl) -> Result<(), String>;
-        fn units_in_open_block(&self) -> u64;
+    /// Returns the front's unit with the newest data of a logical page, and `true` if the data are
+    /// still in the buffer; `None` if the FTL has the newest data.
+    pub(crate) fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
+        match self {
+            Self::Logged(log) => log.find(lpn),
+            Self::LargeUnits(units) => units.find(lpn),
+            _ => None,
+        }
     }
 
-    forward! {
-        fn trim(&mut self, lpn: Lpn) -> u32;
-        fn take_unsaved(&mut self) -> u32;
-        fn purge(&mut self) -> u64;
-        fn flushed(&mut self) -> ();
-        fn unerase(&mut self, count: u64) -> ();
-        fn return_to(&mut self, change: &Unwritten, ftl: &mut Ftl) -> ();
-        fn power_up(&mut self, waiting: Vec<u32>) -> ();
+    /// Discards the data of a deallocated page; returns the buffer slots that this frees.
+    pub(crate) fn trim(&mut self, lpn: Lpn) -> u32 {
+        match self {
+            Self::Logged(log) => log.trim(lpn),
+            Self::LargeUnits(units) => return units.trim(lpn),
+            _ => {}
+        }
+        0
+    }
+
+    /// Discards all data and returns the number of blocks per plane to erase.
+    pub(crate) fn purge(&mut self) -> u64 {
+        match self {
+            Self::Logged(log) => return log.purge(),
+            Self::LargeUnits(units) => units.purge(),
+            _ => {}
+        }
+        0
+    }
+
+    /// Returns the number of bytes written by the host; `of_ftl` is the FTL's count.
+    pub(crate) fn host_bytes(&self, of_ftl: u64) -> u64 {
+        match self {
+            Self::Logged(log) => log.host_bytes(of_ftl),
+            Self::LargeUnits(units) => of_ftl + units.unpassed_bytes(),
+            _ => of_ftl,
+        }
+    }
+
+    /// Returns the number of slots that the front holds in the buffer: slots in the partly filled
+    /// unit of its own flash, or in units that wait for further data.
+    pub(crate) fn filled(&self) -> u32 {
+        match self {
+            Self::Logged(log) => log.filled(),
+            Self::LargeUnits(units) => units.filled,
+            _ => 0,
+        }
+    }
+
+    /// Returns the number of these slots that a power cut programs, and no earlier cut has.
+    pub(crate) fn take_unsaved(&mut self) -> u32 {
+        match self {
+            Self::LargeUnits(units) => units.take_unsaved(),
+            _ => self.filled(),
+        }
+    }
+
+    /// Closes the unit of the front's own flash that is being filled.
+    pub(crate) fn pad<S: PlacementSink>(&mut self, sink: &mut S) {
+        if let Self::Logged(log) = self {
+            log.pad(sink);
+        }
+    }
+
+    /// Records that a flush has closed all units.
+    pub(crate) fn flushed(&mut self) {
+        if let Self::Logged(log) = self {
+            log.direct = 0;
+        }
+    }
+
+    pub(crate) fn wants_idle_time(&self) -> bool {
+        match self {
+            Self::Logged(log) => log.wants_idle_time(),
+            Self::LargeUnits(units) => units.wants_idle_time(),
+            _ => false,
+        }
+    }
+
+    /// Does background work on at most `burst` slots that pass through the buffer. Returns the
+    /// number of these slots; `None` if no work remained.
+    pub(crate) fn idle_work<S: PlacementSink>(
+        &mut self,
+        burst: i64,
+        ftl: &mut Ftl,
+        sink: &mut S,
+    ) -> Option<i64> {
+        match self {
+            Self::Logged(log) => log.idle_work(burst, ftl, sink),
+            Self::LargeUnits(units) => units.idle_work(burst, ftl, sink),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn check(&self, ftl: &Ftl) -> Result<(), String> {
+        match self {
+            Self::Logged(log) => log.check_invariants(ftl),
+            Self::LargeUnits(units) => units.check(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Maps a logical page to its address before a change that a power loss has undone.
+    pub(crate) fn return_to(&mut self, change: &Unwritten, ftl: &mut Ftl) {
+        match self {
+            Self::Logged(log) => log.return_to(change, ftl),
+            _ => ftl.return_to(change.lpn, change.before),
+        }
     }
 }

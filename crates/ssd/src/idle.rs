@@ -5,8 +5,8 @@ use writecliff_base::Nanos;
 use crate::write_buffer::WriteBuffer;
 use crate::{DeviceConfig, Lane, Recorder, SsdEvent, Storage};
 
-/// Idle time of a drive. After the idle delay, the drive does background work in steps started by
-/// periodic checks.
+/// The idle time of a drive. After the idle delay, checks start steps of background work.
+#[derive(Default)]
 pub(crate) struct IdleTime {
     delay: Nanos,
     /// Time between two checks.
@@ -20,13 +20,8 @@ pub(crate) struct IdleTime {
 
 impl IdleTime {
     pub(crate) fn of(config: &DeviceConfig) -> Self {
-        Self {
-            delay: config.controller.idle_delay,
-            interval: config.timing.program_mean(),
-            last_activity: Nanos::ZERO,
-            is_scheduled: false,
-            is_quiescing: false,
-        }
+        let (delay, interval) = (config.controller.idle_delay, config.timing.program_mean());
+        Self { delay, interval, ..Self::default() }
     }
 
     /// Schedules the check at the end of the idle delay, which started with the last activity.

@@ -10,7 +10,7 @@ use writecliff_base::{Nanos, saved};
 use writecliff_host_interface::Drive;
 
 use crate::event::Packed;
-use crate::{Front, Recorder, Ssd};
+use crate::{Recorder, Ssd};
 
 saved! {
     <R: Recorder> Ssd<R> {

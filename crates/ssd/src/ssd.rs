@@ -6,9 +6,8 @@ use std::io::{Read, Write};
 use writecliff_base::codec::CodecError;
 use writecliff_base::fields::Impossible;
 use writecliff_base::saved_state::{self, RestoreError};
-use writecliff_base::{Bytes, Lpn, Nanos, StreamId};
-use writecliff_flash::geometry::SLOT_BYTES;
-use writecliff_ftl::bad_blocks::BadBlocks;
+use writecliff_base::{Bytes, Lpn, Nanos, SLOT_BYTES, StreamId, ensure, reject};
+use writecliff_flash::geometry::Values;
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
 use writecliff_host_interface::placement::DataPlacement;
 use writecliff_host_interface::{
@@ -22,11 +21,11 @@ use crate::config::DeviceConfig;
 use crate::counters::DriveCounters;
 use crate::data_placement::administration::Administration;
 use crate::event::{Lane, SsdEvent};
-use crate::front::{AnyFront, Direct, Front};
+use crate::front::{Front, SlcCache, place_directly};
 use crate::idle::IdleTime;
 use crate::mechanisms::power::{ActiveTime, Energy};
 use crate::mechanisms::power_loss::PowerCut;
-use crate::mechanisms::{Access, MappedSlots, Mechanisms, Steps};
+use crate::mechanisms::{Access, MappedSlots, Mechanism, Mechanisms, Steps, hook};
 use crate::storage::Storage;
 use crate::write_buffer::WriteBuffer;
 
@@ -57,18 +56,16 @@ impl Ssd {
 impl<R: Recorder> Ssd<R> {
     /// Returns a new drive with a recorder.
     pub fn recording(mut config: DeviceConfig) -> Result<Self, ConfigError> {
-        if config.max_active_dies().is_some() && !R::LIMITS_DIES {
-            let message =
-                "a limit on active dies in power state 0 is modelled only by tests and workloads"
-                    .to_owned();
-            return Err(ConfigError { key: "max_active_dies", message });
+        reject! { Values,
+            "max_active_dies" if config.max_active_dies().is_some() && !R::LIMITS_DIES =>
+                "a limit on active dies in power state 0 is modelled only by tests and workloads";
         }
         config.check_addresses()?;
         let storage = Storage::new(&mut config)?;
         let commands = Commands::of(&config);
         let mechanisms = Mechanisms::of(&config);
         let mut steps = mechanisms.steps();
-        steps.commands |= commands.has_barrier();
+        steps.commands |= commands.barrier.is_some();
         steps.reads |= !storage.reads_slots_alone || config.sections.ecc.is_some();
         steps.writes |= !storage.front.is_direct()
             || config.ftl.bad_blocks.is_some()
@@ -141,7 +138,6 @@ impl<R: Recorder> Ssd<R> {
         self.begin(command, submitted);
     }
 
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn begin(&mut self, command: Command, submitted: Nanos) {
         if self.steps.commands {
@@ -153,40 +149,41 @@ impl<R: Recorder> Ssd<R> {
     }
 
     fn begin_among_upkeep(&mut self, command: Command, submitted: Nanos) {
-        Mechanisms::before_command(self);
+        hook!(self, m => m.before_command(self));
         let arrival = self.commands.decode(&command, submitted, self.storage.backend.now);
-        if self.commands.pass(&command, arrival) {
+        let barrier = self.commands.barrier.as_mut();
+        if barrier.is_none_or(|barrier| barrier.admit(&command, arrival)) {
             self.begin_admitted(command, arrival);
         }
     }
 
-    /// Starts the next waiting commands; called on a drive with a barrier when a write is accepted,
-    /// or when any other command has completed.
+    /// With a barrier, called when a write is accepted and when another command has completed.
     #[cold]
     #[inline(never)]
     fn pass_barrier(&mut self) {
-        self.commands.passed();
-        while let Some((command, arrival)) = self.commands.released() {
+        self.commands.barrier.iter_mut().for_each(|barrier| barrier.passed());
+        while let Some((command, arrival)) =
+            self.commands.barrier.as_mut().and_then(|barrier| barrier.release())
+        {
             self.begin_admitted(command, arrival);
         }
     }
 
     fn begin_admitted(&mut self, command: Command, arrival: Arrival) {
-        Mechanisms::command_begins(self);
+        hook!(self, m => m.command_begins(self));
         let is_write = command.operation == Operation::Write;
         let delay = if is_write { Nanos::ZERO } else { self.mechanisms.command_delay() };
         self.begin_decoded(command, arrival, delay);
     }
 
     /// Starts a decoded command. `hiccup` is additional latency, which writes incur later.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn begin_decoded(&mut self, command: Command, arrival: Arrival, hiccup: Nanos) {
         let now = self.storage.backend.now;
         self.active.begin(now);
-        let slot = u64::from(SLOT_BYTES);
-        let first = command.offset / slot;
-        let slots = (command.offset % slot + u64::from(command.length)).div_ceil(slot) as u32;
+        let first = command.offset / SLOT_BYTES;
+        let slots =
+            (command.offset % SLOT_BYTES + u64::from(command.length)).div_ceil(SLOT_BYTES) as u32;
         let number = self.commands.begin(command, slots);
         // If many commands are outstanding, the host may have submitted this command long ago.
         self.storage.ftl.prefetch_now(Lpn(first as u32));
@@ -200,10 +197,10 @@ impl<R: Recorder> Ssd<R> {
             }
             Operation::Write => {
                 // If other writes are already waiting, this write must also wait.
-                if self.buffer.first_waiting().is_none() && self.admits_write(slots) {
+                if self.buffer.waiting.front().is_none() && self.admits_write(slots) {
                     self.admit(number, slots, command.length, arrival.decoded);
                 } else {
-                    self.buffer.wait(number, arrival.decoded);
+                    self.buffer.waiting.push((number, arrival.decoded));
                 }
             }
             Operation::Trim | Operation::Flush => {
@@ -216,7 +213,6 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn complete(&mut self, number: u16) -> Completion {
         let InFlight { command: done, status, .. } = self.commands.end(number);
@@ -225,7 +221,7 @@ impl<R: Recorder> Ssd<R> {
         if let Some((next, submitted)) = self.commands.frontend.leave(&done) {
             self.begin_waiting(next, submitted);
         }
-        if self.commands.has_barrier() && done.operation != Operation::Write {
+        if self.commands.barrier.is_some() && done.operation != Operation::Write {
             self.pass_barrier();
         }
         if self.commands.in_flight() == 0 {
@@ -238,7 +234,7 @@ impl<R: Recorder> Ssd<R> {
     /// Starts the data transfer of waiting writes while the buffer has space.
     #[inline]
     pub(crate) fn admit_writes(&mut self) {
-        while let Some((number, ready)) = self.buffer.first_waiting() {
+        while let Some((number, ready)) = self.buffer.waiting.front() {
             let (slots, length) = {
                 let c = self.commands.get(number);
                 (c.slots, c.command.length)
@@ -246,13 +242,12 @@ impl<R: Recorder> Ssd<R> {
             if !self.admits_write(slots) {
                 return;
             }
-            self.buffer.end_wait();
+            self.buffer.waiting.remove_front();
             self.admit(number, slots, length, ready);
         }
     }
 
     /// Returns `true` if the next write may be transferred now; otherwise, records that it waits.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn admits_write(&mut self, slots: u32) -> bool {
         if self.steps.admission && (Mechanisms::holds_writes(self) || self.storage.holds_writes()) {
@@ -267,11 +262,10 @@ impl<R: Recorder> Ssd<R> {
     }
 
     /// Starts the data transfer of a write that firmware finished processing at `ready`.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn admit(&mut self, number: u16, slots: u32, length: u32, ready: Nanos) {
         self.buffer.admit(slots);
-        if self.commands.has_barrier() {
+        if self.commands.barrier.is_some() {
             self.pass_barrier();
         }
         let backend = &mut self.storage.backend;
@@ -283,9 +277,7 @@ impl<R: Recorder> Ssd<R> {
         backend.queue.push(Lane::Arrived, at, SsdEvent::WriteArrived { command: number });
     }
 
-    /// Handles the arrival of a write's data, or of another command. Returns `true` if the command
-    /// may complete.
-    #[expect(clippy::inline_always)]
+    /// Handles the arrival of a command and its data. Returns `true` if it may complete.
     #[inline(always)]
     fn arrived(&mut self, number: u16) -> bool {
         let command = self.commands.get(number).command;
@@ -333,49 +325,50 @@ impl<R: Recorder> Ssd<R> {
     #[cold]
     fn write_otherwise(&mut self, number: u16) -> bool {
         let in_flight = *self.commands.get(number);
-        let write = in_flight.access();
-        if self.storage.refuses_write() {
+        let write = in_flight.access(number);
+        if self.storage.ftl.refuses_write() {
             self.commands.get(number).status = Status::WriteProtected;
             self.buffer.release(i64::from(write.slots));
             self.admit_writes();
             return true;
         }
-        Mechanisms::before_write(self, &write);
+        hook!(self, m => m.before_write(self, &write));
         let storage = &mut self.storage;
         let counters = storage.ftl.counters();
         let (moved, host) = (counters.moved_slots(), counters.host_slots);
-        let folded = storage.front.folded_slots();
+        let folded_slots = |front: &Front| front.log().map_or(0, SlcCache::folded_slots);
+        let folded = folded_slots(&storage.front);
         let merged = storage.slots_to_merge(&write);
         let awaiting = (!self.buffer.completes_writes()).then_some(number);
         let placed = storage.place(write.command, awaiting);
         self.buffer.release(-placed.extra_slots);
         if awaiting.is_some() {
-            let units = storage.await_placed(number, placed, self.buffer.is_receiving());
+            let units = storage.await_placed(number, placed, self.buffer.in_transfer > 0);
             self.commands.get(number).pending = units;
         }
-        if let AnyFront::Reduced(_) = self.storage.front {
+        if let Front::Reduced = self.storage.front {
             self.admit_writes();
         }
         // If the drive fills up a unit, it maps all slots of the unit.
         let storage = &mut self.storage;
         let counters = storage.ftl.counters();
         let host = match storage.front {
-            AnyFront::LargeUnits(_) => (counters.host_slots - host) as u32,
+            Front::LargeUnits(_) => (counters.host_slots - host) as u32,
             _ => write.slots,
         };
         let mapped = MappedSlots {
             host,
             moved: counters.moved_slots() - moved,
             merged,
-            folded: storage.front.folded_slots() - folded,
+            folded: folded_slots(&storage.front) - folded,
             suspensions: storage.backend.suspensions.as_mut().map_or(0, std::mem::take),
         };
-        self.mechanisms.after_write(storage.backend.now, &mapped);
+        let now = storage.backend.now;
+        hook!(self, m => m.after_write(now, &mapped));
         self.commands.get(number).pending == 0
     }
 
     /// Starts the flash reads of a command unless a mechanism holds the command.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn read(&mut self, number: u16) {
         let c = self.commands.get(number);
@@ -387,7 +380,7 @@ impl<R: Recorder> Ssd<R> {
         }
         c.pending = 1;
         if self.storage.read_slot(number, first, false) == 0 {
-            self.commands.await_reads(number, (length, 0), &mut self.storage.backend);
+            self.commands.awaits(number, 0, &mut self.storage.backend);
         }
     }
 
@@ -403,14 +396,12 @@ impl<R: Recorder> Ssd<R> {
     #[inline(never)]
     pub(crate) fn read_held(&mut self, number: u16) {
         let in_flight = *self.commands.get(number);
-        let read = in_flight.access();
+        let read = in_flight.access(number);
         let (reads, outcome) = self.storage.read(number, read.first, read.slots);
         self.commands.get(number).status = self.mechanisms.read(&read, outcome);
-        let length = read.command.length;
-        self.commands.await_reads(number, (length, reads), &mut self.storage.backend);
+        self.commands.awaits(number, reads, &mut self.storage.backend);
     }
 
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     fn flash_outcome(&mut self, die: u16, outcome: Outcome) {
         match outcome {
@@ -420,7 +411,7 @@ impl<R: Recorder> Ssd<R> {
             }
             Outcome::Programmed { unit, frontier, fill } => {
                 if self.steps.programs {
-                    Mechanisms::programmed(self);
+                    hook!(self, m => m.programmed(self));
                 }
                 self.commands.programmed(fill, die, &mut self.storage.backend);
                 let is_of_host = self.storage.is_of_host(frontier);
@@ -447,8 +438,7 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.storage.backend.now
     }
 
-    #[expect(clippy::inline_always, reason = "once for each I/O")]
-    #[inline(always)]
+    #[inline(always)] // once for each I/O
     fn submit(&mut self, at: Nanos, command: Command) {
         debug_assert!(at >= self.storage.backend.now);
         debug_assert!(command.offset.is_multiple_of(512) && command.length.is_multiple_of(512));
@@ -459,9 +449,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         }
     }
 
-    // This function and all calls that handle an event are always inlined. Idle time contains a
-    // second copy, so the compiler would otherwise outline the shared code.
-    #[expect(clippy::inline_always)]
+    // This function is always inlined, including all calls for an event: idle time contains a
+    // second copy, and the compiler would otherwise outline the shared code.
     #[inline(always)]
     fn step(&mut self, limit: Nanos) -> Option<Completion> {
         while let Some((time, packed)) = self.storage.backend.queue.pop_until(limit) {
@@ -499,11 +488,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.storage.backend.queue.next_time()
     }
 
-    /// Leaves the drive idle until `time`; the drive may collect garbage in the background
-    /// meanwhile. The host must have no outstanding commands.
-    ///
-    /// If the drive has not completed a command since it was opened, fast-forwarded or quiesced,
-    /// its idle delay starts at that time.
+    /// If the drive has not completed a command since it was opened, filled on the fast-forward
+    /// clock or quiesced, its idle delay counts from then.
     fn idle_until(&mut self, time: Nanos) {
         self.idle.wait(&mut self.storage);
         while let Some(at) = Mechanisms::next_work(self, time) {
@@ -528,21 +514,19 @@ impl<R: Recorder> Drive for Ssd<R> {
         }
     }
 
-    /// Applies the effect of a write or TRIM without its timing (fast-forward). Reads and flushes
-    /// change nothing. The drive must be idle; `end_fast_forward` must be called after the last
-    /// command.
     #[inline]
     fn fast_forward(&mut self, command: &Command) {
         match command.operation {
             Operation::Write if self.steps.writes => {
-                if !self.storage.refuses_write() {
-                    Mechanisms::before_write(self, &Access::untimed(command));
+                if !self.storage.ftl.refuses_write() {
+                    let write = Access::untimed(command);
+                    hook!(self, m => m.before_write(self, &write));
                     self.storage.place_untimed(command);
                 }
             }
             Operation::Write => {
                 let write = self.storage.route(command);
-                Direct.place(write, &mut self.storage.ftl, &mut FastForward);
+                place_directly(write, &mut self.storage.ftl, &mut FastForward);
             }
             Operation::Trim => {
                 self.storage.trim(command, |lpn| self.mechanisms.trimmed(lpn));
@@ -563,7 +547,7 @@ impl<R: Recorder> Drive for Ssd<R> {
 
     #[inline]
     fn announce(&self, offset: u64) {
-        self.storage.ftl.prefetch(Lpn((offset / u64::from(SLOT_BYTES)) as u32));
+        self.storage.ftl.prefetch(Lpn((offset / SLOT_BYTES) as u32));
     }
 
     #[inline]
@@ -571,8 +555,7 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.reports_causes.then(|| self.storage.backend.recorder.last()).flatten()
     }
 
-    /// Returns the number of streams that the interface permits; without an interface, the number
-    /// of FTL streams.
+    /// Returns the number of streams that the interface permits; without one, that of the FTL.
     fn streams(&self) -> u16 {
         match self.config.data_placement {
             Some(_) => u16::MAX,
@@ -592,8 +575,6 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.buffer.is_cache
     }
 
-    /// Enables or disables the write cache. If the cache is disabled and the drive has no
-    /// power-loss protection, a write completes once it is on flash.
     fn set_write_cache(&mut self, enabled: bool) {
         self.buffer.is_cache = enabled;
     }
@@ -608,7 +589,7 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.quiesce();
         self.storage.ftl.purge();
         let blocks = u64::from(self.config.geometry.reclaim_units) + self.storage.front.purge();
-        self.mechanisms.purged();
+        hook!(self, m => m.purged());
         self.storage.data_placement.release_all_streams();
         self.buffer.resynchronise(self.storage.filled());
         self.storage.after_untimed();
@@ -616,8 +597,7 @@ impl<R: Recorder> Drive for Ssd<R> {
     }
 
     /// Performs a Controller Level Reset, which disables the Streams directive. Without power-loss
-    /// protection, the drive also abandons its open units; reclaim unit handles then reference
-    /// empty units.
+    /// protection, the drive abandons its open units, and handles then reference empty ones.
     fn controller_reset(&mut self) {
         self.quiesce();
         let now = self.storage.backend.now;
@@ -629,12 +609,6 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.quiesce();
     }
 
-    /// Makes a die fail, so that it serves no further reads. The die's current operation still
-    /// finishes.
-    ///
-    /// # Errors
-    /// Returns an error if the drive has no section `[die_parity]`, does not have the die, or has
-    /// already lost a die, and if the other dies cannot hold the user capacity.
     fn lose_die(&mut self, die: u32) -> Result<(), String> {
         let now = self.storage.backend.now;
         let Some(parity) = &mut self.storage.backend.mechanisms.die_parity else {
@@ -644,9 +618,7 @@ impl<R: Recorder> Drive for Ssd<R> {
             return Err(format!("the drive has already lost die {lost}"));
         }
         let dies = self.config.geometry.dies;
-        if die >= dies {
-            return Err(format!("die is {die}; it must be 0 to {}", dies - 1));
-        }
+        ensure!(die < dies, "die is {die}; it must be 0 to {}", dies - 1);
         self.storage.ftl.lose_die(die)?;
         parity.lose(die, now);
         Ok(())
@@ -654,14 +626,15 @@ impl<R: Recorder> Drive for Ssd<R> {
 
     fn meters(&self, time: Nanos) -> Meters {
         let Storage { ftl, front, .. } = &self.storage;
-        let moved = ftl.bad_blocks().map_or(0, BadBlocks::moved_slots);
-        let others = front.programmed_slots() + moved + Mechanisms::own_slots(self);
+        let moved = ftl.bad_blocks().map_or(0, |bad| bad.counts.moved_slots);
+        let in_front = front.log().map_or(0, SlcCache::programmed_slots);
+        let others = in_front + moved + Mechanisms::own_slots(self);
         let main = self.storage.main_write_bytes();
         let joules = Energy::taken(self, time).map(|energy| energy.total());
         let thermal = joules.zip(self.mechanisms.thermal.as_ref());
         Meters {
             host_write_bytes: front.host_bytes(ftl.counters().host_bytes),
-            nand_write_bytes: Some(main + others * u64::from(SLOT_BYTES)),
+            nand_write_bytes: Some(main + others * SLOT_BYTES),
             free_units: Some(ftl.free_units()),
             joules,
             celsius: thermal.map(|(joules, thermal)| thermal.counters(time, joules).celsius),

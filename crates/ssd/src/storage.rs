@@ -1,8 +1,7 @@
 //! Placement and location of data: the FTL with its front, and the flash with its timing.
 
-use writecliff_base::{Lpn, Ppa, StreamId};
-use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
-use writecliff_ftl::bad_blocks::BadBlocks;
+use writecliff_base::{Lpn, Ppa, SLOT_BYTES, StreamId};
+use writecliff_flash::geometry::FlashLocation;
 use writecliff_ftl::frontier::FrontierId;
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
 use writecliff_host_interface::{Cause, Command, Status};
@@ -13,8 +12,9 @@ use crate::config::DeviceConfig;
 use crate::data_placement::{DataPlacement, Interface};
 use crate::die::{FlashOperation, ReadFor, sense};
 use crate::fill::FillId;
-use crate::front::{AnyFront, Direct, Front, FrontFlash, Placed, SlcCache, Write};
-use crate::mechanisms::{Access, FlashMechanisms, PageRead};
+use crate::front::{Front, FrontFlash, Placed, SlcCache, Write, place_directly};
+use crate::mechanisms::plane_reads::plane_mark;
+use crate::mechanisms::{Access, each};
 
 /// Program units per die in one burst of front work: enough to keep the die busy until the next
 /// check, but few enough that a command does not wait long.
@@ -23,8 +23,8 @@ const BURST_UNITS: u32 = 4;
 /// Location of slots fetched by one flash read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
-    /// Location in the FTL's flash, and the plane.
-    Ftl(FlashLocation, u32),
+    /// Location in the FTL's flash, and the plane; `None` if a read takes all planes.
+    Ftl(FlashLocation, Option<u32>),
     /// A unit of the front's own flash.
     Front(u32),
 }
@@ -32,18 +32,16 @@ enum Source {
 /// FTL, its front, the data placement interface, and the flash.
 pub struct Storage<R> {
     pub(crate) ftl: Ftl,
-    pub(crate) front: AnyFront,
+    pub(crate) front: Front,
     pub(crate) backend: Backend<R>,
     pub(crate) data_placement: DataPlacement,
-    /// Number of read slots that held no data.
     pub(crate) unmapped_read_slots: u64,
     /// `true` if a read of a slot occupies its whole die, and the address alone determines the die.
     pub(crate) reads_slots_alone: bool,
 }
 
 impl<R: Recorder> Storage<R> {
-    /// Creates the storage of a new drive. Replaces the geometry in `config` with the geometry that
-    /// the FTL's addresses refer to.
+    /// Creates the storage of a new drive. Gives `config` the geometry with the FTL's addresses.
     pub(crate) fn new(config: &mut DeviceConfig) -> Result<Self, ConfigError> {
         let mut ftl = Ftl::new(config.geometry.clone(), config.ftl.clone())?;
         config.geometry = ftl.geometry().clone();
@@ -51,7 +49,7 @@ impl<R: Recorder> Storage<R> {
         if let Interface::Fdp(_) = data_placement.interface {
             ftl.gc_log_mut().listen(config.ftl.streams);
         }
-        let front = AnyFront::of(config);
+        let front = Front::of(config);
         let reads_slots_alone = config.reads_slots_alone() && !front.stores_data();
         let backend = Backend::new(config);
         Ok(Self { ftl, front, backend, data_placement, unmapped_read_slots: 0, reads_slots_alone })
@@ -67,8 +65,7 @@ impl<R: Recorder> Storage<R> {
         &self.backend.recorder
     }
 
-    /// Returns the FTL stream that a write with stream number `number` would use now; `None` if the
-    /// number is invalid for the interface.
+    /// Returns the FTL stream of a write with stream `number` now; `None` if it is invalid.
     pub fn routed(&self, number: u16) -> Option<StreamId> {
         let stream = self.data_placement.route.get(usize::from(number)).copied();
         stream.filter(|&stream| stream < self.ftl.config().streams).map(StreamId)
@@ -77,13 +74,13 @@ impl<R: Recorder> Storage<R> {
     /// Returns the address that stores, or will store, a logical page's newest data. SLC cache
     /// addresses follow the addresses of the FTL's flash.
     pub fn location(&self, lpn: Lpn) -> Ppa {
-        let in_front = self.front.location(lpn);
+        let in_front = self.front.log().map_or(Ppa::NONE, |log| log.location(lpn));
         if in_front.is_none() { self.ftl.lookup(lpn) } else { in_front }
     }
 
     /// Returns the number of erases of reclaim units and SLC cache blocks since the drive was new.
     pub fn erases(&self) -> u64 {
-        self.ftl.wear().total() + self.front.erases()
+        self.ftl.wear().total() + self.front.log().map_or(0, SlcCache::erases)
     }
 
     /// Returns `true` if some data of a lost die have not been relocated yet.
@@ -103,7 +100,6 @@ impl<R: Recorder> Storage<R> {
         streams.map(|s| self.ftl.filled(FrontierId(s))).sum::<u32>() + self.front.filled()
     }
 
-    /// Routes a write to an FTL stream.
     #[inline]
     pub(crate) fn route<'a>(&mut self, command: &'a Command) -> Write<'a> {
         let now = self.backend.now;
@@ -113,13 +109,12 @@ impl<R: Recorder> Storage<R> {
     }
 
     /// Places a write that no mechanism affects.
-    #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn place_plain(&mut self, command: &Command) {
         debug_assert!(self.front.is_direct() && self.backend.awaiting.is_none());
         self.backend.recorder.writing(command.tag);
         let write = self.route(command);
-        Direct.place(write, &mut self.ftl, &mut self.backend);
+        place_directly(write, &mut self.ftl, &mut self.backend);
     }
 
     /// Places any write, including writes that mechanisms affect. `awaiting` is the command number
@@ -134,10 +129,7 @@ impl<R: Recorder> Storage<R> {
         self.backend.recorder.writing(command.tag);
         self.backend.awaiting = awaiting;
         let write = self.route(command);
-        let placed = match &mut self.front {
-            AnyFront::Direct(front) => front.place(write, &mut self.ftl, &mut self.backend),
-            front => front.place(write, &mut self.ftl, &mut self.backend),
-        };
+        let placed = self.front.place(write, &mut self.ftl, &mut self.backend);
         self.backend.awaiting = None;
         debug_assert!(awaiting.is_some() || self.backend.awaited == 0, "nobody awaits units");
         if is_limited {
@@ -167,8 +159,7 @@ impl<R: Recorder> Storage<R> {
         units
     }
 
-    /// Makes a command wait for all units with host data that are not on flash; returns the number
-    /// of units.
+    /// Makes a command wait for all units with host data not on flash; returns their number.
     pub(crate) fn await_all_units(&mut self, number: u16) -> u32 {
         self.close_units(false);
         let outstanding: Vec<FillId> = self.backend.fills.outstanding().collect();
@@ -185,8 +176,7 @@ impl<R: Recorder> Storage<R> {
         units
     }
 
-    /// Pads and programs the open units of the host's frontiers; if `waited_for`, only the units
-    /// that a command waits for.
+    /// Programs the host's open units; if `waited_for`, only those for which a command waits.
     fn close_units(&mut self, waited_for: bool) {
         for stream in 0..self.ftl.config().streams {
             let frontier = FrontierId(stream);
@@ -195,7 +185,7 @@ impl<R: Recorder> Storage<R> {
                 if self.backend.fills.get(fill).waiting.is_empty() {
                     continue;
                 }
-            } else if !self.front.is_open(stream) {
+            } else if self.front.log().is_some_and(|log| !log.is_open(stream)) {
                 continue;
             }
             self.ftl.pad(frontier, &mut self.backend);
@@ -211,19 +201,10 @@ impl<R: Recorder> Storage<R> {
         }
     }
 
-    /// Returns `true` if the drive is read-only and rejects a write; counts the rejection.
-    pub(crate) fn refuses_write(&mut self) -> bool {
-        let is_refused = self.ftl.is_read_only();
-        if is_refused {
-            self.ftl.bad_blocks_mut().into_iter().for_each(BadBlocks::refused);
-        }
-        is_refused
-    }
-
     /// Returns `true` if an erase waits for programs. Writes wait until the erase starts: the
     /// mapping must not run so far ahead of the flash that a power loss leaves no free unit.
     pub(crate) fn holds_writes(&mut self) -> bool {
-        let is_held = !self.backend.held_erases.is_empty();
+        let is_held = !self.backend.held_erases.all.is_empty();
         if is_held {
             self.backend.recorder.writes_wait(self.backend.now, Cause::BufferOther);
         }
@@ -233,18 +214,16 @@ impl<R: Recorder> Storage<R> {
     /// Returns the number of slots that a write covers partially and that hold data.
     pub(crate) fn slots_to_merge(&self, write: &Access<'_>) -> u32 {
         let Access { command, first, slots, .. } = *write;
-        let slot = u64::from(SLOT_BYTES);
         let end = command.offset + u64::from(command.length);
         let last = Lpn(first.0 + slots - 1);
         let is_mapped = |lpn: Lpn| u32::from(!self.ftl.lookup(lpn).is_none());
-        let head = if command.offset.is_multiple_of(slot) { 0 } else { is_mapped(first) };
+        let head = if command.offset.is_multiple_of(SLOT_BYTES) { 0 } else { is_mapped(first) };
         let is_merged = head == 1 && slots == 1;
-        let tail = if is_merged || end.is_multiple_of(slot) { 0 } else { is_mapped(last) };
+        let tail = if is_merged || end.is_multiple_of(SLOT_BYTES) { 0 } else { is_mapped(last) };
         head + tail
     }
 
-    /// Returns the number of host slots in full units that are not yet on flash, which occupy the
-    /// write buffer.
+    /// Returns the number of host slots in full units that the buffer still holds.
     pub(crate) fn unprogrammed(&self) -> u64 {
         let fills = &self.backend.fills;
         let of_host = fills.full_units().filter(|(frontier, _)| self.is_of_host(*frontier));
@@ -254,9 +233,8 @@ impl<R: Recorder> Storage<R> {
     /// Deallocates the slots that a command fully covers, and calls `trimmed` for each of them.
     /// Returns the number of buffer slots that this frees.
     pub(crate) fn trim(&mut self, command: &Command, mut trimmed: impl FnMut(Lpn)) -> u32 {
-        let slot = u64::from(SLOT_BYTES);
-        let first = command.offset.div_ceil(slot);
-        let end = (command.offset + u64::from(command.length)) / slot;
+        let first = command.offset.div_ceil(SLOT_BYTES);
+        let end = (command.offset + u64::from(command.length)) / SLOT_BYTES;
         debug_assert!(end <= u64::from(self.ftl.user_slots()), "a deallocation leaves the drive");
         let mut is_recorded = R::KEEPS_UNWRITTEN;
         if R::KEEPS_UNWRITTEN {
@@ -279,8 +257,7 @@ impl<R: Recorder> Storage<R> {
         (first..end).map(|lpn| self.front.trim(Lpn(lpn as u32))).sum()
     }
 
-    /// Starts the flash reads of any host read; returns the number of flash reads and the status of
-    /// the host read.
+    /// Starts the flash reads of a host read; returns their number and the status of the read.
     pub(crate) fn read(&mut self, number: u16, first: Lpn, slots: u32) -> (u32, Status) {
         let lost_before = self.backend.mechanisms.lost_reads();
         let reads = if slots == 1 && self.reads_slots_alone {
@@ -291,12 +268,11 @@ impl<R: Recorder> Storage<R> {
         debug_assert!(reads <= slots, "more flash reads than slots");
         let is_lost = self.backend.mechanisms.lost_reads() > lost_before;
         let outcome = if is_lost { Status::UnrecoveredRead } else { Status::Success };
-        (self.backend.mechanisms.awaited_reads(reads), outcome)
+        let parity = self.backend.mechanisms.die_parity.as_mut();
+        (parity.map_or(reads, |parity| parity.awaited_reads(reads)), outcome)
     }
 
-    /// Starts the read of one slot, which can need retries only if `retries` is `true`. Returns the
-    /// number of flash reads; 0 if the slot is not on flash.
-    #[expect(clippy::inline_always)]
+    /// Starts the read of one slot, with retries if `retries`. Returns 0 if it is not on flash.
     #[inline(always)]
     pub(crate) fn read_slot(&mut self, number: u16, lpn: Lpn, retries: bool) -> u32 {
         let ppa = self.ftl.lookup(lpn);
@@ -317,8 +293,7 @@ impl<R: Recorder> Storage<R> {
         1
     }
 
-    /// Starts the flash reads of slots, one read per run in a read group; returns the number of
-    /// reads.
+    /// Starts the flash reads of slots, one read per run in a read group; returns their number.
     fn read_slots(&mut self, number: u16, first: Lpn, slots: u32) -> u32 {
         // Reads are counted in allocation units, which are slots unless data are reduced.
         let per_group = self.backend.geometry.slots_per_read_group;
@@ -350,8 +325,7 @@ impl<R: Recorder> Storage<R> {
             None => return 0,
             Some((Source::Ftl(location, plane), units)) => {
                 let slots = self.ftl.config().slots_of(units);
-                let read = PageRead { location, plane, slots };
-                FlashMechanisms::host_read(&mut self.backend, number, &read);
+                self.read_page(number, &location, plane, slots);
             }
             Some((Source::Front(unit), slots)) => {
                 let purpose = ReadFor::Host { command: number };
@@ -375,8 +349,29 @@ impl<R: Recorder> Storage<R> {
             return None;
         }
         let location = self.backend.geometry.locate(ppa);
-        let plane = self.backend.mechanisms.plane_of(&self.backend.geometry, ppa);
+        let geometry = &self.backend.geometry;
+        let plane = self.backend.mechanisms.plane_reads.as_ref().map(|_| geometry.plane_of(ppa));
         (!self.is_buffered(ppa, &location)).then_some(Source::Ftl(location, plane))
+    }
+
+    /// Starts the flash read of slots of one page: of one plane, or of all for `None`.
+    fn read_page(
+        &mut self,
+        command: u16,
+        location: &FlashLocation,
+        plane: Option<u32>,
+        slots: u32,
+    ) {
+        let backend = &mut self.backend;
+        if backend.mechanisms.die_parity.is_some() {
+            each!(backend, [die_parity], m => m.read_for_host(backend, command, location, slots));
+            return;
+        }
+        let (sense, _) = backend.sense(location, slots);
+        let sense = sense | plane.map_or(0, plane_mark);
+        let purpose = ReadFor::Host { command };
+        let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
+        backend.queue_read(location.die as usize, operation);
     }
 
     /// Returns `true` if the slot is still in the write buffer (its unit is not yet on flash).
@@ -386,13 +381,11 @@ impl<R: Recorder> Storage<R> {
             || self.backend.fills.is_in_flight(location.reclaim_unit.index(), location.unit)
     }
 
-    /// Returns `true` if the host writes to a frontier.
     #[inline]
     pub(crate) fn is_of_host(&self, frontier: FrontierId) -> bool {
         self.ftl.is_host_frontier(frontier) || self.front.frontier() == Some(frontier)
     }
 
-    /// Returns `true` if there is work to do in idle time.
     #[inline]
     pub(crate) fn wants_idle_time(&self) -> bool {
         self.ftl.needs_background_gc() || self.front.wants_idle_time()

@@ -1,24 +1,21 @@
 //! Write buffer: its free slots, and the writes that wait for free slots.
 
-use writecliff_base::Nanos;
-use writecliff_flash::SLOT_BYTES;
+use writecliff_base::{Nanos, SLOT_BYTES};
 
 use crate::DeviceConfig;
 use crate::die::Queue;
 
-/// Write buffer of a drive. Data occupy the buffer from the start of their transfer until their
-/// program unit is on flash.
+/// The write buffer. It holds data from the start of their transfer until they are on flash.
 pub(crate) struct WriteBuffer {
     slots: i64,
     /// Number of free slots; negative while the buffer contains a command larger than the buffer.
     pub(crate) free: i64,
     /// Number of slots that are free whenever no program is outstanding.
     assured: i64,
-    /// Writes that wait for space, with the time when the firmware finished processing each of
-    /// them.
-    waiting: Queue<(u16, Nanos)>,
+    /// Writes that wait for space, with the time when the firmware finished each of them.
+    pub(crate) waiting: Queue<(u16, Nanos)>,
     /// Writes whose data are being transferred over the link.
-    in_transfer: u32,
+    pub(crate) in_transfer: u32,
     /// `true` if the volatile write cache is enabled.
     pub(crate) is_cache: bool,
     is_protected: bool,
@@ -30,8 +27,8 @@ impl WriteBuffer {
         let geometry = &config.geometry;
         // Slot count that partly filled units and mechanisms may occupy.
         let units = i64::from(config.ftl.streams) * i64::from(geometry.ppas_per_program_unit);
-        let mechanisms = config.sections.buffer_bytes(geometry) / u64::from(SLOT_BYTES);
-        let merged = config.merged_bytes() / u64::from(SLOT_BYTES);
+        let mechanisms = config.sections.buffer_bytes(geometry) / SLOT_BYTES;
+        let merged = config.merged_bytes() / SLOT_BYTES;
         let assured = slots - units - (mechanisms + merged).cast_signed();
         assert!(assured > 0, "a write could wait for space for ever, see `buffer_needed`");
         Self {
@@ -45,8 +42,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Returns `true` if at least `held` slots are in use. In addition, the buffer may contain one
-    /// command larger than the buffer.
+    /// Returns `true` if `held` slots or more are in use, with at most one oversized command.
     pub(crate) fn can_hold(&self, held: u64) -> bool {
         let used = self.slots.checked_sub(self.free).and_then(|used| u64::try_from(used).ok());
         used.is_some_and(|used| (held..=u64::from(u32::MAX)).contains(&used))
@@ -74,8 +70,7 @@ impl WriteBuffer {
         self.in_transfer == 0 && self.waiting.is_empty()
     }
 
-    /// Returns `true` if there is space for a write of `slots` slots. A write larger than the
-    /// assured space waits only for that space.
+    /// Returns `true` if there is space for `slots` slots. Larger writes wait for `assured` slots.
     #[inline]
     pub(crate) fn has_room(&self, slots: u32) -> bool {
         self.free >= i64::from(slots).min(self.assured)
@@ -96,33 +91,11 @@ impl WriteBuffer {
         self.in_transfer -= 1;
     }
 
-    pub(crate) fn is_receiving(&self) -> bool {
-        self.in_transfer > 0
-    }
-
     /// Frees slots that have left the buffer; the number is negative if the drive has added slots.
     #[inline]
     pub(crate) fn release(&mut self, slots: i64) {
         self.free += slots;
         debug_assert!(self.free <= self.slots, "released more than was reserved");
-    }
-
-    /// Queues a write that firmware finished processing at `ready`.
-    #[inline]
-    pub(crate) fn wait(&mut self, number: u16, ready: Nanos) {
-        self.waiting.push((number, ready));
-    }
-
-    /// Returns the write that has waited longest, and the time when firmware finished processing
-    /// it.
-    #[inline]
-    pub(crate) fn first_waiting(&self) -> Option<(u16, Nanos)> {
-        self.waiting.front()
-    }
-
-    #[inline]
-    pub(crate) fn end_wait(&mut self) {
-        self.waiting.remove_front();
     }
 
     /// Drops all writes after a power loss.

@@ -3,27 +3,25 @@
 //! A geometry may exceed these limits: such a drive can be described in full and simulated at a
 //! reduced scale. The limits are checked only when a simulated drive is constructed.
 
-use writecliff_base::Bytes;
+use writecliff_base::{Bytes, reject};
 
-use super::{Geometry, GeometryError, SLOT_BYTES};
+use super::{ConfigError, Geometry, SLOT_BYTES, Values};
 
 impl Geometry {
     /// Checks that a `Ppa` can represent every flash address plus `more` additional addresses.
     ///
     /// # Errors
     /// Returns an error if there are 2^32 - 1 addresses or more.
-    pub fn check_addresses(&self, more: u64) -> Result<(), GeometryError> {
+    pub fn check_addresses(&self, more: u64) -> Result<(), ConfigError> {
         let addresses = self.raw_ppas() + more;
-        if addresses < u64::from(u32::MAX) {
-            return Ok(());
-        }
         let per_slot = u64::from(self.ppas_per_reclaim_unit / self.slots_per_reclaim_unit);
         let flash = Bytes(addresses / per_slot * u64::from(SLOT_BYTES));
-        let message = format!(
-            "{flash} of flash cannot be simulated at full capacity: 32-bit page numbers \
-             of 4 KiB pages address at most 16 TiB"
-        );
-        Err(GeometryError { key: "blocks_per_plane", message })
+        reject! { Values,
+            "blocks_per_plane" if addresses >= u64::from(u32::MAX) =>
+                "{flash} of flash cannot be simulated at full capacity: 32-bit page numbers of \
+                 4 KiB pages address at most 16 TiB";
+        }
+        Ok(())
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use writecliff_base::ReclaimUnitId;
+use writecliff_base::{ReclaimUnitId, reject};
 
-use super::{Divider, Geometry, GeometryError};
+use super::{ConfigError, Divider, Geometry, Values};
 
 impl Geometry {
     /// Divides the dies among `groups` reclaim groups. A reclaim unit then contains one block from
@@ -13,14 +13,12 @@ impl Geometry {
     ///
     /// # Errors
     /// Returns an error unless `groups` divides the number of dies.
-    pub fn with_reclaim_groups(self, groups: u32) -> Result<Self, GeometryError> {
+    pub fn with_reclaim_groups(self, groups: u32) -> Result<Self, ConfigError> {
         let dies = self.dies;
-        if groups == 0 || !dies.is_multiple_of(groups) {
-            let message = format!(
+        reject! { Values,
+            "reclaim_groups" if groups == 0 || !dies.is_multiple_of(groups) =>
                 "reclaim_groups is {groups}; it must be at least 1 and divide the number of dies \
-                 ({dies})"
-            );
-            return Err(GeometryError { key: "reclaim_groups", message });
+                 ({dies})";
         }
         assert!(self.stripes.is_none(), "stripes are of all dies");
         let ppas = self.ppas_per_reclaim_unit / groups;

@@ -12,14 +12,13 @@
 
 use std::collections::VecDeque;
 
-use writecliff_base::ReclaimUnitId;
+use writecliff_base::{ReclaimUnitId, ensure};
 use writecliff_flash::Wear;
 
 use super::{BadBlocks, Due, uniform};
 use crate::FlashSink;
 
-/// Number of free units that must remain when a unit is dissolved: one to open instead, and one to
-/// receive the data of a victim.
+/// Free units left when a unit is dissolved: one to open, and one for a victim's data.
 const FREE_MIN: usize = 2;
 
 impl BadBlocks {
@@ -36,12 +35,10 @@ impl BadBlocks {
         counts.erase_failures + counts.program_failures + self.due.len() as u64
     }
 
-    /// Returns `true` if an erase detects the next failure.
     fn is_found_by_erase(&self) -> bool {
         uniform(self.failures_salt, 2 * self.number()) < self.config.found_by_erase
     }
 
-    /// Returns the program operation in which a block fails.
     fn failing_program(&self, position: u32) -> u32 {
         let rows = self.programs_per_unit / self.dies;
         let row = (uniform(self.failures_salt, 2 * self.number() + 1) * f64::from(rows)) as u32;
@@ -49,8 +46,7 @@ impl BadBlocks {
         row * self.dies + position / self.planes
     }
 
-    /// Handles the blocks of a unit that fail when the unit is opened, while `free` other units are
-    /// free. Returns `false` if the unit was dissolved.
+    /// Handles failing blocks of a unit that is opened, with `free` others; `false`: dissolved.
     #[cold]
     pub(crate) fn open<S: FlashSink>(
         &mut self,
@@ -85,9 +81,8 @@ impl BadBlocks {
         true
     }
 
-    /// Replaces the block if this program operation fails; called before each program while program
-    /// failures are pending. Dissolves free units to obtain spare blocks if necessary, and returns
-    /// the dissolved units.
+    /// Called before each program while failures are pending: replaces the block if this program
+    /// fails. Dissolves free units for spare blocks if necessary, and returns them.
     #[cold]
     pub(crate) fn program<S: FlashSink>(
         &mut self,
@@ -121,30 +116,21 @@ impl BadBlocks {
         dissolved
     }
 
-    /// Checks the number of dropped units in the unit table. Every block of a dropped unit must be
-    /// bad, spare or in use elsewhere. The number of bad blocks at the position with the most must
-    /// equal the number of dropped units.
+    /// Checks the number of dropped units. Every block of a dropped unit must be bad, spare or in
+    /// use elsewhere; the position with the most bad blocks must account for all dropped units.
     pub(crate) fn check(&self, dropped: u64) -> Result<(), String> {
         let counts = &self.counts;
         let counted = counts.dropped_units;
-        if dropped != counted {
-            return Err(format!("{dropped} units are dropped, but the counter shows {counted}"));
-        }
+        ensure!(dropped == counted, "{dropped} units are dropped, but the counter shows {counted}");
         if !self.config.replaces {
             return Ok(());
         }
         let bad = counts.factory + counts.erase_failures + counts.program_failures;
         let spare: u64 = self.spare.iter().map(|spare| spare.len() as u64).sum();
         let given = dropped * u64::from(self.positions);
-        if given != bad + spare {
-            return Err(format!(
-                "{given} blocks were released from units, but {bad} blocks are bad and {spare} \
-                 are spare"
-            ));
-        }
-        if dropped > 0 && self.spare.iter().all(|spare| !spare.is_empty()) {
-            return Err("a unit was dropped although every position had a spare block".to_owned());
-        }
+        ensure!(given == bad + spare, "{given} blocks released, {bad} are bad and {spare} spare");
+        let is_spent = self.spare.iter().any(Vec::is_empty);
+        ensure!(dropped == 0 || is_spent, "a unit was dropped although all positions had spares");
         Ok(())
     }
 }

@@ -43,19 +43,12 @@ pub struct BadBlocksConfig {
 counts! {
     /// Counters of bad blocks since the drive was new.
     pub struct BadBlockCounts {
-        /// Factory bad blocks.
         factory,
-        /// Blocks that failed during an erase.
         erase_failures,
-        /// Blocks that failed during a program operation.
         program_failures,
-        /// Reclaim units that are no longer used.
         dropped_units,
-        /// Slots moved from failed blocks to their replacements.
         moved_slots,
-        /// Host writes rejected because the drive is read-only.
         refused_writes,
-        /// 1 if the drive is read-only, otherwise 0.
         read_only,
     }
 }
@@ -90,9 +83,9 @@ pub struct BadBlocks {
     first: Vec<u32>,
     /// Remaining cycles of the spare blocks at each position.
     spare: Vec<Vec<u32>>,
-    /// Pending program failures.
     pub(crate) due: Vec<Due>,
-    counts: BadBlockCounts,
+    /// Counters since the drive was new.
+    pub counts: BadBlockCounts,
     /// Units dropped because of factory bad blocks.
     pub(crate) dropped_when_new: Vec<ReclaimUnitId>,
 }
@@ -103,8 +96,7 @@ pub struct BadBlockCounters {
     /// Counters since the drive was new.
     pub counts: BadBlockCounts,
     pub(crate) spare_blocks: u64,
-    /// Remaining spare reclaim units, as a percentage of the new drive's spare units (NVMe SMART
-    /// "available spare").
+    /// Spare reclaim units left, in percent of the new drive's (NVMe SMART "available spare").
     pub available_spare_pct: f64,
 }
 
@@ -225,27 +217,12 @@ impl BadBlocks {
         }
     }
 
-    /// Returns the number of slots moved from failed blocks.
-    pub fn moved_slots(&self) -> u64 {
-        self.counts.moved_slots
-    }
-
-    pub(crate) fn is_read_only(&self) -> bool {
-        self.counts.read_only != 0
-    }
-
-    /// Counts a host write that was rejected because no spare space remains.
-    pub fn refused(&mut self) {
-        self.counts.refused_writes += 1;
-    }
-
     fn index(&self, unit: ReclaimUnitId, position: u32) -> usize {
         debug_assert!(unit.0 < self.units && position < self.positions, "no block of the drive");
         unit.index() * self.positions as usize + position as usize
     }
 
-    /// Returns `true` if the unit's block at `position` fails no later than the unit's `erases`-th
-    /// erase.
+    /// Returns `true` if the unit's block at `position` fails by the unit's `erases`-th erase.
     fn has_failed(&self, unit: ReclaimUnitId, position: u32, erases: u32) -> bool {
         self.fails_at[self.index(unit, position)] <= erases
     }
@@ -278,8 +255,7 @@ impl BadBlocks {
         self.first[unit.index()] = of_unit.iter().copied().min().unwrap_or(u32::MAX);
     }
 
-    /// Recomputes the minimum of `fails_at` of each unit. Returns `false` if the restored state is
-    /// invalid.
+    /// Finds the first failure of each unit. Returns `false` if the restored state is impossible.
     fn is_possible(&mut self) -> bool {
         (0..self.units).for_each(|unit| self.find_first(ReclaimUnitId(unit)));
         self.counts.dropped_units <= u64::from(self.units)

@@ -1,31 +1,23 @@
 //! Data reduction: controllers that store fewer bytes than the host writes.
 //!
-//! A compressing controller packs pieces of whole sectors into program units. A deduplicating
-//! controller stores data that several logical pages share only once. Space is then measured in
-//! sectors instead of slots. Valid counts, idle space, pacing and victims use the same unit, so GC
-//! benefits from all space that reduction saves. The user capacity is unchanged, as in actual
-//! drives of this kind. An address consists of a page and the offset where a piece starts, which is
-//! finer than a read (Cohen, "Variable-size flash translation layer", US patent 9,495,288, claim
-//! 1).
+//! A compressing controller packs pieces of whole sectors into program units; a deduplicating one
+//! stores data that several logical pages share only once. Space is then counted in sectors instead
+//! of slots: valid counts, idle space, pacing and victims use the same unit, so GC benefits from
+//! all space that reduction saves. The user capacity is unchanged, as on real drives of this kind.
+//! An address is a page and the offset at which a piece starts, finer than a read (Cohen,
+//! "Variable-size flash translation layer", US patent 9,495,288, claim 1).
 //!
-//! | file | content |
-//! |---|---|
-//! | `mod.rs` | configuration and counters |
-//! | `pack.rs` | packing of pieces into units |
-//! | `pieces.rs` | sizes of pieces, and data that several logical pages share |
-//!
-//! Simplifications: Sizes are whole sectors. A piece may cross from one program unit into the next,
-//! but not into another reclaim unit. Reading a piece costs one read of the page where it starts. A
-//! duplicate is detected if the host previously wrote the same data and they are still stored.
+//! Simplifications: sizes are whole sectors; a piece may cross from a program unit into the next
+//! but not into another reclaim unit, and reading it costs the read of the page where it starts. A
+//! duplicate is detected if the host wrote the same data before and they are still stored.
 
 mod pack;
 mod pieces;
 
-use writecliff_base::{counters, counts};
-use writecliff_flash::{Geometry, SLOT_BYTES};
+use writecliff_base::{counters, counts, reject};
+use writecliff_flash::geometry::Values;
+use writecliff_flash::{ConfigError, Geometry, SLOT_BYTES};
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
-
-use crate::ConfigError;
 
 pub(crate) use pack::{Pack, Packer};
 pub(crate) use pieces::{Pieces, is_shared};
@@ -46,21 +38,18 @@ impl ReductionConfig {
     /// Returns an error if `min_stored_sectors` is not one of its valid values, or if there are too
     /// many addresses.
     pub fn addresses(self, geometry: Geometry) -> Result<Geometry, ConfigError> {
-        if ![1, 2, 4, 8].contains(&self.min_stored_sectors) {
-            let message = format!(
-                "min_stored_sectors is {}; it must be 1, 2, 4 or 8",
-                self.min_stored_sectors
-            );
-            return Err(ConfigError { key: "min_stored_size", message });
+        let least = self.min_stored_sectors;
+        reject! { Values,
+            "min_stored_size" if ![1, 2, 4, 8].contains(&least) =>
+                "min_stored_sectors is {least}; it must be 1, 2, 4 or 8";
         }
-        Ok(geometry.with_ppas_per_slot(SECTORS_PER_SLOT / self.min_stored_sectors)?)
+        geometry.with_ppas_per_slot(SECTORS_PER_SLOT / least)
     }
 }
 
 counts! {
     /// Data stored since the drive was new, in sectors (512 B).
     pub struct ReductionCounters {
-        /// Sectors stored for the host.
         host_sectors,
         /// Sectors relocated by garbage collection.
         gc_sectors,
@@ -68,7 +57,6 @@ counts! {
         wear_sectors,
         /// Sectors left unused because a unit was closed early.
         padding_sectors,
-        /// Host slots whose data were already on the drive.
         duplicate_slots,
     }
 }

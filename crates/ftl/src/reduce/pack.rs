@@ -3,8 +3,6 @@
 //! A piece gets the first free address of the read group where it starts, so the address determines
 //! the die and page to read. Addresses where no piece starts remain unused.
 
-use std::ops::{Index, IndexMut};
-
 use serde::{Deserialize, Serialize};
 use writecliff_base::saved;
 use writecliff_flash::Geometry;
@@ -36,20 +34,6 @@ pub(crate) struct Packer {
 
 saved! { Packer { [packs], counters } }
 
-impl Index<FrontierId> for Packer {
-    type Output = Pack;
-
-    fn index(&self, frontier: FrontierId) -> &Pack {
-        &self.packs[frontier.index()]
-    }
-}
-
-impl IndexMut<FrontierId> for Packer {
-    fn index_mut(&mut self, frontier: FrontierId) -> &mut Pack {
-        &mut self.packs[frontier.index()]
-    }
-}
-
 impl Packer {
     /// Returns `None` for a controller that stores all data unchanged.
     pub(crate) fn new(config: &FtlConfig, geometry: &Geometry) -> Option<Box<Self>> {
@@ -69,37 +53,30 @@ impl Packer {
     }
 
     /// Returns the number of unused sectors in the reclaim unit of an open frontier.
-    pub(crate) fn unwritten(
-        &self,
-        id: FrontierId,
-        f: &Frontier,
-        ppas_per_program_unit: u32,
-    ) -> i64 {
-        let units = (f.end - f.fill_end) / ppas_per_program_unit + 1;
-        i64::from(units * self.sectors_per_program_unit) - i64::from(self[id].used)
+    pub(crate) fn unwritten(&self, id: FrontierId, f: &Frontier, ppas: u32) -> i64 {
+        let units = (f.end - f.fill_end) / ppas + 1;
+        i64::from(units * self.sectors_per_program_unit) - i64::from(self.packs[id.index()].used)
     }
 
     /// Returns `true` if a piece does not fit into the remaining space of an open reclaim unit.
     pub(crate) fn is_short(&self, id: FrontierId, f: &Frontier, sectors: u32) -> bool {
         !f.needs_unit()
             && f.fill_end == f.end
-            && self[id].used + sectors > self.sectors_per_program_unit
+            && self.packs[id.index()].used + sectors > self.sectors_per_program_unit
     }
 
-    /// Closes a frontier's partly filled program unit. Returns the number of pieces and empty
-    /// sectors in the unit.
+    /// Closes a frontier's partly filled program unit. Returns its pieces and empty sectors.
     pub(crate) fn close(&mut self, id: FrontierId) -> (u32, u32) {
         let size = self.sectors_per_program_unit;
-        let Pack { used, pieces } = self[id];
-        // Sectors beyond the end of the indirection unit belong to the next unit.
-        self[id] = Pack { used: used.saturating_sub(size), pieces: 0 };
+        let Pack { used, pieces } = self.packs[id.index()];
+        // Sectors beyond the end of the unit belong to the next unit.
+        self.packs[id.index()] = Pack { used: used.saturating_sub(size), pieces: 0 };
         let empty = size.saturating_sub(used);
         self.counters.padding_sectors += u64::from(empty);
         (pieces, empty)
     }
 
-    /// Adds a piece to the program unit of a frontier. Returns the piece address, and `true` if the
-    /// unit is full.
+    /// Adds a piece to a program unit. Returns its address, and `true` if the unit is full.
     pub(crate) fn add(
         &mut self,
         id: FrontierId,
@@ -109,11 +86,11 @@ impl Packer {
     ) -> (u32, bool) {
         debug_assert!(!f.needs_unit(), "a piece without an open unit");
         let first = f.fill_end - geometry.ppas_per_program_unit;
-        let group = self[id].used / self.sectors_per_read_group;
+        let group = self.packs[id.index()].used / self.sectors_per_read_group;
         let ppa = f.next.max(first + group * geometry.ppas_per_read_group);
         debug_assert!(ppa < f.fill_end, "more pieces than addresses");
         let size = self.sectors_per_program_unit;
-        let pack = &mut self[id];
+        let pack = &mut self.packs[id.index()];
         debug_assert!(pack.used < size, "a full program unit is closed");
         pack.used += sectors;
         pack.pieces += 1;

@@ -6,7 +6,7 @@
 use std::io::{Read, Write};
 
 use writecliff_base::codec::{CodecError, StateReader, StateWriter};
-use writecliff_base::{Lpn, Ppa, memory};
+use writecliff_base::{Lpn, Ppa, ensure, memory};
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 use crate::state::damaged;
@@ -22,7 +22,6 @@ pub(crate) struct SharedData {
     pub sectors: u8,
 }
 
-/// All pieces of a drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Pieces {
     /// Number of sectors in a logical page's own piece; undefined if the page has none.
@@ -57,8 +56,7 @@ impl Pieces {
         Self { sectors, shared: Vec::new(), free: Vec::new() }
     }
 
-    /// Returns `true` if `ppa` holds the shared data of a reverse entry. The entry may be older
-    /// than the data that now use the shared-data number.
+    /// Returns `true` if `ppa` holds the shared data of a reverse entry, which may be stale.
     #[inline]
     pub(crate) fn is_at(&self, entry: Lpn, ppa: Ppa) -> bool {
         number(Ppa(entry.0)).and_then(|n| self.shared.get(n)).is_some_and(|data| data.ppa == ppa)
@@ -70,8 +68,7 @@ impl Pieces {
         number(entry).map(|n| &self.shared[n])
     }
 
-    /// Returns the number of sectors of the piece that a map entry of `lpn`, or a reverse entry,
-    /// refers to.
+    /// Returns the sectors of the piece that an entry for `lpn`, or a reverse entry, refers to.
     #[inline]
     pub(crate) fn size(&self, lpn: Lpn, entry: Ppa) -> u32 {
         u32::from(self.get(entry).map_or_else(|| self.sectors[lpn.index()], |data| data.sectors))
@@ -79,10 +76,7 @@ impl Pieces {
 
     /// Makes one logical page's piece at `ppa` shared, and returns its new map entry.
     pub(crate) fn share(&mut self, lpn: Lpn, ppa: Ppa) -> Ppa {
-        debug_assert!(
-            number(ppa).is_none() && !ppa.is_none(),
-            "data are shared once, where they are"
-        );
+        debug_assert!(number(ppa).is_none() && !ppa.is_none(), "data are shared once");
         let data = SharedData { ppa, references: 1, sectors: self.sectors[lpn.index()] };
         let number = self.free.pop().map_or(self.shared.len(), |number| number as usize);
         if number == self.shared.len() {
@@ -124,23 +118,17 @@ impl Pieces {
         forward.iter().filter_map(|&ppa| number(ppa)).for_each(|n| references[n] += 1);
         for (n, data) in self.shared.iter().enumerate() {
             let SharedData { ppa, references: counted, sectors } = *data;
-            if references[n] != counted {
-                return Err(format!(
-                    "shared {n} has {} references, but {counted} were counted",
-                    references[n]
-                ));
-            }
-            if (counted == 0) != self.free.contains(&(n as u32)) {
-                return Err(format!(
-                    "shared data {n} with {counted} references are wrongly listed as used or free"
-                ));
-            }
+            let (is, is_free) = (references[n], self.free.contains(&(n as u32)));
+            ensure!(is == counted, "shared {n} has {is} references, but {counted} were counted");
+            ensure!(
+                is_free == (counted == 0),
+                "shared {n} ({counted} references) is wrongly listed"
+            );
             if counted == 0 {
                 continue;
             }
-            if reverse[ppa.index()].0 != entry(n).0 {
-                return Err(format!("shared data {n} do not match the contents of {ppa:?}"));
-            }
+            let is_held = reverse[ppa.index()].0 == entry(n).0;
+            ensure!(is_held, "shared data {n} do not match the contents of {ppa:?}");
             add_valid(ppa, u32::from(sectors));
         }
         Ok(())
@@ -154,8 +142,7 @@ impl Pieces {
         out.u32s("ftl.shared_free", &self.free)
     }
 
-    /// Restores the pieces, the shared data that the entries of `forward` refer to, and their
-    /// entries in `reverse`.
+    /// Restores the pieces, the shared data that `forward` refers to, and their reverse entries.
     pub(crate) fn restore<R: Read>(
         &mut self,
         input: &mut StateReader<R>,

@@ -18,8 +18,7 @@ pub enum SparePolicy {
     /// and cold data gains almost nothing by itself.
     Global,
     /// Divides spare space such that no other division would reduce writes, as far as the drive can
-    /// estimate from its own measurements. This policy requires separate streams
-    /// (`GcDestination::PerStream`).
+    /// estimate from its measurements. Requires separate streams (`GcDestination::PerStream`).
     SelfTuned,
 }
 
@@ -27,13 +26,5 @@ impl SparePolicy {
     /// Returns the policy's measurements; `None` if the policy takes no measurements.
     pub(crate) fn measurements(self, streams: u16, units: u32) -> Option<SelfTuned> {
         (self == Self::SelfTuned).then(|| SelfTuned::new(streams, units))
-    }
-
-    /// Returns the policy name in device files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Global => "global",
-            Self::SelfTuned => "self-tuned",
-        }
     }
 }

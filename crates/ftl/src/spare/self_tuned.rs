@@ -21,20 +21,18 @@ use writecliff_base::{Prng, ReclaimUnitId, StreamId, saved};
 
 use crate::UnitTable;
 use crate::gc::GcPolicy;
-use crate::table::Among;
+use crate::table::Candidates;
 
 /// Number of a stream's victims over which the valid fraction is averaged.
 const VICTIMS: f64 = 64.0;
-/// Averaging horizon of rates in host units, and of budgets in victims, as fractions of the drive's
-/// unit count. Both horizons are longer than the turnover of units because the control loop would
-/// otherwise oscillate.
+/// Averaging horizon of rates in host units, and of budgets in victims, as shares of the drive's
+/// units. Both are slower than the turnover of units; else the control loop would oscillate.
 const RATE_HORIZON: f64 = 0.25;
 const BUDGET_HORIZON: f64 = 0.125;
 /// Valid fraction above which the slope cannot be resolved.
 const VALID_MAX: f64 = 0.999;
-/// A victim is expensive if it yields less than 1/32 of the space of the drive's best victim. Two
-/// expensive victims are never selected in a row, so writes do not stall while a stream returns its
-/// spare space.
+/// A victim is expensive if it yields less than 1/32 of the space of the best victim. Two of them
+/// are never selected in a row, so writes do not stall while a stream returns spare space.
 const EXPENSIVE: u32 = 32;
 
 /// Measurements of one stream.
@@ -81,7 +79,6 @@ impl SelfTuned {
         }
     }
 
-    /// Records that the host has opened a unit of `stream`.
     pub(crate) fn host_opened(&mut self, stream: StreamId) {
         let step = self.rate_step;
         for (index, s) in self.streams.iter_mut().enumerate() {
@@ -94,20 +91,20 @@ impl SelfTuned {
     pub(crate) fn choose(
         &mut self,
         gc: GcPolicy,
-        table: &UnitTable,
-        among: &Among,
+        among: &Candidates<'_>,
         now: u64,
         random: &mut Prng,
     ) -> Option<ReclaimUnitId> {
+        let table = among.table;
         assert_eq!(among.units, 0..table.len(), "it divides the space of one group");
         let census = self.census(table);
         self.follow_targets();
         let victim = match census.dead {
             // A unit without valid data costs nothing to collect, and no stream can use its space.
             Some(dead) => dead,
-            None => self.choose_alive(gc, table, among, now, random, &census)?,
+            None => self.choose_alive(gc, among, now, random, &census)?,
         };
-        debug_assert!(table.is_candidate(victim, among), "not a closed unit");
+        debug_assert!(among.contains(victim), "not a closed unit");
         self.note(table, victim);
         Some(victim)
     }
@@ -115,20 +112,20 @@ impl SelfTuned {
     fn choose_alive(
         &mut self,
         gc: GcPolicy,
-        table: &UnitTable,
-        all: &Among,
+        all: &Candidates<'_>,
         now: u64,
         random: &mut Prng,
         census: &Census,
     ) -> Option<ReclaimUnitId> {
-        let stream = self.most_over_budget(census, table.alloc_units_per_reclaim_unit)?;
-        let of_stream = Among { stream: Some(stream), ..all.clone() };
-        let victim = gc.choose(table, &of_stream, now, random)?;
-        let gain = table.alloc_units_per_reclaim_unit - table.valid[victim.index()];
+        let table = all.table;
+        let stream = self.most_over_budget(census, table.unit_size)?;
+        let of_stream = Candidates { stream: Some(stream), ..all.clone() };
+        let victim = gc.choose(&of_stream, now, random)?;
+        let gain = table.unit_size - table.valid[victim.index()];
         let expensive = gain.saturating_mul(EXPENSIVE) < census.best_gain;
         if expensive && self.after_expensive {
             self.after_expensive = false;
-            return gc.choose(table, all, now, random);
+            return gc.choose(all, now, random);
         }
         self.after_expensive = expensive;
         Some(victim)
@@ -138,15 +135,13 @@ impl SelfTuned {
         let mut census = Census { spare: vec![0; self.streams.len()], best_gain: 0, dead: None };
         for unit in table.closed() {
             let index = unit.index();
-            let gain = table.alloc_units_per_reclaim_unit - table.valid[index];
+            let gain = table.unit_size - table.valid[index];
             census.spare[table.owner[index].stream.index()] += u64::from(gain);
             census.best_gain = census.best_gain.max(gain);
-            if table.valid[index] == 0 {
-                let earlier =
-                    |d: ReclaimUnitId| table.closed_at[d.index()] <= table.closed_at[index];
-                if !census.dead.is_some_and(earlier) {
-                    census.dead = Some(unit);
-                }
+            let closed_at = |unit: ReclaimUnitId| table.closed_at[unit.index()];
+            let is_later = census.dead.is_some_and(|dead| closed_at(dead) <= closed_at(unit));
+            if table.valid[index] == 0 && !is_later {
+                census.dead = Some(unit);
             }
         }
         census
@@ -154,14 +149,10 @@ impl SelfTuned {
 
     /// Returns the stream whose spare space exceeds its budget the most, among the streams with
     /// spare space. Every stream may retain one unit for the data that it is overwriting.
-    fn most_over_budget(
-        &self,
-        census: &Census,
-        alloc_units_per_reclaim_unit: u32,
-    ) -> Option<StreamId> {
+    fn most_over_budget(&self, census: &Census, unit_size: u32) -> Option<StreamId> {
         let holding = census.spare.iter().filter(|&&s| s > 0).count() as f64;
         let total = census.spare.iter().sum::<u64>() as f64;
-        let floor = f64::from(alloc_units_per_reclaim_unit).min(total / (2.0 * holding));
+        let floor = f64::from(unit_size).min(total / (2.0 * holding));
         let to_split = total - floor * holding;
         let mut best: Option<(f64, StreamId)> = None;
         for (index, (s, &spare)) in self.streams.iter().zip(&census.spare).enumerate() {
@@ -188,8 +179,7 @@ impl SelfTuned {
     }
 
     fn note(&mut self, table: &UnitTable, victim: ReclaimUnitId) {
-        let valid =
-            f64::from(table.valid[victim.index()]) / f64::from(table.alloc_units_per_reclaim_unit);
+        let valid = f64::from(table.valid[victim.index()]) / f64::from(table.unit_size);
         debug_assert!(valid <= 1.0, "more is valid than the unit holds");
         let s = &mut self.streams[table.owner[victim.index()].stream.index()];
         s.valid = if s.valid < 0.0 { valid } else { s.valid + (valid - s.valid) / VICTIMS };
@@ -210,8 +200,7 @@ impl SelfTuned {
     }
 }
 
-/// Returns `g(v)` from the module documentation; 0 for a stream without victims or with only empty
-/// victims.
+/// Returns `g(v)` of the module documentation; 0 for a stream without data in victims.
 fn slope(valid: f64) -> f64 {
     if valid <= 0.0 {
         return 0.0;
@@ -250,8 +239,8 @@ mod tests {
     }
 
     fn greedy(tuned: &mut SelfTuned, table: &UnitTable) -> Option<u32> {
-        let all = Among { units: 0..table.len(), stream: None };
-        tuned.choose(GcPolicy::Greedy, table, &all, 1000, &mut Prng::new(1)).map(|unit| unit.0)
+        let all = Candidates { table, units: 0..table.len(), stream: None };
+        tuned.choose(GcPolicy::Greedy, &all, 1000, &mut Prng::new(1)).map(|unit| unit.0)
     }
 
     /// Tests that `g(v) / S` equals the slope of the closed form at every point.

@@ -185,7 +185,7 @@ fn sequential_writers_with_streams_have_no_amplification_with_any_gc_destination
             }
         }
         ftl.check_invariants().unwrap();
-        assert_eq!(ftl.counters().gc_slots, 0, "{} {}", gc_destination.name(), spare.name());
+        assert_eq!(ftl.counters().gc_slots, 0, "{gc_destination:?} {spare:?}");
     }
 }
 

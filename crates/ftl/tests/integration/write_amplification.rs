@@ -73,7 +73,7 @@ fn uniform_random_agrees_with_theory() {
     for (policy, expected) in rows {
         let measured = steady_waf(policy, GcPacing::Incremental);
         let error = 100.0 * (measured / expected - 1.0);
-        assert!(error.abs() < 0.5, "{}: {measured} v {expected}: {error} %", policy.name());
+        assert!(error.abs() < 0.5, "{policy:?}: {measured} v {expected}: {error} %");
     }
 }
 

@@ -12,14 +12,12 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Adds an activity that starts at `from` and replaces later activities; discards activities
-    /// that ended before `horizon`.
+    /// Adds an activity in place of those from `from` on; forgets those ended by `horizon`.
     pub(super) fn push(&mut self, from: Nanos, activity: Option<Cause>, horizon: Nanos) {
         while self.began.back().is_some_and(|&(begun, _)| begun >= from) {
             self.began.pop_back();
         }
-        // Consecutive programs and erases are not merged, because a command may need the start time
-        // of the last operation.
+        // Programs and erases are not merged: a command may need the start of the last one.
         let is_flow = matches!(activity, None | Some(Cause::OtherReads));
         if is_flow && self.began.back().is_some_and(|&(_, before)| before == activity) {
             return;
@@ -30,25 +28,19 @@ impl Timeline {
         }
     }
 
-    /// Calls `each` with every activity between two times, and the time until which the activity
-    /// lasts within that range. `None` means idle or unknown.
-    pub(super) fn walk(
-        &self,
-        from: Nanos,
-        until: Nanos,
-        mut each: impl FnMut(Option<Cause>, Nanos),
-    ) {
+    /// Calls `each` with every activity in a range and its end there; `None`: idle or unknown.
+    pub(super) fn walk(&self, from: Nanos, to: Nanos, mut each: impl FnMut(Option<Cause>, Nanos)) {
         let next = self.began.partition_point(|&(begun, _)| begun <= from);
         let mut activity = next.checked_sub(1).and_then(|before| self.began[before].1);
         for &(begun, following) in self.began.range(next..) {
-            if begun >= until {
+            if begun >= to {
                 break;
             }
             each(activity, begun);
             activity = following;
         }
-        if until > from {
-            each(activity, until);
+        if to > from {
+            each(activity, to);
         }
     }
 

@@ -5,12 +5,12 @@ use writecliff_flash::Geometry;
 
 use crate::Recorder;
 
-/// The channels. Each channel serves requests in arrival order, so the time until which it is busy
-/// is its complete state.
+/// The channels. Each serves requests in order of arrival, so the end of its work is its state.
 #[derive(Clone, Debug)]
 pub(crate) struct Channels {
-    of_die: Vec<u16>,
-    busy_until: Vec<Nanos>,
+    /// Channel of each die.
+    pub of_die: Vec<u16>,
+    pub busy_until: Vec<Nanos>,
 }
 
 saved! { Channels { [busy_until] } }
@@ -21,12 +21,6 @@ impl Channels {
             of_die: (0..geometry.dies).map(|die| geometry.channel_of(die) as u16).collect(),
             busy_until: vec![Nanos::ZERO; geometry.shape.channels as usize],
         }
-    }
-
-    /// Returns the channel of a die.
-    #[inline]
-    pub(crate) fn of(&self, die: usize) -> u16 {
-        self.of_die[die]
     }
 
     /// Uses the die's channel for `duration` as soon as it is free, and returns the end time.
@@ -44,15 +38,5 @@ impl Channels {
             *busy_until = from + duration;
             recorder.channel_stopped(channel as u16, from, *busy_until);
         }
-    }
-
-    /// Drops all transfers, so that the channels are free at time `now`.
-    pub(crate) fn clear(&mut self, now: Nanos) {
-        self.busy_until.fill(now);
-    }
-
-    /// Returns the time when all channels are free.
-    pub(crate) fn all_free_at(&self) -> Nanos {
-        self.busy_until.iter().copied().fold(Nanos::ZERO, Nanos::max)
     }
 }

@@ -7,9 +7,8 @@ use writecliff_ftl::FrontierId;
 use crate::FillId;
 use crate::fill::Fills;
 
-/// A held erase of a reclaim unit, or of a block in the front's own flash. The erase waits until
-/// the data that replace the erased data are on flash. If the unit is already erased, only programs
-/// wait.
+/// A held erase of a reclaim unit, or of a block in the front's own flash. It waits until the data
+/// that replace the erased data are on flash. If the unit is already erased, only programs wait.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct HeldErase {
     pub unit: ReclaimUnitId,
@@ -55,7 +54,7 @@ pub(crate) struct HeldErases {
     /// `true` if a power loss discards the data that are not on flash. If `false`, no erase is
     /// held.
     pub is_volatile: bool,
-    all: Vec<HeldErase>,
+    pub all: Vec<HeldErase>,
 }
 
 saved! { HeldErases { all } }
@@ -63,15 +62,6 @@ saved! { HeldErases { all } }
 impl HeldErases {
     pub(crate) fn new(is_volatile: bool) -> Self {
         Self { is_volatile, all: Vec::new() }
-    }
-
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &HeldErase> {
-        self.all.iter()
     }
 
     /// Holds the erase of `unit` (unless the unit is already erased) and a frontier's programs.
@@ -85,10 +75,7 @@ impl HeldErases {
     ) -> bool {
         let holds = self.is_volatile && awaits.is_due(fills);
         if holds {
-            debug_assert!(
-                self.is_volatile,
-                "erases wait only for data that a power cut could lose"
-            );
+            debug_assert!(self.is_volatile, "no data are lost that an erase waits for");
             let fill = fills.current(frontier);
             fills.get(fill).reads_pending += 1;
             self.all.push(HeldErase { unit, is_erased, awaits, fill });
@@ -101,20 +88,11 @@ impl HeldErases {
         self.all.extract_if(.., |held| held.awaits.is_over(fills, programmed)).collect()
     }
 
-    /// Returns `true` if each restored erase waits for full units. `has_unit` must return `true`
-    /// for the drive's reclaim units.
-    pub(crate) fn is_possible(
-        &self,
-        fills: &Fills,
-        has_unit: impl Fn(ReclaimUnitId) -> bool,
-    ) -> bool {
+    /// Returns `true` if each restored erase waits for full units.
+    /// `has` must return `true` for reclaim units of the drive.
+    pub(crate) fn is_possible(&self, fills: &Fills, has: impl Fn(ReclaimUnitId) -> bool) -> bool {
         (self.is_volatile || self.all.is_empty())
-            && self.all.iter().all(|held| held.awaits.is_due(fills) && has_unit(held.unit))
-    }
-
-    /// Drops all erases.
-    pub(crate) fn clear(&mut self) {
-        self.all.clear();
+            && self.all.iter().all(|held| held.awaits.is_due(fills) && has(held.unit))
     }
 }
 

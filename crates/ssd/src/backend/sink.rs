@@ -7,8 +7,8 @@ use writecliff_ftl::{FlashSink, FrontierId, ProgramUnit};
 
 use super::Backend;
 use super::held_erases::{Awaits, HeldErase};
-use crate::front::{FrontFlash, LogSink, PlacementSink};
-use crate::mechanisms::{FlashMechanism, flash_hook};
+use crate::front::{FrontFlash, PlacementSink};
+use crate::mechanisms::each;
 use crate::{FillId, FlashOperation, ReadFor, Recorder};
 
 impl<R: Recorder> Backend<R> {
@@ -46,10 +46,8 @@ impl<R: Recorder> FlashSink for Backend<R> {
         debug_assert!((1..=u32::from(u8::MAX)).contains(&slots), "a read of one page");
         let fill = self.fills.current(frontier);
         let location = self.geometry.locate(from);
-        let mut is_queued = false;
-        flash_hook!(self,
-            m => is_queued = is_queued || m.fill_read(self, fill, &location, slots));
-        if is_queued {
+        if self.mechanisms.die_parity.is_some() {
+            each!(self, [die_parity], m => m.read_for_fill(self, fill, &location, slots));
             return;
         }
         self.fills.get(fill).reads_pending += 1;
@@ -61,13 +59,12 @@ impl<R: Recorder> FlashSink for Backend<R> {
     #[inline]
     fn program(&mut self, frontier: FrontierId, unit: ProgramUnit) {
         debug_assert!(unit.unit < self.geometry.program_units_per_reclaim_unit);
-        debug_assert!(
-            unit.moved_slots <= unit.data_slots
-                && unit.data_slots <= self.geometry.ppas_per_program_unit,
-            "see `Group::program_filled`"
-        );
-        if unit.unit == 0 {
-            flash_hook!(self, m => m.first_written(unit.reclaim_unit, self.now));
+        debug_assert!(unit.moved_slots <= unit.data_slots, "see `Group::program_filled`");
+        debug_assert!(unit.data_slots <= self.geometry.ppas_per_program_unit, "more than a unit");
+        if unit.unit == 0
+            && let Some(ecc) = &mut self.mechanisms.ecc
+        {
+            ecc.first_written(unit.reclaim_unit, self.now);
         }
         if let Some(fill) = self.fills.filled(frontier, unit) {
             Self::program(self, fill);
@@ -76,7 +73,9 @@ impl<R: Recorder> FlashSink for Backend<R> {
 
     fn erase(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64) {
         debug_assert!(unit.0 < self.geometry.reclaim_units, "no reclaim unit of the flash");
-        flash_hook!(self, m => m.erased(unit));
+        if let Some(ecc) = &mut self.mechanisms.ecc {
+            ecc.erased(unit);
+        }
         self.recorder.journaled();
         let (held, awaits) = (&mut self.held_erases, Awaits::FreedAt(freed_at));
         if held.hold(&mut self.fills, frontier, (unit, false), awaits) {
@@ -110,7 +109,28 @@ impl<R: Recorder> FlashSink for Backend<R> {
     }
 }
 
-impl<R: Recorder> LogSink for Backend<R> {
+impl<R: Recorder> PlacementSink for Backend<R> {
+    const IS_TIMED: bool = true;
+
+    #[inline]
+    fn awaits(&self) -> bool {
+        self.awaiting.is_some()
+    }
+
+    fn await_unit(&mut self, frontier: FrontierId) {
+        let Some(number) = self.awaiting else { return };
+        let fill = self.fills.current(frontier);
+        let waiting = &mut self.fills.get(fill).waiting;
+        if waiting.last() != Some(&number) {
+            waiting.push(number);
+            self.awaited += 1;
+        }
+    }
+
+    fn is_in_flight(&self, location: &FlashLocation) -> bool {
+        self.fills.is_in_flight(location.reclaim_unit.index(), location.unit)
+    }
+
     fn read_slc_for(&mut self, frontier: FrontierId, unit: u32, slots: u32) {
         debug_assert!((1..=u32::from(u8::MAX)).contains(&slots), "a read of one page");
         if self.front.is_in_flight(&self.fills, unit) {
@@ -142,28 +162,5 @@ impl<R: Recorder> LogSink for Backend<R> {
         } else {
             self.erase_now(unit);
         }
-    }
-}
-
-impl<R: Recorder> PlacementSink for Backend<R> {
-    const IS_TIMED: bool = true;
-
-    #[inline]
-    fn awaits(&self) -> bool {
-        self.awaiting.is_some()
-    }
-
-    fn await_unit(&mut self, frontier: FrontierId) {
-        let Some(number) = self.awaiting else { return };
-        let fill = self.fills.current(frontier);
-        let waiting = &mut self.fills.get(fill).waiting;
-        if waiting.last() != Some(&number) {
-            waiting.push(number);
-            self.awaited += 1;
-        }
-    }
-
-    fn is_in_flight(&self, location: &FlashLocation) -> bool {
-        self.fills.is_in_flight(location.reclaim_unit.index(), location.unit)
     }
 }

@@ -7,7 +7,6 @@ use super::Backend;
 use crate::die::{Die, DieState};
 use crate::event::{END, EventQueue, Packed};
 use crate::fill::{Fills, NO_FILL};
-use crate::mechanisms::{FlashMechanism, flash_hook};
 use crate::{FillId, FlashOperation, ReadFor, Recorder, SsdEvent};
 
 saved! {
@@ -16,8 +15,7 @@ saved! {
     } check resume
 }
 
-/// Latest permitted time of a restored drive: no simulation that starts by then reaches the latest
-/// representable time.
+/// Latest time of a restored drive: no simulation from there reaches the end of time.
 const LATEST: Nanos = Nanos(END.0 / 2);
 
 /// Flash operations that have not finished.
@@ -46,10 +44,9 @@ impl<R: Recorder> Backend<R> {
             use SsdEvent::{DieDone, Due, IdleCheck, Sensed};
             matches!(event.event(), Sensed { .. } | DieDone { .. } | IdleCheck | Due { .. })
         };
-        let has_unit =
-            |unit: ReclaimUnitId| unit.0 < geometry.reclaim_units || front.has_block(unit);
+        let has = |unit: ReclaimUnitId| unit.0 < geometry.reclaim_units || front.has_block(unit);
         let can_erase = |operation: &FlashOperation| match *operation {
-            FlashOperation::Erase { unit } => has_unit(unit),
+            FlashOperation::Erase { unit } => has(unit),
             _ => true,
         };
         let mut programs: Vec<(u32, FillId)> = Vec::new();
@@ -66,7 +63,7 @@ impl<R: Recorder> Backend<R> {
         let is_possible = self.now <= LATEST
             && queue.next_time().is_none_or(|next| (self.now..=LATEST).contains(&next))
             && queue.events().all(can_occur)
-            && queue.has_die_events(ends)
+            && queue.has_events(ends)
             && dies.iter().all(Die::is_possible)
             && dies.iter().flat_map(Die::operations).all(can_erase)
             && self.fills.resume(programs.iter().map(|&(_, fill)| fill), |frontier, unit| {
@@ -76,7 +73,7 @@ impl<R: Recorder> Backend<R> {
                 let unit = self.fills.get(fill).unit;
                 unit.is_some_and(|unit| geometry.die_of(unit.reclaim_unit, unit.unit) == die)
             })
-            && self.held_erases.is_possible(&self.fills, has_unit);
+            && self.held_erases.is_possible(&self.fills, has);
         let lost_die = self.mechanisms.die_parity.as_ref().and_then(|parity| parity.lost);
         if !is_possible || lost_die.is_some_and(|die| die as usize >= self.dies.len()) {
             return false;
@@ -87,7 +84,9 @@ impl<R: Recorder> Backend<R> {
                 self.recorder.die_does(index, self.now, Some(operation.cause(&self.fills)));
             }
         }
-        flash_hook!(self, m => m.resumed(&self.dies));
+        if let Some(active) = &mut self.mechanisms.active_dies {
+            active.resumed(&self.dies);
+        }
         self.start_waiting();
         for index in 0..self.dies.len() {
             // The saved drive, unlike this drive, may have limited its active dies.
@@ -106,7 +105,7 @@ impl<R: Recorder> Backend<R> {
                 FlashOperation::Read { purpose: ReadFor::Fill { fill }, .. } => Some(fill),
                 _ => None,
             });
-        let erases = self.held_erases.iter().map(|held| held.fill);
+        let erases = self.held_erases.all.iter().map(|held| held.fill);
         self.fills.wait_for(reads.chain(erases).chain(awaiting))
     }
 
@@ -143,7 +142,7 @@ impl<R: Recorder> Backend<R> {
             lost.time = lost.time.max(Nanos(time));
         }
         let (log, main): (Vec<_>, Vec<_>) =
-            self.held_erases.iter().partition(|held| self.front.has_block(held.unit));
+            self.held_erases.all.iter().partition(|held| self.front.has_block(held.unit));
         lost.held_log_erases = log.len() as u64;
         let dies = |unit| self.geometry.dies_of(unit);
         lost.erases
@@ -153,14 +152,14 @@ impl<R: Recorder> Backend<R> {
             let Some(unit) = self.fills.get(fill).unit else { continue };
             if begun.contains(&fill) { &mut lost.torn } else { &mut lost.waiting }.push(unit);
         }
-        let front_flash = usize::from(self.front.frontier.index() == self.fills.frontiers() - 1);
+        let front_flash = usize::from(self.front.frontier.index() == self.fills.current.len() - 1);
         let units = self.geometry.reclaim_units as usize + front_flash;
-        self.fills = Fills::new(self.fills.frontiers(), units, self.held_erases.is_volatile);
+        self.fills = Fills::new(self.fills.current.len(), units, self.held_erases.is_volatile);
         self.queue = EventQueue::default();
-        self.held_erases.clear();
+        self.held_erases.all.clear();
         self.dies.fill(Die::default());
-        flash_hook!(self, m => m.cleared());
-        self.channels.clear(self.now);
+        self.mechanisms.cleared();
+        self.channels.busy_until.fill(self.now);
         lost
     }
 }

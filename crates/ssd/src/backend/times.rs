@@ -69,8 +69,7 @@ impl Times {
         if is_plain(sense) { first } else { self.sensing_otherwise(first, sense) }
     }
 
-    /// Returns the sensing time including retries, or the tR of a medium other than the FTL's
-    /// flash.
+    /// Returns the sensing time with retries, or the tR of a medium other than the FTL's flash.
     #[cold]
     fn sensing_otherwise(&self, first: Nanos, sense: u16) -> Nanos {
         if sense & SENSE_MEDIUM > 0 {
@@ -83,7 +82,6 @@ impl Times {
         Nanos(self.retry.0 * u64::from((sense & SENSE_MASK) / PAGE_TYPES as u16))
     }
 
-    /// Returns the time to transfer `slots` slots.
     #[inline]
     pub(crate) fn transfer(&self, slots: u8) -> Nanos {
         Nanos(self.slot_transfer.0 * u64::from(slots))
@@ -96,8 +94,7 @@ impl Times {
         (self.loads[kind], self.programs[kind])
     }
 
-    /// Returns the suspension of an operation with `left` remaining; `None` if the operation cannot
-    /// be suspended.
+    /// Returns the suspension of an operation of which `left` remains; `None` if it has none.
     pub(crate) fn suspension(&self, operation: FlashOperation, left: Nanos) -> Option<Suspension> {
         let flash = &self.flash;
         let (cost, after) = match operation {
@@ -118,8 +115,8 @@ impl Times {
         cost.map(|cost| Suspension { after, cost })
     }
 
-    /// Returns the times that the recorder needs for a read that starts at `now`, reaches the die
-    /// at `begun` and is corrected at `corrected`.
+    /// Returns the times of a read that starts at `now`, reaches the die at `begun`, and is
+    /// corrected.
     #[inline]
     pub(crate) fn recorded_read(
         &self,

@@ -1,8 +1,7 @@
 //! Administrative commands of the data placement interfaces. The commands take no time on the
 //! drive.
 
-use writecliff_base::{Bytes, Nanos};
-use writecliff_flash::SLOT_BYTES;
+use writecliff_base::{Bytes, Nanos, SLOT_BYTES};
 use writecliff_ftl::FrontierId;
 use writecliff_host_interface::Drive;
 use writecliff_host_interface::placement::{
@@ -11,14 +10,13 @@ use writecliff_host_interface::placement::{
 };
 
 use super::fdp::Fdp;
-use super::scsi::ScsiStreams;
+use super::resources::Resources;
 use super::streams::NvmeStreams;
 use super::time_limit::TimeLimit;
 use super::{DataPlacement, Interface, InterfaceKind};
 use crate::{Recorder, Ssd, Storage};
 
-/// Defines an accessor for one interface and the routing table; drives with other interfaces reject
-/// the command.
+/// Defines an accessor for one interface and the routing table; other interfaces reject it.
 macro_rules! accessors {
     ($($name:ident = $variant:ident($type:ty) of $kind:expr;)*) => {$(
         fn $name(&mut self) -> Answer<(&mut $type, &mut Vec<u16>)> {
@@ -45,7 +43,7 @@ impl Interface {
 impl DataPlacement {
     accessors! {
         nvme = Nvme(NvmeStreams) of InterfaceKind::NvmeStreams;
-        scsi = Scsi(ScsiStreams) of InterfaceKind::ScsiStreams;
+        scsi = Scsi(Resources) of InterfaceKind::ScsiStreams;
         fdp = Fdp(Fdp) of InterfaceKind::NvmeFdp;
     }
 
@@ -68,7 +66,7 @@ impl DataPlacement {
     pub(crate) fn release_all_streams(&mut self) {
         match &mut self.interface {
             Interface::Nvme(nvme) => nvme.resources.close_all(&mut self.route),
-            Interface::Scsi(scsi) => scsi.resources.close_all(&mut self.route),
+            Interface::Scsi(scsi) => scsi.close_all(&mut self.route),
             Interface::None | Interface::Fdp(_) => {}
         }
     }
@@ -85,7 +83,7 @@ impl<R: Recorder> Storage<R> {
                 placement_id,
                 handle: stream % fdp.reclaim_unit_handles,
                 time_remaining_s: limit.map_or(0, |limit| limit.remaining_s(stream, now)),
-                available: Bytes(u64::from(slots) * u64::from(SLOT_BYTES)),
+                available: Bytes(u64::from(slots) * SLOT_BYTES),
             }
         };
         fdp.identifiers().map(status).collect()
@@ -104,8 +102,7 @@ impl<R: Recorder> Storage<R> {
         is_open
     }
 
-    /// Closes units that have been open longer than the limit, so that their handles reference
-    /// empty units.
+    /// Closes units that have been open for too long: their handles then reference empty ones.
     pub(crate) fn end_old_units(&mut self) {
         let now = self.backend.now;
         self.note_units();
@@ -121,8 +118,7 @@ impl<R: Recorder> Storage<R> {
         }
     }
 
-    /// Updates which units are open and when they were opened, if units may stay open only for a
-    /// limited time.
+    /// Updates which units are open and since when, if the time is limited.
     #[cold]
     pub(crate) fn note_units(&mut self) {
         let Some(limit) = self.data_placement.limit() else { return };
@@ -137,12 +133,11 @@ impl<R: Recorder> Storage<R> {
         self.end_old_units();
         if let Some(fdp) = self.data_placement.fdp_mut() {
             let log = self.ftl.gc_log_mut().take();
-            fdp.gather(log, self.backend.now, Bytes(u64::from(SLOT_BYTES)));
+            fdp.gather(log, self.backend.now, Bytes(SLOT_BYTES));
         }
     }
 
-    /// Abandons the open units of all handles in a controller reset at time `at`, and reports this
-    /// if units were open.
+    /// Abandons the open units of all handles in a reset at `at`, and reports this if any were.
     pub(crate) fn abandon_all(&mut self, at: Nanos) {
         let mut modified = false;
         for handle in 0..self.ftl.config().streams {
@@ -154,19 +149,18 @@ impl<R: Recorder> Storage<R> {
         }
     }
 
-    /// Returns the interface status; `None` for a drive without an interface.
     fn data_placement_status(&self, statistics: FdpStatistics) -> Option<DataPlacementStatus> {
         let DataPlacement { interface, tally, .. } = &self.data_placement;
         let (open_streams, limit, fdp) = match interface {
             Interface::None => return None,
             Interface::Nvme(nvme) => (nvme.resources.ids(), nvme.most(), None),
-            Interface::Scsi(scsi) => (scsi.resources.ids(), scsi.resources.limit(), None),
+            Interface::Scsi(scsi) => (scsi.ids(), scsi.limit(), None),
             Interface::Fdp(fdp) => {
                 let status = FdpStatus {
                     handles: self.status_of_handles(),
                     events: fdp.events.happened,
                     log: [fdp.events.list(true), fdp.events.list(false)].concat(),
-                    abandoned_bytes: fdp.abandoned_slots * u64::from(SLOT_BYTES),
+                    abandoned_bytes: fdp.abandoned_slots * SLOT_BYTES,
                 };
                 (Vec::new(), status.handles.len() as u16, Some(status))
             }
@@ -270,21 +264,21 @@ impl<R: Recorder> placement::DataPlacement for Administration<'_, R> {
         self.0.storage.data_placement.scsi()?;
         let p = &mut self.0.storage.data_placement;
         let Interface::Scsi(scsi) = &mut p.interface else { unreachable!("checked above") };
-        scsi.open(&mut p.route, &mut p.tally)
+        scsi.scsi_open(&mut p.route, &mut p.tally)
     }
 
     fn scsi_close_stream(&mut self, id: u16) -> Answer<()> {
         let (scsi, route) = self.0.storage.data_placement.scsi()?;
-        scsi.close(route, id)
+        scsi.scsi_close(route, id)
     }
 
     fn scsi_stream_status(&mut self, first: u16) -> Answer<Vec<u16>> {
-        self.0.storage.data_placement.scsi()?.0.status(first)
+        self.0.storage.data_placement.scsi()?.0.scsi_status(first)
     }
 
     fn scsi_block_limits(&mut self) -> Answer<BlockLimitsExtension> {
         let sizes = self.0.storage.data_placement.sizes;
-        Ok(self.0.storage.data_placement.scsi()?.0.limits(&sizes))
+        Ok(self.0.storage.data_placement.scsi()?.0.scsi_limits(&sizes))
     }
 
     fn fdp_configuration(&mut self) -> Answer<FdpConfiguration> {

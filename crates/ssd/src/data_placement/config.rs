@@ -5,7 +5,7 @@ use writecliff_base::keys::{Choice, Count, Numbers, Section, Time};
 use writecliff_base::located::{Answer, Table};
 use writecliff_base::{Nanos, reject, section};
 
-const SECOND: u64 = 1_000_000_000;
+pub(super) const SECOND: u64 = 1_000_000_000;
 /// Maximum number of FTL streams.
 const STREAMS_MAX: u32 = 128;
 
@@ -81,8 +81,7 @@ section! {
     }
 }
 
-/// Reads the section; returns `None` for a drive without an interface. `streams` is the number of
-/// FTL streams.
+/// Reads the section; `None` without an interface. `streams` are the FTL's.
 pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfig>> {
     let keys = Keys::read_keys(table)?;
     let interface = keys.interface;
@@ -100,13 +99,20 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfi
     }
     let most = u32::from(streams) - 1;
     let open = table.otherwise("open_streams", keys.open_streams, most);
+    let (groups, most_groups) = (keys.reclaim_groups, STREAMS_MAX / u32::from(streams));
+    let limit = keys.time_limit.unwrap_or(Nanos(SECOND));
+    let seconds = u64::from(u32::MAX).min(limit.0 / SECOND);
     reject! { table,
         "open_streams" if open > most =>
             "open_streams is {open}; with {streams} streams it must be at most {most}"
             ["raise ftl.streams"];
+        // The standard specifies seconds with 32 bits.
+        "time_limit" if limit.0 == 0 || limit.0 != seconds * SECOND =>
+            "time_limit is {limit}; it must be whole seconds, 1 or more";
+        "reclaim_groups" if groups > most_groups =>
+            "reclaim_groups is {groups}; with {streams} streams in every group, it must be at most \
+             {most_groups}" ["lower ftl.streams"];
     }
-    check_time_limit(table, keys.time_limit)?;
-    check_groups(table, keys.reclaim_groups, streams)?;
     let handles = if fdp { handles(table, keys.handles, streams)? } else { Vec::new() };
     Ok(interface.map(|interface| DataPlacementConfig {
         interface,
@@ -118,55 +124,21 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfi
     }))
 }
 
-/// Checks the number of reclaim groups, where every handle has a reclaim unit in each group.
-fn check_groups(table: &Table<'_>, groups: u32, streams: u16) -> Answer<()> {
-    const KEY: &str = "reclaim_groups";
-    let most = STREAMS_MAX / u32::from(streams);
-    if groups <= most {
-        return Ok(());
-    }
-    let message = format!(
-        "{KEY} is {groups}; with {streams} streams in every group, it must be at most {most}"
-    );
-    Err(table.error(KEY, message, Some("lower ftl.streams".to_owned())))
-}
-
-/// Checks the time limit, which the standard specifies in seconds with 32 bits.
-fn check_time_limit(table: &Table<'_>, limit: Option<Nanos>) -> Answer<()> {
-    const KEY: &str = "time_limit";
-    let fits = |limit: Nanos| {
-        limit.0.is_multiple_of(SECOND) && (1..=u64::from(u32::MAX)).contains(&(limit.0 / SECOND))
-    };
-    let Some(limit) = limit.filter(|&limit| !fits(limit)) else { return Ok(()) };
-    let message = format!("{KEY} is {limit}; it must be whole seconds, 1 or more");
-    Err(table.error(KEY, message, None))
-}
-
 fn handles(table: &Table<'_>, listed: Option<Vec<f64>>, streams: u16) -> Answer<Vec<u16>> {
-    const KEY: &str = "handles";
-    let Some(listed) = listed else {
-        return Ok((0..streams).collect());
-    };
-    let fail = |message: String| Err(table.error(KEY, message, None));
-    if listed.is_empty() || listed.len() > usize::from(streams) {
-        return fail(format!("{KEY} has {} elements; it must have 1 to {streams}", listed.len()));
+    let Some(listed) = listed else { return Ok((0..streams).collect()) };
+    reject! { table,
+        "handles" if listed.is_empty() || listed.len() > usize::from(streams) =>
+            "handles has {} elements; it must have 1 to {streams}", listed.len();
     }
-    let mut handles = Vec::new();
-    for number in listed {
-        let handle = number as u16;
-        if number.fract() != 0.0 || handle >= streams {
-            let last = streams - 1;
-            return fail(format!(
-                "{KEY} has {number}; the drive's reclaim unit handles are 0 to {last}"
-            ));
+    let last = streams - 1;
+    for (index, &number) in listed.iter().enumerate() {
+        reject! { table,
+            "handles" if number.fract() != 0.0 || number > f64::from(last) =>
+                "handles has {number}; the drive's reclaim unit handles are 0 to {last}";
+            // NVMe Base 2.1, 8.1.10: a namespace's list contains each handle once.
+            "handles" if listed[..index].contains(&number) =>
+                "handles contains {number} twice; each placement handle needs a different one";
         }
-        // NVMe Base 2.1, 8.1.10: a namespace's list contains each handle once.
-        if handles.contains(&handle) {
-            return fail(format!(
-                "{KEY} contains {handle} twice; each placement handle needs a different one"
-            ));
-        }
-        handles.push(handle);
     }
-    Ok(handles)
+    Ok(listed.iter().map(|&number| number as u16).collect())
 }

@@ -10,22 +10,19 @@ use std::collections::VecDeque;
 use writecliff_base::{Bytes, Nanos, SECTOR_BYTES, saved};
 use writecliff_host_interface::placement::{FdpEvent, FdpEventType};
 
-/// Number of events of each source (host or controller) that the log can hold: one 4 KiB page with
-/// its header.
+/// Events of each source (host or controller) that the log can hold: a 4 KiB page.
 pub const LOG_EVENTS: usize = 63;
 /// Maximum amount of moved data that an event can report: Number of LBAs Moved is `FFFFh`
 pub(crate) const MOVED_MAX: Bytes = Bytes(u16::MAX as u64 * SECTOR_BYTES);
 
-/// Both event lists, the enabled events, and counts of all events, including events that were not
-/// logged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Both event lists, the enabled events, and counts of all events, logged or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EventLog {
     host: VecDeque<FdpEvent>,
     controller: VecDeque<FdpEvent>,
     /// Enabled events by FTL stream, which is a reclaim unit handle in a reclaim group: bit n
     /// enables `FdpEventType::ALL[n]`. No events are enabled at power-up.
     enabled: Vec<u8>,
-    /// Number of reclaim unit handles: FTL streams are numbered consecutively by group.
     reclaim_unit_handles: u16,
     pub(crate) happened: [u64; FdpEventType::ALL.len()],
 }
@@ -34,13 +31,8 @@ saved! { EventLog { host, controller, [enabled], happened } }
 
 impl EventLog {
     pub(crate) fn new(streams: u16, reclaim_unit_handles: u16) -> Self {
-        Self {
-            host: VecDeque::new(),
-            controller: VecDeque::new(),
-            enabled: vec![0; usize::from(streams)],
-            reclaim_unit_handles,
-            happened: [0; FdpEventType::ALL.len()],
-        }
+        let enabled = vec![0; usize::from(streams)];
+        Self { enabled, reclaim_unit_handles, ..Self::default() }
     }
 
     pub(crate) fn enable(&mut self, handle: u16, kinds: &[FdpEventType], enabled: bool) {
@@ -76,8 +68,7 @@ impl EventLog {
         }
     }
 
-    /// Logs an event that does not concern a specific handle, if the event is enabled for any
-    /// handle.
+    /// Logs an event that concerns no particular handle, if it is enabled for any handle.
     pub(crate) fn about_all(&mut self, kind: FdpEventType, time: Nanos) {
         let handles = 0..self.enabled.len() as u16;
         if handles.into_iter().any(|handle| self.is_enabled(handle, kind)) {

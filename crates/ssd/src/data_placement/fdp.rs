@@ -67,8 +67,7 @@ impl Fdp {
         routes
     }
 
-    /// Reclaim Group Identifier Format: number of upper bits of an identifier that contain the
-    /// group.
+    /// Reclaim Group Identifier Format: number of upper bits of an identifier for the group.
     fn rgif(&self) -> u32 {
         self.groups.next_power_of_two().trailing_zeros()
     }
@@ -110,8 +109,7 @@ impl Fdp {
         self.identifiers().find(|&(_, routed)| routed == stream).map(|(id, _)| id)
     }
 
-    /// Returns the FTL streams of a list of placement identifiers, or an error if any identifier is
-    /// invalid.
+    /// Returns the FTL streams of placement identifiers, or an error if any is invalid.
     pub(crate) fn checked(&self, ids: &[u16]) -> Result<Vec<u16>, Refusal> {
         let (count, most) = (ids.len(), self.handles.len() * usize::from(self.groups));
         if ids.is_empty() || count > most {
@@ -138,8 +136,7 @@ impl Fdp {
         Refusal::InvalidField(message)
     }
 
-    /// Handles a write with an invalid identifier, and returns the handle that the controller
-    /// selects.
+    /// Handles a write with an invalid identifier; returns the handle that the drive selects.
     pub(crate) fn route_invalid(&mut self, id: u16, now: Nanos) -> StreamId {
         let handle = self.handles[0];
         self.events.count(FdpEventType::InvalidPlacementId, 1);

@@ -1,21 +1,9 @@
-//! Data placement interfaces, which let a host control where its writes go: NVMe streams, SCSI
+//! Data placement interfaces, through which a host controls where its writes go: NVMe streams, SCSI
 //! streams, FDP.
 //!
-//! A write carries the number that the host assigns to the stream: a stream identifier or a
-//! placement identifier. A table maps this number to an FTL stream; only numbers that are not in
-//! the table need further handling. Drives with and without an interface therefore share one code
-//! path.
-//!
-//! | file | content |
-//! |---|---|
-//! | `config.rs` | the section `[data_placement]` of device files |
-//! | `resources.rs` | open streams, common to both kinds of streams |
-//! | `streams.rs` | the NVMe Streams directive |
-//! | `scsi.rs` | SCSI stream control |
-//! | `fdp.rs` | Flexible Data Placement: handles, statistics |
-//! | `events.rs` | FDP events |
-//! | `time_limit.rs` | time limit of open FDP reclaim units |
-//! | `administration.rs` | administrative commands |
+//! A write carries the number that the host assigns to its stream: a stream identifier or a
+//! placement identifier. A table maps it to an FTL stream; only numbers that are not in the table
+//! need further handling. Drives with and without an interface therefore share one path.
 
 pub mod administration;
 pub mod config;
@@ -29,16 +17,14 @@ pub(crate) mod time_limit;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use writecliff_base::{Bytes, Nanos, StreamId, saved};
-use writecliff_flash::SLOT_BYTES;
+use writecliff_base::{Bytes, Nanos, SLOT_BYTES, StreamId, saved};
 use writecliff_host_interface::Command;
 use writecliff_host_interface::placement::{
     BlockLimitsExtension, FdpConfiguration, StreamParameters,
 };
 
 use self::fdp::Fdp;
-use self::resources::UNROUTED;
-use self::scsi::ScsiStreams;
+use self::resources::{Resources, UNROUTED};
 use self::streams::NvmeStreams;
 use self::time_limit::TimeLimit;
 use crate::DeviceConfig;
@@ -62,7 +48,7 @@ pub(crate) struct Sizes {
 impl Sizes {
     fn of(config: &DeviceConfig) -> Self {
         let g = &config.geometry;
-        let bytes = |slots: u32| Bytes(u64::from(slots) * u64::from(SLOT_BYTES));
+        let bytes = |slots: u32| Bytes(u64::from(slots) * SLOT_BYTES);
         Self {
             write_size: bytes(g.slots_per_program_unit),
             granularity: g.program_units_per_reclaim_unit,
@@ -73,7 +59,7 @@ impl Sizes {
 
 /// Counters of stream resources since the drive was new.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PlacementTally {
+pub(crate) struct Tally {
     pub(crate) opened: u64,
     /// Streams that the controller released to make room.
     pub(crate) released: u64,
@@ -84,7 +70,7 @@ pub(crate) struct PlacementTally {
     pub(crate) overflow_by_number: BTreeMap<u16, u64>,
 }
 
-impl PlacementTally {
+impl Tally {
     pub(crate) fn overflow(&mut self, number: u16, bytes: u32) {
         self.overflow_writes += 1;
         self.overflow_bytes += u64::from(bytes);
@@ -113,7 +99,7 @@ impl Report {
         match interface {
             Interface::None => None,
             Interface::Nvme(nvme) => Some(Self::Nvme(nvme.parameters(&sizes))),
-            Interface::Scsi(scsi) => Some(Self::Scsi(scsi.limits(&sizes))),
+            Interface::Scsi(scsi) => Some(Self::Scsi(scsi.scsi_limits(&sizes))),
             Interface::Fdp(fdp) => {
                 let is_volatile = !config.controller.power_loss_protection;
                 Some(Self::Fdp(fdp.configuration(&sizes, is_volatile)))
@@ -127,19 +113,18 @@ pub(crate) enum Interface {
     /// No interface: the host's stream numbers are the FTL's stream numbers.
     None,
     Nvme(NvmeStreams),
-    Scsi(ScsiStreams),
+    Scsi(Resources),
     Fdp(Fdp),
 }
 
 saved! { enum Interface { Nvme, Scsi, Fdp } }
 
-/// Interface of a drive, and its state.
 #[derive(Clone, Debug)]
 pub(crate) struct DataPlacement {
     /// FTL stream of each host stream number.
     pub(crate) route: Vec<u16>,
     pub(crate) interface: Interface,
-    pub(crate) tally: PlacementTally,
+    pub(crate) tally: Tally,
     pub(crate) sizes: Sizes,
     /// `true` if reclaim units may stay open only for a limited time; the first unit reaches its
     /// limit at `deadline`.
@@ -155,7 +140,7 @@ impl DataPlacement {
         match &self.interface {
             Interface::None => true,
             Interface::Nvme(nvme) => nvme.resources.reroute(&mut self.route),
-            Interface::Scsi(scsi) => scsi.resources.reroute(&mut self.route),
+            Interface::Scsi(scsi) => scsi.reroute(&mut self.route),
             Interface::Fdp(fdp) => {
                 self.deadline = fdp.limit.as_ref().map_or(Nanos::MAX, TimeLimit::deadline);
                 true
@@ -173,7 +158,7 @@ impl DataPlacement {
                     (Interface::Nvme(interface), all_closed())
                 }
                 InterfaceKind::ScsiStreams => {
-                    (Interface::Scsi(ScsiStreams::new(section.open_streams)), all_closed())
+                    (Interface::Scsi(Resources::new(section.open_streams)), all_closed())
                 }
                 InterfaceKind::NvmeFdp => {
                     let interface = Fdp::new(section, streams, config.ftl.gc_destination);
@@ -186,7 +171,7 @@ impl DataPlacement {
         Self {
             route,
             interface,
-            tally: PlacementTally::default(),
+            tally: Tally::default(),
             sizes: Sizes::of(config),
             is_limited,
             deadline: Nanos::MAX,
@@ -217,7 +202,7 @@ impl DataPlacement {
                 panic!("stream {number} is above the limit that the load was checked for")
             }
             Interface::Nvme(nvme) => nvme.route(route, number, tally),
-            Interface::Scsi(scsi) => scsi.route(route, number, tally),
+            Interface::Scsi(scsi) => scsi.scsi_route(route, number, tally),
             Interface::Fdp(fdp) => {
                 tally.overflow(number, bytes);
                 return fdp.route_invalid(number, now);

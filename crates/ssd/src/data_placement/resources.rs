@@ -11,7 +11,6 @@ use writecliff_base::{StreamId, saved};
 /// Route of an identifier without a resource.
 pub(crate) const UNROUTED: u16 = u16::MAX;
 
-/// An open stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Open {
     id: u16,
@@ -58,8 +57,7 @@ impl Resources {
         ids
     }
 
-    /// Opens `id`, which must not be open, in the first free resource; returns `None` if no
-    /// resource is free.
+    /// Opens `id`, which must not be open, in the first free resource; `None` without one.
     pub(crate) fn open(&mut self, route: &mut [u16], id: u16) -> Option<StreamId> {
         debug_assert!(id > 0, "stream 0 is the default stream");
         debug_assert_eq!(route[usize::from(id)], UNROUTED, "a stream is opened once");
@@ -95,7 +93,6 @@ impl Resources {
         });
     }
 
-    /// Returns the identifier that has been open longest.
     pub(crate) fn oldest(&self) -> Option<u16> {
         self.open.iter().flatten().min_by_key(|open| open.order).map(|open| open.id)
     }

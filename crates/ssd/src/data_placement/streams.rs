@@ -10,7 +10,7 @@ use writecliff_host_interface::placement::{Directives, Refusal, StreamParameters
 
 use super::config::Overflow;
 use super::resources::Resources;
-use super::{PlacementTally, Sizes};
+use super::{Sizes, Tally};
 
 #[derive(Clone, Debug)]
 pub(crate) struct NvmeStreams {
@@ -24,8 +24,7 @@ pub(crate) struct NvmeStreams {
 saved! { NvmeStreams { enabled, allocated, resources } }
 
 impl NvmeStreams {
-    /// Creates the directive in the enabled state, which is the state after discovery by the host's
-    /// driver.
+    /// Creates the directive in the enabled state, as after discovery by the host's driver.
     pub(crate) fn new(limit: u16, overflow: Overflow) -> Self {
         Self { resources: Resources::new(limit), enabled: true, allocated: 0, overflow }
     }
@@ -122,7 +121,7 @@ impl NvmeStreams {
         &mut self,
         route: &mut [u16],
         id: u16,
-        tally: &mut PlacementTally,
+        tally: &mut Tally,
     ) -> Option<StreamId> {
         if !self.enabled {
             return None; // The drive ignores the directive type while no directive is enabled.

@@ -8,7 +8,7 @@
 
 use writecliff_base::{Nanos, ReclaimUnitId, saved};
 
-const NANOS_PER_S: u64 = 1_000_000_000;
+use super::config::SECOND;
 
 /// Time when each handle received its current unit.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl TimeLimit {
     }
 
     pub(crate) fn seconds(&self) -> u32 {
-        (self.limit.0 / NANOS_PER_S) as u32
+        (self.limit.0 / SECOND) as u32
     }
 
     /// Returns the time when the first handle reaches the limit.
@@ -52,11 +52,10 @@ impl TimeLimit {
         }
     }
 
-    /// Returns the Estimated Active Reclaim Unit Time Remaining, in seconds, rounded up; for an
-    /// empty unit, returns the whole limit.
+    /// Returns the Estimated Active Reclaim Unit Time Remaining, in seconds, rounded up.
     pub(crate) fn remaining_s(&self, handle: u16, now: Nanos) -> u32 {
         let Some((_, since)) = self.open[usize::from(handle)] else { return self.seconds() };
         let left = (since + self.limit).0.saturating_sub(now.0);
-        left.div_ceil(NANOS_PER_S) as u32
+        left.div_ceil(SECOND) as u32
     }
 }

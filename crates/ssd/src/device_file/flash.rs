@@ -24,9 +24,9 @@ pub(super) fn read(table: &Table<'_>) -> Answer<(Geometry, FlashTiming, u32)> {
     let rated_cycles = Life::read_keys(table)?.rated_cycles;
     let types = shape.cell.page_types() as usize;
     let programs = if shape.one_shot { 1 } else { types };
-    check_times(table, "read", &timing.read, types, "one tR for each page type")?;
+    check(table, "read", &timing.read, types, "one tR for each page type")?;
     let programs_hint = "one tPROG for each program operation";
-    check_times(table, "program", &timing.program, programs, programs_hint)?;
+    check(table, "program", &timing.program, programs, programs_hint)?;
     let planes = 2..=PLANES_MAX as u32;
     let has_planes = shape.multi_plane && planes.contains(&shape.planes_per_die);
     reject! { table,
@@ -37,13 +37,7 @@ pub(super) fn read(table: &Table<'_>) -> Answer<(Geometry, FlashTiming, u32)> {
     Ok((geometry, timing, rated_cycles))
 }
 
-fn check_times(
-    table: &Table<'_>,
-    key: &str,
-    times: &[Nanos],
-    count: usize,
-    hint: &str,
-) -> Answer<()> {
+fn check(table: &Table<'_>, key: &str, times: &[Nanos], count: usize, hint: &str) -> Answer<()> {
     reject! { table,
         key if times.len() != count || times.contains(&Nanos::ZERO) =>
             "{key} has {} times; it must have {count} above zero" [hint], times.len();

@@ -2,8 +2,7 @@
 
 use writecliff_base::keys::{Choice, Count, Numbers, Section, Size, SizeWithin};
 use writecliff_base::located::{Answer, Table};
-use writecliff_base::{Bytes, section};
-use writecliff_flash::SLOT_BYTES;
+use writecliff_base::{Bytes, SLOT_BYTES, reject, section};
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
@@ -38,7 +37,7 @@ section! {
         ]) = GcPacing::Incremental,
             "when data are relocated: with every write, by `gc_quantum`, by victim, or at the low \
              watermark";
-        gc_quantum: optional SizeWithin(Bytes(SLOT_BYTES as u64)..=QUANTUM_MAX),
+        gc_quantum: optional SizeWithin(Bytes(SLOT_BYTES)..=QUANTUM_MAX),
             "required with `\"quanta\"`; typically a stripe, which is one program unit of every \
              die";
         wear_threshold: default Count(1..=1_000_000) = 50,
@@ -79,8 +78,7 @@ section! {
     }
 }
 
-/// Reads the section. Also returns the indirection unit size and the maximum number of waiting
-/// units.
+/// Reads the section. Also returns `indirection_unit` and `merged_units`.
 pub(super) fn read(table: &Table<'_>, seed: u64) -> Answer<(FtlConfig, Option<Bytes>, u32)> {
     let keys = Keys::read_keys(table)?;
     let is_windowed = matches!(keys.gc, GcPolicy::WindowedGreedy { .. });
@@ -94,9 +92,9 @@ pub(super) fn read(table: &Table<'_>, seed: u64) -> Answer<(FtlConfig, Option<By
         ("isolated_streams", "isolated_streams requires gc_destination = 'per-handle'");
     let listed = table.needed_if(is_isolating, key, keys.isolated_streams, refusal)?;
     let listed = listed.unwrap_or_default();
-    if let Some(odd) = listed.iter().find(|n| n.fract() != 0.0) {
-        let message = format!("{key} contains {odd}; stream numbers must be integers");
-        return Err(table.error(key, message, None));
+    let odd = listed.iter().find(|n| n.fract() != 0.0).copied().unwrap_or(0.0);
+    reject! { table,
+        key if odd != 0.0 => "{key} contains {odd}; stream numbers must be integers";
     }
     let config = FtlConfig {
         user_slots: 0,
@@ -106,7 +104,7 @@ pub(super) fn read(table: &Table<'_>, seed: u64) -> Answer<(FtlConfig, Option<By
             gc => window.map_or(gc, |window| GcPolicy::WindowedGreedy { window }),
         },
         gc_pacing: quantum.map_or(keys.gc_pacing, |quantum| GcPacing::Quanta {
-            slots: (quantum.0 / u64::from(SLOT_BYTES)) as u32,
+            slots: (quantum.0 / SLOT_BYTES) as u32,
         }),
         gc_destination: match keys.gc_destination {
             GcDestination::PerHandle { .. } => GcDestination::PerHandle {

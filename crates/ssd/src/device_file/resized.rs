@@ -8,16 +8,15 @@
 //! changes the flash bandwidth.
 
 use thiserror::Error;
-use writecliff_base::Bytes;
 use writecliff_base::located::Change;
+use writecliff_base::{Bytes, SLOT_BYTES};
 
-use super::scaled::{Resizing, size, slot_bytes};
+use super::scaled::{Resizing, size};
 use crate::DeviceConfig;
 
 const SOURCE: &str = "resized";
 const UNITS_MIN: u64 = 256;
-/// Minimum number of reclaim units in the spare space, so that the units held open by streams and
-/// garbage collection are a small fraction of it.
+/// Least spare reclaim units: many more than streams and garbage collection keep open.
 const SPARE_UNITS: u64 = 16;
 const SPARE_UNITS_PER_STREAM: u64 = 4;
 
@@ -31,7 +30,6 @@ pub struct ResizeError {
     pub hint: String,
 }
 
-/// Flash whose dies and word lines may be reduced.
 #[derive(Clone, Copy)]
 struct Flash {
     channels: u32,
@@ -76,7 +74,7 @@ pub fn resized(
     });
     let new = fitting(old, raw_bytes, units);
     let new_raw = (new.units * new.unit_bytes()) as f64;
-    let new_capacity = Bytes((new_raw / spare) as u64 / slot_bytes() * slot_bytes());
+    let new_capacity = Bytes((new_raw / spare) as u64 / SLOT_BYTES * SLOT_BYTES);
     let off = new_capacity.0 as f64 / capacity_bytes - 1.0;
     if (new.units as f64) < 0.75 * units as f64 || off.abs() > 0.05 {
         return Err(too_small(config, capacity, units, (units * new.unit_bytes()) as f64 / spare));
@@ -105,8 +103,7 @@ pub fn resized(
     Ok(changes)
 }
 
-/// Returns the flash closest to `old` that holds `raw_bytes` in about `wanted` units; word lines
-/// are removed before dies.
+/// Returns flash like `old` for `raw_bytes` in about `wanted` units, best with fewer word lines.
 fn fitting(old: Flash, raw_bytes: f64, wanted: u64) -> Flash {
     let mut new = Flash { word_lines: 1, ..old };
     let units = |flash: Flash| raw_bytes / flash.unit_bytes() as f64;

@@ -20,8 +20,7 @@
 //! because the garbage collection reserve cannot shrink.
 
 use writecliff_base::located::Change;
-use writecliff_base::{Bytes, Nanos};
-use writecliff_flash::SLOT_BYTES;
+use writecliff_base::{Bytes, Nanos, SLOT_BYTES};
 
 use crate::DeviceConfig;
 use crate::mechanisms::indirection_units::MERGED_SHARE;
@@ -59,9 +58,8 @@ pub fn scales(config: &DeviceConfig) -> Vec<f64> {
     counts.map(|count| f64::from(lines) / f64::from(count)).collect()
 }
 
-/// Returns the smallest scale factor that allows the drive to be simulated: 1 unless the drive has
-/// more pages than page numbers. In that case, the factor reduces the drive to 2 TB or less, or as
-/// far as possible.
+/// Returns the smallest scale factor at which the drive can be simulated: 1 unless it has too many
+/// pages. Otherwise the factor reduces the drive to 2 TB or less, or as far as possible.
 pub fn least_scale(config: &DeviceConfig) -> f64 {
     if config.check_addresses().is_ok() {
         return 1.0;
@@ -72,8 +70,7 @@ pub fn least_scale(config: &DeviceConfig) -> f64 {
     enough.or(scales.first()).copied().unwrap_or(1.0)
 }
 
-/// Returns the scale nearest to `scale` that results in whole word lines. Any other scale would
-/// change the fraction of spare flash.
+/// Returns the nearest scale with whole word lines, which keeps the share of spare flash.
 pub fn nearest_scale(config: &DeviceConfig, scale: f64) -> f64 {
     let lines = f64::from(config.word_lines());
     lines / (lines / scale).round_ties_even().clamp(1.0, lines)
@@ -85,7 +82,7 @@ pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Chang
     let (shape, controller) = (&config.geometry.shape, &config.controller);
     let bits = shape.cell.page_types();
     let lines = (f64::from(shape.pages_per_block) / f64::from(bits) / scale).round_ties_even();
-    let capacity = Bytes(slots(config.user_capacity.0 as f64 / scale).max(1) * slot_bytes());
+    let capacity = Bytes(slots(config.user_capacity.0 as f64 / scale).max(1) * SLOT_BYTES);
     let buffer = buffer(config, scale, largest_io);
     let mut changes = vec![
         Change::new("flash.pages_per_block", (lines.max(1.0) as u32 * bits) as i64, SOURCE),
@@ -108,7 +105,7 @@ fn buffer(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Bytes {
     let merged = config.merged_bytes();
     let needed = (needed + merged).max(MERGED_SHARE * merged);
     let whole = config.controller.write_buffer.0;
-    Bytes(needed.min(whole).max(slots(whole as f64 / scale) * slot_bytes()))
+    Bytes(needed.min(whole).max(slots(whole as f64 / scale) * SLOT_BYTES))
 }
 
 /// Preserves the fraction of time that dies spend erasing.
@@ -140,9 +137,5 @@ pub(crate) fn size(key: &str, bytes: Bytes) -> Change {
 }
 
 pub(crate) fn slots(bytes: f64) -> u64 {
-    (bytes / f64::from(SLOT_BYTES)).round_ties_even() as u64
-}
-
-pub(crate) fn slot_bytes() -> u64 {
-    u64::from(SLOT_BYTES)
+    (bytes / SLOT_BYTES as f64).round_ties_even() as u64
 }

@@ -19,37 +19,19 @@ use writecliff_ftl::table::{UnitState, UnitTable};
 
 use crate::DeviceConfig;
 use crate::mechanisms::cell_care::{CellCare, CellCareCounters};
-use crate::mechanisms::{Checked, Described, FlashMechanism, MechanismSection, Retries};
+use crate::mechanisms::{Checked, Described, MechanismSection};
 
-/// Label of the random generator for read errors.
 const SEED_LABEL: u64 = 0x0045_4343;
 /// Maximum number of retries per read, which are encoded in six bits.
 const RETRIES_MAX: u32 = 63;
-
-/// Error correction: bit errors, code and read retries.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EccConfig {
-    pub(crate) errors: BitErrors,
-    /// Standard deviation of ln of the error rate between pages.
-    pub spread: f64,
-    pub(crate) code: Code,
-    /// Die time per retry.
-    pub retry_time: Nanos,
-    /// Factor on the error rate for each retry.
-    pub retry_gain: f64,
-    pub(crate) retries_max: u8,
-}
 
 counts! {
     /// Counters of read errors since the drive was new.
     pub struct EccCounters {
         /// Flash reads of any kind.
         reads,
-        /// Flash reads that were retried.
         retried_reads,
-        /// Retries.
         retries,
-        /// Reads that no retry corrected.
         uncorrectable_reads,
     }
 }
@@ -64,7 +46,9 @@ counters! { |c: EccCounters|
 }
 
 section! {
-    pub(crate) struct Keys {
+    /// Error correction: bit errors, code and read retries.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct EccConfig {
         rber: required Number(0.0..=0.5),
             "raw bit error rate of the median page of a block that was never erased";
         rber_at_rated: required Number(0.0..=0.5),
@@ -91,48 +75,55 @@ section! {
 }
 
 impl MechanismSection for EccConfig {
-    type Keys = Keys;
+    type Keys = Self;
 
-    fn check(keys: Self::Keys, table: &Table<'_>, _: &mut Described<'_>) -> Checked<Self> {
-        let errors = BitErrors {
-            fresh: keys.rber,
-            at_rated: keys.rber_at_rated,
-            wear_exponent: keys.wear_exponent,
-            retention_factor: keys.retention_factor,
-            retention_time: keys.retention_time,
-        };
-        let bytes = keys.codeword.0;
+    fn check(config: Self, table: &Table<'_>, _: &mut Described<'_>) -> Checked<Self> {
+        let (fresh, worn, bytes) = (config.rber, config.rber_at_rated, config.codeword.0);
         reject! { table,
-            "rber_at_rated" if errors.at_rated < errors.fresh =>
-                "{:e} is below rber ({:e})", errors.at_rated, errors.fresh;
+            "rber_at_rated" if worn < fresh => "{worn:e} is below rber ({fresh:e})";
             "codeword" if bytes == 0 || !u64::from(SLOT_BYTES).is_multiple_of(bytes) =>
                 "a slot must hold a whole number of codewords: 4 KiB, or a half, a quarter, ... \
                  of it";
         }
-        let bits = bytes as u32 * 8;
-        let correctable = keys.correctable;
-        table.in_range("correctable", f64::from(correctable), &(0.0..=f64::from(bits)), "")?;
-        Ok(Some(Self {
-            errors,
-            spread: keys.rber_spread,
-            code: Code { bits, correctable },
-            retry_time: keys.retry_time,
-            retry_gain: keys.retry_gain,
-            retries_max: keys.retries_max as u8,
-        }))
+        let bits = f64::from(config.code().bits);
+        table.in_range("correctable", f64::from(config.correctable), &(0.0..=bits), "")?;
+        Ok(Some(config))
     }
+}
+
+impl EccConfig {
+    fn errors(&self) -> BitErrors {
+        BitErrors {
+            fresh: self.rber,
+            at_rated: self.rber_at_rated,
+            wear_exponent: self.wear_exponent,
+            retention_factor: self.retention_factor,
+            retention_time: self.retention_time,
+        }
+    }
+
+    fn code(&self) -> Code {
+        Code { bits: self.codeword.0 as u32 * 8, correctable: self.correctable }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Retries {
+    pub count: u8,
+    /// `true` if no retry corrects the data.
+    pub fails: bool,
 }
 
 /// Runtime state of the section.
 pub struct Ecc {
     config: EccConfig,
+    errors: BitErrors,
     curve: FailureCurve,
     rated_cycles: f64,
     codewords_per_slot: f64,
     codewords_max: f64,
     salt: u64,
-    /// Erase count of each reclaim unit, and the time when it was first written since its last
-    /// erase.
+    /// Erase count of each reclaim unit, and the time of its first write since the last erase.
     erases: Vec<u32>,
     written_at: Vec<Nanos>,
     /// Minimum random draw that makes a retry unnecessary for any unit.
@@ -152,10 +143,9 @@ pub struct Ecc {
 saved! { Ecc { salt, [written_at], untimed_from, counters, (care) } }
 
 impl Ecc {
-    /// Returns the raw bit error rate of data written `age` ago, in a block that was read `reads`
-    /// times since then.
+    /// Returns the raw bit error rate of data of this age in a block that was read `reads` times.
     fn rate(&self, erases: u32, age: Nanos, reads: f64) -> f64 {
-        let (errors, wear) = (&self.config.errors, f64::from(erases) / self.rated_cycles);
+        let (errors, wear) = (&self.errors, f64::from(erases) / self.rated_cycles);
         let Some(care) = &self.care else { return errors.rate(wear, age) };
         // Wear effect alone, as a fraction of the wear effect at the rated cycle count.
         let worn = errors.worn(wear) / errors.at_rated.max(f64::MIN_POSITIVE);
@@ -165,9 +155,9 @@ impl Ecc {
 
     /// Returns the probability that `codewords` codewords of one page cannot all be corrected after
     /// `retries` retries.
-    fn failure(&self, rate: f64, codewords: f64, retries: u8) -> f64 {
+    fn failure(&self, rate: f64, codewords: f64, retries: u32) -> f64 {
         debug_assert!((0.0..=0.5).contains(&rate), "not a bit error rate");
-        let left = rate * self.config.retry_gain.powi(i32::from(retries));
+        let left = rate * self.config.retry_gain.powi(retries as i32);
         let codeword = self.curve.at(left);
         -(codewords * (-codeword).ln_1p()).exp_m1()
     }
@@ -180,20 +170,14 @@ impl Ecc {
         self.worst = if is_counted { 1.0 } else { self.failure(rate, self.codewords_max, 0) };
     }
 
-    fn retries_of(
-        &mut self,
-        draw: f64,
-        location: &FlashLocation,
-        slots: u32,
-        now: Nanos,
-    ) -> Retries {
-        let (unit, die) = (location.reclaim_unit, location.die);
+    fn retries_of(&mut self, draw: f64, at: &FlashLocation, slots: u32, now: Nanos) -> Retries {
+        let (unit, die) = (at.reclaim_unit, at.die);
         let erases = self.erases[unit.index()];
         let age = now.saturating_sub(self.written_at[unit.index()]);
         let codewords = self.codewords_per_slot * f64::from(slots);
         let reads = self.care.as_mut().map_or(0, |care| care.read(unit, die));
         let rate = self.rate(erases, age, f64::from(reads));
-        let fails = |retries: u8| draw < self.failure(rate, codewords, retries);
+        let fails = |retries: u32| draw < self.failure(rate, codewords, retries);
         let most = self.config.retries_max;
         let needed = (0..=most).find(|&retries| !fails(retries));
         let count = needed.unwrap_or(most);
@@ -201,7 +185,7 @@ impl Ecc {
         self.counters.uncorrectable_reads += u64::from(needed.is_none());
         self.counters.retried_reads += u64::from(count > 0);
         self.counters.retries += u64::from(count);
-        Retries { count, fails: needed.is_none() }
+        Retries { count: count as u8, fails: needed.is_none() }
     }
 
     /// Returns the probability of losing a codeword that fails with probability `failure`. With
@@ -231,8 +215,7 @@ impl Ecc {
         (rate > limit).then_some(worst)
     }
 
-    /// Returns the current expected error rates of the data in a unit: the mean over its blocks,
-    /// and the worst block's rate.
+    /// Returns the expected error rates of a unit's data: the blocks' mean and the worst block's.
     fn expected(&self, unit: ReclaimUnitId, now: Nanos) -> (f64, f64) {
         let index = unit.index();
         let age = now.saturating_sub(self.written_at[index]);
@@ -243,8 +226,7 @@ impl Ecc {
         (rate(mean), rate(f64::from(reads.iter().copied().max().unwrap_or(0))))
     }
 
-    /// Returns the expected error rates of all data on flash. Uncorrectable errors are the errors
-    /// left after the last retry.
+    /// Returns the expected error rates of all data on flash; uncorrectable: after all retries.
     pub fn care_counters(&self, table: &UnitTable, now: Nanos) -> Option<CellCareCounters> {
         let care = self.care.as_ref()?;
         let mut counters =
@@ -263,12 +245,11 @@ impl Ecc {
             counters.uber += valid * self.unrecovered(failure);
         }
         counters.rber_mean /= f64::max(slots, 1.0);
-        counters.uber /= f64::max(slots, 1.0) * f64::from(self.config.code.bits);
+        counters.uber /= f64::max(slots, 1.0) * f64::from(self.config.code().bits);
         Some(counters)
     }
 
-    /// Restarts the age of data written during fast-forwarding; called after fast-forwarding or a
-    /// purge.
+    /// Restarts the age of data that were fast-forwarded; called after that or a purge.
     pub fn after_untimed(&mut self, wear: &Wear, table: &UnitTable, now: Nanos) {
         self.take_wear(wear);
         let units = table.state.iter().zip(&table.closed_at);
@@ -289,16 +270,15 @@ impl Ecc {
         self.worst_erases = wear.erases.iter().copied().max().unwrap_or(0);
         self.worst_until = Nanos::ZERO;
     }
-}
 
-impl FlashMechanism for Ecc {
-    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+    pub(crate) fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let section = config.sections.ecc.clone()?;
-        let codewords_per_slot = f64::from(SLOT_BYTES * 8 / section.code.bits);
+        let codewords_per_slot = f64::from(SLOT_BYTES * 8 / section.code().bits);
         assert!(codewords_per_slot >= 1.0, "a codeword is at most a slot");
         let units = config.geometry.reclaim_units as usize;
         Some(Box::new(Self {
-            curve: FailureCurve::new(section.code, section.spread),
+            errors: section.errors(),
+            curve: FailureCurve::new(section.code(), section.rber_spread),
             rated_cycles: f64::from(config.ftl.rated_cycles),
             codewords_per_slot,
             codewords_max: codewords_per_slot * f64::from(config.geometry.slots_per_read_group),
@@ -318,23 +298,17 @@ impl FlashMechanism for Ecc {
         }))
     }
 
-    /// Draws the number of retries for the next read at random.
     #[inline]
-    fn retries(&mut self, location: &FlashLocation, slots: u32, now: Nanos) -> Option<Retries> {
+    pub(crate) fn retries(&mut self, at: &FlashLocation, slots: u32, now: Nanos) -> Retries {
         let draw = (nth(self.salt, self.counters.reads) >> 11) as f64 / (1_u64 << 53) as f64;
         self.counters.reads += 1;
         if now >= self.worst_until {
             self.find_worst(now);
         }
-        (draw < self.worst).then(|| self.retries_of(draw, location, slots, now))
+        if draw < self.worst { self.retries_of(draw, at, slots, now) } else { Retries::default() }
     }
 
-    /// Returns the number of lost reads, including reads for relocation.
-    fn lost_reads(&self) -> Option<u64> {
-        Some(self.counters.uncorrectable_reads)
-    }
-
-    fn erased(&mut self, unit: ReclaimUnitId) {
+    pub(crate) fn erased(&mut self, unit: ReclaimUnitId) {
         if let Some(care) = &mut self.care {
             care.erased(unit.index());
         }
@@ -345,7 +319,7 @@ impl FlashMechanism for Ecc {
         }
     }
 
-    fn first_written(&mut self, unit: ReclaimUnitId, now: Nanos) {
+    pub(crate) fn first_written(&mut self, unit: ReclaimUnitId, now: Nanos) {
         self.written_at[unit.index()] = now;
     }
 }

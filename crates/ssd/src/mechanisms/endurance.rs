@@ -18,7 +18,7 @@ use crate::{DeviceConfig, Lane, Recorder, Ssd};
 
 section! {
     /// Endurance plan, which throttles writes that are ahead of the planned life.
-    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct EnduranceConfig {
         throttle: default Flag = true, "`false` disables the section";
         life: required PositiveTime,
@@ -55,7 +55,7 @@ counters! { |c: ThrottleTime|
 }
 
 /// Runtime state of the section.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Endurance {
     config: EnduranceConfig,
     /// Bytes that can be programmed until the rated erases are used up.
@@ -70,19 +70,12 @@ saved! { Endurance { wake_scheduled, throttle_time } }
 impl Endurance {
     /// Returns the state of a new drive; `None` if the drive has no endurance plan.
     pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
-        let rated = f64::from(config.ftl.rated_cycles) * config.geometry.raw_bytes().0 as f64;
-        config.sections.endurance.map(|section| {
-            Box::new(Self {
-                config: section,
-                rated_bytes: rated,
-                wake_scheduled: false,
-                throttle_time: ThrottleTime::default(),
-            })
-        })
+        let section = config.sections.endurance?;
+        let rated_bytes = f64::from(config.ftl.rated_cycles) * config.geometry.raw_bytes().0 as f64;
+        Some(Box::new(Self { config: section, rated_bytes, ..Self::default() }))
     }
 
-    /// Returns the time when the next write may start; `None` if it may start now. `programmed` is
-    /// the number of bytes programmed since the drive was new.
+    /// Returns the time at which the next write may start, if not now; `programmed` is in bytes.
     pub fn opens_at(&self, now: Nanos, programmed: u64) -> Option<Nanos> {
         let ahead = programmed as f64 / self.rated_bytes - self.config.reserve / 100.0;
         let opens = Nanos((ahead.max(0.0) * self.config.life.0 as f64) as u64);

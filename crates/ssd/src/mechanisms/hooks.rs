@@ -10,8 +10,7 @@
 //! its configuration is not part of a saved state.
 
 use writecliff_base::fields::Saved;
-use writecliff_base::{Lpn, Nanos};
-use writecliff_flash::SLOT_BYTES;
+use writecliff_base::{Lpn, Nanos, SLOT_BYTES};
 use writecliff_host_interface::{Command, Status};
 
 use crate::{DeviceConfig, FillId, ReadFor, Recorder, Ssd, SsdEvent};
@@ -22,18 +21,16 @@ pub(crate) struct Access<'a> {
     pub command: &'a Command,
     pub first: Lpn,
     pub slots: u32,
-    /// `false` in fast-forward.
-    pub is_timed: bool,
+    /// Number of the command; `None` on the fast-forward clock.
+    pub number: Option<u16>,
 }
 
 impl<'a> Access<'a> {
-    /// Returns the access of a fast-forwarded command.
     pub(crate) fn untimed(command: &'a Command) -> Self {
-        let slot = u64::from(SLOT_BYTES);
-        let first = command.offset / slot;
-        let end = (command.offset + u64::from(command.length)).div_ceil(slot);
+        let first = command.offset / SLOT_BYTES;
+        let end = (command.offset + u64::from(command.length)).div_ceil(SLOT_BYTES);
         let (first, slots) = (Lpn(first as u32), (end - first) as u32);
-        Self { command, first, slots, is_timed: false }
+        Self { command, first, slots, number: None }
     }
 }
 
@@ -101,10 +98,8 @@ impl Steps {
     }
 }
 
-/// Mechanism of a drive. While a hook that receives the drive is running, the drive does not
-/// contain this mechanism.
+/// A mechanism of a drive. While a hook has the drive, the drive lacks the mechanism.
 pub(crate) trait Mechanism: Saved {
-    /// Drive steps in which the mechanism takes part.
     const STEPS: Steps;
 
     /// Returns the mechanism for a new drive; `None` if the drive does not have it.
@@ -120,7 +115,6 @@ pub(crate) trait Mechanism: Saved {
         while self.works(drive, drive.storage.backend.now) {}
     }
 
-    /// Handles the start of a command.
     fn command_begins<R: Recorder>(&mut self, _drive: &mut Ssd<R>) {}
 
     /// Returns the additional latency of a command.
@@ -128,20 +122,18 @@ pub(crate) trait Mechanism: Saved {
         Nanos::ZERO
     }
 
-    /// Returns `true` if no write may enter the buffer now, and schedules an event for when writes
-    /// may enter.
+    /// Returns `true` if no write may enter the buffer now; an event follows when one may.
     fn holds_writes<R: Recorder>(&mut self, _drive: &mut Ssd<R>) -> bool {
         false
     }
 
-    /// Called before a write is placed.
     fn before_write<R: Recorder>(&mut self, _drive: &mut Ssd<R>, _write: &Access<'_>) {}
 
     /// Called after a write was placed during timed simulation.
     fn after_write(&mut self, _now: Nanos, _mapped: &MappedSlots) {}
 
     /// Returns `true` if a read must wait. The mechanism resumes the read in [`Self::due`].
-    fn holds_read<R: Recorder>(&mut self, _: &mut Ssd<R>, _number: u16, _: &Access<'_>) -> bool {
+    fn holds_read<R: Recorder>(&mut self, _drive: &mut Ssd<R>, _read: &Access<'_>) -> bool {
         false
     }
 
@@ -156,14 +148,12 @@ pub(crate) trait Mechanism: Saved {
     /// Handles the end of a program of host data or relocated data.
     fn programmed<R: Recorder>(&mut self, _drive: &mut Ssd<R>) {}
 
-    /// Handles an event or the end of a flash read of the mechanism. Returns `true` if writes may
-    /// enter the buffer now.
+    /// Called at an event or flash read of the mechanism. Returns `true` to admit writes.
     fn due<R: Recorder>(&mut self, _drive: &mut Ssd<R>, _token: u16) -> bool {
         false
     }
 
-    /// Returns the time when the next work is due; `None` if that is after `until`. An idle drive
-    /// does the work at that time.
+    /// Returns the time of the next work, which an idle drive does then; `None` after `until`.
     fn next_work<R: Recorder>(&self, _drive: &Ssd<R>, _until: Nanos) -> Option<Nanos> {
         None
     }
@@ -180,7 +170,6 @@ pub(crate) trait Mechanism: Saved {
         is_due
     }
 
-    /// Called when all data have been erased.
     fn purged(&mut self) {}
 
     /// Called when the drive starts again after a power loss, which discards scheduled events.
@@ -212,27 +201,25 @@ pub(crate) trait Numbered {
     }
 }
 
-/// Calls a hook of each mechanism of the drive. The drive does not contain the mechanism during the
-/// call.
+/// Calls a hook of each mechanism of the drive, which lacks the mechanism during the call.
 macro_rules! each {
-    ($drive:ident, [$($name:ident),*], $mechanism:ident => $call:expr) => {$(
-        // This check comes first because most drives have few mechanisms and `take` also writes to
-        // memory.
+    ($drive:ident, [$($name:ident),*], $mechanism:ident => $call:expr) => {{$(
+        // The check comes first because most drives have few mechanisms and `take` also writes.
         if $drive.mechanisms.$name.is_some()
             && let Some(mut $mechanism) = $drive.mechanisms.$name.take()
         {
             $call;
             $drive.mechanisms.$name = Some($mechanism);
         }
-    )*};
+    )*}};
 }
 
 pub(crate) use each;
 
-/// Declares [`Mechanisms`] from one line per mechanism.
+/// Declares [`Mechanisms`] from a line for each mechanism, and the macro `hook`, which calls a hook
+/// of each of a drive's mechanisms.
 macro_rules! mechanisms {
-    ($($name:ident: $type:ty,)*) => {
-        /// Mechanisms of a drive.
+    (($dollar:tt) $($name:ident: $type:ty,)*) => {
         pub(crate) struct Mechanisms {
             $(pub $name: Option<Box<$type>>,)*
         }
@@ -251,7 +238,6 @@ macro_rules! mechanisms {
                 Self { $($name: <$type>::of(config)),* }
             }
 
-            /// Returns the drive steps in which its mechanisms take part.
             pub(crate) fn steps(&self) -> Steps {
                 let mut steps = Steps::default();
                 $(if self.$name.is_some() { steps.add(<$type>::STEPS); })*
@@ -262,14 +248,6 @@ macro_rules! mechanisms {
             pub(crate) fn media(config: &DeviceConfig) -> impl Iterator<Item = (u8, Medium)> {
                 let media = [$((<$type>::NUMBER, <$type>::medium(config))),*];
                 media.into_iter().filter_map(|(n, medium)| medium.map(|m| (medium_of(n), m)))
-            }
-
-            pub(crate) fn before_command<R: Recorder>(drive: &mut Ssd<R>) {
-                each!(drive, [$($name),*], m => m.before_command(drive));
-            }
-
-            pub(crate) fn command_begins<R: Recorder>(drive: &mut Ssd<R>) {
-                each!(drive, [$($name),*], m => m.command_begins(drive));
             }
 
             #[inline]
@@ -284,21 +262,12 @@ macro_rules! mechanisms {
                 holds
             }
 
-            pub(crate) fn before_write<R: Recorder>(drive: &mut Ssd<R>, write: &Access<'_>) {
-                each!(drive, [$($name),*], m => m.before_write(drive, write));
-            }
-
-            pub(crate) fn after_write(&mut self, now: Nanos, mapped: &MappedSlots) {
-                $(if let Some(m) = &mut self.$name { m.after_write(now, mapped); })*
-            }
-
-            /// Returns `true` if a mechanism holds the read of a command.
             #[inline(never)]
             pub(crate) fn holds_read<R: Recorder>(drive: &mut Ssd<R>, number: u16) -> bool {
                 let in_flight = *drive.commands.get(number);
-                let read = &in_flight.access();
+                let read = &in_flight.access(number);
                 let mut holds = false;
-                each!(drive, [$($name),*], m => holds = holds || m.holds_read(drive, number, read));
+                each!(drive, [$($name),*], m => holds = holds || m.holds_read(drive, read));
                 holds
             }
 
@@ -314,10 +283,6 @@ macro_rules! mechanisms {
             #[inline]
             pub(crate) fn trimmed(&mut self, lpn: Lpn) {
                 $(if let Some(m) = &mut self.$name { m.trimmed(lpn); })*
-            }
-
-            pub(crate) fn programmed<R: Recorder>(drive: &mut Ssd<R>) {
-                each!(drive, [$($name),*], m => m.programmed(drive));
             }
 
             /// Handles a mechanism's event, or the end of its flash read.
@@ -339,20 +304,11 @@ macro_rules! mechanisms {
                     .into_iter().flatten().min()
             }
 
-            /// Does the work of the first mechanism whose work is due at `now`; returns `false` if
-            /// no work is due.
+            /// Does the work of the first mechanism that has some at `now`, if any.
             pub(crate) fn work<R: Recorder>(drive: &mut Ssd<R>, now: Nanos) -> bool {
                 let mut has_worked = false;
                 each!(drive, [$($name),*], m => has_worked = has_worked || m.works(drive, now));
                 has_worked
-            }
-
-            pub(crate) fn purged(&mut self) {
-                $(if let Some(m) = &mut self.$name { m.purged(); })*
-            }
-
-            pub(crate) fn powered_up(&mut self, config: &DeviceConfig) {
-                $(if let Some(m) = &mut self.$name { m.powered_up(config); })*
             }
 
             #[inline]
@@ -366,5 +322,12 @@ macro_rules! mechanisms {
                 fills
             }
         }
+
+        macro_rules! hook {
+            ($dollar drive:ident, $dollar m:ident => $dollar call:expr) => {
+                $crate::mechanisms::each!($dollar drive, [$($name),*], $dollar m => $dollar call)
+            };
+        }
+        pub(crate) use hook;
     };
 }

@@ -30,7 +30,6 @@ use crate::front::slot_overlap;
 use crate::mechanisms::{Access, Checked, Described, Mechanism, MechanismSection, Steps};
 use crate::{DeviceConfig, Recorder, Ssd};
 
-/// Label of the random generator for faults.
 const SEED_LABEL: u64 = 0x0046_4155_4c54;
 /// Random draws per slot: one for each fault type, and one for the target of a misplaced write.
 const DRAWS: u64 = 4;
@@ -44,7 +43,7 @@ const STALE: u8 = 4;
 
 section! {
     /// Fault rates, which are probabilities per slot.
-    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct IntegrityConfig {
         buffer_flips: default Number(0.0..=1.0) = 0.0,
             "probability that a bit flips while written data are in the buffer";
@@ -75,19 +74,12 @@ impl MechanismSection for IntegrityConfig {
 counts! {
     /// Counters of faults since the drive was new.
     pub struct IntegrityCounts {
-        /// Slots with a bit flip in the buffer.
         buffer_flips,
-        /// Slots with a bit flip on a bus of the drive.
         bus_flips,
-        /// Slots written to or read from a wrong address.
         misplaced_writes,
-        /// Faulty slots that the drive corrected.
         corrected,
-        /// Reads that ended with an error because of a fault.
         reported_reads,
-        /// Reads that returned wrong data without an error.
         silent_reads,
-        /// Slots on flash whose data differ from the written data.
         wrong_slots,
     }
 }
@@ -110,7 +102,7 @@ counters! { |c: IntegrityCounts|
 }
 
 /// Runtime state of the section.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Integrity {
     config: IntegrityConfig,
     salt: u64,
@@ -215,9 +207,7 @@ impl Mechanism for Integrity {
                 config: section,
                 salt: Prng::derive(config.ftl.seed, SEED_LABEL).next_u64(),
                 user_slots: config.ftl.user_slots as u32,
-                drawn: 0,
-                wrong: BTreeMap::new(),
-                counts: IntegrityCounts::default(),
+                ..Self::default()
             })
         })
     }

@@ -15,6 +15,7 @@
 use writecliff_base::{Nanos, saved};
 use writecliff_host_interface::{Cause, Status};
 
+use crate::config::ControllerConfig;
 use crate::mechanisms::{Access, MappedSlots, Mechanism, MechanismSection, Numbered, Steps};
 use crate::{DeviceConfig, Lane, Recorder, Ssd};
 
@@ -25,13 +26,8 @@ const READ_SLOTS_LEFT_MAX: u64 = 4096;
 /// Pending work of the core.
 #[derive(Debug)]
 pub(crate) struct MappingCore {
-    per_host_slot: Nanos,
-    per_moved_slot: Nanos,
-    per_merged_slot: Nanos,
+    times: ControllerConfig,
     per_folded_slot: Nanos,
-    per_read: Nanos,
-    per_read_slot: Nanos,
-    per_suspension: Nanos,
     /// Core time of reads that is not yet included in `done_at`.
     read_time: Nanos,
     /// Time when the last write was mapped.
@@ -60,13 +56,8 @@ impl Mechanism for MappingCore {
         let fold = config.sections.present().find_map(MechanismSection::move_time);
         (c.has_mapping_core() || fold.is_some()).then(|| {
             Box::new(Self {
-                per_host_slot: c.mapping_update_time,
-                per_moved_slot: c.relocation_time,
-                per_merged_slot: c.merge_time,
+                times: c.clone(),
                 per_folded_slot: fold.unwrap_or(c.mapping_update_time),
-                per_read: c.lookup_time,
-                per_read_slot: c.read_slot_time,
-                per_suspension: c.suspend_time,
                 read_time: Nanos::ZERO,
                 placed_at: Nanos::ZERO,
                 allowance: Nanos(c.mapping_update_time.0 * u64::from(config.buffer_slots())),
@@ -90,26 +81,26 @@ impl Mechanism for MappingCore {
     }
 
     fn after_write(&mut self, now: Nanos, mapped: &MappedSlots) {
-        let host = self.per_host_slot.0 * u64::from(mapped.host);
-        let relocated = self.per_moved_slot.0 * mapped.moved;
-        let merging = self.per_merged_slot.0 * u64::from(mapped.merged);
+        let host = self.times.mapping_update_time.0 * u64::from(mapped.host);
+        let relocated = self.times.relocation_time.0 * mapped.moved;
+        let merging = self.times.merge_time.0 * u64::from(mapped.merged);
         let folding = self.per_folded_slot.0 * mapped.folded;
         // Reads take precedence over pending work and delay it, but they cannot have used more time
         // than has passed. The core time of reads that are still in a full queue is used later.
         let reads = self.read_time.min(now.saturating_sub(self.placed_at));
-        let suspending = self.per_suspension.0 * mapped.suspensions;
+        let suspending = self.times.suspend_time.0 * mapped.suspensions;
         let mapping = Nanos(host + relocated + merging + folding + suspending);
         self.done_at = (self.done_at + reads).max(now) + mapping;
-        let slots = self.per_read_slot.0 * READ_SLOTS_LEFT_MAX;
-        let most = Nanos(self.per_read.0 * READS_LEFT_MAX + slots);
+        let slots = self.times.read_slot_time.0 * READ_SLOTS_LEFT_MAX;
+        let most = Nanos(self.times.lookup_time.0 * READS_LEFT_MAX + slots);
         self.read_time = (self.read_time - reads).min(most);
         self.placed_at = now;
     }
 
     fn read(&mut self, read: &Access<'_>, outcome: Status) -> Status {
-        if read.is_timed {
-            let slots = Nanos(self.per_read_slot.0 * u64::from(read.slots));
-            self.read_time += self.per_read + slots;
+        if read.number.is_some() {
+            let slots = Nanos(self.times.read_slot_time.0 * u64::from(read.slots));
+            self.read_time += self.times.lookup_time + slots;
         }
         outcome
     }

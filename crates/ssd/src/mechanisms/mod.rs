@@ -3,7 +3,7 @@
 
 use writecliff_base::keys::{Section, SectionKeys};
 use writecliff_base::located::{Answer, Change, Table};
-use writecliff_base::{Bytes, Lpn, Nanos, Ppa};
+use writecliff_base::{Bytes, Lpn, Nanos, saved};
 use writecliff_flash::Geometry;
 use writecliff_host_interface::Status;
 
@@ -12,14 +12,11 @@ use crate::die::medium_of;
 use crate::{DeviceConfig, Recorder, Ssd};
 
 pub(crate) use crate::device_file::scaled::Resizing;
-pub(crate) use flash_hooks::{FlashMechanism, PageRead, PlaneData, PlaneDone, Retries};
 pub(crate) use hooks::each;
 pub(crate) use hooks::{Access, MappedSlots, Mechanism, Medium, Numbered, Steps};
 
 #[macro_use]
 mod hooks;
-#[macro_use]
-mod flash_hooks;
 
 pub mod bad_blocks;
 pub mod cell_care;
@@ -52,8 +49,7 @@ pub(crate) struct Described<'a> {
     pub user_capacity: Bytes,
 }
 
-/// Device file section that describes a mechanism. A device file without the section describes a
-/// drive without the mechanism.
+/// A section of the device file, which only drives with the mechanism have.
 pub(crate) trait MechanismSection {
     type Keys: Section
     where
@@ -92,8 +88,7 @@ pub(crate) trait MechanismSection {
         0
     }
 
-    /// Returns the firmware time per slot that the mechanism moves to the main flash; `None` for
-    /// the time of a slot that the host writes.
+    /// Returns the firmware time of a slot moved to the main flash; `None`: as for host slots.
     fn move_time(&self) -> Option<Nanos> {
         None
     }
@@ -103,8 +98,7 @@ pub(crate) trait MechanismSection {
         0
     }
 
-    /// Returns the number of write buffer bytes that the mechanism needs in addition to the
-    /// streams.
+    /// Returns the bytes of the write buffer that the mechanism needs beyond the streams'.
     fn buffer_bytes(&self, _: &Geometry) -> u64 {
         0
     }
@@ -135,7 +129,6 @@ macro_rules! sections {
                 true $(&& <$config>::places_alike(self.$name.as_ref(), other.$name.as_ref()))*
             }
 
-            /// Returns the mechanisms of the drive.
             pub(crate) fn present(&self) -> impl Iterator<Item = &dyn MechanismSection> {
                 let all = [$(self.$name.as_ref().map(|s| s as &dyn MechanismSection)),*];
                 all.into_iter().flatten()
@@ -169,8 +162,8 @@ sections! {
     read_ahead: read_ahead::ReadAheadConfig,
 }
 
-// Mechanisms that own flash come first, because only the first mechanisms can have a medium.
-mechanisms! {
+// Mechanisms that own flash come first because only the first few can have a medium.
+mechanisms! { ($)
     mapping_cache: mapping_cache::MappingCache,
     mapping_core: mapping_core::MappingCore,
     housekeeping: housekeeping::Housekeeping,
@@ -182,18 +175,50 @@ mechanisms! {
     read_ahead: read_ahead::ReadAhead,
 }
 
-flash_mechanisms! { ($)
-    ecc: ecc::Ecc,
-    die_parity: die_parity::DieParity,
-    plane_reads: plane_reads::Planes,
-    active_dies: power::active_dies::ActiveDies,
+/// Mechanisms that take part in flash operations. The backend calls them directly.
+pub(crate) struct FlashMechanisms {
+    pub ecc: Option<Box<ecc::Ecc>>,
+    pub die_parity: Option<Box<die_parity::DieParity>>,
+    pub plane_reads: Option<Box<plane_reads::Planes>>,
+    pub active_dies: Option<Box<power::active_dies::ActiveDies>>,
+}
+
+saved! { FlashMechanisms { (ecc), (die_parity), (plane_reads), (active_dies) } }
+
+impl FlashMechanisms {
+    pub(crate) fn of(config: &DeviceConfig) -> Self {
+        Self {
+            ecc: ecc::Ecc::of(config),
+            die_parity: die_parity::DieParity::of(config),
+            plane_reads: plane_reads::Planes::of(config),
+            active_dies: power::active_dies::ActiveDies::of(config),
+        }
+    }
+
+    /// Returns the number of flash reads with lost data, which parity across dies reduces.
+    pub(crate) fn lost_reads(&self) -> u64 {
+        match (&self.die_parity, &self.ecc) {
+            (Some(parity), _) => parity.counts.unrecovered,
+            (None, Some(ecc)) => ecc.counters.uncorrectable_reads,
+            (None, None) => 0,
+        }
+    }
+
+    /// Called when all operations of all dies have finished or are dropped.
+    pub(crate) fn cleared(&mut self) {
+        if let Some(planes) = &mut self.plane_reads {
+            planes.cleared();
+        }
+        if let Some(active) = &mut self.active_dies {
+            active.cleared();
+        }
+    }
 }
 
 /// Sections, each with the section that it requires.
 const NEEDED: [(&str, &str); 2] = [("cell_care", "ecc"), ("thermal", "power")];
 
-/// Combinations that are not modelled: a section or feature, with the sections that it cannot be
-/// combined with.
+/// Combinations that are not modelled: a section or feature, with the sections it excludes.
 pub const NOT_TOGETHER: [(&str, &[&str]); 7] = [
     ("[reduction]", &["slc_cache", "data_placement"]),
     ("[bad_blocks]", &["slc_cache", "reduction"]),

@@ -5,12 +5,10 @@
 //! Other work occupies the whole die: it starts when no plane is reading, and later reads wait. For
 //! a limit on active dies, a die is active until the data of its last plane have been transferred.
 
-use writecliff_base::{Nanos, Ppa, saved};
-use writecliff_flash::Geometry;
+use writecliff_base::{Nanos, saved};
 
 use crate::backend::HostData;
 use crate::die::{PLANE_SHIFT, SENSE_MASK, SENSE_PLANE};
-use crate::mechanisms::{FlashMechanism, PlaneData, PlaneDone};
 use crate::{Backend, DeviceConfig, FlashOperation, Lane, ReadFor, Recorder, SsdEvent};
 
 /// Maximum number of planes per die that read independently.
@@ -21,9 +19,23 @@ pub const PLANES_MAX: usize = 1 << (u16::BITS - PLANE_SHIFT);
 pub(crate) struct Planes {
     /// Set of busy planes for each die.
     busy: Vec<u8>,
-    /// Read that is being sensed, by die and plane; `None` also while its data are being
-    /// transferred.
+    /// Read that is being sensed, by die and plane; `None` during the transfer of its data.
     sensing: Vec<Option<FlashOperation>>,
+}
+
+/// Data of a host read on a plane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlaneData {
+    pub die: u16,
+    /// The recorder's number for reads on the plane.
+    pub read: u16,
+    pub data: HostData,
+}
+
+/// Returns the mark of a host read of a plane.
+pub(crate) fn plane_mark(plane: u32) -> u16 {
+    debug_assert!((plane as usize) < PLANES_MAX, "the mark cannot hold the plane");
+    SENSE_PLANE | (plane as u16) << PLANE_SHIFT
 }
 
 fn plane_of(operation: FlashOperation) -> Option<usize> {
@@ -56,7 +68,7 @@ impl Planes {
         let reader = reader as u16;
         backend.queue.push(Lane::Sensed, sensed, SsdEvent::PlaneDone { reader });
         let read = backend.times.recorded_read(backend.now, sense, begun, sensed);
-        let channel = backend.channels.of(index);
+        let channel = backend.channels.of_die[index];
         backend.recorder.read_started(self.read_number(reader), channel, read);
     }
 
@@ -64,13 +76,9 @@ impl Planes {
     fn read_number(&self, reader: u16) -> u16 {
         (self.busy.len() as u16).saturating_add(reader)
     }
-}
 
-saved! { Planes {} }
-
-impl FlashMechanism for Planes {
     /// Returns `None` if a read takes all planes.
-    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+    pub(crate) fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let dies = config.geometry.dies as usize;
         config
             .timing
@@ -78,17 +86,9 @@ impl FlashMechanism for Planes {
             .then(|| Box::new(Self { busy: vec![0; dies], sensing: vec![None; dies * PLANES_MAX] }))
     }
 
-    fn plane_of(&self, geometry: &Geometry, ppa: Ppa) -> u32 {
-        geometry.plane_of(ppa)
-    }
-
-    fn host_read_marks(&mut self, plane: u32) -> u16 {
-        debug_assert!((plane as usize) < PLANES_MAX, "the mark cannot hold the plane");
-        SENSE_PLANE | (plane as u16) << PLANE_SHIFT
-    }
-
-    /// Starts a read on one plane of a free die, and the waiting reads for the die's other planes.
-    fn start_plane_read<R: Recorder>(
+    /// Starts a read on one plane of a free die, whose command reached the die at `begun`, and the
+    /// waiting reads for the die's other planes.
+    pub(crate) fn start_first<R: Recorder>(
         &mut self,
         backend: &mut Backend<R>,
         die: usize,
@@ -97,12 +97,11 @@ impl FlashMechanism for Planes {
     ) {
         backend.dies[die].read_planes();
         self.start_plane(backend, die, operation, begun);
-        self.queued_beside_reads(backend, die);
+        self.start_reads(backend, die);
     }
 
-    /// Starts the reads that wait for planes that are now free, unless other work has waited long
-    /// enough.
-    fn queued_beside_reads<R: Recorder>(&mut self, backend: &mut Backend<R>, die: usize) {
+    /// Starts the reads that wait for free planes, unless other work has waited long enough.
+    pub(crate) fn start_reads<R: Recorder>(&mut self, backend: &mut Backend<R>, die: usize) {
         loop {
             let reads_in_a_row_max = backend.reads_in_a_row;
             let queues = &mut backend.dies[die];
@@ -119,24 +118,24 @@ impl FlashMechanism for Planes {
         }
     }
 
-    fn plane_done<R: Recorder>(
+    /// Handles the end of tR on a plane, or of its data transfer. Returns the die and, after tR,
+    /// the data of the host read.
+    pub(crate) fn done<R: Recorder>(
         &mut self,
         backend: &mut Backend<R>,
         reader: u16,
-    ) -> Option<PlaneDone> {
+    ) -> (usize, Option<PlaneData>) {
         let die = usize::from(reader) / PLANES_MAX;
-        debug_assert!(
-            self.busy[die] >> (usize::from(reader) % PLANES_MAX) & 1 == 1,
-            "a plane that was not busy is done"
-        );
+        let plane = 1 << (usize::from(reader) % PLANES_MAX);
+        debug_assert!(self.busy[die] & plane > 0, "a plane that was not busy is done");
         let Some(operation) = self.sensing[usize::from(reader)].take() else {
-            self.busy[die] &= !(1 << (usize::from(reader) % PLANES_MAX));
+            self.busy[die] &= !plane;
             if self.busy[die] > 0 {
-                self.queued_beside_reads(backend, die);
+                self.start_reads(backend, die);
             } else {
                 backend.dies[die].end();
             }
-            return Some((die, None));
+            return (die, None);
         };
         let FlashOperation::Read { slots, purpose: ReadFor::Host { command }, .. } = operation
         else {
@@ -148,11 +147,13 @@ impl FlashMechanism for Planes {
         backend.recorder.read_transferred(read, at - transfer, at);
         backend.queue.push(Lane::DieShort, at, SsdEvent::PlaneDone { reader });
         let data = HostData { command, slots: u32::from(slots), at };
-        Some((die, Some(PlaneData { die: die as u16, read, data })))
+        (die, Some(PlaneData { die: die as u16, read, data }))
     }
 
-    fn cleared(&mut self) {
+    pub(crate) fn cleared(&mut self) {
         self.busy.fill(0);
         self.sensing.fill(None);
     }
 }
+
+saved! { Planes {} }

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use writecliff_base::keys::{Count, SizeWithin};
 use writecliff_base::located::Table;
-use writecliff_base::{Bytes, Lpn, counters, counts, saved, section};
-use writecliff_flash::{FlashLocation, SLOT_BYTES};
+use writecliff_base::{Bytes, Lpn, SLOT_BYTES, counters, counts, saved, section};
+use writecliff_flash::FlashLocation;
 use writecliff_host_interface::{Cause, Status};
 
 use crate::mechanisms::{Access, Checked, Described, Mechanism, MechanismSection, Numbered, Steps};
@@ -22,9 +22,9 @@ const WINDOW_MAX: Bytes = Bytes(16 << 20);
 
 section! {
     /// Detection of sequential reads, and the window that is read ahead.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct ReadAheadConfig {
-        window: required SizeWithin(Bytes(SLOT_BYTES as u64)..=WINDOW_MAX),
+        window: required SizeWithin(Bytes(SLOT_BYTES)..=WINDOW_MAX),
             "distance that the controller reads ahead of the host in a sequential stream";
         after: default Count(1..=1000) = 2,
             "number of consecutive sequential reads that start read-ahead";
@@ -45,21 +45,18 @@ impl MechanismSection for ReadAheadConfig {
 counts! {
     /// Counters of read-ahead since the drive was new, in slots.
     pub struct ReadAheadCounts {
-        /// Slots that the host read from the controller's memory.
         hits,
-        /// Slots read from flash ahead of the host.
         fetched,
-        /// Slots dropped before the host read them.
         unused,
     }
 }
 
 counters! { |c: ReadAheadCounts|
-    Integer "read_ahead_hit_bytes" Bytes: c.hits * u64::from(SLOT_BYTES),
+    Integer "read_ahead_hit_bytes" Bytes: c.hits * SLOT_BYTES,
         "host reads served from data that were read ahead, in whole slots (`[read_ahead]`)";
-    Integer "read_ahead_bytes" Bytes: c.fetched * u64::from(SLOT_BYTES),
+    Integer "read_ahead_bytes" Bytes: c.fetched * SLOT_BYTES,
         "bytes read from flash ahead of the host (`[read_ahead]`)";
-    Integer "read_ahead_unused_bytes" Bytes: c.unused * u64::from(SLOT_BYTES),
+    Integer "read_ahead_unused_bytes" Bytes: c.unused * SLOT_BYTES,
         "bytes read ahead and dropped before the host read them (`[read_ahead]`)";
 }
 
@@ -68,7 +65,6 @@ counters! { |c: ReadAheadCounts|
 struct Stream {
     /// Byte address of the read that would continue the stream.
     next: u64,
-    /// Number of consecutive reads so far.
     reads: u32,
     /// Slot after the slots read ahead, or after the host's last slot if none were read ahead.
     end: u32,
@@ -79,15 +75,14 @@ struct Stream {
 impl Stream {
     /// Returns the slot that the host needs next.
     fn slot(&self) -> u32 {
-        (self.next / u64::from(SLOT_BYTES)) as u32
+        (self.next / SLOT_BYTES) as u32
     }
 }
 
 /// A slot in the controller's memory, with the token of its fetch while it is being read.
 type Slot = Option<u16>;
 
-/// A flash read in progress, of `slots` slots starting at `first`, and the commands that wait for
-/// it.
+/// A flash read in progress, of `slots` slots from `first` on, and the commands that wait for it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Fetch {
     first: u32,
@@ -104,12 +99,10 @@ struct Run {
     location: FlashLocation,
 }
 
-/// Runtime state of the section.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ReadAhead {
     config: ReadAheadConfig,
     user_slots: u32,
-    /// Number of host reads so far.
     reads: u64,
     streams: Vec<Stream>,
     held: BTreeMap<u32, Slot>,
@@ -122,17 +115,14 @@ saved! { ReadAhead { reads, streams, held, fetches, counts } check is_possible }
 
 impl ReadAhead {
     fn is_possible(&mut self) -> bool {
-        let is_fetched =
-            |token: u16| self.fetches.get(usize::from(token)).is_some_and(Option::is_some);
+        let has = |token: u16| matches!(self.fetches.get(usize::from(token)), Some(Some(_)));
         let within = u64::from(self.user_slots);
         self.streams.len() <= self.config.streams as usize
-            && self.streams.iter().all(|stream| {
-                u64::from(stream.end) <= within && stream.next <= within * u64::from(SLOT_BYTES)
-            })
             && self
-                .held
+                .streams
                 .iter()
-                .all(|(&lpn, slot)| lpn < self.user_slots && slot.is_none_or(is_fetched))
+                .all(|stream| u64::from(stream.end) <= within && stream.next <= within * SLOT_BYTES)
+            && self.held.iter().all(|(&lpn, slot)| lpn < self.user_slots && slot.is_none_or(has))
             && self
                 .fetches
                 .iter()
@@ -157,7 +147,7 @@ impl ReadAhead {
     fn follow(&mut self, offset: u64, end: u64) -> usize {
         self.reads += 1;
         let (next, used) = (end, self.reads);
-        let behind = end.div_ceil(u64::from(SLOT_BYTES)) as u32;
+        let behind = end.div_ceil(SLOT_BYTES) as u32;
         if let Some(index) = self.streams.iter().position(|stream| stream.next == offset) {
             let stream = &mut self.streams[index];
             let before = stream.slot();
@@ -186,8 +176,8 @@ impl ReadAhead {
         if stream.reads < self.config.after {
             return;
         }
-        let window = (self.config.window.0 / u64::from(SLOT_BYTES)) as u32;
-        let behind = stream.next.div_ceil(u64::from(SLOT_BYTES)) as u32;
+        let window = (self.config.window.0 / SLOT_BYTES) as u32;
+        let behind = stream.next.div_ceil(SLOT_BYTES) as u32;
         debug_assert!(behind <= self.user_slots, "a stream leaves the drive");
         let until = (behind + window).min(self.user_slots);
         let mut run: Option<Run> = None;
@@ -271,16 +261,10 @@ impl ReadAhead {
             fetch.expect("a slot on its way has a read").commands.push(number);
         }
         if tokens.is_empty() {
-            send(drive, number);
+            drive.commands.send_all(number, &mut drive.storage.backend);
         }
         true
     }
-}
-
-/// Sends the data of a read once no fetch is outstanding for it.
-fn send<R: Recorder>(drive: &mut Ssd<R>, number: u16) {
-    let (length, backend) = (drive.commands.get(number).command.length, &mut drive.storage.backend);
-    drive.commands.send_last(number, length, backend.now, backend);
 }
 
 impl Mechanism for ReadAhead {
@@ -288,29 +272,18 @@ impl Mechanism for ReadAhead {
 
     fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let section = config.sections.read_ahead?;
-        Some(Box::new(Self {
-            config: section,
-            user_slots: config.ftl.user_slots as u32,
-            reads: 0,
-            streams: Vec::new(),
-            held: BTreeMap::new(),
-            fetches: Vec::new(),
-            counts: ReadAheadCounts::default(),
-        }))
+        let user_slots = config.ftl.user_slots as u32;
+        Some(Box::new(Self { config: section, user_slots, ..Self::default() }))
     }
 
     /// Serves a read if all its data were read ahead, and reads further ahead.
-    fn holds_read<R: Recorder>(
-        &mut self,
-        drive: &mut Ssd<R>,
-        number: u16,
-        read: &Access<'_>,
-    ) -> bool {
+    fn holds_read<R: Recorder>(&mut self, drive: &mut Ssd<R>, read: &Access<'_>) -> bool {
+        let Some(number) = read.number else { return false };
         let is_served = self.serve(drive, number, read);
         let (offset, length) = (read.command.offset, read.command.length);
         if is_served && self.streams.iter().any(|stream| stream.next == offset) {
-            // These slots do not count as unused because the stream skips them.
-            let passed = ((offset + u64::from(length)) / u64::from(SLOT_BYTES)) as u32;
+            // These slots do not count as unused because the stream moves past them.
+            let passed = ((offset + u64::from(length)) / SLOT_BYTES) as u32;
             (read.first.0..passed).for_each(|lpn| {
                 self.held.remove(&lpn);
             });
@@ -346,7 +319,7 @@ impl Mechanism for ReadAhead {
         }
         for number in fetch.commands {
             if drive.commands.arrived(number, Cause::Flash, &mut drive.storage.backend) {
-                send(drive, number);
+                drive.commands.send_all(number, &mut drive.storage.backend);
             }
         }
         false

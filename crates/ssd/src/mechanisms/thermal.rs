@@ -23,7 +23,7 @@ use crate::{DeviceConfig, Lane, Recorder, Ssd};
 const PERIOD: Nanos = Nanos(100_000_000);
 
 /// Thermal model and throttling.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThermalConfig {
     /// Ambient temperature in degrees Celsius, which is also the initial drive temperature.
     pub ambient: f64,
@@ -139,7 +139,7 @@ fn stages(table: &Table<'_>, keys: Keys) -> Answer<Vec<Throttle>> {
 }
 
 /// Runtime state of the section.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Thermal {
     config: ThermalConfig,
     celsius: f64,
@@ -165,20 +165,10 @@ impl Thermal {
 
     /// Returns the state of a drive at ambient temperature.
     pub fn new(config: ThermalConfig) -> Self {
-        Self {
-            celsius: config.ambient,
-            at: Nanos::ZERO,
-            joules: 0.0,
-            stage: 0,
-            throttled: Nanos::ZERO,
-            throttled_most: Nanos::ZERO,
-            scheduled: false,
-            config,
-        }
+        Self { celsius: config.ambient, config, ..Self::default() }
     }
 
-    /// Returns the temperature at `now`, given that `joules` have been consumed since the drive was
-    /// new.
+    /// Returns the temperature at `now`, with `joules` consumed since the drive was new.
     pub fn celsius(&self, now: Nanos, joules: f64) -> f64 {
         let seconds = now.saturating_sub(self.at).as_secs_f64();
         if seconds <= 0.0 {
@@ -210,8 +200,7 @@ impl Thermal {
         }
     }
 
-    /// Returns the time for which channels are blocked between `now` and `until`. The whole period
-    /// counts as throttled.
+    /// Returns the time for which channels are blocked in a period, which counts as throttled.
     pub fn stop_for(&mut self, now: Nanos, until: Nanos) -> Nanos {
         let Some(throttle) = self.stage.checked_sub(1).map(|last| self.config.stages[last]) else {
             return Nanos::ZERO;

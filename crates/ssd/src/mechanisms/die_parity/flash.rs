@@ -7,7 +7,6 @@ use writecliff_ftl::ProgramUnit;
 use super::{DieParity, DieParityCounts};
 use crate::die::{PAGE_TYPES, SENSE_FAILING, SENSE_STRIPE};
 use crate::fill::NO_FILL;
-use crate::mechanisms::{FlashMechanism, PageRead};
 use crate::{Backend, DeviceConfig, FillId, FlashOperation, ReadFor, Recorder};
 
 impl DieParity {
@@ -40,8 +39,7 @@ impl DieParity {
         may
     }
 
-    /// Reads all other dies of the stripe of `die`; returns their number, or 0 if one of them is
-    /// lost.
+    /// Reads the other dies of a stripe; returns their number, 0 if one of them is lost.
     fn read_stripe<R: Recorder>(
         &self,
         backend: &mut Backend<R>,
@@ -53,6 +51,99 @@ impl DieParity {
             return 0;
         }
         read_others(backend, die, operation)
+    }
+
+    pub(crate) fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+        let (counts, lost, next, more_reads) = (DieParityCounts::default(), None, None, 0);
+        let section = config.sections.die_parity;
+        section.map(|config| Box::new(Self { config, lost, next, counts, more_reads }))
+    }
+
+    /// Reads from the stripe if the die cannot return the data.
+    #[cold]
+    pub(crate) fn read_for_host<R: Recorder>(
+        &mut self,
+        backend: &mut Backend<R>,
+        command: u16,
+        location: &FlashLocation,
+        slots: u32,
+    ) {
+        let purpose = ReadFor::Host { command };
+        if self.is_lost(location.die) {
+            let sense = location.page_type as u16 | SENSE_STRIPE;
+            let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
+            let reads = self.read_stripe(backend, location.die, operation);
+            self.count_failed(reads > 0);
+            self.more_reads += i64::from(reads) - 1;
+            return;
+        }
+        let (mut sense, fails) = backend.sense(location, slots);
+        if fails {
+            let is_rebuilt = self.may_rebuild(backend, location, slots);
+            self.count_failed(is_rebuilt);
+            if is_rebuilt {
+                sense |= SENSE_FAILING;
+                self.more_reads += i64::from(self.config.stripe - 1);
+            }
+        }
+        let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
+        backend.queue_read(location.die as usize, operation);
+    }
+
+    /// Returns the number of flash reads that a host command with `queued` reads waits for.
+    pub(crate) fn awaited_reads(&mut self, queued: u32) -> u32 {
+        debug_assert!(i64::from(queued) + self.more_reads >= 0, "fewer reads than none");
+        (i64::from(queued) + std::mem::take(&mut self.more_reads)) as u32
+    }
+
+    /// Reads the stripe together with a failing read: the program waits for the last of them.
+    #[cold]
+    pub(crate) fn read_for_fill<R: Recorder>(
+        &mut self,
+        backend: &mut Backend<R>,
+        fill: FillId,
+        location: &FlashLocation,
+        slots: u32,
+    ) {
+        let read = |sense| {
+            let purpose = ReadFor::Fill { fill };
+            FlashOperation::Read { sense, slots: slots as u8, purpose }
+        };
+        let of_stripe = read(location.page_type as u16);
+        let reads = if self.is_lost(location.die) {
+            self.read_stripe(backend, location.die, of_stripe)
+        } else {
+            let (sense, fails) = backend.sense(location, slots);
+            backend.work(location.die as usize, read(sense));
+            1 + if fails { self.read_stripe(backend, location.die, of_stripe) } else { 0 }
+        };
+        backend.fills.get(fill).reads_pending += reads;
+    }
+
+    /// Programs the parity together with a program unit if no other data of its stripe follow.
+    #[cold]
+    pub(crate) fn program_queued<R: Recorder>(
+        &mut self,
+        backend: &mut Backend<R>,
+        unit: &ProgramUnit,
+    ) {
+        let geometry = &backend.geometry;
+        let Some(stripes) = geometry.stripes() else { return };
+        let (row, place) = geometry.row_and_place(unit.unit);
+        let Some(die) = stripes.parity_behind(row, place, self.lost) else { return };
+        self.counts.programs += 1;
+        let page_type = geometry.program_type(unit.unit) as u8;
+        backend.work(die as usize, FlashOperation::Program { fill: NO_FILL, page_type });
+    }
+}
+
+/// Reads the stripe of a host read whose last retry has failed.
+#[cold]
+pub(crate) fn sensed<R: Recorder>(backend: &mut Backend<R>, die: usize, read: FlashOperation) {
+    let FlashOperation::Read { sense, slots, purpose } = read else { return };
+    if sense & SENSE_FAILING > 0 {
+        let sense = (sense % PAGE_TYPES as u16) | SENSE_STRIPE;
+        read_others(backend, die as u32, FlashOperation::Read { sense, slots, purpose });
     }
 }
 
@@ -69,106 +160,4 @@ fn read_others<R: Recorder>(backend: &mut Backend<R>, die: u32, operation: Flash
         reads += 1;
     }
     reads
-}
-
-impl FlashMechanism for DieParity {
-    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
-        let (counts, lost, next, more_reads) = (DieParityCounts::default(), None, None, 0);
-        let section = config.sections.die_parity;
-        section.map(|config| Box::new(Self { config, lost, next, counts, more_reads }))
-    }
-
-    /// Reads from the stripe if the die cannot return the data.
-    #[cold]
-    fn host_read<R: Recorder>(
-        &mut self,
-        backend: &mut Backend<R>,
-        command: u16,
-        read: &PageRead,
-    ) -> bool {
-        let PageRead { location, slots, .. } = *read;
-        let purpose = ReadFor::Host { command };
-        if self.is_lost(location.die) {
-            let sense = location.page_type as u16 | SENSE_STRIPE;
-            let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
-            let reads = self.read_stripe(backend, location.die, operation);
-            self.count_failed(reads > 0);
-            self.more_reads += i64::from(reads) - 1;
-            return true;
-        }
-        let (mut sense, fails) = backend.sense(&location, slots);
-        if fails {
-            let is_rebuilt = self.may_rebuild(backend, &location, slots);
-            self.count_failed(is_rebuilt);
-            if is_rebuilt {
-                sense |= SENSE_FAILING;
-                self.more_reads += i64::from(self.config.stripe - 1);
-            }
-        }
-        let operation = FlashOperation::Read { sense, slots: slots as u8, purpose };
-        backend.queue_read(location.die as usize, operation);
-        true
-    }
-
-    fn awaited_reads(&mut self, queued: u32) -> u32 {
-        debug_assert!(i64::from(queued) + self.more_reads >= 0, "fewer reads than none");
-        (i64::from(queued) + std::mem::take(&mut self.more_reads)) as u32
-    }
-
-    fn lost_reads(&self) -> Option<u64> {
-        Some(self.counts.unrecovered)
-    }
-
-    /// The stripe is read at the same time as the failing read, not after it, and the program waits
-    /// for the last of these reads.
-    #[cold]
-    fn fill_read<R: Recorder>(
-        &mut self,
-        backend: &mut Backend<R>,
-        fill: FillId,
-        location: &FlashLocation,
-        slots: u32,
-    ) -> bool {
-        let read = |sense| {
-            let purpose = ReadFor::Fill { fill };
-            FlashOperation::Read { sense, slots: slots as u8, purpose }
-        };
-        let of_stripe = read(location.page_type as u16);
-        let reads = if self.is_lost(location.die) {
-            self.read_stripe(backend, location.die, of_stripe)
-        } else {
-            let (sense, fails) = backend.sense(location, slots);
-            backend.work(location.die as usize, read(sense));
-            1 + if fails { self.read_stripe(backend, location.die, of_stripe) } else { 0 }
-        };
-        backend.fills.get(fill).reads_pending += reads;
-        true
-    }
-
-    /// Reads the stripe of a host read whose last retry has failed.
-    #[cold]
-    fn sensed<R: Recorder>(
-        &mut self,
-        backend: &mut Backend<R>,
-        die: usize,
-        operation: FlashOperation,
-    ) {
-        let FlashOperation::Read { sense, slots, purpose } = operation else { return };
-        if sense & SENSE_FAILING > 0 {
-            let sense = (sense % PAGE_TYPES as u16) | SENSE_STRIPE;
-            read_others(backend, die as u32, FlashOperation::Read { sense, slots, purpose });
-        }
-    }
-
-    /// Programs the parity together with a program unit if no other data of its stripe follow.
-    #[cold]
-    fn program_queued<R: Recorder>(&mut self, backend: &mut Backend<R>, unit: &ProgramUnit) {
-        let geometry = &backend.geometry;
-        let Some(stripes) = geometry.stripes() else { return };
-        let (row, place) = geometry.row_and_place(unit.unit);
-        let Some(die) = stripes.parity_behind(row, place, self.lost) else { return };
-        self.counts.programs += 1;
-        let page_type = geometry.program_type(unit.unit) as u8;
-        backend.work(die as usize, FlashOperation::Program { fill: NO_FILL, page_type });
-    }
 }

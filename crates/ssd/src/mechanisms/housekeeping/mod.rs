@@ -26,18 +26,15 @@ mod section;
 pub use patrol::{Patrol, PatrolConfig};
 pub use section::{Hiccups, HousekeepingConfig, MediaWork, PerWritten};
 
-/// Label of the random generator for housekeeping.
 const SEED_LABEL: u64 = 0x484f_5553_454b;
 
 counts! {
     /// Counters since the drive was new.
     pub struct HousekeepingCounters {
-        /// Media operations while commands were in flight; other media operations are not
-        /// simulated.
+        /// Media operations while commands were in flight; others are not simulated.
         media_operations,
         /// Programs of a mapping journal page.
         journal_programs,
-        /// Checkpoints of the mapping.
         checkpoints,
         /// Commands with additional controller latency.
         hiccups,
@@ -79,16 +76,15 @@ impl Countdown {
             self.left -= bytes;
             return None;
         }
-        self.left = self.each.interval.0 - (bytes - self.left) % self.each.interval.0;
-        debug_assert!(
-            (1..=self.each.interval.0).contains(&self.left),
-            "the next work is at most one interval away"
-        );
+        let interval = self.each.interval.0;
+        self.left = interval - (bytes - self.left) % interval;
+        debug_assert!((1..=interval).contains(&self.left), "the next work is too far away");
         Some(self.each.time)
     }
 }
 
 /// Runtime state of the section.
+#[derive(Default)]
 pub struct Housekeeping {
     media: Option<MediaWork>,
     journal: Option<Countdown>,
@@ -129,10 +125,7 @@ impl Housekeeping {
             dies: config.geometry.dies,
             unit_bytes: config.geometry.unit_bytes(),
             salts: std::array::from_fn(|_| random.next_u64()),
-            next_media: 0,
-            media_scheduled: false,
-            commands: 0,
-            counters: HousekeepingCounters::default(),
+            ..Self::default()
         }))
     }
 
@@ -144,8 +137,7 @@ impl Housekeeping {
         MediaOperation { die: share(u64::from(self.dies), draw) as u32, at }
     }
 
-    /// Returns the next media operation that has not finished at `now`; it may already have
-    /// started.
+    /// Returns the next media operation that has not finished at `now`; it may have started.
     pub fn next_media(&mut self, now: Nanos) -> Option<MediaOperation> {
         let work = self.media?;
         // All operations up to this number have finished.

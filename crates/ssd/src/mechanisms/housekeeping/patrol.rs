@@ -13,18 +13,16 @@
 
 use writecliff_base::located::{Answer, Table};
 use writecliff_base::random::nth;
-use writecliff_base::{Nanos, Prng, saved};
+use writecliff_base::{Nanos, Prng, reject, saved};
 
 use super::section::Keys;
 
-/// Label of the random generator for patrols.
 const SEED_LABEL: u64 = 0x5041_5452_4f4c;
 
 /// Maximum fraction of the firmware's time that a scan may take.
 const SHARE_MAX: f64 = 0.9;
 
-/// Schedule of patrol scans: one scan per interval, at a random time, which reads a page at each
-/// step.
+/// Schedule of patrol scans: one per interval, at a random time, with a page at each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PatrolConfig {
     pub(crate) interval: Nanos,
@@ -64,20 +62,13 @@ impl PatrolConfig {
             ("patrol_length", self.length, "patrol_interval", self.interval),
             ("patrol_step", self.step, "patrol_length", self.length),
         ] {
-            if part > whole {
-                return Err(table.error(key, format!("{part} is above {of}, {whole}"), None));
-            }
+            reject! { table, key if part > whole => "{part} is above {of}, {whole}"; }
         }
         let share = self.time.0 as f64 / self.step.0 as f64;
-        if share > SHARE_MAX {
-            let message = format!(
+        reject! { table,
+            "patrol_time" if share > SHARE_MAX =>
                 "{} of every {} is {:.0} % of the firmware's time; it must leave commands {:.0} %",
-                self.time,
-                self.step,
-                100.0 * share,
-                100.0 * (1.0 - SHARE_MAX)
-            );
-            return Err(table.error("patrol_time", message, None));
+                self.time, self.step, 100.0 * share, 100.0 * (1.0 - SHARE_MAX);
         }
         Ok(())
     }
@@ -99,9 +90,8 @@ impl Patrol {
         Self { config, salt, next: (0, 0) }
     }
 
-    /// Returns the next page that is due by `now`. The firmware, which has been free since `free`,
-    /// has read the earlier pages while it was idle. The firmware may still be reading the last of
-    /// these pages, in which case that page is returned.
+    /// Returns the next page that is due by `now`. The firmware, free since `free`, has read
+    /// earlier pages while idle; it may still be reading the last of them, which is returned.
     #[inline]
     pub fn due(&mut self, now: Nanos, free: Nanos) -> Option<Nanos> {
         let mut at = self.at(self.next);
@@ -130,7 +120,6 @@ impl Patrol {
         self.next = self.next.max((number, pages));
     }
 
-    /// Returns the number of pages per scan.
     fn pages(&self) -> u64 {
         self.config.length.0.div_ceil(self.config.step.0)
     }

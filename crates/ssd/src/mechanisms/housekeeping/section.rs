@@ -2,7 +2,7 @@
 
 use writecliff_base::keys::{Choice, Flag, Number, PositiveTime, Size, Time};
 use writecliff_base::located::{Answer, Change, Table};
-use writecliff_base::{Bytes, Nanos, section};
+use writecliff_base::{Bytes, Nanos, reject, section};
 use writecliff_flash::Geometry;
 
 use super::PatrolConfig;
@@ -12,8 +12,7 @@ use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 /// Maximum fraction of the time for which media work may occupy each die.
 const MEDIA_SHARE_MAX: f64 = 0.9;
 
-/// Media work: a program-like operation once per interval, on a random die at a random time within
-/// the interval.
+/// A program-like operation once per interval, on a random die at a random time in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaWork {
     pub(crate) interval: Nanos,
@@ -30,8 +29,7 @@ pub struct PerWritten {
     pub(crate) time: Nanos,
 }
 
-/// Probability and duration of additional controller latency of a command, which does not delay
-/// other commands.
+/// Probability and length of extra controller latency of a command that delays no others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hiccups {
     pub(crate) probability: f64,
@@ -91,13 +89,13 @@ impl MechanismSection for HousekeepingConfig {
 
     fn check(keys: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
         let per_written = |name: &str, interval: Option<Bytes>, time| {
+            let (key, time_key) = (&format!("{name}_interval"), &format!("{name}_time"));
             let unit = Bytes(drive.geometry.unit_bytes());
-            if let Some(interval) = interval.filter(|&interval| interval < unit) {
-                let message = format!("{interval} is less than a program unit of {unit}");
-                return Err(table.error(&format!("{name}_interval"), message, None));
+            let least = interval.unwrap_or(unit);
+            reject! { table,
+                key if least < unit => "{least} is less than a program unit of {unit}";
             }
-            let pair =
-                timed(table, &format!("{name}_interval"), interval, &format!("{name}_time"), time)?;
+            let pair = timed(table, key, interval, time_key, time)?;
             Ok(pair.map(|(interval, time)| PerWritten { interval, time }))
         };
         let hiccup = keys.hiccup_probability;
@@ -139,45 +137,34 @@ fn media(table: &Table<'_>, keys: &Keys, geometry: &Geometry) -> Answer<Option<M
     const INTERVAL: &str = "media_interval";
     let pair = timed(table, INTERVAL, keys.media_interval, "media_time", keys.media_time)?;
     let Some((interval, time)) = pair else {
-        together(table, "media_suspendable", INTERVAL)?;
+        reject! { table,
+            "media_suspendable" if table.has("media_suspendable") =>
+                "it has no effect without {INTERVAL}";
+        }
         return Ok(None);
     };
     let share = time.0 as f64 / (interval.0 as f64 * f64::from(geometry.dies));
-    if share > MEDIA_SHARE_MAX {
-        let message = format!(
+    reject! { table,
+        INTERVAL if share > MEDIA_SHARE_MAX =>
             "media work of {time} every {interval} takes {:.0} % of the time of {} dies; it must \
              leave at least {:.0} %",
-            100.0 * share,
-            geometry.dies,
-            100.0 * (1.0 - MEDIA_SHARE_MAX)
-        );
-        return Err(table.error(INTERVAL, message, None));
+            100.0 * share, geometry.dies, 100.0 * (1.0 - MEDIA_SHARE_MAX);
     }
     Ok(Some(MediaWork { interval, time, suspendable: keys.media_suspendable }))
 }
 
 fn stops_writes(table: &Table<'_>, keys: &Keys, drive: &Described<'_>) -> Answer<bool> {
     const KEY: &str = "checkpoint_stops";
-    if keys.checkpoint_stops && !drive.controller.has_mapping_core() {
-        let message = "it stops the mapping core, so it requires controller.mapping_update_time";
-        return Err(table.error(KEY, message, None));
-    }
-    if keys.checkpoint_interval.is_none() {
-        together(table, KEY, "checkpoint_interval")?;
+    reject! { table,
+        KEY if keys.checkpoint_stops && !drive.controller.has_mapping_core() =>
+            "it stops the mapping core, so it requires controller.mapping_update_time";
+        KEY if keys.checkpoint_interval.is_none() && table.has(KEY) =>
+            "it has no effect without checkpoint_interval";
     }
     Ok(keys.checkpoint_stops)
 }
 
-/// Rejects `key` because it has no effect without `other`.
-fn together(table: &Table<'_>, key: &str, other: &str) -> Answer<()> {
-    if table.has(key) {
-        return Err(table.error(key, format!("it has no effect without {other}"), None));
-    }
-    Ok(())
-}
-
-/// Returns a value with its required duration, which must be above zero and possible for a die
-/// operation.
+/// Returns a value with the duration that it requires, if possible for a die operation.
 fn timed<T>(
     table: &Table<'_>,
     key: &str,
@@ -187,9 +174,10 @@ fn timed<T>(
 ) -> Answer<Option<(T, Nanos)>> {
     let refusal = format!("it has no effect without {key}");
     let time = table.needed_if(value.is_some(), time_key, time, refusal)?;
-    if let Some(time) = time.filter(|time| time.0 == 0 || u32::try_from(time.0).is_err()) {
-        let message = format!("{time} is out of range; it must be above zero and below 4.29 s");
-        return Err(table.error(time_key, message, None));
+    let limited = time.unwrap_or(Nanos(1));
+    reject! { table,
+        time_key if limited.0 == 0 || u32::try_from(limited.0).is_err() =>
+            "{limited} is out of range; it must be above zero and below 4.29 s";
     }
     Ok(value.zip(time))
 }

@@ -18,12 +18,11 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::fields::{FieldReader, FieldWriter, Impossible, Saved};
-use writecliff_base::{Lpn, SECTOR_BYTES, StreamId};
-use writecliff_flash::SLOT_BYTES;
+use writecliff_base::{Lpn, SECTOR_BYTES, SLOT_BYTES, StreamId};
 use writecliff_ftl::{FlashSink, Ftl};
 
-use crate::front::{LogSink, Placed, PlacementSink, Write};
-use crate::{DeviceConfig, Front};
+use crate::DeviceConfig;
+use crate::front::{Placed, PlacementSink, Write};
 
 pub(crate) use section::{MERGED_MAX, MERGED_SHARE, slots};
 
@@ -46,18 +45,17 @@ struct PartialUnit {
 impl PartialUnit {
     /// Adds the bytes `offset..end`, relative to the start of the unit.
     fn add(&mut self, offset: u64, end: u64) {
-        debug_assert!(offset <= end && end <= self.sectors.len() as u64 * u64::from(SLOT_BYTES));
-        let slot = u64::from(SLOT_BYTES);
-        for n in offset / slot..end.div_ceil(slot) {
-            let within =
-                |byte: u64| (byte.clamp(n * slot, (n + 1) * slot) - n * slot) / SECTOR_BYTES;
+        debug_assert!(offset <= end && end <= self.sectors.len() as u64 * SLOT_BYTES);
+        for n in offset / SLOT_BYTES..end.div_ceil(SLOT_BYTES) {
+            let within = |at: u64| {
+                (at.clamp(n * SLOT_BYTES, (n + 1) * SLOT_BYTES) - n * SLOT_BYTES) / SECTOR_BYTES
+            };
             let bits = (1_u16 << within(end)) - (1_u16 << within(offset));
             self.sectors[n as usize] |= bits as u8;
         }
         self.bytes += end - offset;
     }
 
-    /// Returns the number of slots that the host has written to.
     fn filled(&self) -> u32 {
         self.sectors.iter().map(|&sectors| u32::from(sectors > 0)).sum()
     }
@@ -68,18 +66,16 @@ impl PartialUnit {
 }
 
 /// Front that completes units before it passes them to the FTL.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LargeUnits {
-    /// Number of slots per unit.
     slots: u32,
     user_slots: u32,
     streams: u16,
-    /// Maximum number of waiting units.
     waiting_max: usize,
     /// Waiting units, ordered by their last write.
     waiting: VecDeque<PartialUnit>,
     /// Number of slots in the waiting units that the host has written to.
-    filled: u32,
+    pub filled: u32,
     /// Bytes that the host wrote to units that it deallocated while they were waiting.
     deallocated_bytes: u64,
 }
@@ -91,13 +87,10 @@ impl LargeUnits {
             user_slots: config.ftl.user_slots as u32,
             streams: config.ftl.streams,
             waiting_max: config.merged_units as usize,
-            waiting: VecDeque::new(),
-            filled: 0,
-            deallocated_bytes: 0,
+            ..Self::default()
         }
     }
 
-    /// Returns the slots of a unit.
     fn slots_of(&self, unit: u32) -> Range<u32> {
         let first = unit * self.slots;
         first..(first + self.slots).min(self.user_slots)
@@ -117,8 +110,7 @@ impl LargeUnits {
         Some(removed)
     }
 
-    /// Removes and returns `unit` from the waiting units; the returned unit is empty if it was not
-    /// waiting.
+    /// Removes and returns `unit` from the waiting units; the result is empty if it did not wait.
     fn take(&mut self, unit: u32, stream: StreamId) -> PartialUnit {
         let index = self.waiting.iter().position(|waiting| waiting.unit == unit);
         if let Some(waiting) = index.and_then(|index| self.remove(index)) {
@@ -140,7 +132,7 @@ impl LargeUnits {
     ) {
         if self.waiting_max == 0 {
             let (slots, bytes) = (self.slots_of(unit), range.1 - range.0);
-            let is_whole = bytes == slots.len() as u64 * u64::from(SLOT_BYTES);
+            let is_whole = bytes == slots.len() as u64 * SLOT_BYTES;
             ftl.write_unit(slots, stream, is_whole, bytes, sink);
             return;
         }
@@ -163,7 +155,6 @@ impl LargeUnits {
         ftl.write_unit(slots, partial.stream, partial.is_complete(), partial.bytes, sink);
     }
 
-    /// Passes the least recently written unit to the FTL.
     fn pass_oldest<S: FlashSink>(&mut self, ftl: &mut Ftl, sink: &mut S) {
         if let Some(oldest) = self.remove(0) {
             self.pass(&oldest, ftl, sink);
@@ -194,13 +185,14 @@ impl LargeUnits {
             && numbers.is_sorted_by(|a, b| a < b)
             && bytes + u128::from(self.deallocated_bytes) <= u128::from(u64::MAX / 2)
     }
-}
-
-impl Front for LargeUnits {
-    /// Writes all units that the command completes, and the units that it displaces. The remaining
-    /// data of each unit also pass through the buffer.
-    fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
-        let (slot, command) = (u64::from(SLOT_BYTES), write.command);
+    /// Writes the units that the command completes or displaces, which all pass through the buffer.
+    pub(crate) fn place<S: PlacementSink>(
+        &mut self,
+        write: Write<'_>,
+        ftl: &mut Ftl,
+        sink: &mut S,
+    ) -> Placed {
+        let (slot, command) = (SLOT_BYTES, write.command);
         let end = command.offset + u64::from(command.length);
         let (first, last) = ((command.offset / slot) as u32, end.div_ceil(slot) as u32);
         let before = self.buffered_slots(ftl);
@@ -217,13 +209,13 @@ impl Front for LargeUnits {
 
     /// Finds slots whose sectors are all waiting; the unit number has no meaning. A read of a slot
     /// with only some waiting sectors needs flash for the others.
-    fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
+    pub(crate) fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
         let (index, slot) = self.waiting(lpn)?;
         (self.waiting[index].sectors[slot] == ALL_SECTORS).then_some((0, true))
     }
 
     /// Discards the data of a slot, and its unit if no other data of the unit are waiting.
-    fn trim(&mut self, lpn: Lpn) -> u32 {
+    pub(crate) fn trim(&mut self, lpn: Lpn) -> u32 {
         let Some((index, slot)) = self.waiting(lpn) else { return 0 };
         let partial = &mut self.waiting[index];
         let freed = u32::from(std::mem::take(&mut partial.sectors[slot]) > 0);
@@ -235,25 +227,20 @@ impl Front for LargeUnits {
         freed
     }
 
-    fn purge(&mut self) -> u64 {
+    pub(crate) fn purge(&mut self) {
         self.deallocated_bytes += self.waiting.drain(..).map(|waiting| waiting.bytes).sum::<u64>();
         self.filled = 0;
-        0
     }
 
-    fn host_bytes(&self, of_ftl: u64) -> u64 {
+    /// Returns the number of bytes that the host has written, but that the FTL has not received.
+    pub(crate) fn unpassed_bytes(&self) -> u64 {
         let waiting = self.waiting.iter().map(|waiting| waiting.bytes).sum::<u64>();
-        of_ftl + waiting + self.deallocated_bytes
-    }
-
-    /// Returns the number of written slots in the waiting units.
-    fn filled(&self) -> u32 {
-        self.filled
+        waiting + self.deallocated_bytes
     }
 
     /// Returns the number of slots that this power cut programs. The units continue to wait, and
     /// the next power cut programs only the units that the host has written to since.
-    fn take_unsaved(&mut self) -> u32 {
+    pub(crate) fn take_unsaved(&mut self) -> u32 {
         let unsaved = self.waiting.iter_mut().filter(|partial| !partial.is_saved);
         let slots = |partial: &mut PartialUnit| {
             partial.is_saved = true;
@@ -262,12 +249,17 @@ impl Front for LargeUnits {
         unsaved.map(slots).sum()
     }
 
-    fn wants_idle_time(&self) -> bool {
+    pub(crate) fn wants_idle_time(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// Passes units to the FTL while their remaining data fit into `burst` slots.
-    fn idle_work<S: LogSink>(&mut self, burst: i64, ftl: &mut Ftl, sink: &mut S) -> Option<i64> {
+    pub(crate) fn idle_work<S: FlashSink>(
+        &mut self,
+        burst: i64,
+        ftl: &mut Ftl,
+        sink: &mut S,
+    ) -> Option<i64> {
         let mut extra_slots = None;
         while let Some(oldest) = self.waiting.front() {
             let rest = oldest.sectors.len() as i64 - i64::from(oldest.filled());
@@ -281,7 +273,7 @@ impl Front for LargeUnits {
         extra_slots
     }
 
-    fn check(&self, _: &Ftl) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let filled: u32 = self.waiting.iter().map(PartialUnit::filled).sum();
         if self.is_possible() && filled == self.filled {
             return Ok(());

@@ -8,11 +8,10 @@ use super::{Found, LoadId, MappingCache, MappingCacheCounts, PageLoad, Traffic};
 use crate::die::{medium_of, program_medium, sense_medium};
 use crate::fill::NO_FILL;
 use crate::mechanisms::{Access, Mechanism, Medium, Numbered, Steps};
-use crate::{DeviceConfig, FillId, FlashOperation, Front, Lane, Recorder, Ssd};
+use crate::{DeviceConfig, FillId, FlashOperation, Lane, Recorder, Ssd};
 
 impl MappingCache {
-    /// Looks up a translation page. If the page is not in the controller, returns the load to wait
-    /// for.
+    /// Looks up a translation page. Unless the controller has it, returns the load to await.
     fn look_up<R: Recorder>(
         &mut self,
         drive: &mut Ssd<R>,
@@ -38,8 +37,7 @@ impl MappingCache {
         load.and_then(|load| self.load(load))
     }
 
-    /// Reads a translation page from flash: for a read, with the priority of a host read; for a
-    /// write, after the other work of the die.
+    /// Reads a translation page: as early as a host read, or for a write behind the die's work.
     fn read_page<R: Recorder>(&self, drive: &mut Ssd<R>, die: u16, load: LoadId, for_write: bool) {
         let operation = FlashOperation::Read {
             sense: sense_medium(medium_of(Self::NUMBER)),
@@ -53,8 +51,7 @@ impl MappingCache {
         }
     }
 
-    /// Starts transfers that no command waits for: copies to and from the host memory buffer, and
-    /// programs of changed pages.
+    /// Starts transfers that nothing waits for: of the host memory buffer, and programs.
     fn carry<R: Recorder>(&self, drive: &mut Ssd<R>, traffic: Traffic) {
         let (now, bytes) = (drive.storage.backend.now, self.page_bytes());
         for _ in 0..traffic.to_host {
@@ -81,10 +78,7 @@ impl Mechanism for MappingCache {
         let count = (config.ftl.user_slots as u32).div_ceil(lpns);
         let per_program = geometry.slots_per_read_group / section.page_slots();
         let (dies, held) = (geometry.dies as u16, section.pages_held());
-        assert!(
-            per_program > 0 && held[0] > 0,
-            "a program holds pages, and so does the controller"
-        );
+        assert!(per_program > 0 && held[0] > 0, "programs and the controller hold pages");
         Some(Box::new(Self {
             config: section,
             pages: Pages::new(count, held),
@@ -105,14 +99,9 @@ impl Mechanism for MappingCache {
         Some(Medium { read: section.read, program: section.program })
     }
 
-    /// Looks up the translation pages of a read. The read waits for pages that are not in the
-    /// controller.
-    fn holds_read<R: Recorder>(
-        &mut self,
-        drive: &mut Ssd<R>,
-        number: u16,
-        read: &Access<'_>,
-    ) -> bool {
+    /// Looks up the translation pages of a read, which waits for those not in the controller.
+    fn holds_read<R: Recorder>(&mut self, drive: &mut Ssd<R>, read: &Access<'_>) -> bool {
+        let Some(number) = read.number else { return false };
         let mut waits = 0;
         for page in self.pages_of(read.first, read.slots) {
             if let Some(load) = self.look_up(drive, page, false) {
@@ -124,11 +113,10 @@ impl Mechanism for MappingCache {
         waits > 0
     }
 
-    /// Changes the map entries of a write. The write data stay in the buffer until the controller
-    /// has the translation pages that map them.
+    /// Changes the entries of a write, whose data stay in the buffer until these pages are loaded.
     fn before_write<R: Recorder>(&mut self, drive: &mut Ssd<R>, write: &Access<'_>) {
         let pages = self.pages_of(write.first, write.slots);
-        if !write.is_timed {
+        if write.number.is_none() {
             for page in pages {
                 self.touch(page, true);
             }

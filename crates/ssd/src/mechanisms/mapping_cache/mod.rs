@@ -10,16 +10,17 @@
 
 mod commands;
 mod pages;
-mod section;
 
 use serde::{Deserialize, Serialize};
-use writecliff_base::{Lpn, counters, counts, saved};
+use writecliff_base::keys::{PositiveTime, Size, Time};
+use writecliff_base::located::{Change, Table};
+use writecliff_base::{Bytes, Lpn, counters, counts, reject, saved, section};
 use writecliff_flash::SLOT_BYTES;
 
 use crate::FillId;
-use pages::{Pages, Tier};
-
-pub use section::MappingCacheConfig;
+use crate::device_file::scaled::size;
+use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
+use pages::{DIRTY, EXISTS, LOADING, Pages, Tier};
 
 /// Load number; numbers are reused.
 pub(crate) type LoadId = u16;
@@ -27,13 +28,9 @@ pub(crate) type LoadId = u16;
 counts! {
     /// Counters of the cache since the drive was new.
     pub struct MappingCacheCounts {
-        /// Look-ups of pages that were in the controller, or being loaded into it.
         hits,
-        /// Look-ups of pages that were in the host memory buffer.
         host_hits,
-        /// Pages read from flash.
         misses,
-        /// Slots programmed to write back changed pages.
         written_slots,
     }
 }
@@ -73,8 +70,7 @@ pub(crate) struct Traffic {
     pub program: Option<u16>,
 }
 
-/// A page that is being loaded into the controller, and the commands and fills that wait for the
-/// page.
+/// A page that is being loaded into the controller, with the commands and fills that wait for it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PageLoad {
     page: u32,
@@ -83,7 +79,6 @@ pub(crate) struct PageLoad {
     pub fills: Vec<FillId>,
 }
 
-/// Runtime state of the section.
 #[derive(Clone, Debug)]
 pub(crate) struct MappingCache {
     pub config: MappingCacheConfig,
@@ -95,7 +90,6 @@ pub(crate) struct MappingCache {
     /// Number of pages written by one program, and the flash slots that it occupies.
     per_program: usize,
     program_slots: u32,
-    /// Die that holds each page.
     die_of: Vec<u16>,
     dies: u16,
     next_die: u16,
@@ -119,18 +113,17 @@ impl MappingCache {
         first.0 / self.lpns_per_page..(first.0 + slots).div_ceil(self.lpns_per_page)
     }
 
-    /// Looks up a page for a command that may change it, makes it the most recently used page and
-    /// makes room for it.
+    /// Looks a page up for a command, which may change it, and makes it the most recently used.
     pub(crate) fn touch(&mut self, page: u32, changes: bool) -> (Found, Traffic) {
         let mut traffic = Traffic::default();
         let location = match self.pages.tier(page) {
-            _ if self.pages.is_absent(page) && !changes => {
+            _ if !self.pages.has(page, EXISTS) && !changes => {
                 self.counts.hits += 1;
                 return (Found::Here, traffic);
             }
             Some(Tier::HostMemory) => Found::HostMemory,
             Some(Tier::Controller) => Found::Here,
-            None if self.pages.is_absent(page) => Found::Here,
+            None if !self.pages.has(page, EXISTS) => Found::Here,
             None => match self.leaving.iter().position(|&other| other == page) {
                 Some(place) => {
                     self.leaving.swap_remove(place);
@@ -152,7 +145,7 @@ impl MappingCache {
 
     /// Counts a look-up and returns the load if the page is being loaded.
     fn counted(&mut self, page: u32, access: Found) -> Found {
-        if self.pages.is_loading(page) {
+        if self.pages.has(page, LOADING) {
             self.counts.hits += 1;
             let is_it = |load: &Option<PageLoad>| load.as_ref().is_some_and(|l| l.page == page);
             let load = self.loads.iter().position(is_it);
@@ -172,7 +165,7 @@ impl MappingCache {
         }) else {
             return;
         };
-        if !self.pages.is_dirty(evicted) {
+        if !self.pages.has(evicted, DIRTY) {
             return;
         }
         traffic.from_host += u32::from(self.config.host_memory_buffer.is_some());
@@ -193,7 +186,7 @@ impl MappingCache {
 
     /// Starts loading a page into the controller; returns `None` if all load numbers are in use.
     fn begin_load(&mut self, page: u32) -> Option<LoadId> {
-        debug_assert!(!self.pages.is_loading(page), "a page is loaded once at a time");
+        debug_assert!(!self.pages.has(page, LOADING), "a page is loaded once at a time");
         let free = self.loads.iter().position(Option::is_none);
         let number = free.unwrap_or(self.loads.len());
         let id = LoadId::try_from(number).ok()?;
@@ -209,7 +202,6 @@ impl MappingCache {
         self.loads.get_mut(usize::from(load))?.as_mut()
     }
 
-    /// Ends a load when its page has arrived, and returns the load.
     fn end_load(&mut self, load: LoadId) -> Option<PageLoad> {
         let ended = self.loads.get_mut(usize::from(load))?.take()?;
         self.pages.set_loading(ended.page, false);
@@ -218,5 +210,88 @@ impl MappingCache {
 
     fn page_bytes(&self) -> u32 {
         self.config.page.0 as u32
+    }
+}
+
+/// Entry size in bytes: a 32-bit address.
+const ENTRY_BYTES: u32 = 4;
+
+section! {
+    /// Mapping table on flash, partly cached by the controller.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct MappingCacheConfig {
+        page: default Size = Bytes(u64::from(SLOT_BYTES)),
+            "translation page size: a power of two up to one page of every plane of a die";
+        size: required Size,
+            "controller memory for the mapping table, which has 4 B per indirection unit";
+        read: required PositiveTime,
+            "tR of translation pages, which most drives keep in flash with one bit per cell";
+        program: required PositiveTime,
+            "tPROG of translation pages, for a page of every plane of a die";
+        host_memory_buffer: optional Size,
+            "host memory that holds further pages (NVMe HMB); at least `size` + `page`";
+        host_memory_latency: optional Time,
+            "round-trip time to the host memory, excluding the transfer; required with \
+             `host_memory_buffer`";
+    }
+}
+
+impl MappingCacheConfig {
+    pub(crate) fn entries_per_page(&self) -> u32 {
+        self.page.0 as u32 / ENTRY_BYTES
+    }
+
+    pub(crate) fn page_slots(&self) -> u32 {
+        self.page.0 as u32 / SLOT_BYTES
+    }
+
+    /// Returns the pages that the controller holds, and further ones in the host memory buffer.
+    pub(crate) fn pages_held(&self) -> [u32; 2] {
+        let pages = |size: Bytes| (size.0 / self.page.0) as u32;
+        let controller = pages(self.size);
+        [controller, self.host_memory_buffer.map_or(0, |held| pages(held) - controller)]
+    }
+}
+
+impl MechanismSection for MappingCacheConfig {
+    type Keys = Self;
+
+    fn check(config: Self, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
+        let Self { page, size, .. } = config;
+        let slot = Bytes(u64::from(SLOT_BYTES));
+        let most = Bytes(u64::from(drive.geometry.slots_per_read_group) * slot.0);
+        let limit = Bytes(u64::from(u32::MAX));
+        let (key, latency_key) = ("host_memory_buffer", "host_memory_latency");
+        let buffer = config.host_memory_buffer;
+        let least = Bytes(size.0.saturating_add(page.0));
+        let memory = buffer.unwrap_or(least);
+        reject! { table,
+            "page" if !page.0.is_power_of_two() || page < slot || page > most =>
+                "page is {page}; it must be a power of two from {slot} to {most} (a page of every \
+                 plane of a die)";
+            "size" if size < page || size > limit =>
+                "size is {size}; it must be {page} (a translation page) to {limit}";
+            key if buffer.is_some() && (memory < least || memory > limit) =>
+                "{key} is {memory}; it holds what the controller does, too, so it must be {least} \
+                 or more, up to {limit}";
+        }
+        let refusal = format!("{latency_key} has no effect without {key}");
+        table.needed_if(buffer.is_some(), latency_key, config.host_memory_latency, refusal)?;
+        Ok(Some(config))
+    }
+
+    /// Keeps the cached fraction of the table constant, but holds at least one translation page.
+    fn resized(&self, drive: &Resizing<'_>) -> Vec<Change> {
+        let pages = |n: Bytes| (n.0 as f64 * drive.factor / self.page.0 as f64).round_ties_even();
+        let held = |key, least: f64, n| size(key, Bytes(pages(n).max(least) as u64 * self.page.0));
+        let controller = held("mapping_cache.size", 1.0, self.size);
+        let least = pages(self.size).max(1.0) + 1.0;
+        let memory = self.host_memory_buffer;
+        let memory = memory.map(|memory| held("mapping_cache.host_memory_buffer", least, memory));
+        [controller].into_iter().chain(memory).collect()
+    }
+
+    fn places_alike(ours: Option<&Self>, theirs: Option<&Self>) -> bool {
+        ours.or(theirs).is_none()
     }
 }

@@ -19,12 +19,12 @@ const IN_CONTROLLER: u8 = 1;
 const IN_HOST_MEMORY: u8 = 2;
 const HELD: u8 = IN_CONTROLLER | IN_HOST_MEMORY;
 /// Flag of a page that differs from its copy on flash.
-const DIRTY: u8 = 4;
+pub(crate) const DIRTY: u8 = 4;
 /// Flag of a page that differs from its copy in the host memory buffer.
 const CHANGED: u8 = 8;
 /// Flag of a page whose addresses have been written.
-const EXISTS: u8 = 16;
-const LOADING: u8 = 32;
+pub(crate) const EXISTS: u8 = 16;
+pub(crate) const LOADING: u8 = 32;
 
 #[derive(Clone, Copy, Debug)]
 struct Part {
@@ -87,7 +87,7 @@ impl Pages {
         }
     }
 
-    fn has(&self, page: u32, flag: u8) -> bool {
+    pub(crate) fn has(&self, page: u32, flag: u8) -> bool {
         self.flags[page as usize] & flag != 0
     }
 
@@ -99,29 +99,13 @@ impl Pages {
         }
     }
 
-    pub(crate) fn is_absent(&self, page: u32) -> bool {
-        !self.has(page, EXISTS)
-    }
-
-    pub(crate) fn is_dirty(&self, page: u32) -> bool {
-        self.has(page, DIRTY)
-    }
-
-    pub(crate) fn is_loading(&self, page: u32) -> bool {
-        self.has(page, LOADING)
-    }
-
     pub(crate) fn set_loading(&mut self, page: u32, is_loading: bool) {
         let flags = &mut self.flags[page as usize];
         *flags = if is_loading { *flags | LOADING } else { *flags & !LOADING };
     }
 
     pub(crate) fn change(&mut self, page: u32) {
-        debug_assert_eq!(
-            self.tier(page),
-            Some(Tier::Controller),
-            "pages are changed in the controller"
-        );
+        debug_assert_eq!(self.tier(page), Some(Tier::Controller), "it changes pages it holds");
         self.flags[page as usize] |= EXISTS | DIRTY | CHANGED;
     }
 

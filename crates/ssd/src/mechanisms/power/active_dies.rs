@@ -10,10 +10,8 @@ use writecliff_base::saved;
 
 use crate::DeviceConfig;
 use crate::die::Die;
-use crate::mechanisms::FlashMechanism;
 
-/// Active dies, and the dies that wait to become active.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ActiveDies {
     most: u32,
     active: u32,
@@ -32,32 +30,29 @@ impl ActiveDies {
         self.is_active[die] = true;
     }
 
-    /// Adds a die to the queue.
     fn wait(&mut self, die: usize) {
         if !self.waits[die] {
             self.waits[die] = true;
             self.waiting.push_back(die as u16);
         }
     }
-}
 
-impl FlashMechanism for ActiveDies {
     /// Returns `None` for a drive without power states.
-    fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+    pub(crate) fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let dies = config.geometry.dies;
         let power = config.sections.power.as_ref()?;
         (!power.max_active_dies.is_empty()).then(|| {
             Box::new(Self {
                 most: config.max_active_dies().unwrap_or(dies),
-                active: 0,
                 is_active: vec![false; dies as usize],
-                waiting: VecDeque::new(),
                 waits: vec![false; dies as usize],
+                ..Self::default()
             })
         })
     }
 
-    fn admits(&mut self, die: usize) -> bool {
+    /// Returns `false` if the die, which is about to start an operation, must wait.
+    pub(crate) fn admits(&mut self, die: usize) -> bool {
         let is_admitted = self.is_active[die] || self.active < self.most;
         if is_admitted {
             self.activate(die);
@@ -67,20 +62,22 @@ impl FlashMechanism for ActiveDies {
         is_admitted
     }
 
-    fn released(&mut self, die: usize) {
+    /// Handles the end of an operation or of sensing.
+    pub(crate) fn released(&mut self, die: usize) {
         debug_assert!(self.active > 0 || !self.is_active[die], "an active die was not counted");
         self.active -= u32::from(self.is_active[die]);
         self.is_active[die] = false;
     }
 
-    fn next_die(&mut self) -> Option<usize> {
+    /// Removes and returns the next die in the queue that may start an operation now.
+    pub(crate) fn next_die(&mut self) -> Option<usize> {
         let may = self.active < self.most;
         let die = usize::from(may.then(|| self.waiting.pop_front()).flatten()?);
         self.waits[die] = false;
         Some(die)
     }
 
-    fn cleared(&mut self) {
+    pub(crate) fn cleared(&mut self) {
         self.active = 0;
         self.is_active.fill(false);
         self.waiting.clear();
@@ -88,7 +85,7 @@ impl FlashMechanism for ActiveDies {
     }
 
     /// Starts waiting dies if the power state now has a higher limit.
-    fn resumed(&mut self, dies: &[Die]) {
+    pub(crate) fn resumed(&mut self, dies: &[Die]) {
         let waiting = std::mem::take(&mut self.waiting);
         self.cleared();
         waiting.into_iter().map(usize::from).filter(|&die| die < dies.len()).for_each(|die| {

@@ -6,9 +6,11 @@ use writecliff_ftl::{FastForward, FrontierId, Unwritten};
 use writecliff_host_interface::Drive;
 
 use crate::backend::Unfinished;
+use crate::front::SlcCache;
 use crate::mechanisms::power_loss::PowerCut;
 use crate::mechanisms::power_loss::recovery::{self, Lost};
-use crate::{DeviceConfig, Front, Recorder, Ssd, Storage};
+use crate::mechanisms::{Mechanism, hook};
+use crate::{DeviceConfig, Recorder, Ssd, Storage};
 
 impl<R: Recorder> Storage<R> {
     /// Returns the reason why power cuts of the drive are not modelled; `None` if they are.
@@ -39,10 +41,11 @@ impl PowerCut {
         } else {
             cut.lose_buffer(storage, &unfinished);
         }
-        let (ftl, front) = (&storage.ftl, &storage.front);
+        let (ftl, log) = (&storage.ftl, storage.front.log());
+        let in_log = log.map_or(0, SlcCache::programmed_slots);
         let lost = Lost {
-            programmed_slots: ftl.counters().programmed_slots + front.programmed_slots(),
-            open_log_units: front.units_in_open_block(),
+            programmed_slots: ftl.counters().programmed_slots + in_log,
+            open_log_units: log.map_or(0, SlcCache::units_in_open_block),
             open_units: ftl.open_units().map(|unit| u64::from(ftl.full_units(unit))).sum(),
             interrupted_erases: cut.interrupted_erases,
             is_protected,
@@ -51,9 +54,8 @@ impl PowerCut {
         cut
     }
 
-    /// Powers the drive up again. Time passes until the drive accepts commands, and the host's
-    /// streams are released. If the power cut has used up the garbage collection reserve, the drive
-    /// restores the reserve first.
+    /// Powers the drive up again. Time passes until it accepts commands, and the host's streams are
+    /// released. If the cut has used up GC's reserve, the drive restores it first.
     pub fn power_up<R: Recorder>(&self, drive: &mut Ssd<R>) {
         let storage = &mut drive.storage;
         assert!(storage.backend.is_quiet(), "the power was not cut");
@@ -66,7 +68,7 @@ impl PowerCut {
         storage.data_placement.reset_streams();
         storage.note_units();
         drive.commands.power_up(now);
-        drive.mechanisms.powered_up(&drive.config);
+        hook!(drive, m => m.powered_up(&drive.config));
         drive.idle.restart(now);
         drive.buffer.power_up(&drive.config);
         drive.buffer.resynchronise(drive.storage.filled());
@@ -131,33 +133,32 @@ impl PowerCut {
 }
 
 impl Unfinished {
-    /// Undoes the changes that are not recorded on flash, newest first. Changes that newer data on
-    /// flash have superseded are not undone.
+    /// Undoes the changes that are not on flash, newest first, unless newer data replace them.
     fn undo<R: Recorder>(&self, storage: &mut Storage<R>, unwritten: &[Unwritten]) -> Undone {
         storage.ftl.power_off();
-        storage.front.unerase(self.held_log_erases);
+        if let Some(log) = storage.front.log_mut() {
+            log.unerase(self.held_log_erases);
+        }
         let mut undone = Undone::default();
         for change in unwritten {
-            debug_assert!(
-                change.at != change.before || change.at.is_none(),
-                "a change has no effect"
-            );
+            debug_assert!(change.at != change.before || change.at.is_none(), "no change");
             if storage.location(change.lpn) == change.at {
                 storage.front.return_to(change, &mut storage.ftl);
                 undone.add(change);
             }
         }
-        let front_unit = ReclaimUnitId(storage.backend.geometry.reclaim_units);
-        let waiting = self.waiting.iter().filter(|unit| unit.reclaim_unit == front_unit);
-        storage.front.power_up(waiting.map(|unit| unit.unit).collect());
+        if let Some(log) = storage.front.log_mut() {
+            let in_log = storage.backend.front.unit;
+            let waiting = self.waiting.iter().filter(|unit| unit.reclaim_unit == in_log);
+            log.continue_behind(waiting.map(|unit| unit.unit).collect());
+        }
         undone
     }
 }
 
-/// Returns the program units of an open reclaim unit, from the first to the last whose programming
-/// was started.
+/// Returns the program units of an open reclaim unit, up to the last whose program was started.
 fn begun(unit: ReclaimUnitId, full: u32, unfinished: &Unfinished) -> u32 {
-    let waits =
-        |index: u32| unfinished.waiting.iter().any(|w| w.reclaim_unit == unit && w.unit == index);
+    let waiting = &unfinished.waiting;
+    let waits = |n: u32| waiting.iter().any(|w| w.reclaim_unit == unit && w.unit == n);
     (0..full).rev().find(|&index| !waits(index)).map_or(0, |last| last + 1)
 }

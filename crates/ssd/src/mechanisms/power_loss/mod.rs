@@ -20,8 +20,7 @@ use crate::Recorder;
 #[derive(Clone, Debug)]
 pub struct OnTheWay<T> {
     all: BTreeMap<(u32, u64), T>,
-    /// Reclaim units with a waiting erase, and the number of the first data written after the
-    /// erase.
+    /// Reclaim units with a waiting erase, and the number of the first data written after it.
     held: Vec<(Range<u32>, u64)>,
 }
 
@@ -38,8 +37,7 @@ impl<T> OnTheWay<T> {
         self.all.insert((at.0, number), data);
     }
 
-    /// Records that the erase of a reclaim unit waits; data to be programmed after the erase have
-    /// numbers of at least `next`.
+    /// Records that the erase of a unit waits; data with numbers from `next` on follow it.
     pub fn held(&mut self, ppas: Range<u32>, next: u64) {
         debug_assert!(ppas.start < ppas.end, "a held erase covers no addresses");
         self.held.push((ppas, next));
@@ -88,8 +86,7 @@ pub struct Durable {
     pub below: u64,
 }
 
-/// A change of the mapping. Once the change is on flash, host writes with numbers below `below` are
-/// durable.
+/// A change of the mapping. On flash, it makes host writes with numbers below `below` durable.
 #[derive(Clone, Copy, Debug)]
 struct Recorded {
     of: Unwritten,

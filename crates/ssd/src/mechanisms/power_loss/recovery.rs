@@ -8,8 +8,7 @@
 
 use writecliff_base::keys::{Choice, Size, Time};
 use writecliff_base::located::{Change, Table};
-use writecliff_base::{Bytes, Nanos, reject, section};
-use writecliff_flash::SLOT_BYTES;
+use writecliff_base::{Bytes, Nanos, SLOT_BYTES, reject, section};
 
 use crate::DeviceConfig;
 use crate::device_file::scaled::size;
@@ -61,7 +60,7 @@ impl MechanismSection for RecoveryConfig {
 
     fn check(keys: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
         let (has_journal, entry) = (keys.method, keys.journal_entry);
-        let entries = 1..=u64::from(SLOT_BYTES);
+        let entries = 1..=SLOT_BYTES;
         let standard = Self::standard(drive.user_capacity).checkpoint_interval;
         let interval = table.otherwise("checkpoint_interval", keys.checkpoint_interval, standard);
         let unit = Bytes(drive.geometry.unit_bytes());
@@ -126,18 +125,17 @@ pub(crate) struct Lost {
     pub is_protected: bool,
 }
 
-/// Returns the shortest and longest times until a drive is ready after a power loss. Without
-/// capacitors, the time is shortest after a checkpoint when no reclaim unit is open. The time is
-/// longest before a checkpoint, with nearly full units of all streams and an unfinished erase. With
-/// capacitors, only the checkpoint is read.
+/// Returns the shortest and the longest time until a drive that has lost power is ready. With
+/// capacitors, only the checkpoint is read. Without, it is shortest after a checkpoint with no
+/// reclaim unit open, and longest before one with nearly full units and an erase that did not end.
 pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
     let is_protected = config.controller.power_loss_protection;
     let nothing = Lost { is_protected, ..Lost::default() };
     let geometry = &config.geometry;
     let units = geometry.slots_per_reclaim_unit / geometry.slots_per_program_unit;
     let most = Lost {
-        programmed_slots: (config.recovery().checkpoint_interval.0 - 1) / u64::from(SLOT_BYTES),
-        // The host and garbage collection each have an open unit for every stream.
+        programmed_slots: (config.recovery().checkpoint_interval.0 - 1) / SLOT_BYTES,
+        // The host and garbage collection each have a unit for every stream.
         open_units: 2 * u64::from(config.ftl.streams) * u64::from(units),
         open_log_units: config.sections.present().map(|s| s.open_units(geometry)).sum(),
         interrupted_erases: 1,
@@ -150,8 +148,7 @@ pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
 pub(crate) fn rebuild(config: &DeviceConfig, lost: &Lost) -> Rebuild {
     let recovery = config.recovery();
     let geometry = &config.geometry;
-    let slot = u64::from(SLOT_BYTES);
-    let group = u64::from(geometry.slots_per_read_group) * slot;
+    let group = u64::from(geometry.slots_per_read_group) * SLOT_BYTES;
     let pages = |bytes: u64| read_time(config, bytes.div_ceil(group), group);
     let map = config.ftl.user_slots * MAP_ENTRY_BYTES;
     let mut rebuild =
@@ -159,11 +156,11 @@ pub(crate) fn rebuild(config: &DeviceConfig, lost: &Lost) -> Rebuild {
     if lost.is_protected {
         return rebuild;
     }
-    let since = lost.programmed_slots * slot % recovery.checkpoint_interval.0;
-    let groups_per_unit = u64::from(geometry.slots_per_program_unit).div_ceil(group / slot);
+    let since = lost.programmed_slots * SLOT_BYTES % recovery.checkpoint_interval.0;
+    let groups_per_unit = u64::from(geometry.slots_per_program_unit).div_ceil(group / SLOT_BYTES);
     let scanned = match recovery.journal_entry {
         Some(entry) => {
-            rebuild.journal = pages(since / slot * entry.0);
+            rebuild.journal = pages(since / SLOT_BYTES * entry.0);
             lost.open_units * groups_per_unit + lost.open_log_units
         }
         None => since.div_ceil(group),

@@ -3,13 +3,13 @@
 
 use writecliff_ftl::Ftl;
 
-use super::{LogSink, SlcCache};
+use super::SlcCache;
+use crate::front::PlacementSink;
 
 /// Size limits of a dynamic cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Borrowed {
-    /// Bits per cell of the main flash, which is also the number of main flash slots that one cache
-    /// slot occupies.
+    /// Bits per cell of the main flash: the slots of it that one slot of the cache occupies.
     pub bits: u64,
     /// Number of slots that the cache may always hold, in its own flash.
     pub least: usize,
@@ -32,7 +32,7 @@ impl SlcCache {
     /// would alternate with the host's data in every page, and each page of a sequential read would
     /// hold only some of the requested data.
     #[cold]
-    pub(crate) fn admit_borrowing<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
+    pub(super) fn admit_dynamic<S: PlacementSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         let Some(borrowed) = self.borrowed else { return true };
         let mut room = borrowed.limit(ftl, self.capacity);
         if self.entries.len() < room {

@@ -8,15 +8,14 @@ use writecliff_ftl::{FrontierId, ProgramUnit};
 
 use crate::die::{FRONT_MEDIUM, sense_medium};
 use crate::fill::Fills;
-use crate::{DeviceConfig, FlashOperation, ReadFor, front};
+use crate::{DeviceConfig, FlashOperation, ReadFor};
 
 /// Numbers that represent the front's own flash in flash operations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrontFlash {
     /// Frontier of the front, numbered after the FTL's frontiers.
     pub frontier: FrontierId,
-    /// Reclaim unit of the front, numbered after the FTL's reclaim units. In erases, this unit plus
-    /// n represents block n of the front.
+    /// The front's reclaim unit, after the FTL's. In erases, this unit plus n is its block n.
     pub unit: ReclaimUnitId,
     /// Number of slots per block, over all dies.
     block_slots: u32,
@@ -26,13 +25,13 @@ pub(crate) struct FrontFlash {
 
 impl FrontFlash {
     pub(crate) fn of(config: &DeviceConfig) -> Self {
-        let block_slots = front::block_slots(&config.geometry);
+        let block_slots = super::block_slots(&config.geometry);
+        let slots = config.sections.addresses();
         Self {
-            frontier: front::own_frontier(config),
+            frontier: FrontierId(2 * config.ftl.streams),
             unit: ReclaimUnitId(config.geometry.reclaim_units),
             block_slots: block_slots as u32,
-            blocks: front::own_slots(config)
-                .map_or(0, |slots| (slots.div_ceil(block_slots) + 2) as u32),
+            blocks: if slots > 0 { (slots.div_ceil(block_slots) + 2) as u32 } else { 0 },
         }
     }
 
@@ -48,12 +47,7 @@ impl FrontFlash {
     }
 
     /// Returns `true` if a program unit of the drive can be filled through a frontier.
-    pub(crate) fn can_fill(
-        &self,
-        geometry: &Geometry,
-        frontier: FrontierId,
-        unit: &ProgramUnit,
-    ) -> bool {
+    pub(crate) fn can_fill(&self, geometry: &Geometry, id: FrontierId, unit: &ProgramUnit) -> bool {
         let is_own = unit.reclaim_unit == self.unit && self.blocks > 0;
         let (units, slots) = if is_own {
             let slots = geometry.slots_per_read_group;
@@ -63,7 +57,7 @@ impl FrontFlash {
         } else {
             return false;
         };
-        is_own == (self.blocks > 0 && frontier == self.frontier)
+        is_own == (self.blocks > 0 && id == self.frontier)
             && unit.unit < units
             && unit.data_slots <= slots
             && unit.moved_slots <= unit.data_slots

@@ -3,13 +3,17 @@
 use writecliff_base::{Lpn, Ppa};
 use writecliff_ftl::{FrontierId, Ftl, Unwritten};
 
-use super::{EMPTY, InFront, LogSink, SlcCache};
-use crate::Front;
+use super::{EMPTY, InFront, SlcCache};
 use crate::front::{Placed, PlacementSink, Write};
 
-impl Front for SlcCache {
+impl SlcCache {
     /// Writes to the log while the log has space, and bypasses it otherwise.
-    fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
+    pub(crate) fn place<S: PlacementSink>(
+        &mut self,
+        write: Write<'_>,
+        ftl: &mut Ftl,
+        sink: &mut S,
+    ) -> Placed {
         let folds = self.counters.folds;
         for (lpn, bytes) in write.slots() {
             let cached = self.admit(ftl, sink);
@@ -17,7 +21,7 @@ impl Front for SlcCache {
                 let mut frontier = self.frontier;
                 if !cached {
                     frontier = ftl.host_frontier(write.stream);
-                    ftl.prepare(frontier, &mut InFront::new(self, sink));
+                    ftl.prepare(frontier, &mut InFront::of(Some(self), sink));
                 }
                 sink.await_unit(frontier);
             }
@@ -31,26 +35,21 @@ impl Front for SlcCache {
         Placed { extra_slots: (self.counters.folds - folds) as i64, ..Placed::default() }
     }
 
-    fn sink<'a, S>(&'a mut self, sink: &'a mut S) -> InFront<'a, S> {
-        InFront::new(self, sink)
-    }
-
-    fn location(&self, lpn: Lpn) -> Ppa {
+    pub(crate) fn location(&self, lpn: Lpn) -> Ppa {
         self.position_of(lpn).map_or(Ppa::NONE, |position| self.address(position))
     }
 
-    fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
+    pub(crate) fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
         let position = self.position_of(lpn)?;
         Some((self.unit_at(position), self.is_filling(position)))
     }
 
-    fn trim(&mut self, lpn: Lpn) -> u32 {
+    pub(crate) fn trim(&mut self, lpn: Lpn) {
         self.counters.trimmed += u64::from(self.kill(lpn));
-        0
     }
 
     /// Discards all data but preserves the counters.
-    fn purge(&mut self) -> u64 {
+    pub(crate) fn purge(&mut self) -> u64 {
         (self.tail, self.fetched, self.owed, self.direct, self.since) = (0, 0, 0, 0, 0);
         self.erased_to = self.ring();
         self.entries.clear();
@@ -59,32 +58,28 @@ impl Front for SlcCache {
         self.blocks
     }
 
-    fn programmed_slots(&self) -> u64 {
+    pub(crate) fn programmed_slots(&self) -> u64 {
         self.counters.writes + self.counters.padding
     }
 
-    fn erases(&self) -> u64 {
+    pub(crate) fn erases(&self) -> u64 {
         debug_assert!(self.erased_to >= self.ring(), "the log was erased when new");
         (self.erased_to - self.ring()) / self.block_slots
     }
 
-    fn folded_slots(&self) -> u64 {
+    pub(crate) fn folded_slots(&self) -> u64 {
         self.counters.folds
     }
 
-    fn host_bytes(&self, of_ftl: u64) -> u64 {
+    pub(crate) fn host_bytes(&self, of_ftl: u64) -> u64 {
         of_ftl - self.counters.folds * super::SLOT + self.host_bytes
     }
 
-    fn frontier(&self) -> Option<FrontierId> {
-        Some(self.frontier)
-    }
-
-    fn filled(&self) -> u32 {
+    pub(crate) fn filled(&self) -> u32 {
         (self.head() % self.unit_slots) as u32
     }
 
-    fn pad<S: LogSink>(&mut self, sink: &mut S) {
+    pub(crate) fn pad<S: PlacementSink>(&mut self, sink: &mut S) {
         let filled = self.filled();
         if filled == 0 {
             return;
@@ -99,20 +94,21 @@ impl Front for SlcCache {
 
     /// Returns `true` for streams that have bypassed the cache. Open units of other streams hold
     /// only folded data, whose copies are still in the cache.
-    fn is_open(&self, stream: u16) -> bool {
+    pub(crate) fn is_open(&self, stream: u16) -> bool {
         self.direct >> stream & 1 != 0
     }
 
-    fn flushed(&mut self) {
-        self.direct = 0;
-    }
-
-    fn wants_idle_time(&self) -> bool {
+    pub(crate) fn wants_idle_time(&self) -> bool {
         !self.newest.is_empty() || self.wants_erase()
     }
 
     /// Folds data, and erases a block in advance when all data are folded.
-    fn idle_work<S: LogSink>(&mut self, burst: i64, ftl: &mut Ftl, sink: &mut S) -> Option<i64> {
+    pub(crate) fn idle_work<S: PlacementSink>(
+        &mut self,
+        burst: i64,
+        ftl: &mut Ftl,
+        sink: &mut S,
+    ) -> Option<i64> {
         let mut folded = 0;
         while folded < burst && self.fold(ftl, sink) {
             folded += 1;
@@ -120,19 +116,15 @@ impl Front for SlcCache {
         (folded > 0 || self.erase_ahead(ftl, sink)).then_some(folded)
     }
 
-    fn check(&self, ftl: &Ftl) -> Result<(), String> {
-        self.check_invariants(ftl)
-    }
-
-    fn units_in_open_block(&self) -> u64 {
+    pub(crate) fn units_in_open_block(&self) -> u64 {
         self.head() % self.block_slots / self.unit_slots
     }
 
-    fn unerase(&mut self, count: u64) {
+    pub(crate) fn unerase(&mut self, count: u64) {
         self.erased_to -= count * self.block_slots;
     }
 
-    fn return_to(&mut self, change: &Unwritten, ftl: &mut Ftl) {
+    pub(crate) fn return_to(&mut self, change: &Unwritten, ftl: &mut Ftl) {
         let Unwritten { lpn, at, before, .. } = *change;
         let in_log = |ppa: Ppa| self.addresses().contains(&ppa.0);
         let (was_in_log, is_in_log) = (in_log(before), in_log(at));
@@ -147,15 +139,8 @@ impl Front for SlcCache {
         self.revive(lpn, before, logged.or(passed_on));
     }
 
-    fn power_up(&mut self, waiting: Vec<u32>) {
-        self.continue_behind(waiting);
-    }
-}
-
-impl SlcCache {
-    /// Erases a block of the empty cache, so that the next writes need not wait for an erase. The
-    /// folded data must already be on the main flash.
-    fn erase_ahead<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
+    /// Erases a block of the empty cache ahead of writes, once the folded data are on flash.
+    fn erase_ahead<S: PlacementSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         if !self.wants_erase() {
             return false;
         }

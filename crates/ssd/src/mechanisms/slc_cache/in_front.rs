@@ -3,8 +3,8 @@
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 use writecliff_ftl::{FlashSink, FrontierId, ProgramUnit};
 
-use super::{LogSink, SlcCache};
-use crate::Front;
+use super::SlcCache;
+use crate::front::PlacementSink;
 
 /// Origin of the data that the FTL receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,29 +20,19 @@ pub(crate) enum Origin {
 /// Forwards the FTL's operations, with the previous addresses of data from the log. If a reclaim
 /// unit may hold data that the log has replaced, the log closes the unit being filled before the
 /// erase, as the FTL does with its own program units.
-pub struct InFront<'a, S> {
-    log: Option<&'a mut SlcCache>,
-    sink: &'a mut S,
-    origin: Origin,
+pub(crate) struct InFront<'a, S> {
+    pub log: Option<&'a mut SlcCache>,
+    pub sink: &'a mut S,
+    pub origin: Origin,
 }
 
 impl<'a, S> InFront<'a, S> {
-    pub(crate) fn of(log: &'a mut SlcCache, sink: &'a mut S, origin: Origin) -> Self {
-        Self { log: Some(log), sink, origin }
-    }
-
-    /// Returns the sink for a drive without a log.
-    pub fn direct(sink: &'a mut S) -> Self {
-        Self { log: None, sink, origin: Origin::Main }
-    }
-
-    /// Returns the sink for the FTL's own work, for example garbage collection.
-    pub fn new(log: &'a mut SlcCache, sink: &'a mut S) -> Self {
-        Self::of(log, sink, Origin::Main)
+    pub(crate) fn of(log: Option<&'a mut SlcCache>, sink: &'a mut S) -> Self {
+        Self { log, sink, origin: Origin::Main }
     }
 }
 
-impl<S: LogSink> InFront<'_, S> {
+impl<S: PlacementSink> InFront<'_, S> {
     /// Closes the log's unit if it may replace data of a reclaim unit freed at `freed_at`.
     fn pad_filled_since(&mut self, freed_at: u64) {
         if let Some(log) = &mut self.log
@@ -54,7 +44,7 @@ impl<S: LogSink> InFront<'_, S> {
     }
 }
 
-impl<S: LogSink> FlashSink for InFront<'_, S> {
+impl<S: PlacementSink> FlashSink for InFront<'_, S> {
     #[inline]
     fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32) {
         self.sink.read_for(frontier, from, slots);

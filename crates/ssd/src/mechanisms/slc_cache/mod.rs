@@ -25,15 +25,15 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Lpn, Ppa, StreamId, counters, counts, saved};
 use writecliff_flash::{Geometry, SLOT_BYTES};
-use writecliff_ftl::{FastForward, FlashSink, FrontierId, Ftl};
+use writecliff_ftl::{FrontierId, Ftl};
 
-use crate::front::own_frontier;
-use crate::{DeviceConfig, Front};
+use crate::DeviceConfig;
+use crate::front::PlacementSink;
 use dynamic::Borrowed;
 use in_front::Origin;
 
 pub(crate) use flash::FrontFlash;
-pub use in_front::InFront;
+pub(crate) use in_front::InFront;
 pub use section::SlcCacheConfig;
 
 counts! {
@@ -41,9 +41,7 @@ counts! {
     pub struct SlcCounters {
         /// Host slots written to the cache.
         writes,
-        /// Slots folded to the main flash.
         folds,
-        /// Slots overwritten before they were folded.
         coalesced,
         /// Slots in the cache that the host deallocated.
         trimmed,
@@ -51,7 +49,6 @@ counts! {
         padding,
         /// Slots that the host wrote to the main flash because the cache was full.
         bypassed,
-        /// Slots in the cache that are not yet folded.
         held,
     }
 }
@@ -68,23 +65,6 @@ counters! { |c: SlcCounters|
 }
 
 const SLOT: u64 = SLOT_BYTES as u64;
-
-/// Flash operations of the cache in addition to the FTL's operations.
-pub trait LogSink: FlashSink {
-    /// Reads `slots` slots of a cache unit, whose data go to the unit that `frontier` is filling.
-    fn read_slc_for(&mut self, frontier: FrontierId, unit: u32, slots: u32);
-    /// Programs a cache unit that contains `data_slots` slots of data; `since` has the same meaning
-    /// as `ProgramUnit::since`.
-    fn program_slc(&mut self, unit: u32, data_slots: u32, since: u64);
-    /// Erases a cache block on all dies once the data that replace the block's data are on flash.
-    fn erase_slc(&mut self, block: u32);
-}
-
-impl LogSink for FastForward {
-    fn read_slc_for(&mut self, _: FrontierId, _: u32, _: u32) {}
-    fn program_slc(&mut self, _: u32, _: u32, _: u64) {}
-    fn erase_slc(&mut self, _: u32) {}
-}
 
 /// Log slot; invalid data and padding have no logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,16 +84,15 @@ pub(crate) fn block_slots(geometry: &Geometry) -> u64 {
 }
 
 /// Runtime state of the section.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SlcCache {
-    frontier: FrontierId,
+    pub(crate) frontier: FrontierId,
     /// Address of the first cache slot, which follows the last address of the FTL.
     base: u32,
     /// `true` if a power loss discards the data that are not on flash.
     is_volatile: bool,
     capacity: usize,
     bypass: bool,
-    /// Size limits of a dynamic cache.
     borrowed: Option<Borrowed>,
     /// Fill level of the log, in slots, from which writes fold data.
     fold_from: usize,
@@ -135,7 +114,7 @@ pub struct SlcCache {
     /// Pending folding work of writes beyond `fold_from`, in fractions of a fold.
     owed: u64,
     /// Streams that have bypassed the cache since a flush closed their units.
-    direct: u128,
+    pub(crate) direct: u128,
     host_bytes: u64,
     /// Number of reclaim units freed before the unit being filled held data. See
     /// `ProgramUnit::since`.
@@ -171,15 +150,14 @@ impl SlcCache {
         let capacity = (section.size.0 / u64::from(SLOT_BYTES)) as usize;
         let unit_slots = u64::from(geometry.slots_per_read_group);
         let block_units = block_slots(geometry) / unit_slots;
-        // The log has one block more than the capacity, so the block that is being erased never
-        // holds waiting data.
+        // One block more than the capacity: the block being erased never holds waiting data.
         let blocks = (capacity as u64 + unit_slots).div_ceil(block_units * unit_slots) + 1;
         let fold_from =
             section.fold_at.map_or(capacity, |pct| (pct / 100.0 * capacity as f64) as usize);
         assert!(fold_from <= capacity, "folding begins before the cache is full");
         assert!(block_units > 0 && blocks > 1, "one block is erased while another is written");
         Some(Box::new(Self {
-            frontier: own_frontier(config),
+            frontier: FrontFlash::of(config).frontier,
             base: geometry.raw_ppas() as u32,
             is_volatile: config.ftl.volatile_buffer,
             capacity,
@@ -194,16 +172,8 @@ impl SlcCache {
             block_slots: block_units * unit_slots,
             blocks,
             erased_to: blocks * block_units * unit_slots,
-            tail: 0,
-            entries: VecDeque::new(),
-            newest: BTreeMap::new(),
             cached: vec![0; config.ftl.user_slots.div_ceil(64) as usize],
-            fetched: 0,
-            owed: 0,
-            direct: 0,
-            host_bytes: 0,
-            since: 0,
-            counters: SlcCounters::default(),
+            ..Self::default()
         }))
     }
 
@@ -236,16 +206,15 @@ impl SlcCache {
         self.newest.get(&lpn.0).copied()
     }
 
-    /// Returns the address of a log position.
     fn address(&self, position: u64) -> Ppa {
         Ppa(self.base + (position % self.ring()) as u32)
     }
 
     /// Returns `true` if the next slot goes to the log; folds data to make room for the slot.
-    pub fn admit<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
+    fn admit<S: PlacementSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         self.drop_dead();
         if self.borrowed.is_some() {
-            return self.admit_borrowing(ftl, sink);
+            return self.admit_dynamic(ftl, sink);
         }
         if self.entries.len() >= self.capacity {
             if self.bypass {
@@ -265,9 +234,8 @@ impl SlcCache {
         true
     }
 
-    /// Appends `bytes` bytes of a slot at the head. The remaining data of the slot are read from
-    /// their current location.
-    pub fn write<S: LogSink>(
+    /// Appends `bytes` bytes of a slot at the head; the rest of the slot is read first.
+    fn write<S: PlacementSink>(
         &mut self,
         lpn: Lpn,
         stream: StreamId,
@@ -305,7 +273,7 @@ impl SlcCache {
     }
 
     /// Writes to the main flash, bypassing the full log.
-    pub fn write_past<S: LogSink>(
+    fn write_past<S: PlacementSink>(
         &mut self,
         lpn: Lpn,
         stream: StreamId,
@@ -318,12 +286,11 @@ impl SlcCache {
         self.counters.bypassed += 1;
         self.direct |= 1 << stream.0;
         let origin = if cached.is_none() { Origin::Main } else { Origin::Replaced(cached) };
-        ftl.write(lpn, stream, bytes, &mut InFront::of(self, sink, origin));
+        ftl.write(lpn, stream, bytes, &mut InFront { log: Some(self), sink, origin });
     }
 
-    /// Invalidates the data of a page in the log, if any; for a partly overwritten slot, first
-    /// reads the remaining data for `frontier`.
-    fn replace<S: LogSink>(
+    /// Invalidates a page's data in the log, if any; first reads what a partial write keeps.
+    fn replace<S: PlacementSink>(
         &mut self,
         lpn: Lpn,
         frontier: FrontierId,
@@ -366,13 +333,12 @@ impl SlcCache {
     }
 
     /// Folds the oldest data to the main flash. Returns `false` if the log is empty.
-    pub fn fold<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
+    fn fold<S: PlacementSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         self.drop_dead();
         let Some(&Entry { lpn, stream }) = self.entries.front() else { return false };
         let unit = self.tail / self.unit_slots;
         if !self.is_filling(self.tail) && self.fetched != unit + 1 {
-            // Read all valid data of a page together. Data that are not folded now wait in the
-            // controller.
+            // Read all valid data of a page at once; data not folded now wait in the controller.
             self.fetched = unit + 1;
             let rest = (self.unit_slots - self.tail % self.unit_slots) as usize;
             let live = self.entries.iter().take(rest).filter(|entry| entry.lpn != Lpn::NONE);
@@ -386,18 +352,18 @@ impl SlcCache {
         self.tail += 1;
         debug_assert!(self.tail <= self.erased_to, "the tail passes the erased flash");
         self.counters.folds += 1;
-        ftl.write(lpn, stream, SLOT_BYTES, &mut InFront::of(self, sink, origin));
+        ftl.write(lpn, stream, SLOT_BYTES, &mut InFront { log: Some(self), sink, origin });
         true
     }
 
     /// Returns `true` if the cache is empty and a block can be erased before the head needs it.
-    pub fn wants_erase(&self) -> bool {
+    fn wants_erase(&self) -> bool {
         self.newest.is_empty() && self.erased_to + self.block_slots <= self.head() + self.ring()
     }
 
     /// Erases the next block, whose data are all invalid. Main flash units that are not full may
     /// hold the replacing data, so they are closed first.
-    pub fn erase_next<S: LogSink>(&mut self, ftl: &mut Ftl, sink: &mut S) {
+    fn erase_next<S: PlacementSink>(&mut self, ftl: &mut Ftl, sink: &mut S) {
         self.drop_dead();
         if self.is_volatile {
             for stream in 0..ftl.config().streams {
@@ -406,10 +372,7 @@ impl SlcCache {
         }
         let block = self.erased_to % self.ring() / self.block_slots;
         self.erased_to += self.block_slots;
-        debug_assert!(
-            self.erased_to <= self.tail + self.ring(),
-            "a block with data that are not folded is erased"
-        );
+        debug_assert!(self.erased_to <= self.tail + self.ring(), "data are not folded yet");
         sink.erase_slc(block as u32);
     }
 }

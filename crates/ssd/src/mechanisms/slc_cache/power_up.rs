@@ -4,11 +4,10 @@
 
 use std::ops::Range;
 
-use writecliff_base::{Lpn, Ppa, StreamId};
+use writecliff_base::{Lpn, Ppa, StreamId, ensure};
 use writecliff_ftl::Ftl;
 
 use super::{EMPTY, Entry, SlcCache};
-use crate::Front;
 
 impl SlcCache {
     /// Returns the addresses of the cache flash.
@@ -34,8 +33,7 @@ impl SlcCache {
         Some(entry.stream)
     }
 
-    /// Maps a page to a log address again; `stream` is the stream of the data that had replaced the
-    /// log's data, if known.
+    /// Maps a page to its log address again; `stream` is that of the replacing data, if known.
     pub(crate) fn revive(&mut self, lpn: Lpn, at: Ppa, stream: Option<StreamId>) {
         debug_assert!(self.addresses().contains(&at.0), "no address of the log");
         let ring = self.ring();
@@ -52,10 +50,9 @@ impl SlcCache {
         self.cached[lpn.index() / 64] |= 1 << (lpn.0 % 64);
     }
 
-    /// Continues after the last unit whose programming was started; `waiting` are the full units
-    /// that were not started. `waiting` contains a unit twice if data from before a waiting erase
-    /// are also waiting.
-    pub(super) fn continue_behind(&mut self, mut waiting: Vec<u32>) {
+    /// Continues after the last unit whose program was started; `waiting` are the full units that
+    /// were not started, twice if data from before a waiting erase are also waiting.
+    pub(crate) fn continue_behind(&mut self, mut waiting: Vec<u32>) {
         let filled = self.filled();
         let start = self.head() - u64::from(filled);
         let from = (start.max(self.tail) - self.tail) as usize;
@@ -80,17 +77,14 @@ impl SlcCache {
     /// Returns the first inconsistency.
     pub fn check_invariants(&self, ftl: &Ftl) -> Result<(), String> {
         let live = self.entries.iter().filter(|entry| entry.lpn != Lpn::NONE).count();
-        if live != self.newest.len() {
-            return Err(format!("{live} entries are valid, but {} are mapped", self.newest.len()));
-        }
+        let mapped = self.newest.len();
+        ensure!(live == mapped, "{live} entries are valid, but {mapped} are mapped");
         for (&lpn, &position) in &self.newest {
             let at = (self.tail..self.head()).contains(&position);
-            if !at || self.entries[(position - self.tail) as usize].lpn.0 != lpn {
-                return Err(format!("page {lpn} is not at position {position} of the log"));
-            }
-            if !ftl.lookup(Lpn(lpn)).is_none() {
-                return Err(format!("page {lpn} is in the log and in the main flash"));
-            }
+            let is_there = at && self.entries[(position - self.tail) as usize].lpn.0 == lpn;
+            ensure!(is_there, "page {lpn} is not at position {position} of the log");
+            let is_logged = ftl.lookup(Lpn(lpn)).is_none();
+            ensure!(is_logged, "page {lpn} is in the log and in the main flash");
         }
         if self.head() > self.erased_to || self.erased_to > self.tail + self.ring() {
             let (tail, head, erased_to) = (self.tail, self.head(), self.erased_to);

@@ -2,10 +2,10 @@
 
 use writecliff_base::keys::{Flag, Percent, PositiveTime, Size, Time};
 use writecliff_base::located::{Change, Table};
-use writecliff_base::{Bytes, Nanos, reject, section};
-use writecliff_flash::{CellType, Geometry, SLOT_BYTES};
+use writecliff_base::{Bytes, Nanos, SLOT_BYTES, reject, section};
+use writecliff_flash::{CellType, Geometry};
 
-use crate::device_file::scaled::{size, slot_bytes, slots};
+use crate::device_file::scaled::{size, slots};
 use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
 section! {
@@ -38,7 +38,7 @@ impl MechanismSection for SlcCacheConfig {
     fn check(config: Self, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
         let Self { size, fold_at, dynamic, static_size, .. } = config;
         let (geometry, user) = (&drive.geometry, drive.user_capacity);
-        let least = Bytes(u64::from(geometry.dies * geometry.slots_per_read_group * SLOT_BYTES));
+        let least = Bytes(u64::from(geometry.dies * geometry.slots_per_read_group) * SLOT_BYTES);
         reject! { table,
             "size" if geometry.shape.cell == CellType::Slc =>
                 "the flash already has one bit per cell; remove the section";
@@ -57,7 +57,7 @@ impl MechanismSection for SlcCacheConfig {
     /// Scales the cache with the capacity, but not below one page of every die.
     fn resized(&self, drive: &Resizing<'_>) -> Vec<Change> {
         let least = u64::from(drive.dies) * self.buffer_bytes(&drive.config.geometry);
-        let scaled = |size: Bytes| slots(size.0 as f64 * drive.factor) * slot_bytes();
+        let scaled = |size: Bytes| slots(size.0 as f64 * drive.factor) * SLOT_BYTES;
         let whole = Bytes(scaled(self.size).max(least).min(drive.capacity.0));
         let mut changes = vec![size("slc_cache.size", whole)];
         let part = self.static_size;
@@ -73,7 +73,7 @@ impl MechanismSection for SlcCacheConfig {
     }
 
     fn addresses(&self) -> u64 {
-        2 * self.size.0 / u64::from(SLOT_BYTES)
+        2 * self.size.0 / SLOT_BYTES
     }
 
     fn move_time(&self) -> Option<Nanos> {
@@ -86,6 +86,6 @@ impl MechanismSection for SlcCacheConfig {
 
     /// Returns the size of one program operation on a die.
     fn buffer_bytes(&self, geometry: &Geometry) -> u64 {
-        u64::from(geometry.slots_per_read_group * SLOT_BYTES)
+        u64::from(geometry.slots_per_read_group) * SLOT_BYTES
     }
 }

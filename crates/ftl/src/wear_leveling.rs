@@ -1,14 +1,15 @@
 //! Wear-levelling policies: selection of the free unit to open, and relocation of cold data.
 
-mod static_;
-
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use writecliff_base::ReclaimUnitId;
 use writecliff_flash::Wear;
 
-use crate::UnitTable;
-use crate::table::Among;
+use crate::table::Candidates;
+
+/// Least erases between relocations, which bounds the write amplification that they add.
+const ERASES_BETWEEN_MOVES: u64 = 16;
 
 /// Wear-levelling policies, as named in device files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,63 +19,59 @@ pub enum WearPolicy {
     /// Opens the least worn free unit; ties go to the unit freed first.
     Dynamic,
     /// Like dynamic wear levelling. In addition, if the erase count of a closed unit lags the mean
-    /// by more than `threshold`, relocates the unit's (cold) data to the most worn free unit.
+    /// by more than `threshold`, relocates the unit's cold data to the most worn free unit. Blocks
+    /// with cold data would not be erased while other blocks wear out (the cold-data migration
+    /// surveyed by Gal and Toledo, ACM Computing Surveys 37(2), 2005).
     #[allow(missing_docs, reason = "the variant defines it")]
     Static { threshold: u32 },
 }
 
 impl WearPolicy {
-    /// Removes a unit from `free`, which is sorted by the time when units became free. `cold` is
-    /// `true` for cold data.
-    pub fn take(
+    /// Takes a unit from `free`, in order of becoming free; `cold` is `true` for cold data.
+    pub(crate) fn take(
         self,
         free: &mut VecDeque<ReclaimUnitId>,
         wear: &Wear,
         cold: bool,
     ) -> Option<ReclaimUnitId> {
+        let places = 0..free.len();
         let position = match self {
-            Self::None => (!free.is_empty()).then_some(0),
-            Self::Static { .. } if cold => static_::most_worn(free, wear),
-            Self::Dynamic | Self::Static { .. } => {
-                (0..free.len()).min_by_key(|&i| (wear.of(free[i]), i))
-            }
+            Self::None => places.min(),
+            Self::Static { .. } if cold => places.max_by_key(|&i| (wear.of(free[i]), Reverse(i))),
+            Self::Dynamic | Self::Static { .. } => places.min_by_key(|&i| (wear.of(free[i]), i)),
         }?;
         free.remove(position)
     }
 
     /// Returns a closed unit of `among` whose data should be relocated because its blocks lag in
-    /// wear. `since_last` is the number of reclaim unit erases since the last relocation for wear
-    /// levelling.
-    pub fn cold_unit(
+    /// wear. `since_last` is the number of unit erases since the last such relocation.
+    pub(crate) fn cold_unit(
         self,
-        table: &UnitTable,
-        among: &Among,
+        among: &Candidates<'_>,
         wear: &Wear,
         since_last: u64,
     ) -> Option<ReclaimUnitId> {
-        match self {
-            Self::None | Self::Dynamic => None,
-            Self::Static { threshold } => {
-                let cold = static_::cold_unit(table, among, wear, threshold, since_last);
-                debug_assert!(cold.is_none_or(|unit| table.is_candidate(unit, among)));
-                cold
-            }
+        let Self::Static { threshold } = self else { return None };
+        if since_last < ERASES_BETWEEN_MOVES {
+            return None;
         }
-    }
-
-    /// Returns the policy in device file notation, with its parameter.
-    pub fn name(self) -> String {
-        match self {
-            Self::None => "none".to_owned(),
-            Self::Dynamic => "dynamic".to_owned(),
-            Self::Static { threshold } => format!("static({threshold})"),
-        }
+        let counts = &wear.erases[among.units.start as usize..among.units.end as usize];
+        let mean = counts.iter().map(|&n| u64::from(n)).sum::<u64>() / counts.len() as u64;
+        // Select the oldest data among the less worn units: a unit that is rewritten frequently is
+        // already in circulation and will catch up by itself.
+        let cold = among
+            .iter()
+            .filter(|&unit| u64::from(wear.of(unit)) + u64::from(threshold) < mean)
+            .min_by_key(|&unit| among.age_order(unit));
+        debug_assert!(cold.is_none_or(|unit| among.contains(unit)));
+        cold
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::UnitTable;
     use crate::table::UnitState;
 
     fn free(units: &[u32]) -> VecDeque<ReclaimUnitId> {
@@ -95,24 +92,27 @@ mod tests {
         for (policy, cold, expected) in rows {
             let mut pool = free(&[2, 3, 1, 0]);
             let taken = policy.take(&mut pool, &wear, cold);
-            assert_eq!(taken, Some(ReclaimUnitId(expected)), "{} cold={cold}", policy.name());
+            assert_eq!(taken, Some(ReclaimUnitId(expected)), "{policy:?} cold={cold}");
             assert_eq!(pool.len(), 3);
         }
         assert_eq!(WearPolicy::Dynamic.take(&mut free(&[]), &wear, false), None);
+    }
+
+    fn all(table: &UnitTable) -> Candidates<'_> {
+        Candidates { table, units: 0..4, stream: None }
     }
 
     #[test]
     fn cold_data_are_relocated_only_beyond_the_threshold_and_at_a_limited_rate() {
         let mut table = UnitTable::new(4, 8);
         table.state = vec![UnitState::Closed; 4];
-        let all = Among { units: 0..4, stream: None };
         let policy = WearPolicy::Static { threshold: 10 };
         let even = Wear::from_counts(vec![20, 21, 19, 20], 1000);
-        assert_eq!(policy.cold_unit(&table, &all, &even, 1000), None);
+        assert_eq!(policy.cold_unit(&all(&table), &even, 1000), None);
         let spared = Wear::from_counts(vec![20, 21, 2, 20], 1000);
-        assert_eq!(policy.cold_unit(&table, &all, &spared, 1000), Some(ReclaimUnitId(2)));
-        assert_eq!(policy.cold_unit(&table, &all, &spared, 1), None);
+        assert_eq!(policy.cold_unit(&all(&table), &spared, 1000), Some(ReclaimUnitId(2)));
+        assert_eq!(policy.cold_unit(&all(&table), &spared, 1), None);
         table.state[2] = UnitState::Open;
-        assert_eq!(policy.cold_unit(&table, &all, &spared, 1000), None);
+        assert_eq!(policy.cold_unit(&all(&table), &spared, 1000), None);
     }
 }
