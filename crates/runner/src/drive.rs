@@ -12,7 +12,6 @@ mod ramps;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::ControlFlow;
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::{CommandTable, Completion, Operation};
@@ -26,7 +25,7 @@ use self::batching::IntervalCounters;
 use self::flushes::{Flushes, Stage};
 use crate::device::{Counters, DriveModel};
 use crate::flow::Flows;
-use crate::host::{self, Job, Thread};
+use crate::host::{self, Job, Load, Thread};
 use crate::outcome::{Observer, StepOutcome, StepProgress};
 use crate::watch::{Verdict, Watch};
 
@@ -72,6 +71,10 @@ struct Run {
     due_ns: u64,
     start_ns: u64,
     ios: u64,
+    /// Time of the observer's last call, and the I/Os completed by then.
+    looked: (u64, u64),
+    /// Completed I/Os at which the observer is called next.
+    look_at: u64,
     stopping: bool,
     /// Time when the series became too long, which ends the run with an error.
     series_full_ns: Option<u64>,
@@ -91,7 +94,7 @@ pub fn run<D: DriveModel>(
     let before = (drive.counters(), drive.data_placement_status());
     let mut run = Run::new(drive, &spec)?;
     run.start(drive);
-    let interrupted = run.until_done(drive, observer).is_break();
+    let interrupted = host::drive(drive, &mut run, observer).is_break();
     run.finish(drive, before, interrupted).map_err(|length_ns| spec.series_too_long(length_ns))
 }
 
@@ -143,6 +146,8 @@ impl Run {
             due_ns: 0,
             start_ns,
             ios: 0,
+            looked: (start_ns, 0),
+            look_at: LOOK_EVERY,
             stopping: false,
             series_full_ns: None,
             counters: IntervalCounters::of(drive),
@@ -163,108 +168,6 @@ impl Run {
             // No I/O has started, so the drive's idle time starts now.
             drive.idle_until(Nanos(self.start_ns));
         }
-    }
-
-    fn until_done<D: DriveModel>(
-        &mut self,
-        drive: &mut D,
-        observer: &mut dyn Observer,
-    ) -> ControlFlow<()> {
-        let mut look_at = LOOK_EVERY;
-        let (mut last_ns, mut last_ios) = (self.start_ns, 0);
-        let mut verdict = ControlFlow::Continue(());
-        loop {
-            let timer = self.timers.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
-            match drive.step(Nanos(timer)) {
-                Some(completion) => self.completed(drive, completion),
-                None if timer == u64::MAX => return verdict,
-                None => self.wake(drive, timer),
-            }
-            if self.ios >= look_at {
-                look_at = self.ios + LOOK_EVERY;
-                let now = drive.now().0;
-                verdict = observer.look(&self.live(drive, last_ns, last_ios));
-                (last_ns, last_ios) = (now, self.ios);
-                // If the step is stopped, complete the outstanding I/Os and issue no more I/Os.
-                self.stopping = verdict.is_break();
-                if self.stopping {
-                    self.timers.clear();
-                    look_at = u64::MAX;
-                }
-            }
-            if self.is_done() {
-                return verdict;
-            }
-        }
-    }
-
-    #[inline]
-    fn is_done(&self) -> bool {
-        self.outstanding.in_flight() == 0 && self.timers.is_empty()
-    }
-
-    fn live<D: DriveModel>(&self, drive: &D, last_ns: u64, last_ios: u64) -> StepProgress {
-        let now = drive.now().0;
-        let seconds = (now - last_ns) as f64 / 1e9;
-        debug_assert!(
-            now >= last_ns && self.ios >= last_ios,
-            "the observer's totals would decrease"
-        );
-        let fractions = self.jobs.iter().map(|job| job.fraction(self.start_ns, now));
-        let c = self.series.columns();
-        StepProgress {
-            fraction: fractions.fold(1.0, f64::min),
-            elapsed_ns: now - self.start_ns,
-            ios: self.ios,
-            iops: if seconds > 0.0 { (self.ios - last_ios) as f64 / seconds } else { 0.0 },
-            waf: c.waf.last().copied().filter(|waf| !waf.is_nan()),
-            counters: drive.counters(),
-        }
-    }
-
-    #[expect(clippy::inline_always, reason = "called once per I/O")]
-    #[inline(always)]
-    fn completed<D: DriveModel>(&mut self, drive: &mut D, completion: Completion) {
-        let (tag, now) = (completion.tag, completion.at.0);
-        let io = self.outstanding.get(tag);
-        debug_assert!(now >= io.issued_ns, "a command completes before it was issued");
-        // The flush of a write with `dsync` has the same tag as the write.
-        debug_assert!(
-            completion.operation == io.operation || completion.operation == Operation::Flush
-        );
-        let thread = &mut self.threads[io.thread as usize];
-        let job = &mut self.jobs[thread.job];
-        // In nearly all cases, no interval or batch ends here and the thread replaces the request,
-        // so the number of outstanding requests does not change.
-        let is_replaced = io.stage == Stage::Io
-            && now <= self.due_ns
-            && thread.is_plain
-            && thread.outstanding == thread.queue_depth
-            && job.may_issue(now)
-            && !self.stopping;
-        if !is_replaced {
-            self.completed_otherwise(drive, tag, now);
-            return;
-        }
-        self.ios += 1;
-        thread.ios += 1;
-        job.last_completion_ns = now;
-        let service = now - io.issued_ns;
-        let cell = thread.job * OPERATIONS + io.operation as usize;
-        self.series.record(cell, u64::from(io.bytes), service);
-        let result = &mut self.results.as_flattened_mut()[cell];
-        result.service.record_bucket(service);
-        if let Some(spent) = drive.time_by_cause() {
-            let spent = self.flushes.with_spent(tag, *spent);
-            result.causes.get_or_insert_default().record(service, &spent);
-        }
-        let request = thread.requests.next(drive);
-        if request.op != Operation::Flush {
-            job.count_issue(request.length);
-        }
-        debug_assert!(request.offset + u64::from(request.length) <= drive.capacity().0);
-        *io = Outstanding::of(&request, io.thread, (now, now));
-        drive.submit(Nanos(now), host::command(&request, io.thread, tag));
     }
 
     #[inline(never)]
@@ -403,14 +306,6 @@ impl Run {
         self.timers.push(Reverse((until_ns, thread as u32)));
     }
 
-    fn wake<D: DriveModel>(&mut self, drive: &mut D, now: u64) {
-        if let Some(Reverse((time, thread))) = self.timers.pop() {
-            debug_assert!(time == now && self.threads[thread as usize].asleep);
-            self.threads[thread as usize].asleep = false;
-            self.issue(drive, thread as usize, now);
-        }
-    }
-
     /// Issues all I/Os that a thread may issue at `now`.
     #[inline]
     fn issue<D: DriveModel>(&mut self, drive: &mut D, index: usize, now: u64) {
@@ -506,6 +401,104 @@ impl Run {
         }
         let tag = self.outstanding.insert(outstanding);
         drive.submit(Nanos(now), host::command(request, index as u32, tag));
+    }
+}
+
+impl<D: DriveModel> Load<D> for Run {
+    #[expect(clippy::inline_always, reason = "once for each I/O")]
+    #[inline(always)]
+    fn completed(&mut self, drive: &mut D, completion: Completion) {
+        let (tag, now) = (completion.tag, completion.at.0);
+        let io = self.outstanding.get(tag);
+        debug_assert!(now >= io.issued_ns, "a command completes before it was issued");
+        // The flush of a write with `dsync` has the tag of the write.
+        debug_assert!(
+            completion.operation == io.operation || completion.operation == Operation::Flush
+        );
+        let thread = &mut self.threads[io.thread as usize];
+        let job = &mut self.jobs[thread.job];
+        // In nearly all cases no interval or batch ends and the thread replaces the request, so the
+        // number of outstanding requests does not change.
+        let is_replaced = io.stage == Stage::Io
+            && now <= self.due_ns
+            && thread.is_plain
+            && thread.outstanding == thread.queue_depth
+            && job.may_issue(now)
+            && !self.stopping;
+        if !is_replaced {
+            self.completed_otherwise(drive, tag, now);
+            return;
+        }
+        self.ios += 1;
+        thread.ios += 1;
+        job.last_completion_ns = now;
+        let service = now - io.issued_ns;
+        let cell = thread.job * OPERATIONS + io.operation as usize;
+        self.series.record(cell, u64::from(io.bytes), service);
+        let result = &mut self.results.as_flattened_mut()[cell];
+        result.service.record_bucket(service);
+        if let Some(spent) = drive.time_by_cause() {
+            let spent = self.flushes.with_spent(tag, *spent);
+            result.causes.get_or_insert_default().record(service, &spent);
+        }
+        let request = thread.requests.next(drive);
+        if request.op != Operation::Flush {
+            job.count_issue(request.length);
+        }
+        debug_assert!(request.offset + u64::from(request.length) <= drive.capacity().0);
+        *io = Outstanding::of(&request, io.thread, (now, now));
+        drive.submit(Nanos(now), host::command(&request, io.thread, tag));
+    }
+
+    #[inline]
+    fn wakes_ns(&self) -> u64 {
+        self.timers.peek().map_or(u64::MAX, |Reverse((time, _))| *time)
+    }
+
+    fn wake(&mut self, drive: &mut D, now: u64) {
+        if let Some(Reverse((time, thread))) = self.timers.pop() {
+            debug_assert!(time == now && self.threads[thread as usize].asleep);
+            self.threads[thread as usize].asleep = false;
+            self.issue(drive, thread as usize, now);
+        }
+    }
+
+    #[inline]
+    fn is_done(&self) -> bool {
+        self.outstanding.in_flight() == 0 && self.timers.is_empty()
+    }
+
+    #[inline]
+    fn is_looked_at(&self) -> bool {
+        self.ios >= self.look_at
+    }
+
+    #[cold]
+    fn progress(&mut self, drive: &D) -> StepProgress {
+        let now = drive.now().0;
+        let (last_ns, last_ios) = std::mem::replace(&mut self.looked, (now, self.ios));
+        self.look_at = self.ios + LOOK_EVERY;
+        let seconds = (now - last_ns) as f64 / 1e9;
+        debug_assert!(
+            now >= last_ns && self.ios >= last_ios,
+            "the observer's totals would decrease"
+        );
+        let fractions = self.jobs.iter().map(|job| job.fraction(self.start_ns, now));
+        let c = self.series.columns();
+        StepProgress {
+            fraction: fractions.fold(1.0, f64::min),
+            elapsed_ns: now - self.start_ns,
+            ios: self.ios,
+            iops: if seconds > 0.0 { (self.ios - last_ios) as f64 / seconds } else { 0.0 },
+            waf: c.waf.last().copied().filter(|waf| !waf.is_nan()),
+            counters: drive.counters(),
+        }
+    }
+
+    #[cold]
+    fn stop(&mut self) {
+        (self.stopping, self.look_at) = (true, u64::MAX);
+        self.timers.clear();
     }
 }
 

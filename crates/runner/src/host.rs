@@ -1,15 +1,75 @@
-//! Host model: jobs and their threads, with outstanding I/Os and next actions.
+//! The host: its loop in virtual time, and jobs and their threads, with their outstanding I/Os and
+//! next actions.
+
+use std::ops::ControlFlow;
 
 use writecliff_base::{Bytes, Nanos, StreamId};
-use writecliff_host_interface::{Command, Content, Operation};
+use writecliff_host_interface::{Command, Completion, Content, Drive, Operation};
 use writecliff_workload::{
     IoRequest, JobSpec, Limits, SpecError, ThreadGenerator, ThreadPacing, WorkloadSpec,
 };
 
 use crate::device::DriveModel;
+use crate::outcome::{Observer, StepProgress};
 use crate::watch::{EndedBy, Watch};
 
-/// Number of requests generated per batch.
+/// A load on a drive of type `D`, which has issued its first commands.
+pub(crate) trait Load<D> {
+    /// Handles the completion of a command.
+    fn completed(&mut self, drive: &mut D, completion: Completion);
+
+    /// Returns the time of the load's next action that does not wait for a completion; `u64::MAX`
+    /// if there is none.
+    #[inline]
+    fn wakes_ns(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Performs the action that is due at `now_ns`.
+    fn wake(&mut self, _drive: &mut D, _now_ns: u64) {}
+
+    /// Returns `true` if the load has no outstanding commands and issues no more.
+    fn is_done(&self) -> bool;
+
+    /// Returns `true` if the observer must be called.
+    fn is_looked_at(&self) -> bool;
+
+    /// Returns the progress for the observer, until the next call.
+    fn progress(&mut self, drive: &D) -> StepProgress;
+
+    /// Issues no further commands, and needs no observer.
+    fn stop(&mut self);
+}
+
+/// Drives `drive` with `load` to the end of the load, or until the observer stops it; outstanding
+/// commands then complete.
+#[inline]
+pub(crate) fn drive<D: Drive, L: Load<D>>(
+    drive: &mut D,
+    load: &mut L,
+    observer: &mut dyn Observer,
+) -> ControlFlow<()> {
+    let mut verdict = ControlFlow::Continue(());
+    loop {
+        let wakes_ns = load.wakes_ns();
+        match drive.step(Nanos(wakes_ns)) {
+            Some(completion) => load.completed(drive, completion),
+            None if wakes_ns == u64::MAX => return verdict,
+            None => load.wake(drive, wakes_ns),
+        }
+        if load.is_looked_at() {
+            verdict = observer.look(&load.progress(drive));
+            if verdict.is_break() {
+                load.stop();
+            }
+        }
+        if load.is_done() {
+            return verdict;
+        }
+    }
+}
+
+/// Number of requests drawn per batch.
 const BATCH: usize = 32;
 
 /// Requests of a thread, generated one or two batches early and announced to the drive, so that

@@ -183,11 +183,10 @@ fn once(
     let (fast, slow) = trace.requests.split_at(split);
     let mut interrupted = run.fast(&mut ssd, fast, observer);
     ssd.end_fast_forward();
-    let mut latencies = (Histogram::new(), Histogram::new());
+    let mut latencies = <(Histogram, Histogram)>::default();
     let (begin_ns, begin) = (ssd.now().0, ssd.counters());
     if let (Some(timed), false) = (&options.timed, interrupted) {
-        interrupted =
-            timed::run(&mut ssd, &mut run, slow, timed, options.seed, &mut latencies, observer);
+        (latencies, interrupted) = timed::run(&mut ssd, &mut run, slow, timed, options, observer);
     }
     run.row(&mut ssd);
     let is_whole = u64::from(run.ledger.clock) == trace.written_blocks;
@@ -229,7 +228,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Records a request in the ledger; the pieces of a write are in `self.pieces`.
+    /// Records a request in the ledger; its pieces are in `self.pieces`.
     #[inline]
     fn book(&mut self, request: &BlockRequest, ssd: &mut Ssd) {
         let clock = self.ledger.clock;
@@ -237,6 +236,7 @@ impl Run<'_> {
         if request.op == BlockOp::Trim {
             self.assigner.trim(request, clock);
             self.ledger.trim(request.block, request.count);
+            self.pieces.push(Piece { count: request.count, stream: 0 });
             return;
         }
         if u64::from(clock) >= self.next_row {
@@ -283,16 +283,10 @@ impl Run<'_> {
                 self.ledger.announce(coming.block);
             }
             self.book(request, ssd);
-            if request.op == BlockOp::Trim {
-                trims(request).for_each(|command| ssd.fast_forward(&command));
-            }
-            let mut block = request.block;
-            for piece in &self.pieces {
-                ssd.fast_forward(&write(block, piece.count, piece.stream));
-                block += piece.count;
-            }
+            commands(request, &self.pieces, u32::MAX)
+                .for_each(|command| ssd.fast_forward(&command));
             if index % LOOK_EVERY == LOOK_EVERY - 1
-                && look(observer, ssd, 0, (index + 1, requests.len()))
+                && observer.look(&progress(ssd, 0, (index + 1, requests.len()))).is_break()
             {
                 return true;
             }
@@ -318,33 +312,36 @@ impl Observer for Passes<'_> {
     }
 }
 
-/// Reports the completed requests of a phase to an observer; returns `true` if the observer stops
-/// the replay.
-fn look(
-    observer: &mut dyn Observer,
-    ssd: &Ssd,
-    elapsed_ns: u64,
-    (done, whole): (usize, usize),
-) -> bool {
+/// Returns the progress of a part of which `done` of `whole` requests are issued.
+fn progress(ssd: &Ssd, elapsed_ns: u64, (done, whole): (usize, usize)) -> StepProgress {
     let fraction = done as f64 / whole.max(1) as f64;
     let live = StepProgress::untimed(fraction, done as u64, &Counters::Ssd(ssd.counters()));
-    let live = StepProgress { elapsed_ns, ..live };
-    observer.look(&live).is_break()
+    StepProgress { elapsed_ns, ..live }
 }
 
-/// Maximum number of blocks per command, because lengths have 32 bits.
-const COMMAND_BLOCKS: u32 = 1 << 19;
+/// Maximum blocks per TRIM command, because lengths have 32 bits.
+const TRIM_BLOCKS: u32 = 1 << 19;
 
-fn write(block: u32, count: u32, stream: u16) -> Command {
-    let (offset, length) = (u64::from(block) * SLOT_BYTES, count * SLOT_BYTES as u32);
-    Command { stream: StreamId(stream), ..Command::new(Operation::Write, offset, length) }
-}
-
-fn trims(request: &BlockRequest) -> impl Iterator<Item = Command> {
-    let (first, end) = (request.block, request.block + request.count);
-    (first..end).step_by(COMMAND_BLOCKS as usize).map(move |block| Command {
-        operation: Operation::Trim,
-        ..write(block, COMMAND_BLOCKS.min(end - block), 0)
+/// Returns the commands of a request, whose blocks go to `pieces`; writes have at most
+/// `write_blocks` each.
+fn commands(
+    request: &BlockRequest,
+    pieces: &[Piece],
+    write_blocks: u32,
+) -> impl Iterator<Item = Command> {
+    let (operation, most) = match request.op {
+        BlockOp::Write => (Operation::Write, write_blocks),
+        BlockOp::Trim => (Operation::Trim, TRIM_BLOCKS),
+    };
+    let mut next = request.block;
+    pieces.iter().flat_map(move |&Piece { count, stream }| {
+        let (first, end) = (next, next + count);
+        next = end;
+        (first..end).step_by(most as usize).map(move |block| {
+            let length = most.min(end - block) * SLOT_BYTES as u32;
+            let command = Command::new(operation, u64::from(block) * SLOT_BYTES, length);
+            Command { stream: StreamId(stream), ..command }
+        })
     })
 }
 

@@ -4,17 +4,22 @@
 //! A TRIM waits until all previous writes have completed, as in file systems, which discard blocks
 //! only after their deallocation is durable.
 
+use std::collections::VecDeque;
+
 use writecliff_base::{Nanos, Prng, SLOT_BYTES};
 use writecliff_filesystem::{BlockOp, BlockRequest, BlockTrace};
 use writecliff_host_interface::CommandTable;
 use writecliff_measure::Histogram;
 use writecliff_ssd::{Command, Completion, Drive, Operation, Ssd};
 
-use super::{LOOK_EVERY, Run, look, trims, write};
-use crate::outcome::Observer;
+use super::{LOOK_EVERY, ReplayOptions, Run, commands, progress};
+use crate::host::{self, Load};
+use crate::outcome::{Observer, StepProgress};
 
 const READERS_LABEL: u64 = 0x7265_6164;
 const NONE: u32 = u32::MAX;
+/// Trace requests between two progress reports.
+const LOOK_EVERY_TIMED: usize = LOOK_EVERY / 8;
 
 /// Options of the timed phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,9 +80,17 @@ impl LiveSet {
     }
 }
 
-struct Host<'a> {
-    ssd: &'a mut Ssd,
-    /// Outstanding commands, each with its issue time.
+/// The requests of a trace and the reads beside them.
+struct TraceLoad<'a, 'b> {
+    run: &'a mut Run<'b>,
+    requests: &'a [BlockRequest],
+    /// Number of requests whose commands are all issued.
+    issued: usize,
+    /// Commands of the current request that are not issued.
+    pending: VecDeque<Command>,
+    command_blocks: u32,
+    queue_depth: u32,
+    /// Outstanding commands, each with its time of issue.
     outstanding: CommandTable<(Command, Nanos), u32>,
     live: LiveSet,
     random: Prng,
@@ -87,76 +100,90 @@ struct Host<'a> {
     reads_per_block: f64,
     /// Reads that are due but have not started.
     due: f64,
+    latencies: (Histogram, Histogram),
+    begin_ns: u64,
+    look_at: usize,
 }
 
-/// Runs the timed phase; returns `true` if the observer stopped it. `latencies` receives the
-/// latencies of reads and writes.
+/// Runs the timed part. Returns the latencies of reads and of writes, and `true` if the observer
+/// stopped it.
 pub(super) fn run(
     ssd: &mut Ssd,
     run: &mut Run<'_>,
     requests: &[BlockRequest],
     timed: &Timed,
-    seed: u64,
-    latencies: &mut (Histogram, Histogram),
+    options: &ReplayOptions,
     observer: &mut dyn Observer,
-) -> bool {
+) -> ((Histogram, Histogram), bool) {
     let mut live = LiveSet { list: Vec::new(), position: vec![NONE; run.ledger.blocks()] };
     run.ledger.live().for_each(|block| live.add(block));
-    let random = Prng::derive(seed, READERS_LABEL);
-    let begin_ns = ssd.now().0;
-    let mut host = Host {
-        ssd,
+    let mut load = TraceLoad {
+        run,
+        requests,
+        issued: 0,
+        pending: VecDeque::new(),
+        command_blocks: timed.command_blocks,
+        queue_depth: timed.queue_depth,
         outstanding: CommandTable::default(),
         live,
-        random,
+        random: Prng::derive(options.seed, READERS_LABEL),
         writes: 0,
         reads: 0,
         readers: timed.readers,
         reads_per_block: timed.reads_per_block.unwrap_or(0.0),
         due: if timed.reads_per_block.is_some() { 0.0 } else { f64::INFINITY },
+        latencies: Default::default(),
+        begin_ns: ssd.now().0,
+        look_at: LOOK_EVERY_TIMED,
     };
-    for (index, request) in requests.iter().enumerate() {
-        run.book(request, host.ssd);
-        if request.op == BlockOp::Trim {
-            while host.writes > 0 {
-                host.next(latencies);
-            }
-            for block in request.block..request.block + request.count {
-                host.live.remove(block);
-            }
-            for command in trims(request) {
-                host.submit(command);
-            }
-        }
-        let mut block = request.block;
-        for piece in &run.pieces {
-            let end = block + piece.count;
-            while block < end {
-                let count = timed.command_blocks.min(end - block);
-                while host.writes >= timed.queue_depth || host.lags() {
-                    host.next(latencies);
-                }
-                host.submit(write(block, count, piece.stream));
-                host.due += f64::from(count) * host.reads_per_block;
-                host.read();
-                block += count;
-            }
-        }
-        if index % (LOOK_EVERY / 8) == LOOK_EVERY / 8 - 1 {
-            let elapsed_ns = (host.ssd.now().0 - begin_ns).max(1);
-            if look(observer, host.ssd, elapsed_ns, (index + 1, requests.len())) {
-                host.drain(latencies);
-                return true;
-            }
-        }
-    }
-    host.drain(latencies);
-    false
+    load.book(ssd);
+    load.issue(ssd);
+    let is_stopped = !load.is_done() && host::drive(ssd, &mut load, observer).is_break();
+    assert_eq!(load.outstanding.in_flight(), 0, "commands are outstanding at the end");
+    (load.latencies, is_stopped)
 }
 
-impl Host<'_> {
-    fn submit(&mut self, command: Command) {
-        let now = self.ssd.now();
+impl TraceLoad<'_, '_> {
+    /// Starts the next request. After the last one, no further reads start.
+    fn book(&mut self, ssd: &mut Ssd) {
+        let Some(request) = self.requests.get(self.issued) else {
+            self.readers = 0;
+            return;
+        };
+        self.run.book(request, ssd);
+        self.pending.extend(commands(request, &self.run.pieces, self.command_blocks));
+    }
+
+    /// Issues the commands of the trace that need not wait for a completion.
+    fn issue(&mut self, ssd: &mut Ssd) {
+        while let Some(request) = self.requests.get(self.issued) {
+            if request.op == BlockOp::Trim {
+                if self.writes > 0 {
+                    return;
+                }
+                for block in request.block..request.block + request.count {
+                    self.live.remove(block);
+                }
+                for command in std::mem::take(&mut self.pending) {
+                    self.submit(ssd, command);
+                }
+            }
+            while let Some(&command) = self.pending.front() {
+                if self.writes >= self.queue_depth || self.lags() {
+                    return;
+                }
+                self.pending.pop_front();
+                self.submit(ssd, command);
+                self.due += f64::from(command.length / SLOT_BYTES as u32) * self.reads_per_block;
+                self.read(ssd);
+            }
+            self.issued += 1;
+            self.book(ssd);
+        }
+    }
+
+    fn submit(&mut self, ssd: &mut Ssd, command: Command) {
+        let now = ssd.now();
         let tag = self.outstanding.insert((command, now));
         if command.operation == Operation::Read {
             self.reads += 1;
@@ -164,7 +191,7 @@ impl Host<'_> {
             self.writes += 1;
         }
         debug_assert_eq!(self.outstanding.in_flight(), (self.writes + self.reads) as usize);
-        self.ssd.submit(now, Command { tag, ..command });
+        ssd.submit(now, Command { tag, ..command });
     }
 
     /// Returns `true` if due reads have not started, as in a program whose threads all wait for a
@@ -173,33 +200,31 @@ impl Host<'_> {
         self.due.is_finite() && self.due >= 1.0 && self.reads > 0
     }
 
-    /// Keeps up to `readers` reads outstanding while reads are due.
-    fn read(&mut self) {
+    /// Keeps up to `readers` reads outstanding, as far as reads are due.
+    fn read(&mut self, ssd: &mut Ssd) {
         while self.reads < self.readers && self.due >= 1.0 && !self.live.list.is_empty() {
             self.due -= 1.0;
             let block = self.live.list[self.random.below(self.live.list.len() as u64) as usize];
             let offset = u64::from(block) * SLOT_BYTES;
             let read = Command::new(Operation::Read, offset, SLOT_BYTES as u32);
-            self.submit(Command { queue: 1, ..read });
+            self.submit(ssd, Command { queue: 1, ..read });
         }
     }
+}
 
-    /// Processes the next completion.
-    fn next(&mut self, latencies: &mut (Histogram, Histogram)) {
-        let Some(Completion { at, tag, operation, .. }) = self.ssd.step(Nanos::MAX) else {
-            unreachable!("commands are outstanding, so one completes")
-        };
-        let (command, issued) = self.outstanding.remove(tag);
-        debug_assert!(at >= issued && operation == command.operation);
-        let latency = (at - issued).0;
-        match operation {
+impl Load<Ssd> for TraceLoad<'_, '_> {
+    fn completed(&mut self, ssd: &mut Ssd, done: Completion) {
+        let (command, issued) = self.outstanding.remove(done.tag);
+        debug_assert!(done.at >= issued && done.operation == command.operation);
+        let latency = (done.at - issued).0;
+        match done.operation {
             Operation::Read => {
                 self.reads -= 1;
-                latencies.0.record(latency);
+                self.latencies.0.record(latency);
             }
             Operation::Write => {
                 self.writes -= 1;
-                latencies.1.record(latency);
+                self.latencies.1.record(latency);
                 let first = (command.offset / SLOT_BYTES) as u32;
                 for block in first..first + command.length / SLOT_BYTES as u32 {
                     self.live.add(block);
@@ -207,14 +232,27 @@ impl Host<'_> {
             }
             Operation::Trim | Operation::Flush => self.writes -= 1,
         }
-        self.read();
+        self.read(ssd);
+        self.issue(ssd);
     }
 
-    fn drain(&mut self, latencies: &mut (Histogram, Histogram)) {
-        self.readers = 0;
-        while self.writes + self.reads > 0 {
-            self.next(latencies);
-        }
-        assert_eq!(self.outstanding.in_flight(), 0, "commands are outstanding at the end");
+    fn is_done(&self) -> bool {
+        self.writes + self.reads == 0
+    }
+
+    fn is_looked_at(&self) -> bool {
+        self.issued >= self.look_at
+    }
+
+    fn progress(&mut self, ssd: &Ssd) -> StepProgress {
+        self.look_at = self.issued + LOOK_EVERY_TIMED;
+        let elapsed_ns = (ssd.now().0 - self.begin_ns).max(1);
+        progress(ssd, elapsed_ns, (self.issued, self.requests.len()))
+    }
+
+    fn stop(&mut self) {
+        self.requests = &[];
+        self.pending.clear();
+        (self.readers, self.look_at) = (0, usize::MAX);
     }
 }
