@@ -1,6 +1,6 @@
 //! Fits the I/Os of a trace to a drive: times, sectors and size.
 
-use writecliff_traces::{Batch, Operation as Traced};
+use writecliff_traces::{Operation as Traced, Record};
 use writecliff_workload::Operation;
 
 use crate::LENGTH_MAX_BYTES;
@@ -71,22 +71,22 @@ impl Fitting {
         Self { fit, first_ns: None, fitted: Fitted::default() }
     }
 
-    /// Passes the I/Os of a batch to `each`; stops and returns `false` if `each` returns `false`.
-    pub fn take(&mut self, batch: &Batch, mut each: impl FnMut(Io) -> bool) -> bool {
-        for n in 0..batch.len() {
-            if self.fit.volume.is_some_and(|volume| volume != batch.volume[n]) {
+    /// Passes the I/Os of a batch to `each`; stops and returns `false` if `each` does.
+    pub fn take(&mut self, batch: &[Record], mut each: impl FnMut(Io) -> bool) -> bool {
+        for io in batch {
+            if self.fit.volume.is_some_and(|volume| volume != io.volume) {
                 self.fitted.other_volumes += 1;
                 continue;
             }
-            let operation = match Traced::ALL[usize::from(batch.operation[n] & 3)] {
+            let operation = match io.operation {
                 Traced::Read => Operation::Read,
                 Traced::Write => Operation::Write,
                 Traced::Discard => Operation::Trim,
                 Traced::Flush => Operation::Flush,
             };
-            let placed = self.place(operation, batch.offset_bytes[n], batch.length_bytes[n]);
+            let placed = self.place(operation, io.offset_bytes, io.length_bytes);
             let Some((offset, length)) = placed else { continue };
-            let due_ns = self.due(batch.time_ns[n]);
+            let due_ns = self.due(io.time_ns);
             self.fitted.ios[operation as usize] += 1;
             self.fitted.bytes[operation as usize] += length;
             if !each(Io { due_ns, operation, lane: 0, offset, length, repeats: false }) {

@@ -15,7 +15,7 @@ use writecliff_issuer::{
     Done, Feed, Feeder, Issue, JobTime, Lane, Measured, Shared, Target, feed, issue,
 };
 use writecliff_runner::outcome::JobOutcome;
-use writecliff_traces::Batch;
+use writecliff_traces::Record;
 use writecliff_workload::WorkloadSpec;
 
 use crate::dict::{Dict, column, dict};
@@ -139,7 +139,7 @@ impl Issuer {
     }
 
     /// Feeds a batch; returns `false` once the issuer has stopped.
-    fn give(&self, batch: &Batch) -> bool {
+    fn give(&self, batch: &[Record]) -> bool {
         let mut feeder = locked(&self.feeder);
         let Some((to, fitting)) = &mut *feeder else { return false };
         fitting.take(batch, |io| to.add(io)) && to.hand_over()

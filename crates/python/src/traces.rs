@@ -8,8 +8,8 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use writecliff_traces::{
-    Batch, Choice, FORMATS, MeasureLimits, Measures, Reader, Role, SIZE_UNITS, StepLength,
-    TIME_UNITS, TraceError, WRITTEN, Writer, runs_of,
+    Choice, FORMATS, MeasureLimits, Measures, Operation, Reader, Record, Role, SIZE_UNITS,
+    StepLength, TIME_UNITS, TraceError, WRITTEN, Writer, runs_of,
 };
 
 use crate::dict::{Dict, column, dict};
@@ -34,10 +34,10 @@ impl TraceReader {
     /// Passes batches to `take` until some work is done; returns `false` at the end of the trace.
     pub(crate) fn each_batch(
         &self,
-        mut take: impl FnMut(&Batch, &Reader) -> PyResult<()>,
+        mut take: impl FnMut(&[Record], &Reader) -> PyResult<()>,
     ) -> PyResult<bool> {
         let mut reader = locked(&self.reader);
-        let mut batch = Batch::default();
+        let mut batch = Vec::new();
         for _ in 0..BATCHES_AT_ONCE {
             if !reader.next(&mut batch).map_err(|error| config(&error))? {
                 return Ok(false);
@@ -69,23 +69,21 @@ impl TraceReader {
     }
 
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let mut batch = Batch::default();
+        let mut batch = Vec::new();
         let more = py.detach(|| locked(&self.reader).next(&mut batch));
         if !more.map_err(|error| config(&error))? {
             return Ok(None);
         }
-        let signed = |values: &[u64]| column(py, values, |value| value.cast_signed());
-        let numbers = |values: &[u32]| column(py, values, |value| value.cast_signed());
         Ok(Some(dict! {
             py,
-            batch.[time_ns],
-            "volume" = numbers(&batch.volume),
-            batch.[operation],
-            "offset_bytes" = signed(&batch.offset_bytes),
-            "length_bytes" = signed(&batch.length_bytes),
-            batch.[response_ns],
-            "process" = numbers(&batch.process),
-            batch.[content]
+            "time_ns" = column(py, &batch, |io| io.time_ns),
+            "volume" = column(py, &batch, |io| io.volume.cast_signed()),
+            "operation" = column(py, &batch, |io| io.operation as u8),
+            "offset_bytes" = column(py, &batch, |io| io.offset_bytes.cast_signed()),
+            "length_bytes" = column(py, &batch, |io| io.length_bytes.cast_signed()),
+            "response_ns" = column(py, &batch, |io| io.response_ns),
+            "process" = column(py, &batch, |io| io.process.cast_signed()),
+            "content" = column(py, &batch, |io| io.content)
         }))
     }
 
@@ -233,7 +231,7 @@ impl TraceMeasures {
         processes: Vec<String>,
     ) -> PyResult<()> {
         let batch = batch_of(columns)?;
-        let most = batch.volume.iter().chain(&batch.process).copied().max().unwrap_or(0);
+        let most = batch.iter().map(|io| io.volume.max(io.process)).max().unwrap_or(0);
         if most >= NAMES_MAX {
             return Err(errors::config("too many volumes or processes", None));
         }
@@ -256,41 +254,42 @@ impl TraceMeasures {
 }
 
 /// Converts the columns returned by `TraceReader.next` to I/Os.
-pub(crate) fn batch_of(columns: &Bound<'_, PyDict>) -> PyResult<Batch> {
-    fn column<'py, T: numpy::Element>(
-        of: &Bound<'py, PyDict>,
-        name: &str,
-    ) -> PyResult<PyReadonlyArray1<'py, T>> {
+pub(crate) fn batch_of(columns: &Bound<'_, PyDict>) -> PyResult<Vec<Record>> {
+    fn column<T: numpy::Element + Copy>(of: &Bound<'_, PyDict>, name: &str) -> PyResult<Vec<T>> {
         let missing = || errors::config(&format!("no column '{name}'"), None);
-        of.get_item(name)?.ok_or_else(missing)?.extract()
+        let values: PyReadonlyArray1<'_, T> = of.get_item(name)?.ok_or_else(missing)?.extract()?;
+        Ok(values.as_array().to_vec())
     }
     let unsigned = |name: &str| -> PyResult<Vec<u64>> {
-        let values = column::<i64>(columns, name)?;
-        let each = values.as_array();
-        let checked: Result<Vec<u64>, _> = each.iter().map(|&value| u64::try_from(value)).collect();
-        checked.map_err(|_| errors::config(&format!("{name} is negative"), None))
+        let checked = column::<i64>(columns, name)?.into_iter().map(u64::try_from);
+        let negative = |_| errors::config(&format!("{name} is negative"), None);
+        checked.collect::<Result<_, _>>().map_err(negative)
     };
-    let numbers = |name: &str| -> PyResult<Vec<u32>> {
-        let values = column::<i32>(columns, name)?;
-        Ok(values.as_array().iter().map(|value| value.cast_unsigned()).collect())
-    };
-    let batch = Batch {
-        time_ns: column::<i64>(columns, "time_ns")?.as_array().to_vec(),
-        volume: numbers("volume")?,
-        operation: column::<u8>(columns, "operation")?.as_array().to_vec(),
-        offset_bytes: unsigned("offset_bytes")?,
-        length_bytes: unsigned("length_bytes")?,
-        response_ns: column::<i64>(columns, "response_ns")?.as_array().to_vec(),
-        process: numbers("process")?,
-        content: column::<u64>(columns, "content")?.as_array().to_vec(),
-    };
-    if !batch.is_even() {
-        return Err(errors::config("the columns differ in length", None));
+    let (time_ns, response_ns) =
+        (column::<i64>(columns, "time_ns")?, column(columns, "response_ns")?);
+    let (offset, length) = (unsigned("offset_bytes")?, unsigned("length_bytes")?);
+    let (volume, process) = (column::<i32>(columns, "volume")?, column::<i32>(columns, "process")?);
+    let (operation, content) = (column::<u8>(columns, "operation")?, column(columns, "content")?);
+    let lengths = [volume.len(), operation.len(), offset.len(), length.len()];
+    let further_lengths = [process.len(), response_ns.len(), content.len()];
+    if lengths.iter().chain(&further_lengths).any(|&length| length != time_ns.len()) {
+        return Err(errors::config("columns differ in length", None));
     }
-    for (row, record) in batch.iter().enumerate() {
-        record.check().map_err(|reason| errors::config(&format!("row {row}: {reason}"), None))?;
-    }
-    Ok(batch)
+    let record = |n: usize| {
+        let record = Record {
+            time_ns: time_ns[n],
+            volume: volume[n].cast_unsigned(),
+            operation: *Operation::ALL.get(usize::from(operation[n])).ok_or("unknown operation")?,
+            offset_bytes: offset[n],
+            length_bytes: length[n],
+            response_ns: response_ns[n],
+            process: process[n].cast_unsigned(),
+            content: content[n],
+        };
+        record.check().map(|()| record)
+    };
+    let invalid = |row, reason| errors::config(&format!("row {row}: {reason}"), None);
+    (0..time_ns.len()).map(|n| record(n).map_err(|reason| invalid(n, reason))).collect()
 }
 
 #[pyfunction]
@@ -326,12 +325,10 @@ pub(crate) fn trace_operation(word: &str) -> PyResult<u8> {
 #[pyfunction]
 pub(crate) fn trace_runs<'py>(py: Python<'py>, columns: &Bound<'py, PyDict>) -> Dict<'py> {
     let of = batch_of(columns)?;
-    if u32::try_from(of.time_ns.len()).is_err()
-        || of.operation.iter().any(|operation| *operation > 3)
-    {
-        return Err(errors::config("too many I/Os, or unknown operations", None));
+    if u32::try_from(of.len()).is_err() {
+        return Err(errors::config("too many I/Os", None));
     }
-    let runs = py.detach(|| runs_of(&of.operation, &of.offset_bytes, &of.length_bytes));
+    let runs = py.detach(|| runs_of(&of));
     let [read, write] = runs.ranks;
     Ok(dict! {
         py,

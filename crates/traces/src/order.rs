@@ -6,17 +6,17 @@
 
 use std::collections::VecDeque;
 
-use crate::record::{Batch, Record};
+use crate::record::Record;
 
 /// Maximum number of I/Os that wait for earlier I/Os.
 const WINDOW: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(crate) struct Order {
-    /// Waiting I/Os that are already in order, as in most traces.
-    ready: Batch,
-    /// Waiting I/Os that are not in order.
+    /// I/Os that wait for earlier I/Os, in time order.
     waiting: VecDeque<Record>,
+    /// `true` if the last batch continued in order, as in most traces.
+    in_order: bool,
     began_ns: Option<i64>,
     last_ns: i64,
     /// Number of I/Os whose time is before an I/O that was already passed on.
@@ -25,72 +25,46 @@ pub(crate) struct Order {
 
 impl Order {
     /// Moves the I/Os of `from` into the window, and appends the I/Os that are ready to `to`.
-    pub(crate) fn add(&mut self, from: &mut Batch, to: &mut Batch) {
-        if from.is_empty() {
+    pub(crate) fn add(&mut self, from: &mut Vec<Record>, to: &mut Vec<Record>) {
+        let Some(first) = from.first() else { return };
+        let follows = self.waiting.back().is_none_or(|last| last.time_ns <= first.time_ns);
+        if follows && from.is_sorted_by_key(|record| record.time_ns) {
+            if !self.in_order || self.waiting.len() >= WINDOW {
+                self.finish(to);
+            }
+            self.in_order = true;
+            self.waiting.extend(from.drain(..));
             return;
         }
-        let last =
-            self.waiting.back().map(|last| last.time_ns).or(self.ready.time_ns.last().copied());
-        let behind = last.is_none_or(|last| last <= from.time_ns[0]);
-        if behind && from.time_ns.is_sorted() {
-            while !self.waiting.is_empty() {
-                self.pass(to);
-            }
-            if self.ready.len() >= WINDOW {
-                self.pass_ready(to);
-            }
-            debug_assert!(self.ready.time_ns.last() <= from.time_ns.first(), "not in order");
-            self.ready.append(from);
-            return;
-        }
-        self.waiting.extend(self.ready.iter());
-        self.ready.clear();
-        for record in from.iter() {
-            let behind = self.waiting.back().is_none_or(|last| last.time_ns <= record.time_ns);
-            if behind {
-                self.waiting.push_back(record);
-            } else {
-                let at = self.waiting.partition_point(|other| other.time_ns <= record.time_ns);
-                self.waiting.insert(at, record);
-            }
+        self.in_order = false;
+        for record in from.drain(..) {
+            let at = match self.waiting.back() {
+                Some(last) if last.time_ns > record.time_ns => {
+                    self.waiting.partition_point(|other| other.time_ns <= record.time_ns)
+                }
+                _ => self.waiting.len(),
+            };
+            self.waiting.insert(at, record);
             if self.waiting.len() > WINDOW {
                 self.pass(to);
             }
         }
-        from.clear();
     }
 
-    pub(crate) fn finish(&mut self, to: &mut Batch) {
+    /// Passes on all I/Os that wait.
+    pub(crate) fn finish(&mut self, to: &mut Vec<Record>) {
         while !self.waiting.is_empty() {
             self.pass(to);
         }
-        self.pass_ready(to);
-        assert!(self.ready.is_empty() && self.waiting.is_empty(), "I/Os are left at the end");
     }
 
-    /// Sorts the times of the I/Os that are ready and passes the I/Os on.
-    fn pass_ready(&mut self, to: &mut Batch) {
-        let Some(&first) = self.ready.time_ns.first() else { return };
-        let began = *self.began_ns.get_or_insert(first);
-        for time in &mut self.ready.time_ns {
-            *time = time.saturating_sub(began);
-            self.late += u64::from(*time < self.last_ns);
-            self.last_ns = self.last_ns.max(*time);
-        }
-        debug_assert!(self.waiting.is_empty(), "I/Os that wait would come later");
-        to.append(&mut self.ready);
-    }
-
-    fn pass(&mut self, to: &mut Batch) {
+    fn pass(&mut self, to: &mut Vec<Record>) {
         let Some(mut record) = self.waiting.pop_front() else { return };
         let began = *self.began_ns.get_or_insert(record.time_ns);
         record.time_ns = record.time_ns.saturating_sub(began);
-        if record.time_ns < self.last_ns {
-            self.late += 1;
-        } else {
-            self.last_ns = record.time_ns;
-        }
-        to.push(&record);
+        self.late += u64::from(record.time_ns < self.last_ns);
+        self.last_ns = self.last_ns.max(record.time_ns);
+        to.push(record);
     }
 }
 
@@ -100,13 +74,13 @@ mod tests {
     use crate::record::Operation;
 
     fn ordered(times: &[i64]) -> (Vec<i64>, u64) {
-        let (mut order, mut from, mut to) = (Order::default(), Batch::default(), Batch::default());
+        let (mut order, mut from, mut to) = (Order::default(), Vec::new(), Vec::new());
         for &time in times {
-            from.push(&Record::new(time, Operation::Read, 0, 512));
+            from.push(Record::new(time, Operation::Read, 0, 512));
         }
         order.add(&mut from, &mut to);
         order.finish(&mut to);
-        (to.time_ns, order.late)
+        (to.iter().map(|record: &Record| record.time_ns).collect(), order.late)
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::formats::columns::{Column, OwnColumns};
 use crate::formats::{FORMATS, Format, Trial, by_name, recognised, tried};
 use crate::order::Order;
 use crate::parser::{Lines, Parser};
-use crate::record::Batch;
+use crate::record::Record;
 use crate::sink::{Sink, Skipped};
 use crate::source::{Member, Source, unpacking};
 
@@ -135,8 +135,8 @@ impl Reader {
 
     /// Fills `batch` with the next I/Os; at the end, returns `false` and an empty batch.
     ///
-    /// Returns an error if the file cannot be read, or if most of its lines are not I/Os.
-    pub fn next(&mut self, batch: &mut Batch) -> Result<bool, TraceError> {
+    /// Fails if the file cannot be read, or if most of its lines are not I/Os.
+    pub fn next(&mut self, batch: &mut Vec<Record>) -> Result<bool, TraceError> {
         batch.clear();
         while batch.is_empty() {
             let Some(part) = &mut self.member else { return Ok(false) };
@@ -158,7 +158,8 @@ impl Reader {
                 }
             }
         }
-        self.latest_ns = batch.time_ns.last().map_or(self.latest_ns, |&ns| ns.max(self.latest_ns));
+        self.latest_ns =
+            batch.last().map_or(self.latest_ns, |last| last.time_ns.max(self.latest_ns));
         Ok(true)
     }
 

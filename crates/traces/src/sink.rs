@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::Names;
 use crate::parser::Line;
-use crate::record::{Batch, Operation, Record};
+use crate::record::{Operation, Record};
 
 /// Maximum I/O length; no drive supports longer commands, so records with longer I/Os are damaged.
 pub const LENGTH_MAX_BYTES: u64 = 1 << 30;
@@ -12,7 +12,7 @@ pub const LENGTH_MAX_BYTES: u64 = 1 << 30;
 /// I/Os of a batch, names, start time of the trace, and skipped lines.
 #[derive(Clone, Debug, Default)]
 pub struct Sink {
-    pub batch: Batch,
+    pub batch: Vec<Record>,
     pub volumes: Names,
     pub processes: Names,
     pub skipped: Skipped,
@@ -69,7 +69,7 @@ impl Sink {
     pub(crate) fn push(&mut self, record: &Record) -> Result<(), Reason> {
         record.check()?;
         debug_assert!((record.volume as usize) < self.volumes.words.len().max(1));
-        self.batch.push(record);
+        self.batch.push(*record);
         self.records += 1;
         Ok(())
     }

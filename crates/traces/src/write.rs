@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::Names;
 use crate::error::TraceError;
 use crate::number::{NS_PER_S, NS_PER_TICK, NS_PER_US, SECTOR_BYTES};
-use crate::record::{Batch, NO_RESPONSE, Operation, Record};
+use crate::record::{NO_RESPONSE, Operation, Record};
 
 /// An I/O, and the names of its volume and process.
 struct Row<'a> {
@@ -82,11 +82,11 @@ impl Writer {
     /// Writes I/Os. `volumes` and `processes` contain the names for their numbers.
     pub fn add(
         &mut self,
-        batch: &Batch,
+        batch: &[Record],
         volumes: &[String],
         processes: &[String],
     ) -> io::Result<()> {
-        for mut record in batch.iter() {
+        for mut record in batch.iter().copied() {
             debug_assert_eq!(record.check(), Ok(()), "an I/O that no drive could have");
             if record.time_ns < self.last_ns {
                 record.time_ns = self.last_ns;

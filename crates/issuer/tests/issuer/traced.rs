@@ -2,7 +2,7 @@
 
 use writecliff_issuer::traced::{Fit, Fitted, Fitting, Outside};
 use writecliff_issuer::{Io, LENGTH_MAX_BYTES, Operation};
-use writecliff_traces::{Batch, Operation as Traced, Record};
+use writecliff_traces::{Operation as Traced, Record};
 
 const FIT: Fit = Fit {
     capacity_bytes: 1 << 20,
@@ -13,12 +13,8 @@ const FIT: Fit = Fit {
 };
 
 fn fitted(fit: Fit, records: &[Record]) -> (Vec<Io>, Fitted) {
-    let mut batch = Batch::default();
-    for record in records {
-        batch.push(record);
-    }
     let (mut fitting, mut ios) = (Fitting::new(fit), Vec::new());
-    assert!(fitting.take(&batch, |io| {
+    assert!(fitting.take(records, |io| {
         ios.push(io);
         true
     }));

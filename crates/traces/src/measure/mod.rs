@@ -25,7 +25,7 @@ use steps::{Seen, Steps};
 use volume::{Count, Volume};
 use writecliff_base::SLOT_BYTES;
 
-use crate::record::{Batch, NO_RESPONSE, Operation, Record};
+use crate::record::{NO_RESPONSE, Operation, Record};
 
 /// Memory limits of a trace analysis.
 #[derive(Clone, Copy, Debug)]
@@ -123,24 +123,22 @@ impl Measures {
     }
 
     /// Measures I/Os. `volumes` and `processes` contain the names for all numbers so far.
-    pub fn add(&mut self, batch: &Batch, volumes: &[String], processes: &[String]) {
+    pub fn add(&mut self, batch: &[Record], volumes: &[String], processes: &[String]) {
         for (names, given) in
             [(&mut self.volume_names, volumes), (&mut self.process_names, processes)]
         {
             let held = names.len().min(given.len());
             names.extend_from_slice(&given[held..]);
         }
-        let highest = batch.volume.iter().copied().max().unwrap_or(0) as usize;
+        let highest = batch.iter().map(|record| record.volume).max().unwrap_or(0) as usize;
         for number in self.volumes.len()..=highest {
             self.volumes.push(Volume::new(number));
         }
-        let highest = batch.process.iter().copied().max().unwrap_or(0) as usize;
+        let highest = batch.iter().map(|record| record.process).max().unwrap_or(0) as usize;
         if highest >= self.processes.len() {
             self.processes.resize(highest + 1, [0; 2]);
         }
-        for record in batch.iter() {
-            self.record(&record);
-        }
+        batch.iter().for_each(|record| self.record(record));
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 
 use writecliff_base::cursors::RUNS;
 
-use crate::record::Operation;
+use crate::record::Record;
 
 /// Sequential runs in a volume's I/Os.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,15 +60,15 @@ impl Ends {
 }
 
 /// Returns the runs of reads and writes. Each flush or discard is a separate run.
-pub fn runs_of(operation: &[u8], offset: &[u64], length: &[u64]) -> RunsOf {
-    let moves = |n: usize| Operation::ALL[usize::from(operation[n])].moves();
+pub fn runs_of(records: &[Record]) -> RunsOf {
     let mut ends = [Ends::default(), Ends::default()];
-    let (mut run, mut back) = (Vec::with_capacity(offset.len()), Vec::with_capacity(offset.len()));
-    for n in 0..offset.len() {
-        let (mut of, mut by) = (n as u32, 0);
-        if moves(n) {
-            let (ends, end) = (&mut ends[usize::from(operation[n])], offset[n] + length[n]);
-            match ends.take(offset[n], end) {
+    let (mut run, mut back) = (Vec::new(), Vec::new());
+    for (n, record) in (0..).zip(records) {
+        let (mut of, mut by) = (n, 0);
+        if record.operation.moves() {
+            let end = record.offset_bytes + record.length_bytes;
+            let ends = &mut ends[record.operation as usize];
+            match ends.take(record.offset_bytes, end) {
                 Some(pair) => (of, by) = pair,
                 None => ends.begin(end, of),
             }
@@ -76,25 +76,25 @@ pub fn runs_of(operation: &[u8], offset: &[u64], length: &[u64]) -> RunsOf {
         run.push(of);
         back.push(by as u32);
     }
-    let ranks = ranks(operation, &run);
+    let ranks = ranks(records, &run);
     RunsOf { run, back, ranks }
 }
 
 /// Returns, for each rank by recent use, the number of continuations among the runs that have not
 /// ended.
-fn ranks(operation: &[u8], run: &[u32]) -> [Vec<u64>; 2] {
+fn ranks(records: &[Record], run: &[u32]) -> [Vec<u64>; 2] {
     let mut left = vec![0_u32; run.len()];
     for begin in run {
         left[*begin as usize] += 1;
     }
     let mut active: [Vec<u32>; 2] = Default::default();
     let mut ranks = [vec![0; RUNS], vec![0; RUNS]];
-    for (n, begin) in run.iter().enumerate() {
-        debug_assert!(*begin as usize <= n, "a run begins with its first I/O");
+    for (record, begin) in records.iter().zip(run) {
         left[*begin as usize] -= 1;
-        let Some(of) = active.get_mut(usize::from(operation[n])) else { continue };
+        let operation = record.operation as usize;
+        let Some(of) = active.get_mut(operation) else { continue };
         if let Some(rank) = of.iter().rev().position(|other| other == begin) {
-            ranks[usize::from(operation[n])][rank.min(RUNS - 1)] += 1;
+            ranks[operation][rank.min(RUNS - 1)] += 1;
             let at = of.len() - 1 - rank;
             of.remove(at);
         }
@@ -113,6 +113,15 @@ fn ranks(operation: &[u8], run: &[u32]) -> [Vec<u64>; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Operation;
+
+    fn runs_at(operation: &[usize], offset: &[u64], length: &[u64]) -> RunsOf {
+        let rows = operation.iter().zip(offset).zip(length);
+        let record = |((&operation, &offset), &length): ((&usize, &u64), &u64)| {
+            Record::new(0, Operation::ALL[operation], offset, length)
+        };
+        runs_of(&rows.map(record).collect::<Vec<_>>())
+    }
 
     #[test]
     fn runs_that_take_turns_are_told_apart() {
@@ -120,7 +129,7 @@ mod tests {
         // flush.
         let operation = [1, 1, 0, 1, 1, 2, 1];
         let offset = [0, 1 << 20, 4096, 4096, (1 << 20) + 4096, 0, 8192];
-        let runs = runs_of(&operation, &offset, &[4096, 4096, 4096, 4096, 4096, 0, 4096]);
+        let runs = runs_at(&operation, &offset, &[4096, 4096, 4096, 4096, 4096, 0, 4096]);
         assert_eq!(runs.run, [0, 1, 2, 0, 1, 5, 0]);
         // The first run is the second most recent run when it is continued, and afterwards the
         // other run is. After these I/Os, only one run remains.
@@ -131,11 +140,11 @@ mod tests {
     #[test]
     fn a_log_that_writes_its_last_block_again_is_a_run() {
         let runs =
-            runs_of(&[1, 1, 1, 1], &[0, 8192, 8192, 200 << 10], &[12_288, 8192, 12_288, 512]);
+            runs_at(&[1, 1, 1, 1], &[0, 8192, 8192, 200 << 10], &[12_288, 8192, 12_288, 512]);
         assert_eq!(runs.run, [0, 0, 0, 3]);
         assert_eq!(runs.back, [0, 4096, 8192, 0]);
-        // A repeated I/O is a continuation only if it immediately follows the run.
-        assert_eq!(runs_of(&[1, 1], &[0, 0], &[4096, 4096]).back, [0, 4096]);
-        assert_eq!(runs_of(&[1; 3], &[0, 65_536, 0], &[4096; 3]).run, [0, 1, 2]);
+        // A repeated I/O is a continuation only directly after the run.
+        assert_eq!(runs_at(&[1, 1], &[0, 0], &[4096, 4096]).back, [0, 4096]);
+        assert_eq!(runs_at(&[1; 3], &[0, 65_536, 0], &[4096; 3]).run, [0, 1, 2]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use writecliff_traces::{Batch, Choice, Operation, Reader, Record, parse_columns};
+use writecliff_traces::{Choice, Operation, Reader, Record, parse_columns};
 
 use crate::samples::{self, file, ios, read, read_bytes, rounded};
 
@@ -248,7 +248,7 @@ fn how_much_of_a_file_is_read_is_counted_as_it_is_packed() {
     for bytes in [gz(text.as_bytes()), text.into_bytes()] {
         let path = file(&bytes);
         let mut reader = Reader::open(&path, Choice::default()).unwrap();
-        let (mut batch, mut shares) = (Batch::default(), Vec::new());
+        let (mut batch, mut shares) = (Vec::new(), Vec::new());
         while reader.next(&mut batch).unwrap() {
             let (read, size) = reader.read_of_file();
             assert_eq!(size, bytes.len() as u64);

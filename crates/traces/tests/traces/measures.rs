@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use writecliff_traces::{
-    Batch, MeasureLimits, Measures, NO_RESPONSE, Operation, Record, StepLength,
-};
+use writecliff_traces::{MeasureLimits, Measures, NO_RESPONSE, Operation, Record, StepLength};
 
 const BLOCK: u64 = 4096;
 
@@ -55,11 +53,7 @@ fn taken(records: &[Record], limits: MeasureLimits) -> Measures {
     let volumes = ["a", "b", "c"].map(str::to_owned);
     let processes = ["", "p", "q", "r"].map(str::to_owned);
     for part in records.chunks(777) {
-        let mut batch = Batch::default();
-        for record in part {
-            batch.push(record);
-        }
-        measures.add(&batch, &volumes, &processes);
+        measures.add(part, &volumes, &processes);
     }
     measures
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use writecliff_traces::{Batch, Choice, NO_RESPONSE, Operation, Reader, Record, TraceError};
+use writecliff_traces::{Choice, NO_RESPONSE, Operation, Reader, Record, TraceError};
 
 static FILES: AtomicU32 = AtomicU32::new(0);
 
@@ -23,9 +23,9 @@ pub(crate) fn read(
     choice: Choice,
 ) -> Result<(Vec<Record>, Reader), TraceError> {
     let mut reader = Reader::open(path, choice)?;
-    let (mut batch, mut records) = (Batch::default(), Vec::new());
+    let (mut batch, mut records) = (Vec::new(), Vec::new());
     while reader.next(&mut batch)? {
-        records.extend(batch.iter());
+        records.append(&mut batch);
     }
     Ok((records, reader))
 }

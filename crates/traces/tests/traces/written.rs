@@ -1,18 +1,14 @@
 //! Tests that written traces are read back unchanged.
 
-use writecliff_traces::{Batch, Choice, Operation, Record, WRITTEN, Writer};
+use writecliff_traces::{Choice, Operation, Record, WRITTEN, Writer};
 
 use crate::samples::{file, ios, read, rounded};
 
 fn written(format: &str, records: &[Record], volumes: &[&str]) -> (Vec<Record>, Writer) {
     let path = file(b"");
-    let mut batch = Batch::default();
-    for record in records {
-        batch.push(record);
-    }
     let volumes: Vec<_> = volumes.iter().map(|&name| name.to_owned()).collect();
     let mut writer = Writer::create(&path, format).unwrap();
-    writer.add(&batch, &volumes, &[String::new()]).unwrap();
+    writer.add(records, &volumes, &[String::new()]).unwrap();
     writer.finish().unwrap();
     let choice = Choice { format: Some(format.to_owned()), ..Choice::default() };
     let (mut records, _) = read(&path, choice).unwrap();
