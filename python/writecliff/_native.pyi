@@ -277,14 +277,6 @@ class DataPlacementCommands:
         """Return the fields of `DataPlacementStatus`; None for a drive without an interface."""
 
 @final
-class SimBench:
-    """Benchmark cases on a device; `scale` shortens the measurements."""
-
-    def __new__(cls, device: Device, scale: float) -> SimBench: ...
-    def run(self, case: str) -> dict[str, str | float]:
-        """Prepare and run a case; return its name as `case`, and its figures by name."""
-
-@final
 class Quantile:
     """A quantile of a histogram: an upper bound of at most the maximum, with its interval."""
 
@@ -446,8 +438,12 @@ class BlockTrace:
         part. Raises NativeConfigError.
         """
 
-def bench_cases() -> list[str]:
-    """Return the cases of the benchmark, in the best order for a device."""
+def ftl_limit(device: Device, overwrites: float, seed: int) -> tuple[int, int] | None:
+    """Return the slots that a minimal FTL writes for the host and relocates.
+
+    It fills the device's slots in order and overwrites them at random `overwrites` times. None
+    without spare flash beyond the reserve of the study. Raises NativeConfigError.
+    """
 
 def device_keys() -> list[
     tuple[str, list[tuple[str, bool, list[tuple[str, str, bool, str, str]]]]]

@@ -38,8 +38,6 @@ DEPENDENCIES = {
         "base",
         "disk",
         "filesystem",
-        "flash",
-        "ftl",
         "host-interface",
         "measure",
         "scm",

@@ -470,7 +470,7 @@ fn check(shape: &Shape) -> Result<(), ConfigError> {
             "pages_per_block is {}; one-shot {name} programs {types} pages at a time, so it must \
              be a multiple of {types}", shape.pages_per_block;
     }
-    // The bounds of the counts keep this product within 64 bits.
+    // The bounds on the factors keep this product within 64 bits.
     let total = counts.iter().map(|&(_, n, _)| u64::from(n)).product::<u64>() * (page / slot);
     reject! { Values,
         "blocks_per_plane" if total > RAW_SLOTS_MAX => "the flash holds more than 2048 TiB";

@@ -144,7 +144,7 @@ impl FtlConfig {
     /// `slots` of each reclaim unit can be written.
     pub(crate) fn check_capacity(&self, flash: &Geometry, slots: u32) -> Result<(), ConfigError> {
         let per_unit = u64::from(slots);
-        // GC must still gain space when the open units are nearly empty.
+        // GC must still gain space even if the open units are nearly empty.
         let groups = flash.reclaim_groups;
         let open = if groups == 1 {
             self.units_needed(1)

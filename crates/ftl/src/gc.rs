@@ -115,7 +115,7 @@ fn cost_benefit(among: &Candidates<'_>, now: u64) -> Option<ReclaimUnitId> {
         let valid = f64::from(table.valid[unit.index()]);
         let invalid = f64::from(table.unit_size) - valid;
         let age = (now - table.closed_at[unit.index()]) as f64 + 1.0;
-        // An empty unit costs nothing, so its score is infinite; a full unit yields no space.
+        // An empty unit costs nothing, so its score is infinite. A full unit yields no space.
         let score = if invalid == 0.0 { continue } else { age * invalid / valid };
         if best.is_none_or(|(highest, _)| score > highest) {
             best = Some((score, unit));
@@ -166,7 +166,8 @@ mod tests {
             (GcPolicy::Greedy, 3),
             (GcPolicy::Fifo, 2),
             (GcPolicy::DChoices { d: 64 }, 3),
-            // Benefit/cost at time 50: u1 10*.25/.75, u2 40*.125/.875, u3 20*.75/.25, u4 30*.5/.5
+            // Benefit divided by cost at time 50: u1 10*.25/.75, u2 40*.125/.875, u3 20*.75/.25, u4
+            // 30*.5/.5
             (GcPolicy::CostBenefit, 3),
             (GcPolicy::WindowedGreedy { window: 1 }, 2),
             (GcPolicy::WindowedGreedy { window: 2 }, 4),

@@ -2,7 +2,6 @@
 //! is pure Python. This crate only converts values between Python and Rust, and releases the
 //! interpreter lock while the simulator runs.
 
-mod bench;
 mod data_placement;
 mod device;
 mod dict;
@@ -31,7 +30,6 @@ mod _native {
     use crate::panics;
     #[pymodule_export]
     use crate::{
-        bench::{SimBench, bench_cases},
         data_placement::DataPlacementCommands,
         device::{
             PyDevice, device_keys, not_modelled_together, toml_changed, toml_rows, workload_keys,
@@ -54,7 +52,9 @@ mod _native {
             trace_formats, trace_formats_written, trace_operation, trace_runs,
         },
         units::{parse_size, parse_time},
-        validation::{validate_data_placement, validate_handles, validate_reduction, validate_waf},
+        validation::{
+            ftl_limit, validate_data_placement, validate_handles, validate_reduction, validate_waf,
+        },
         workload::{check_workload, model_ios, parse_workload_toml},
     };
 

@@ -4,13 +4,28 @@ use pyo3::prelude::*;
 use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
-use writecliff_ftl::{ConfigError, GcPacing};
+use writecliff_ftl::{ConfigError, GcPacing, limit};
 use writecliff_validate::data_placement::{Lifetimes, PlacementLoad, data_placement};
 use writecliff_validate::handles::{HandlesCase, handles};
 use writecliff_validate::reduction::{Data, reduction};
 use writecliff_validate::{Policies, WafCase, WafRow, uniform};
 
+use crate::device::PyDevice;
 use crate::errors;
+
+#[pyfunction]
+pub(crate) fn ftl_limit(
+    py: Python<'_>,
+    device: &PyDevice,
+    overwrites: f64,
+    seed: u64,
+) -> PyResult<Option<(u64, u64)>> {
+    let config = device.ssd(1)?;
+    let (slots, flash) = (config.ftl.user_slots as u32, &config.geometry);
+    let (units, unit_slots) = (flash.reclaim_units, flash.slots_per_reclaim_unit);
+    let written = py.detach(|| limit::run(slots, units, unit_slots, overwrites, seed));
+    Ok(written.map(|written| (written.host_slots, written.moved_slots)))
+}
 
 type Measured = Result<WafRow, ConfigError>;
 

@@ -6,14 +6,13 @@
 
 use std::any::Any;
 
-use writecliff_base::Bytes;
 use writecliff_base::counters;
 use writecliff_base::counters::{Reading, readings};
 use writecliff_base::keys::SectionKeys;
 use writecliff_base::located::{Answer, LocatedToml};
 use writecliff_base::saved_state::RestoreError;
+use writecliff_base::{Bytes, SLOT_BYTES};
 use writecliff_disk::{Disk, DiskConfig, DiskCounters};
-use writecliff_flash::geometry::SLOT_BYTES;
 use writecliff_host_interface::{Drive, Identity, LinkConfig};
 use writecliff_scm::{Scm, ScmConfig, ScmCounters};
 use writecliff_ssd::attribution::Recorder;
@@ -149,7 +148,7 @@ impl<R: Recorder + Send + Sync + 'static> DriveModel for Ssd<R> {
         if self.config().ftl.reduction.is_some() {
             return None;
         }
-        let to_bytes = |&slots: &u64| slots * u64::from(SLOT_BYTES);
+        let to_bytes = |&slots: &u64| slots * SLOT_BYTES;
         let (mixed, each) = self.ftl().moved_by_stream().split_last()?;
         Some(MovedByStream {
             bytes: each.iter().map(to_bytes).collect(),

@@ -5,13 +5,12 @@
 //! traces with streams.
 
 mod any_drive;
-pub mod bench;
 pub mod described;
 pub mod device;
 pub mod drive;
 pub mod fast_forward;
 mod flow;
-pub mod host;
+mod host;
 pub mod outcome;
 pub mod overflow;
 pub mod power_loss;

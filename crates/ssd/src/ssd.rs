@@ -449,8 +449,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         }
     }
 
-    // This function is always inlined, including all calls for an event: idle time contains a
-    // second copy, and the compiler would otherwise outline the shared code.
+    // This function and all calls that handle an event are always inlined. Idle time contains a
+    // second copy, so the compiler would otherwise outline the shared code.
     #[inline(always)]
     fn step(&mut self, limit: Nanos) -> Option<Completion> {
         while let Some((time, packed)) = self.storage.backend.queue.pop_until(limit) {

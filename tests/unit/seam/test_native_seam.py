@@ -88,7 +88,7 @@ def test_the_stub_and_the_module_have_the_same_names_and_signatures(tmp_path: Pa
 
 
 def test_there_are_classes_to_check() -> None:
-    assert {"Drive", "Histogram", "Quantile", "SimBench"} <= set(CLASSES)
+    assert {"Drive", "Histogram", "Quantile", "Server"} <= set(CLASSES)
 
 
 @pytest.mark.parametrize("name", CLASSES)

@@ -69,7 +69,7 @@ impl Packer {
     pub(crate) fn close(&mut self, id: FrontierId) -> (u32, u32) {
         let size = self.sectors_per_program_unit;
         let Pack { used, pieces } = self.packs[id.index()];
-        // Sectors beyond the end of the unit belong to the next unit.
+        // Sectors beyond the end of the indirection unit belong to the next unit.
         self.packs[id.index()] = Pack { used: used.saturating_sub(size), pieces: 0 };
         let empty = size.saturating_sub(used);
         self.counters.padding_sectors += u64::from(empty);

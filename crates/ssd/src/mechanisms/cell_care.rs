@@ -188,7 +188,7 @@ impl Mechanism for Refreshing {
         let now = backend.now;
         let Some(ecc) = &mut backend.mechanisms.ecc else { return };
         let Some(unit) = ecc.begin_refresh(ftl.table(), &open, now) else { return };
-        // Data in an open unit would never be refreshed while the host is idle.
+        // If the host is idle, data in an open unit would never be refreshed.
         if let Some(frontier) = frontiers().find(|&f| ftl.host_unit(f) == Some(unit)) {
             ftl.abandon(frontier, backend);
         }

@@ -204,7 +204,8 @@ pub(crate) trait Numbered {
 /// Calls a hook of each mechanism of the drive, which lacks the mechanism during the call.
 macro_rules! each {
     ($drive:ident, [$($name:ident),*], $mechanism:ident => $call:expr) => {{$(
-        // The check comes first because most drives have few mechanisms and `take` also writes.
+        // This check comes first because most drives have few mechanisms and `take` also writes to
+        // memory.
         if $drive.mechanisms.$name.is_some()
             && let Some(mut $mechanism) = $drive.mechanisms.$name.take()
         {

@@ -162,7 +162,7 @@ sections! {
     read_ahead: read_ahead::ReadAheadConfig,
 }
 
-// Mechanisms that own flash come first because only the first few can have a medium.
+// Mechanisms that own flash come first, because only the first mechanisms can have a medium.
 mechanisms! { ($)
     mapping_cache: mapping_cache::MappingCache,
     mapping_core: mapping_core::MappingCore,

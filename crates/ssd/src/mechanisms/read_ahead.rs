@@ -282,7 +282,7 @@ impl Mechanism for ReadAhead {
         let is_served = self.serve(drive, number, read);
         let (offset, length) = (read.command.offset, read.command.length);
         if is_served && self.streams.iter().any(|stream| stream.next == offset) {
-            // These slots do not count as unused because the stream moves past them.
+            // These slots do not count as unused because the stream skips them.
             let passed = ((offset + u64::from(length)) / SLOT_BYTES) as u32;
             (read.first.0..passed).for_each(|lpn| {
                 self.held.remove(&lpn);

@@ -143,7 +143,7 @@ mod tests {
             runs_at(&[1, 1, 1, 1], &[0, 8192, 8192, 200 << 10], &[12_288, 8192, 12_288, 512]);
         assert_eq!(runs.run, [0, 0, 0, 3]);
         assert_eq!(runs.back, [0, 4096, 8192, 0]);
-        // A repeated I/O is a continuation only directly after the run.
+        // A repeated I/O is a continuation only if it immediately follows the run.
         assert_eq!(runs_at(&[1, 1], &[0, 0], &[4096, 4096]).back, [0, 4096]);
         assert_eq!(runs_at(&[1; 3], &[0, 65_536, 0], &[4096; 3]).run, [0, 1, 2]);
     }

@@ -87,7 +87,7 @@ section! {
         stripe: required Count(1..=64),
             "dies per stripe, including the parity die; must divide the number of dies; 1: no \
              parity";
-        // The default is a fraction of the time that a program on all dies takes.
+        // The default is a fraction of the time that programming all dies takes.
         relocate_interval: default PositiveTime = Nanos(10_000_000),
             "interval between two reclaim units whose data on a lost die are relocated";
     }

@@ -135,7 +135,7 @@ pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
     let units = geometry.slots_per_reclaim_unit / geometry.slots_per_program_unit;
     let most = Lost {
         programmed_slots: (config.recovery().checkpoint_interval.0 - 1) / SLOT_BYTES,
-        // The host and garbage collection each have a unit for every stream.
+        // The host and garbage collection each have an open unit for every stream.
         open_units: 2 * u64::from(config.ftl.streams) * u64::from(units),
         open_log_units: config.sections.present().map(|s| s.open_units(geometry)).sum(),
         interrupted_erases: 1,
