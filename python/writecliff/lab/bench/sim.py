@@ -208,9 +208,9 @@ class _DriveBench:
         with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as folder:
             path = Path(folder) / "state"
             meter = _Meter()
-            drive.save(path)
+            drive.save(str(path))
             save_cpu_s, save_s = meter.elapsed()
-            drive.restore(path)
+            drive.restore(str(path))
             row = meter.row("save-restore-960", 0, 0, save_cpu_s=save_cpu_s, save_s=save_s)
             restore = {
                 "restore_cpu_s": row["cpu_s"] - save_cpu_s,
@@ -221,8 +221,9 @@ class _DriveBench:
     def _changed(self, capacity_bytes: int, **geometry: int) -> _native.Device:
         """Return the device with another capacity and geometry; it drops the shared drive."""
         self._drive = None
-        changes = [(f"flash.{key}", str(value), None) for key, value in geometry.items()]
-        changes.append(("user_capacity", f'"{capacity_bytes} B"', None))
+        values = {f"flash.{key}": str(value) for key, value in geometry.items()}
+        values["user_capacity"] = f'"{capacity_bytes} B"'
+        changes: list[tuple[str, str, str | None]] = [(*item, None) for item in values.items()]
         name = self._device.file_name
         return _native.Device(_native.toml_changed(self._device.text, name, changes), name)
 
@@ -258,9 +259,11 @@ class _DriveBench:
         meter = _Meter()
         blocks = trace.lay_out(facts["capacity_bytes"], "immediate", repeats=1)
         done = blocks.replay(device, "rules", facts["streams"])
-        writes, programs = (int(done[key][-1]) // SLOT_BYTES for key in ("host_bytes", "nand_bytes"))
+        writes, programs = (
+            int(done[key][-1]) // SLOT_BYTES for key in ("host_bytes", "nand_bytes")
+        )
         host_ios = blocks.written_bytes // SLOT_BYTES
-        return meter.row("replay", host_ios, programs, waf=programs / writes)
+        return meter.row("replay", host_ios, programs // SLOT_BYTES, waf=programs / writes)
 
     def _filled_by(self, slots: int) -> _native.Device:
         """Return the device with word lines reduced to about `slots` slots.
@@ -286,8 +289,10 @@ def _precondition(drive: _native.Drive, capacity_bytes: int, *, overwrites: floa
     sizes = [{"bytes": 131_072, "weight": 1.0, "sequential_pct": 0.0}]
     fill = {"pattern": "sequential", "block_sizes": sizes, "volume_bytes": capacity_bytes}
     overwrite = {"queue_depth": 32, "volume_bytes": int(capacity_bytes * overwrites)}
-    loads = [(fill, _FILL_SEED), (overwrite, _OVERWRITE_SEED)]
-    return [drive.fast_forward(_workload(job, seed)) for job, seed in loads]
+    return [
+        drive.fast_forward(_workload(fill, _FILL_SEED)),
+        drive.fast_forward(_workload(overwrite, _OVERWRITE_SEED)),
+    ]
 
 
 def _timed(drive: _native.Drive, case: str, **job: float) -> Row:
