@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use writecliff_runner::power_loss::{Loss, losses};
-use writecliff_validate::power_cuts::{Fault, KINDS, PowerCutTally, run};
+use writecliff_validate::power_cuts::{Fault, Kind, PowerCutTally, run};
 
 use crate::device::PyDevice;
 use crate::dict::{Dict, Dicts, dict};
@@ -15,7 +15,7 @@ pub(crate) fn validate_power_cuts(py: Python<'_>, seed: u64, drive: u64, cuts: u
         return Err(errors::config("cuts is 0; it must be 1 or more", None));
     }
     let ended = py.detach(|| run(seed, drive, cuts, Fault::None));
-    let kind = KINDS[(drive % KINDS.len() as u64) as usize];
+    let kind = Kind::of(drive);
     let tally = ended.as_ref().copied().unwrap_or(PowerCutTally::default());
     Ok(dict! {
         py,

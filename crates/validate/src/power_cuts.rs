@@ -115,8 +115,7 @@ impl Bench {
     fn new(seed: u64, number: u64, fault: Fault) -> Result<Self, String> {
         let mut random =
             Prng::derive(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15), SEED_LABEL);
-        let kind = KINDS[(number % KINDS.len() as u64) as usize];
-        let mut config = drives::config(&kind, &mut random)?;
+        let mut config = drives::config(&Kind::of(number), &mut random)?;
         config.ftl.volatile_buffer &= fault != Fault::EarlyErases;
         let slots = config.ftl.user_slots;
         let streams = config.ftl.streams;

@@ -1,7 +1,7 @@
 //! Small drives whose power is cut: all combinations of the properties that determine which data
 //! survive, with random values for all other properties.
 
-use writecliff_base::{Prng, SLOT_BYTES, StreamId};
+use writecliff_base::{Prng, SLOT_BYTES, StreamId, words};
 use writecliff_host_interface::{Command, Operation};
 use writecliff_ssd::{DeviceConfig, Drive, Ssd, device_file};
 
@@ -9,53 +9,29 @@ use super::image::FlashImage;
 
 const POLICIES: [&str; 6] =
     ["greedy", "fifo", "d-choices", "random", "cost-benefit", "windowed-greedy"];
-const PLACEMENTS: [Placement; 4] =
-    [Placement::OneStream, Placement::Streams, Placement::Fdp, Placement::FdpIsolated];
 
-/// Type of data separation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Placement {
-    OneStream,
-    Streams,
-    /// Reclaim unit handles that are all initially isolated.
-    Fdp,
-    /// Reclaim unit handles, some of which are persistently isolated.
-    FdpIsolated,
-}
-
-impl Placement {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OneStream => "one stream",
-            Self::Streams => "streams",
-            Self::Fdp => "FDP",
-            Self::FdpIsolated => "FDP, isolated",
-        }
+words! {
+    /// Separation of data.
+    pub enum Placement {
+        /// One stream for all data.
+        OneStream = "one stream",
+        /// Streams of the host.
+        Streams = "streams",
+        /// Reclaim unit handles that are initially isolated.
+        Fdp = "FDP",
+        /// Handles of which some are persistently isolated.
+        FdpIsolated = "FDP, isolated",
     }
-}
-
-/// Mechanism in addition to the plain mapping.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Extra {
-    /// No additional mechanism.
-    Nothing,
-    /// An SLC cache that the host bypasses while the cache is full.
-    SlcCache,
-    /// An SLC cache that takes all host writes.
-    SlcCacheOnly,
-    /// Parity across all dies; drives with one die have none.
-    DieParity,
-}
-
-impl Extra {
-    /// Returns the name used in the results table.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Nothing => "none",
-            Self::SlcCache => "SLC cache",
-            Self::SlcCacheOnly => "SLC cache, no way past it",
-            Self::DieParity => "parity across dies",
-        }
+    /// Mechanism in addition to the plain mapping.
+    pub enum Extra {
+        /// No additional mechanism.
+        Nothing = "none",
+        /// An SLC cache, past which the host writes while it is full.
+        SlcCache = "SLC cache",
+        /// An SLC cache that takes all writes of the host.
+        SlcCacheOnly = "SLC cache, no way past it",
+        /// Parity across all dies; drives of one die have none.
+        DieParity = "parity across dies",
     }
 }
 
@@ -74,34 +50,23 @@ pub struct Kind {
     pub power_loss_protection: bool,
 }
 
-const EXTRAS: [Extra; 4] = [Extra::Nothing, Extra::SlcCache, Extra::SlcCacheOnly, Extra::DieParity];
-/// Number of drive types without an additional mechanism.
-const PLAIN: usize = 96;
+/// Number of kinds without an additional mechanism.
+const PLAIN: usize = 4 * Placement::ALL.len() * POLICIES.len();
+/// Number of kinds; drives take them in turn.
+pub const KINDS: usize = Extra::ALL.len() * PLAIN;
 
-/// All drive types, which the drives use in turn.
-pub const KINDS: [Kind; EXTRAS.len() * PLAIN] = kinds();
-
-const fn kinds() -> [Kind; EXTRAS.len() * PLAIN] {
-    let first = Kind {
-        gc: POLICIES[0],
-        placement: PLACEMENTS[0],
-        extra: Extra::Nothing,
-        write_cache: true,
-        power_loss_protection: false,
-    };
-    let mut all = [first; EXTRAS.len() * PLAIN];
-    let mut n = 0;
-    while n < all.len() {
-        all[n] = Kind {
+impl Kind {
+    /// Returns the kind of drive `number`.
+    pub fn of(number: u64) -> Self {
+        let n = (number % KINDS as u64) as usize;
+        Self {
             gc: POLICIES[n % PLAIN / 16],
-            placement: PLACEMENTS[n / 4 % 4],
-            extra: EXTRAS[n / PLAIN],
-            write_cache: n % 2 == 0,
+            placement: Placement::ALL[n / 4 % 4],
+            extra: Extra::ALL[n / PLAIN],
+            write_cache: n.is_multiple_of(2),
             power_loss_protection: n / 2 % 2 == 1,
-        };
-        n += 1;
+        }
     }
-    all
 }
 
 fn one_of(random: &mut Prng, all: &[&'static str]) -> &'static str {

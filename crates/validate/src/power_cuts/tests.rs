@@ -6,10 +6,9 @@ use super::*;
 #[test]
 fn drives_of_every_kind_keep_what_they_promise() {
     let mut all = PowerCutTally::default();
-    for number in 0..KINDS.len() as u64 {
+    for number in 0..KINDS as u64 {
         let tally = run(1, number, 4, Fault::None);
-        let tally =
-            tally.unwrap_or_else(|e| panic!("drive {number}, {:?}: {e}", KINDS[number as usize]));
+        let tally = tally.unwrap_or_else(|e| panic!("drive {number}, {:?}: {e}", Kind::of(number)));
         all.cuts += tally.cuts;
         all.lost += tally.lost;
         all.survived += tally.survived;
@@ -17,7 +16,7 @@ fn drives_of_every_kind_keep_what_they_promise() {
         all.saved_slots += tally.saved_slots;
         all.interrupted_erases += tally.interrupted_erases;
     }
-    assert_eq!(all.cuts, 4 * KINDS.len() as u64);
+    assert_eq!(all.cuts, 4 * KINDS as u64);
     assert!(
         all.lost > 0 && all.survived > 0 && all.torn_units > 0 && all.saved_slots > 0,
         "{all:?}"
@@ -34,9 +33,9 @@ fn an_erased_unit_is_no_way_past_the_reserve() {
 }
 
 fn finds(fault: Fault) {
-    for extra in [Extra::Nothing, Extra::SlcCache, Extra::SlcCacheOnly, Extra::DieParity] {
-        let is_of_kind = |&number: &u64| KINDS[number as usize].extra == extra;
-        let mut numbers = (0..KINDS.len() as u64).filter(is_of_kind);
+    for extra in Extra::ALL {
+        let is_of_kind = |&number: &u64| Kind::of(number).extra == extra;
+        let mut numbers = (0..KINDS as u64).filter(is_of_kind);
         assert!(
             numbers.any(|number| run(2, number, 6, fault).is_err()),
             "{fault:?} is not found: {extra:?}"
