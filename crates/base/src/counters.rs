@@ -2,34 +2,23 @@
 //! with its name, unit, kind (sum or level), and whether it scales with the drive size. All code
 //! that shows or stores counters uses these declarations.
 
-/// Unit of a counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Bytes (B).
-    Bytes,
-    /// Nanoseconds of virtual time (ns).
-    Nanoseconds,
-    /// Joules (J).
-    Joules,
-    /// Degrees Celsius (°C).
-    DegreesCelsius,
-    /// Percent; wear may exceed 100.
-    Percent,
-    /// Event count.
-    Count,
-}
+use crate::words;
 
-impl Unit {
-    /// Returns the symbol of the unit; empty for counts.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bytes => "B",
-            Self::Nanoseconds => "ns",
-            Self::Joules => "J",
-            Self::DegreesCelsius => "°C",
-            Self::Percent => "%",
-            Self::Count => "",
-        }
+words! {
+    /// Unit of a counter, with its symbol; the symbol of a count is empty.
+    pub enum Unit {
+        /// Bytes.
+        Bytes = "B",
+        /// Nanoseconds of virtual time.
+        Nanoseconds = "ns",
+        /// Joules.
+        Joules = "J",
+        /// Degrees Celsius.
+        DegreesCelsius = "°C",
+        /// Percent; wear may exceed 100.
+        Percent = "%",
+        /// Event count.
+        Count = "",
     }
 }
 

@@ -11,6 +11,7 @@ use thiserror::Error;
 use serde::{Deserialize, Serialize};
 
 use crate::similarity::nearest;
+use crate::words;
 
 /// Granularity of host commands in bytes; offsets and lengths are multiples of this value.
 pub const SECTOR_BYTES: u64 = 512;
@@ -184,155 +185,126 @@ impl QuantityError {
     }
 }
 
-type Unit = (&'static str, f64);
+/// Units of a quantity, separated by commas, and the factor of each.
+#[derive(Clone, Copy)]
+struct Units {
+    names: &'static str,
+    factors: &'static [f64],
+    /// A valid quantity, for messages.
+    example: &'static str,
+    /// Name of the unit with factor 1, of which values are whole numbers.
+    whole: &'static str,
+}
 
-const TIME_UNITS: &[Unit] = &[
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-    ("min", 60e9),
-    ("h", 3600e9),
-    ("days", 86_400e9),
-    ("years", 365.0 * 86_400e9),
-];
-const SIZE_UNITS: &[Unit] = &[
-    ("B", 1.0),
-    ("kB", 1e3),
-    ("MB", 1e6),
-    ("GB", 1e9),
-    ("TB", 1e12),
-    ("KiB", 1024.0),
-    ("MiB", 1_048_576.0),
-    ("GiB", 1_073_741_824.0),
-    ("TiB", 1_099_511_627_776.0),
-];
-const RATE_UNITS: &[Unit] = &[
-    ("B/s", 1.0),
-    ("kB/s", 1e3),
-    ("MB/s", 1e6),
-    ("GB/s", 1e9),
-    ("KiB/s", 1024.0),
-    ("MiB/s", 1_048_576.0),
-    ("GiB/s", 1_073_741_824.0),
-];
+const TIME: Units = Units {
+    names: "ns, us, ms, s, min, h, days, years",
+    factors: &[1.0, 1e3, 1e6, 1e9, 60e9, 3600e9, 86_400e9, 365.0 * 86_400e9],
+    example: "\"75 us\"",
+    whole: "nanoseconds",
+};
+const SIZE: Units = Units {
+    names: "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB",
+    factors: &[1.0, 1e3, 1e6, 1e9, 1e12, 1024.0, 1_048_576.0, 1_073_741_824.0, 1_099_511_627_776.0],
+    example: "\"16 KiB\"",
+    whole: "bytes",
+};
+const RATE: Units = Units {
+    names: "B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s",
+    factors: &[1.0, 1e3, 1e6, 1e9, 1024.0, 1_048_576.0, 1_073_741_824.0],
+    example: "\"550 MB/s\"",
+    whole: "bytes per second",
+};
 
 /// Parses a time, for example `"75 us"` or `"1.5 ms"`.
 pub fn parse_time(text: &str) -> Result<Nanos, QuantityError> {
-    parse(text, TIME_UNITS, "\"75 us\"", "ns, us, ms, s, min, h, days, years", "nanoseconds")
-        .map(Nanos)
+    TIME.parse_whole(text).map(Nanos)
 }
 
 /// Parses a size, for example `"16 KiB"` or `"120 GB"`.
 pub fn parse_size(text: &str) -> Result<Bytes, QuantityError> {
-    parse(text, SIZE_UNITS, "\"16 KiB\"", "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB", "bytes")
-        .map(Bytes)
+    SIZE.parse_whole(text).map(Bytes)
 }
 
 /// Parses a rate, for example `"550 MB/s"`.
 pub fn parse_rate(text: &str) -> Result<BytesPerSecond, QuantityError> {
-    let units = "B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s";
-    parse(text, RATE_UNITS, "\"550 MB/s\"", units, "bytes per second").map(BytesPerSecond)
+    RATE.parse_whole(text).map(BytesPerSecond)
 }
 
-/// Physical quantities for which floating-point arithmetic is accurate enough.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Physical {
-    /// In watts.
-    Power,
-    /// Temperature in degrees Celsius.
-    Temperature,
-    /// Thermal resistance in degrees Celsius per watt.
-    ThermalResistance,
-    /// Heat capacity in joules per degree Celsius.
-    HeatCapacity,
+words! {
+    /// Physical quantities for which floating-point arithmetic is accurate enough.
+    pub enum Physical {
+        /// Power in watts.
+        Power = "power",
+        /// Temperature in degrees Celsius.
+        Temperature = "temperature",
+        /// Thermal resistance in degrees Celsius per watt.
+        ThermalResistance = "thermal resistance",
+        /// Heat capacity in joules per degree Celsius.
+        HeatCapacity = "heat capacity",
+    }
 }
 
 impl Physical {
     pub(crate) const fn example(self) -> &'static str {
-        match self {
-            Self::Power => "\"1.5 W\"",
-            Self::Temperature => "\"70 C\"",
-            Self::ThermalResistance => "\"8 C/W\"",
-            Self::HeatCapacity => "\"20 J/C\"",
-        }
-    }
-
-    /// Returns the name of the quantity for error messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Power => "power",
-            Self::Temperature => "temperature",
-            Self::ThermalResistance => "thermal resistance",
-            Self::HeatCapacity => "heat capacity",
-        }
+        self.units().example
     }
 
     /// Returns the unit of the quantity.
     pub const fn unit(self) -> &'static str {
-        self.units().0[0].0
+        self.units().whole
     }
 
-    const fn units(self) -> (&'static [Unit], &'static str) {
-        match self {
-            Self::Power => (&[("W", 1.0), ("mW", 1e-3), ("uW", 1e-6)], "W, mW, uW"),
-            Self::Temperature => (&[("C", 1.0)], "C"),
-            Self::ThermalResistance => (&[("C/W", 1.0)], "C/W"),
-            Self::HeatCapacity => (&[("J/C", 1.0)], "J/C"),
-        }
+    const fn units(self) -> Units {
+        let (names, factors, example, whole): (_, &[f64], _, _) = match self {
+            Self::Power => ("W, mW, uW", &[1.0, 1e-3, 1e-6], "\"1.5 W\"", "W"),
+            Self::Temperature => ("C", &[1.0], "\"70 C\"", "C"),
+            Self::ThermalResistance => ("C/W", &[1.0], "\"8 C/W\"", "C/W"),
+            Self::HeatCapacity => ("J/C", &[1.0], "\"20 J/C\"", "J/C"),
+        };
+        Units { names, factors, example, whole }
     }
 }
 
 /// Parses a non-negative physical quantity in the units of [`Physical`].
 pub fn parse_physical(text: &str, kind: Physical) -> Result<f64, QuantityError> {
-    let (units, unit_names) = kind.units();
-    let value = parse_any(text, units, kind.example(), unit_names)?;
+    let value = kind.units().parse(text)?;
     if (0.0..1e12).contains(&value) {
         Ok(value)
     } else {
-        Err(QuantityError::OutOfRange(text.to_owned(), unit_names))
+        Err(QuantityError::OutOfRange(text.to_owned(), kind.units().names))
     }
 }
 
-fn parse(
-    text: &str,
-    units: &[Unit],
-    example: &'static str,
-    unit_names: &'static str,
-    what: &'static str,
-) -> Result<u64, QuantityError> {
-    let exact = parse_any(text, units, example, unit_names)?;
-    let rounded = exact.round();
-    // The limit of 2^63 leaves headroom for sums, and 1e-6 tolerates the binary rounding of values
-    // such as "0.1 us".
-    let whole = (exact - rounded).abs() <= 1e-6 * rounded.max(1.0);
-    if !(0.0..9.2e18).contains(&exact) || !whole {
-        return Err(QuantityError::OutOfRange(text.to_owned(), what));
+impl Units {
+    /// Parses a number with one of the units and converts it to the unit with factor 1.
+    fn parse(self, text: &str) -> Result<f64, QuantityError> {
+        let Self { names, factors, example, .. } = self;
+        let trimmed = text.trim();
+        let split = trimmed
+            .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+')))
+            .unwrap_or(trimmed.len());
+        let (number, unit) = (trimmed[..split].replace('_', ""), trimmed[split..].trim());
+        let value: f64 =
+            number.parse().map_err(|_| QuantityError::Malformed(text.to_owned(), example))?;
+        if unit.is_empty() {
+            return Err(QuantityError::Malformed(text.to_owned(), example));
+        }
+        let factor = names.split(", ").zip(factors).find(|(name, _)| *name == unit);
+        let unknown = || QuantityError::UnknownUnit(text.to_owned(), unit.to_owned(), names);
+        factor.map(|(_, factor)| value * factor).ok_or_else(unknown)
     }
-    Ok(rounded as u64)
-}
 
-/// Parses a number with one of these units and converts it to the unit with factor 1.
-fn parse_any(
-    text: &str,
-    units: &[Unit],
-    example: &'static str,
-    unit_names: &'static str,
-) -> Result<f64, QuantityError> {
-    let trimmed = text.trim();
-    let split = trimmed
-        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+')))
-        .unwrap_or(trimmed.len());
-    let (number, unit) = (trimmed[..split].replace('_', ""), trimmed[split..].trim());
-    let value: f64 =
-        number.parse().map_err(|_| QuantityError::Malformed(text.to_owned(), example))?;
-    if unit.is_empty() {
-        return Err(QuantityError::Malformed(text.to_owned(), example));
+    fn parse_whole(self, text: &str) -> Result<u64, QuantityError> {
+        let exact = self.parse(text)?;
+        let rounded = exact.round();
+        // The limit of 2^63 leaves headroom for sums; 1e-6 tolerates the binary fraction in
+        // "0.1 us".
+        let whole = (exact - rounded).abs() <= 1e-6 * rounded.max(1.0);
+        if !(0.0..9.2e18).contains(&exact) || !whole {
+            return Err(QuantityError::OutOfRange(text.to_owned(), self.whole));
+        }
+        Ok(rounded as u64)
     }
-    let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
-        return Err(QuantityError::UnknownUnit(text.to_owned(), unit.to_owned(), unit_names));
-    };
-    Ok(value * factor)
 }
 
 #[cfg(test)]
