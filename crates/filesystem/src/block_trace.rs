@@ -144,19 +144,10 @@ impl Events {
 
     /// Converts the trace into block requests.
     ///
-    /// Returns [`TraceError::OutOfSpace`] if the drive is too small for the files, and
-    /// [`TraceError::Trace`] if the trace writes nothing or more than 32-bit clocks can count.
-    pub fn lay_out(&self, how: &LayOut) -> Result<BlockTrace, TraceError> {
-        self.lay_out_watched(how, &mut |_| ControlFlow::Continue(()))
-    }
-
-    /// Converts the trace, like [`Self::lay_out`]; returns [`TraceError::Stopped`] if `watch` stops
-    /// the conversion.
-    pub fn lay_out_watched(
-        &self,
-        how: &LayOut,
-        watch: &mut Watch<'_>,
-    ) -> Result<BlockTrace, TraceError> {
+    /// Fails with [`TraceError::OutOfSpace`] if the drive is too small for the files, with
+    /// [`TraceError::Trace`] if the trace writes nothing or more than 32-bit clocks can count, and
+    /// with [`TraceError::Stopped`] if `watch` stops it.
+    pub fn lay_out(&self, how: &LayOut, watch: &mut Watch<'_>) -> Result<BlockTrace, TraceError> {
         let files = u64::from(self.files) * u64::from(how.copies);
         if how.copies == 0 || files > FILES_MAX {
             let message = format!(

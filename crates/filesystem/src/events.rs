@@ -1,27 +1,27 @@
 //! File operations of a traced program, in time order.
 
+use writecliff_base::words;
+
 use super::TraceError;
 
-/// Operations that change the data on a drive, or the time when data are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum FileOp {
-    /// Writes `length` bytes at `offset`.
-    Write = 0,
-    /// Truncates the file; `offset` is the new size.
-    Truncate = 1,
-    /// Deletes the file object.
-    Unlink = 2,
-    /// Deallocates a range, like fallocate(2) with `FALLOC_FL_PUNCH_HOLE`.
-    Punch = 3,
-    /// Flushes the file's dirty pages, like fsync(2).
-    Sync = 4,
-    /// Creates the file object.
-    Create = 5,
+words! {
+    /// Operations that change the data on a drive, or the time when data are written.
+    #[repr(u8)]
+    pub enum FileOp {
+        /// Writes `length` bytes at `offset`.
+        Write = "write",
+        /// Truncates the file; `offset` is the new size.
+        Truncate = "truncate",
+        /// Deletes the file object.
+        Unlink = "unlink",
+        /// Deallocates a range, like fallocate(2) with `FALLOC_FL_PUNCH_HOLE`.
+        Punch = "punch",
+        /// Flushes the file's dirty pages, like fsync(2).
+        Sync = "fsync",
+        /// Creates the file object.
+        Create = "create",
+    }
 }
-
-const OPS: [FileOp; 6] =
-    [FileOp::Write, FileOp::Truncate, FileOp::Unlink, FileOp::Punch, FileOp::Sync, FileOp::Create];
 
 /// Limit on file numbers, which index a table.
 const FILES_MAX: u32 = 1 << 26;
@@ -153,8 +153,8 @@ fn row_of(batch: &Batch<'_>, row: usize) -> Result<Option<TraceEvent>, String> {
     if code == LEFT_OUT {
         return Ok(None);
     }
-    let Some(&op) = OPS.get(usize::from(code)) else {
-        return Err(format!("operation {code} is outside 0 to {}", OPS.len() - 1));
+    let Some(&op) = FileOp::ALL.get(usize::from(code)) else {
+        return Err(format!("operation {code} is outside 0 to {}", FileOp::ALL.len() - 1));
     };
     let Some(file) = u32::try_from(batch.file[row]).ok().filter(|&file| file < FILES_MAX) else {
         return Err(format!("file {} is outside 0 to {}", batch.file[row], FILES_MAX - 1));

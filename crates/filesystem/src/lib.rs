@@ -1,17 +1,4 @@
 //! File I/O traces, and their conversion into block writes and TRIMs.
-//!
-//! | file | content |
-//! |---|---|
-//! | `classes.rs` | classes of rows with the same labels |
-//! | `events.rs` | file operations of a traced program |
-//! | `space.rs` | free-space allocator of the file system |
-//! | `layout.rs` | file objects and their extents |
-//! | `dirty.rs` | files that wait in the page cache for write-back |
-//! | `block_trace.rs` | conversion of a whole trace into block requests; death times of data |
-//! | `rounds.rs` | repetition of a trace, and concurrent copies of it |
-//! | `redraw.rs` | addresses that change from round to round |
-//! | `synthetic.rs` | a small log-structured merge tree store, for tests and benchmarks |
-//! | `assign/` | schemes of stream assignment |
 
 pub mod assign;
 mod block_trace;

@@ -140,8 +140,8 @@ proptest! {
             repeats: Repeats::Times(times),
             copies: 1,
         };
-        let laid = trace.lay_out(&how).unwrap();
-        prop_assert_eq!(&laid.requests, &trace.lay_out(&how).unwrap().requests);
+        let laid = trace.lay_out(&how, &mut |_| ControlFlow::Continue(())).unwrap();
+        prop_assert_eq!(&laid.requests, &trace.lay_out(&how, &mut |_| ControlFlow::Continue(())).unwrap().requests);
         prop_assert_eq!(laid.rounds, times);
     }
 }
@@ -157,7 +157,7 @@ fn trace_of(events: &[TraceEvent]) -> Events {
 fn laid(events: &[TraceEvent], capacity_blocks: u32, write_back: WriteBack) -> BlockTrace {
     let file_system = system(write_back);
     let how = LayOut { capacity_blocks, file_system, repeats: Repeats::Times(1), copies: 1 };
-    trace_of(events).lay_out(&how).unwrap()
+    trace_of(events).lay_out(&how, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_full_drive_error_names_the_capacity_needed() {
         event(FileOp::Create, 1, 0, 0),
         event(FileOp::Write, 1, 0, 200 * 4096),
     ]);
-    let error = trace.lay_out(&how).unwrap_err();
+    let error = trace.lay_out(&how, &mut |_| ControlFlow::Continue(())).unwrap_err();
     assert_eq!(
         error,
         TraceError::OutOfSpace { needed_bytes: 300 * 4096, capacity_bytes: 100 * 4096 }
@@ -266,7 +266,7 @@ fn files_of_old_rounds_are_deleted_one_at_a_time() {
         repeats: Repeats::Fills(3.0),
         copies: 1,
     };
-    let laid = trace.lay_out(&how).unwrap();
+    let laid = trace.lay_out(&how, &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!((laid.rounds, laid.written_blocks, laid.peak_blocks), (3, 240, 80));
     let trims = laid.requests.iter().filter(|r| r.op == BlockOp::Trim);
     assert!(trims.clone().all(|r| r.count == 10));
@@ -363,7 +363,8 @@ fn block_positions(folders: [u16; 3], allocator: Allocator, trim: bool) -> (Vec<
         repeats: Repeats::Times(1),
         copies: 1,
     };
-    let laid = freed_and_written_again(folders).lay_out(&how).unwrap();
+    let laid =
+        freed_and_written_again(folders).lay_out(&how, &mut |_| ControlFlow::Continue(())).unwrap();
     let writes = laid.requests.iter().filter(|r| r.op == BlockOp::Write);
     (writes.map(|r| r.block).collect(), laid.requests.len())
 }
@@ -415,14 +416,17 @@ fn copies_write_at_the_same_rate_and_are_staggered() {
         repeats: Repeats::Times(5),
         copies: 4,
     };
-    let laid = events.lay_out(&how).unwrap();
+    let laid = events.lay_out(&how, &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(laid.rounds, 5);
     // Meanwhile, the leading copy has advanced by three quarters of a round in whole files.
     assert!((4 * 5 * 80..4 * 5 * 80 + 4 * 80).contains(&laid.written_blocks), "{laid:?}");
     assert!(laid.mean_blocks <= laid.peak_blocks && laid.peak_blocks <= four.peak_blocks);
     assert!(laid.mean_blocks >= 4 * 40, "{laid:?}");
     let none = LayOut { copies: 0, ..how };
-    assert!(matches!(events.lay_out(&none), Err(TraceError::Trace(_))));
+    assert!(matches!(
+        events.lay_out(&none, &mut |_| ControlFlow::Continue(())),
+        Err(TraceError::Trace(_))
+    ));
 }
 
 #[test]
@@ -433,8 +437,11 @@ fn mean_blocks_averages_live_blocks_over_blocks_written() {
         repeats: Repeats::Times(1),
         copies: 1,
     };
-    // The files occupy 10, 20, ... 80 blocks, rising by ten blocks with every ten blocks written.
-    assert_eq!(grows_and_shrinks().lay_out(&how).unwrap().mean_blocks, 45);
+    // The files occupy 10, 20, ... 80 blocks after each ten blocks written.
+    assert_eq!(
+        grows_and_shrinks().lay_out(&how, &mut |_| ControlFlow::Continue(())).unwrap().mean_blocks,
+        45
+    );
 }
 
 #[test]
@@ -449,13 +456,18 @@ fn long_work_says_how_far_it_is_and_can_be_stopped() {
             shares.push(share);
             ControlFlow::Continue(())
         };
-        let laid = events.lay_out_watched(&how(repeats, copies), &mut watch).unwrap();
-        assert_eq!(laid.requests, events.lay_out(&how(repeats, copies)).unwrap().requests);
+        let laid = events.lay_out(&how(repeats, copies), &mut watch).unwrap();
+        assert_eq!(
+            laid.requests,
+            events
+                .lay_out(&how(repeats, copies), &mut |_| ControlFlow::Continue(()))
+                .unwrap()
+                .requests
+        );
         assert!(shares.len() > 4 && shares.is_sorted_by(|a, b| a < b), "{shares:?}");
         assert!(shares[0] < 0.25 && shares[shares.len() - 1] > 0.8, "{shares:?}");
     }
-    let stop =
-        events.lay_out_watched(&how(Repeats::Times(20_000), 1), &mut |_| ControlFlow::Break(()));
+    let stop = events.lay_out(&how(Repeats::Times(20_000), 1), &mut |_| ControlFlow::Break(()));
     assert_eq!(stop.unwrap_err(), TraceError::Stopped);
 
     let many: Vec<_> = (0..300_000).map(|_| event(FileOp::Write, 0, 0, 4096)).collect();

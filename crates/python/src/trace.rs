@@ -59,7 +59,6 @@ impl FileTrace {
         op, file, offset_bytes, length_bytes, row_class, ops, stream, origin, folder = None,
         time_ns = None
     ))]
-    #[expect(clippy::too_many_arguments, reason = "columns")]
     fn add(
         &self,
         op: PyReadonlyArray1<'_, i32>,
@@ -114,7 +113,6 @@ impl FileTrace {
         capacity_bytes, writeback, repeats = None, fills = None, *, allocator = "next-fit",
         trim = true, copies = 1, hook = None
     ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python function")]
     fn lay_out(
         &self,
         py: Python<'_>,
@@ -139,7 +137,7 @@ impl FileTrace {
             },
         };
         let mut hook = Hook { callback: hook, raised: None };
-        let laid = py.detach(|| self.get().lay_out_watched(&how, &mut |share| hook.share(share)));
+        let laid = py.detach(|| self.get().lay_out(&how, &mut |share| hook.share(share)));
         let inner = laid.map_err(|error| match error {
             TraceError::Stopped => hook.stopped(),
             error => trace_error(&error),
@@ -203,7 +201,6 @@ impl PyBlockTrace {
         queue_depth = 32, readers = 4, command_bytes = 131_072, reads_per_block = None,
         hook = None
     ))]
-    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn replay<'py>(
         &self,
         py: Python<'py>,

@@ -3,13 +3,6 @@
 //! A scheme sees the writes and TRIMs in order, like a block driver, but not the drive's internal
 //! state. Only the oracle has future knowledge. Time is measured in blocks written, so a scheme
 //! assigns the same streams in fast-forward and in a timed replay. All schemes are deterministic.
-//!
-//! | file | scheme | source |
-//! |---|---|---|
-//! | `mod.rs` | every write to stream 0; streams carried by the trace (rules) | |
-//! | `autostream.rs` | sequentiality, frequency, recency; queues | Yang et al., SYSTOR 2017 |
-//! | `sepbit.rs`, `shadow.rs` | inferred invalidation time | Wang et al., "SepBIT", FAST 2022 |
-//! | `oracle.rs` | future knowledge of when data die | |
 
 mod autostream;
 mod oracle;
@@ -74,8 +67,9 @@ impl Scheme {
         assert!(streams > 0, "a drive has the default stream");
         let blocks = trace.capacity_blocks;
         match self {
-            Self::None => Box::new(NoStreams),
-            Self::Rules => Box::new(Given::new(streams)),
+            Self::None => Box::new(Given { streams: 1 }),
+            Self::Rules => Box::new(Given { streams }),
+            Self::Oracle if bucketing == Bucketing::Given => Box::new(Given { streams }),
             Self::Sfr => Box::new(Sfr::new(blocks, streams)),
             Self::MultiQueue => Box::new(MultiQueue::new(blocks, streams)),
             Self::SepBit => Box::new(SepBit::new(blocks, streams)),
@@ -84,28 +78,13 @@ impl Scheme {
     }
 }
 
-/// Scheme `none`: every write goes to the default stream, as from a host without stream support.
-pub struct NoStreams;
-
-impl Assigner for NoStreams {
-    fn write(&mut self, request: &BlockRequest, _: u32, pieces: &mut Vec<Piece>) {
-        pieces.push(Piece { count: request.count, stream: 0 });
-    }
-}
-
-/// Scheme `rules`: uses the stream that each trace request carries, set by user rules or by the
+/// Schemes `none` (one stream) and `rules`: uses the stream that each trace request carries, set by user rules or by the
 /// write-lifetime hints of the traced program.
 ///
 /// A stream number that the drive does not support falls back to default stream 0, like streams
 /// that could not be opened in NVMe (NVMe Base Specification, Streams Directive).
 pub struct Given {
     streams: u16,
-}
-
-impl Given {
-    pub(crate) fn new(streams: u16) -> Self {
-        Self { streams }
-    }
 }
 
 impl Assigner for Given {

@@ -49,7 +49,8 @@ const STEPS: usize = 256;
 pub struct Oracle<'a> {
     deaths: &'a [u32],
     streams: u16,
-    bucketing: Bucketing,
+    /// Epoch length, in blocks written; `None` if bounds determine the stream.
+    epoch: Option<u32>,
     /// Ascending lifetime bounds: lifetimes below the first bound go to stream 0, lifetimes below
     /// the second bound to stream 1, and so on.
     bounds: Vec<u32>,
@@ -58,21 +59,23 @@ pub struct Oracle<'a> {
 impl<'a> Oracle<'a> {
     /// Creates the oracle from the trace's death times, as returned by [`crate::deaths`].
     pub fn new(deaths: &'a [u32], streams: u16, bucketing: Bucketing) -> Self {
+        let mut epoch = None;
         let bounds = match bucketing {
-            Bucketing::Epochs(_) | Bucketing::Given => Vec::new(),
+            Bucketing::Epochs(length) => {
+                epoch = Some(length);
+                Vec::new()
+            }
+            Bucketing::Given => unreachable!("`Scheme::assigner` handles given streams"),
             Bucketing::Lifetimes => quantiles(deaths, usize::from(streams)),
             Bucketing::LeastSpare => least_spare(deaths, usize::from(streams)),
-            Bucketing::Powers(first) => (1..streams)
-                .scan(first, |bound, _| {
-                    let here = *bound;
-                    *bound = bound.saturating_mul(GROWTH);
-                    Some(here)
-                })
-                .collect(),
+            Bucketing::Powers(first) => {
+                let next = |bound: &u32| Some(bound.saturating_mul(GROWTH));
+                std::iter::successors(Some(first), next).take(usize::from(streams) - 1).collect()
+            }
         };
         assert!(bounds.len() < usize::from(streams), "a stream beyond the last bound");
         debug_assert!(bounds.is_sorted());
-        Self { deaths, streams, bucketing, bounds }
+        Self { deaths, streams, epoch, bounds }
     }
 
     #[inline]
@@ -80,20 +83,14 @@ impl<'a> Oracle<'a> {
         let death = self.deaths[clock as usize];
         debug_assert!(death == NEVER || death > clock, "data die before they are written");
         let far = self.streams - 1;
-        match self.bucketing {
-            Bucketing::Lifetimes | Bucketing::Powers(_) | Bucketing::LeastSpare => {
-                let life = if death == NEVER { NEVER } else { death - clock };
-                self.bounds.partition_point(|&bound| bound <= life) as u16
-            }
-            Bucketing::Epochs(length) => {
-                if death == NEVER {
-                    return far;
-                }
-                let ahead = death / length - clock / length;
-                if ahead < u32::from(far) { (death / length % u32::from(far)) as u16 } else { far }
-            }
-            Bucketing::Given => unreachable!("`write` handles given streams per request"),
+        let Some(length) = self.epoch else {
+            let life = if death == NEVER { NEVER } else { death - clock };
+            return self.bounds.partition_point(|&bound| bound <= life) as u16;
+        };
+        if death == NEVER || death / length - clock / length >= u32::from(far) {
+            return far;
         }
+        (death / length % u32::from(far)) as u16
     }
 }
 
@@ -187,11 +184,6 @@ fn least_spare(deaths: &[u32], parts: usize) -> Vec<u32> {
 impl Assigner for Oracle<'_> {
     fn write(&mut self, request: &BlockRequest, clock: u32, pieces: &mut Vec<Piece>) {
         let begin = pieces.len();
-        if self.bucketing == Bucketing::Given {
-            let stream = if request.stream < self.streams { request.stream } else { 0 };
-            pieces.push(Piece { count: request.count, stream });
-            return;
-        }
         for i in 0..request.count {
             push_block(pieces, begin, self.stream(clock + i));
         }

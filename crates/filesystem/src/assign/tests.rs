@@ -1,5 +1,7 @@
 //! Tests of the stream assignment schemes.
 
+use std::ops::ControlFlow;
+
 use super::*;
 use crate::{BlockOp, FileSystem, LayOut, Repeats, deaths, synthetic};
 
@@ -25,7 +27,11 @@ fn store() -> BlockTrace {
     let capacity_blocks = events.footprint(&FileSystem::default(), 1).peak_blocks as u32 + 100;
     let repeats = Repeats::Times(2);
     let file_system = FileSystem::default();
-    events.lay_out(&LayOut { capacity_blocks, file_system, repeats, copies: 1 }).unwrap()
+    events
+        .lay_out(&LayOut { capacity_blocks, file_system, repeats, copies: 1 }, &mut |_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap()
 }
 
 /// Every scheme covers every write, assigns only stream numbers below its stream count, and is
@@ -68,7 +74,7 @@ fn schemes_are_deterministic_and_use_only_their_streams() {
 
 #[test]
 fn given_streams_beyond_the_drives_fall_back_to_the_default() {
-    let mut given = Given::new(4);
+    let mut given = Given { streams: 4 };
     assert_eq!(streams_of(&mut given, &request(0, 2, 3), 0), [3, 3]);
     assert_eq!(streams_of(&mut given, &request(0, 1, 4), 2), [0]);
 }
@@ -207,7 +213,7 @@ fn the_oracle_groups_data_by_death_time() {
 #[test]
 fn mistagging_changes_the_given_share_to_a_wrong_stream() {
     let tag = |seed| {
-        let mut wrong = MisTag::new(Box::new(Given::new(4)), 0.1, 4, seed);
+        let mut wrong = MisTag::new(Box::new(Given { streams: 4 }), 0.1, 4, seed);
         (0..20_000).map(|n| streams_of(&mut wrong, &request(n, 1, 2), n)[0]).collect::<Vec<_>>()
     };
     let chosen = tag(1);

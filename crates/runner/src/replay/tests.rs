@@ -22,7 +22,11 @@ fn lay_out(events: &Events, config: &DeviceConfig, fills: f64) -> BlockTrace {
     let repeats = Repeats::Fills(fills);
     let capacity_blocks = (config.user_capacity.0 / SLOT_BYTES) as u32;
     let file_system = FileSystem::default();
-    events.lay_out(&LayOut { capacity_blocks, file_system, repeats, copies: 1 }).unwrap()
+    events
+        .lay_out(&LayOut { capacity_blocks, file_system, repeats, copies: 1 }, &mut |_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap()
 }
 
 fn replayed(
