@@ -193,11 +193,5 @@ pub(crate) fn toml_changed(
 }
 
 fn derived(error: &DeriveError) -> PyErr {
-    match error {
-        DeriveError::Located(error) => errors::located(error),
-        DeriveError::Resize(error) => errors::config(&error.message, Some(&error.hint)),
-        DeriveError::NotFlash(message) | DeriveError::Scale(message) => {
-            errors::config(message, None)
-        }
-    }
+    errors::config(&error.message, error.hint.as_deref())
 }

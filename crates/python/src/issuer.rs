@@ -163,7 +163,6 @@ impl Issuer {
     #[pyo3(signature = (
         fd, fit, *, is_file, in_flight, seed, interval_ns, compressible_pct = 0.0, records = false
     ))]
-    #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn of_trace(
         fd: RawFd,
         fit: &TraceFit,

@@ -2,6 +2,8 @@
 //! is pure Python. This crate only converts values between Python and Rust, and releases the
 //! interpreter lock while the simulator runs.
 
+#![allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+
 mod data_placement;
 mod device;
 mod dict;

@@ -101,7 +101,6 @@ impl Server {
         device, seed, *, slow_down = None, like = None, state = None, contents_file = None,
         compress = false, memory_limit_bytes = None
     ))]
-    #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
     fn new(
         py: Python<'_>,
         device: &PyDevice,
@@ -346,7 +345,6 @@ fn state_error(path: &Path, error: &StateError) -> PyErr {
 #[pyo3(signature = (
     address, *, protocol, write, block_bytes, range_bytes, queue_depth, requests, seed
 ))]
-#[expect(clippy::too_many_arguments, reason = "keywords")]
 pub(crate) fn served_load<'py>(
     py: Python<'py>,
     address: &str,

@@ -33,7 +33,6 @@ type Measured = Result<WafRow, ConfigError>;
 #[pyo3(signature = (
     policy, overprovision, pages_per_block, blocks, seed = 1, warm_up = 10, measured = 10
 ))]
-#[allow(clippy::too_many_arguments)] // Each table column is a keyword argument.
 pub(crate) fn validate_waf(
     py: Python<'_>,
     policy: &str,
@@ -58,7 +57,6 @@ pub(crate) fn validate_waf(
     policy, overprovision, sizes, duplicates, *, pages_per_block, blocks, seed = 1, warm_up = 10,
     measured = 10
 ))]
-#[allow(clippy::too_many_arguments)] // Each table column is a keyword argument.
 pub(crate) fn validate_reduction(
     py: Python<'_>,
     policy: &str,
@@ -117,7 +115,6 @@ fn unknown(what: &str, name: &str) -> PyErr {
     self_tuned = false, policy = "greedy", data = 0.2, writes = 0.8, request = 32,
     pages_per_block = 256, blocks = 4096, seed = 1, warm_up = 10, measured = 10
 ))]
-#[allow(clippy::too_many_arguments)] // Each table column is a keyword argument.
 pub(crate) fn validate_data_placement(
     py: Python<'_>,
     load: &str,
@@ -164,7 +161,6 @@ pub(crate) fn validate_data_placement(
     units, user_units, pages_per_block, *, persistent, rates, capacities, settled = None,
     seed = 1
 ))]
-#[allow(clippy::too_many_arguments)] // Each table column is a keyword argument.
 pub(crate) fn validate_handles(
     py: Python<'_>,
     units: u32,

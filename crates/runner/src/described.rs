@@ -18,20 +18,22 @@ pub struct Device {
 
 /// Error while deriving a drive.
 #[derive(Debug)]
-pub enum DeriveError {
-    /// Error at a line of the device file.
-    Located(LocatedError),
-    /// The device file cannot be scaled to this size.
-    Resize(ResizeError),
-    /// The operation supports only drives with flash; the text names the type of this drive.
-    NotFlash(String),
-    /// Invalid scale, with the accepted values.
-    Scale(String),
+pub struct DeriveError {
+    /// Problem with the drive or its device file.
+    pub message: String,
+    /// Suggested correction, such as the accepted values.
+    pub hint: Option<String>,
 }
 
 impl From<LocatedError> for DeriveError {
     fn from(error: LocatedError) -> Self {
-        Self::Located(error)
+        Self { message: error.to_string(), hint: error.hint }
+    }
+}
+
+impl From<ResizeError> for DeriveError {
+    fn from(error: ResizeError) -> Self {
+        Self { message: error.message, hint: Some(error.hint) }
     }
 }
 
@@ -102,7 +104,7 @@ impl Device {
         if (nearest / scale - 1.0).abs() > 1e-9 {
             let name = &self.config.identity().name;
             let message = format!("{name} cannot be scaled by {scale}, only by {nearest}");
-            return Err(DeriveError::Scale(message));
+            return Err(DeriveError { message, hint: None });
         }
         Ok(self.changed(&match &self.config {
             AnyConfig::Ssd(config) => ssd::scaled(config, scale, largest_io),
@@ -122,12 +124,11 @@ impl Device {
         let AnyConfig::Ssd(config) = &self.config else {
             let (name, what) = (&self.config.identity().name, self.config.without_flash());
             let message = format!("{name} is {} and has no streams", what.unwrap_or_default());
-            return Err(DeriveError::NotFlash(message));
+            return Err(DeriveError { message, hint: None });
         };
         let mut changes = ssd::with_streams(&self.toml, config, streams);
         if let Some(capacity) = capacity {
-            let resized = ssd::resized(config, capacity, streams, units);
-            changes.extend(resized.map_err(DeriveError::Resize)?);
+            changes.extend(ssd::resized(config, capacity, streams, units)?);
         }
         Ok(self.changed(&changes)?)
     }

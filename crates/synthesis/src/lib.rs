@@ -1,7 +1,7 @@
 //! Model of a trace's I/Os that lets a job generate similar I/Os (`writecliff trace synthesise`).
 //!
-//! The model and its seed determine the I/Os of one [`Pass`] and their times; a job repeats them as
-//! an open loop. The model has three components, with one file each:
+//! The I/Os of one pass, with their times, follow from the model and its seed; a job repeats
+//! them as an open loop. Three parts, one file each:
 //!
 //! * `arrivals`: a Markov chain over states (stream, whether the I/O continues a run, time since
 //!   the previous I/O), by phases and periods of demand;
@@ -73,20 +73,28 @@ fn check_columns(table: &str, part: &impl toml::Part) -> Check {
     })
 }
 
-/// I/Os of one pass, as columns of equal length.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pass {
+/// I/Os as columns of equal length: of a log, or of one pass of a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IoLog {
     /// One letter per I/O: `r` read, `w` write, `t` trim, `f` flush.
     pub operations: String,
     /// Offsets of the first byte, relative to the start of the device; 0 for flushes.
     pub offsets: Vec<u64>,
     /// Lengths in bytes; 0 for flushes.
     pub lengths: Vec<u64>,
-    /// Arrival times since the start of the pass, ascending.
+    /// Arrivals since the start, ascending; empty for as fast as possible.
     pub times_ns: Vec<u64>,
 }
 
-/// Model of a trace; all columns of a table have the same length.
+impl IoLog {
+    /// Returns `true` if the log contains trims.
+    pub fn trims(&self) -> bool {
+        self.operations.contains('t')
+    }
+}
+
+/// A model; all columns of a table have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IoModel {
@@ -214,8 +222,8 @@ impl IoModel {
         self.streams.operations.contains('t')
     }
 
-    /// Returns the I/Os of one pass, at addresses starting at `offset`.
-    pub fn expand(&self, offset: u64) -> Pass {
+    /// Returns the I/Os of one pass, at addresses from `offset` on.
+    pub fn expand(&self, offset: u64) -> IoLog {
         let random = |label| Prng::derive(self.seed, label);
         if let (Some(sweeps), Some(mixes), Some(demand)) = (&self.sweeps, &self.mixes, &self.demand)
         {
@@ -225,7 +233,7 @@ impl IoModel {
         let mut starts = Starts::new(self, &mut random(PLACES_LABEL));
         let mut runs = Runs::new(self, random(RUNS_LABEL));
         let rows = self.ios() as usize;
-        let mut log = Pass {
+        let mut log = IoLog {
             operations: String::with_capacity(rows),
             offsets: Vec::with_capacity(rows),
             lengths: Vec::with_capacity(rows),
@@ -249,6 +257,7 @@ impl IoModel {
             }
         }
         assert_eq!(log.times_ns.len(), rows, "I/Os of all periods");
+        assert!(log.times_ns.is_sorted(), "arrivals of a pass go back");
         log
     }
 

@@ -13,7 +13,7 @@ use crate::free_places::FreePlaces;
 use crate::gaps::Popularity;
 use crate::mixes::Mixes;
 use crate::places::spread;
-use crate::{Check, IOS_MAX, IoModel, LENGTH_MAX, Pass, SHAPES, ensure, whole_sectors};
+use crate::{Check, IOS_MAX, IoLog, IoModel, LENGTH_MAX, SHAPES, ensure, whole_sectors};
 
 /// Maximum distance for a sweep without skips to continue the previous sweep of the table. Such a
 /// sweep retains its distance from the actual end of that sweep's I/Os.
@@ -85,7 +85,7 @@ impl Sweeps {
         demand: &Demand,
         offset: u64,
         random: &mut Prng,
-    ) -> Pass {
+    ) -> IoLog {
         let mut left = mixes.all();
         let mut before = None;
         let mut rows = Vec::with_capacity(self.ios.len());
@@ -97,7 +97,7 @@ impl Sweeps {
         let swept = self.in_order(&rows);
         let streams = swept.iter().map(|io| io.2);
         let letters = streams.clone().map(|stream| model.operation(stream));
-        Pass {
+        IoLog {
             operations: letters.clone().map(char::from).collect(),
             offsets: swept
                 .iter()

@@ -9,6 +9,7 @@ use writecliff_base::located::LocatedError;
 use writecliff_base::{Bytes, SECTOR_BYTES};
 
 use crate::address::AddressGenerator;
+use crate::io_log;
 use crate::segments::SegmentMap;
 use crate::spec::{Arrival, BlockSize, JobSpec, Pattern, SegmentSpec, WorkloadSpec};
 
@@ -297,7 +298,7 @@ impl JobSpec {
             "log" if self.threads != 1 => "a log belongs to one thread";
             "log" if rated => "a log has its own times; leave the rate out";
         }
-        log.check()
+        io_log::check(log)
     }
 
     fn check_ends_by_result(&self, interval_ns: u64) -> Check {
@@ -389,7 +390,7 @@ impl JobSpec {
         }
         self.host_zones_fit(capacity)?;
         if let Some(log) = &self.log {
-            log.fits(limits)?;
+            io_log::fits(log, limits)?;
         }
         if let Some(range) = self.model.as_ref().map(|model| Bytes(model.range_bytes)) {
             reject! {

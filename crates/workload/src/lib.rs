@@ -30,7 +30,6 @@ pub use ends::{LatencyTarget, LeastRate, Metric, SteadyEnd};
 pub use file::{FileStep, WorkloadFile};
 pub use generator::{IoRequest, ThreadGenerator};
 pub use host_zones::{HostZones, Zones};
-pub use io_log::IoLog;
 pub use pacing::ThreadPacing;
 pub use segments::SegmentMap;
 pub use spec::{
@@ -39,3 +38,4 @@ pub use spec::{
 };
 pub use toml_form::workload_keys;
 pub use writecliff_host_interface::Operation;
+pub use writecliff_synthesis::IoLog;

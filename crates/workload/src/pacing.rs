@@ -34,6 +34,7 @@ use writecliff_base::Prng;
 use writecliff_host_interface::Operation;
 
 use crate::generator::{ARRIVALS_LABEL, thread_random};
+use crate::io_log::arrivals_ns;
 use crate::spec::{Arrival, JobSpec};
 
 /// Nanoseconds per second, in millionths, which is the numerator for rates in millionths.
@@ -128,10 +129,10 @@ impl ThreadPacing {
         });
         let logged = job.log.as_ref().filter(|log| !log.times_ns.is_empty());
         let schedule = schedule
-            .or_else(|| logged.map(|log| Schedule::logged(log.arrivals_ns())))
+            .or_else(|| logged.map(|log| Schedule::logged(arrivals_ns(log))))
             .or_else(|| {
                 let model = job.model.as_ref()?;
-                Some(Schedule::logged(crate::IoLog::from(model.expand(0)).arrivals_ns()))
+                Some(Schedule::logged(arrivals_ns(&model.expand(0))))
             });
         let mut pacing = Self {
             start_ns: job.start_delay_ns,

@@ -16,12 +16,11 @@ use writecliff_base::keys::{
     Text, Time,
 };
 use writecliff_base::{Bytes, Nanos, section, words};
-use writecliff_synthesis::IoModel;
+use writecliff_synthesis::{IoLog, IoModel};
 
 use crate::check::{RATE_MAX, RATE_MIN, SpecError};
 use crate::ends::{LatencyTarget, LeastRate, SteadyEnd};
 use crate::host_zones::HostZones;
-use crate::io_log::IoLog;
 use crate::toml_form::kinds::{
     Distance, IopsOrRate, RateOrIops, ShareOrSize, SizeOrShare, StreamNumbers,
 };

@@ -1,53 +1,8 @@
-//! Workload files in TOML.
+//! Workload files in TOML: jobs, or steps of jobs that run one after the other, and limits on the
+//! figures of the run (`docs/guides/workloads.md`).
 //!
-//! ```toml
-//! name = "JESD219 enterprise"
-//! seed = 7                     # optional, like every key with a default
-//! interval = "1 s"
-//!
-//! [[job]]
-//! name = "mix"
-//! read = "40 %"
-//! block_sizes = [{ size = "4 KiB", weight = 67 }, { size = "8 KiB", weight = 10 }]
-//! align = "4 KiB"
-//! threads = 4
-//! queue_depth = 256
-//! addresses = { kind = "zoned", zones = [
-//!     { access = "50 %", size = "5 %" },
-//!     { access = "30 %", size = "15 %" },
-//!     { access = "20 %", size = "80 %" },
-//! ] }
-//! volume = "200 %"             # of the drive; or a size
-//! ```
-//!
-//! Numbers with a unit are strings. `offset`, `range` and `volume` are sizes or percentages of the
-//! drive; `rate` is `"1000 IOPS"` or `"200 MB/s"`.
-//!
-//! Instead of `[[job]]`, a file may have steps that run in sequence:
-//!
-//! ```toml
-//! name = "a mix on a used drive"
-//! precondition = "sustained"   # the state that the file begins in
-//!
-//! [[step]]
-//! rest = "10 min"              # nothing, then a single read
-//!
-//! [[step]]
-//! name = "mix"
-//! until = "steady"             # rounds of the jobs until steady state
-//!
-//! [[step.job]]
-//! read = "70 %"
-//! duration = "60 s"            # of a round
-//! ```
-//!
-//! Limits on figures of the run, by the figure's name:
-//!
-//! ```toml
-//! [expect]
-//! iops = ">= 100000"
-//! "reads/p99.9" = "<= 2 ms"
-//! ```
+//! Numbers with a unit are text. `offset`, `range` and `volume` are sizes or shares of the drive;
+//! `rate` is `"1000 IOPS"` or `"200 MB/s"`.
 
 pub(crate) mod kinds;
 

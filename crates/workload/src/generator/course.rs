@@ -94,7 +94,7 @@ impl Course {
             Box::new(Self {
                 replay: job.log.clone().map(Replay::new).or_else(|| {
                     let model = job.model.as_ref()?;
-                    Some(Replay::new(model.expand(job.offset_bytes).into()))
+                    Some(Replay::new(model.expand(job.offset_bytes)))
                 }),
                 writes: sizes(Operation::Write, &classes.writes),
                 trims: sizes(Operation::Trim, &classes.trims),

@@ -2,10 +2,9 @@
 
 use writecliff_base::{Bytes, SLOT_BYTES};
 use writecliff_host_interface::Operation;
-use writecliff_synthesis::IoModel;
+use writecliff_synthesis::{IoLog, IoModel};
 
 use super::{BlockSize, JobSpec, OwnBlocks};
-use crate::io_log::IoLog;
 
 impl JobSpec {
     /// Returns the job for a drive of capacity `capacity`, with percentages of the drive converted
