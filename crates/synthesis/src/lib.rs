@@ -1,7 +1,7 @@
 //! Model of a trace's I/Os that lets a job generate similar I/Os (`writecliff trace synthesise`).
 //!
-//! The I/Os of one pass, with their times, follow from the model and its seed; a job repeats
-//! them as an open loop. Three parts, one file each:
+//! The model and its seed determine the I/Os of one pass and their times; a job repeats them as an
+//! open loop. The model has three components, with one file each:
 //!
 //! * `arrivals`: a Markov chain over states (stream, whether the I/O continues a run, time since
 //!   the previous I/O), by phases and periods of demand;
@@ -83,7 +83,7 @@ pub struct IoLog {
     pub offsets: Vec<u64>,
     /// Lengths in bytes; 0 for flushes.
     pub lengths: Vec<u64>,
-    /// Arrivals since the start, ascending; empty for as fast as possible.
+    /// Arrival times since the start, ascending; empty for as fast as possible.
     pub times_ns: Vec<u64>,
 }
 
@@ -94,7 +94,7 @@ impl IoLog {
     }
 }
 
-/// A model; all columns of a table have the same length.
+/// Model of a trace; all columns of a table have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IoModel {
@@ -222,7 +222,7 @@ impl IoModel {
         self.streams.operations.contains('t')
     }
 
-    /// Returns the I/Os of one pass, at addresses from `offset` on.
+    /// Returns the I/Os of one pass, at addresses starting at `offset`.
     pub fn expand(&self, offset: u64) -> IoLog {
         let random = |label| Prng::derive(self.seed, label);
         if let (Some(sweeps), Some(mixes), Some(demand)) = (&self.sweeps, &self.mixes, &self.demand)

@@ -57,7 +57,7 @@ fn changed(change: impl Fn(&mut IoModel)) -> String {
     model.check().unwrap_err()
 }
 
-/// Asserts that a host can issue the I/Os: whole sectors, in order of time.
+/// Asserts that a host can issue the I/Os, which means whole sectors in time order.
 pub(crate) fn assert_well_formed(pass: &IoLog) {
     let rows = [pass.offsets.len(), pass.lengths.len(), pass.times_ns.len()];
     assert_eq!(rows, [pass.operations.len(); 3]);
@@ -67,7 +67,7 @@ pub(crate) fn assert_well_formed(pass: &IoLog) {
     assert!(moved.into_iter().all(|(letter, length)| (letter == b'f') == (*length == 0)));
 }
 
-/// Returns the addresses of the I/Os of an operation.
+/// Returns the addresses of an operation's I/Os.
 fn offsets(log: &IoLog, operation: u8) -> Vec<u64> {
     let all = log.operations.bytes().zip(&log.offsets);
     all.filter(|io| io.0 == operation).map(|io| *io.1).collect()

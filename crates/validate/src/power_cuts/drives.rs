@@ -11,26 +11,26 @@ const POLICIES: [&str; 6] =
     ["greedy", "fifo", "d-choices", "random", "cost-benefit", "windowed-greedy"];
 
 words! {
-    /// Separation of data.
+    /// Type of data separation.
     pub enum Placement {
         /// One stream for all data.
         OneStream = "one stream",
         /// Streams of the host.
         Streams = "streams",
-        /// Reclaim unit handles that are initially isolated.
+        /// Reclaim unit handles that are all initially isolated.
         Fdp = "FDP",
-        /// Handles of which some are persistently isolated.
+        /// Reclaim unit handles, some of which are persistently isolated.
         FdpIsolated = "FDP, isolated",
     }
     /// Mechanism in addition to the plain mapping.
     pub enum Extra {
         /// No additional mechanism.
         Nothing = "none",
-        /// An SLC cache, past which the host writes while it is full.
+        /// An SLC cache that the host bypasses while the cache is full.
         SlcCache = "SLC cache",
-        /// An SLC cache that takes all writes of the host.
+        /// An SLC cache that takes all host writes.
         SlcCacheOnly = "SLC cache, no way past it",
-        /// Parity across all dies; drives of one die have none.
+        /// Parity across all dies; drives with one die have none.
         DieParity = "parity across dies",
     }
 }
@@ -50,9 +50,9 @@ pub struct Kind {
     pub power_loss_protection: bool,
 }
 
-/// Number of kinds without an additional mechanism.
+/// Number of drive types without an additional mechanism.
 const PLAIN: usize = 4 * Placement::ALL.len() * POLICIES.len();
-/// Number of kinds; drives take them in turn.
+/// Number of drive types, which the drives use in turn.
 pub const KINDS: usize = Extra::ALL.len() * PLAIN;
 
 impl Kind {
