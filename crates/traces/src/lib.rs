@@ -1,8 +1,8 @@
 //! Block traces in all published formats, which are read in batches, analysed and written.
 //!
 //! A [`Reader`] opens a file, unpacks it ([`source`]), and detects its format by parsing its first
-//! bytes as each format ([`formats`]). The reader returns batches of [`Record`]s in time order. Skipped
-//! lines are counted by reason ([`Skipped`]). A [`Writer`] writes I/Os in other formats.
+//! bytes as each format ([`formats`]). The reader returns batches of [`Record`]s in time order.
+//! Skipped lines are counted by reason ([`Skipped`]). A [`Writer`] writes I/Os in other formats.
 
 mod error;
 mod fields;

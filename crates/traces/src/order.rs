@@ -16,7 +16,7 @@ pub(crate) struct Order {
     /// I/Os that wait for earlier I/Os, in time order.
     waiting: VecDeque<Record>,
     /// `true` if the last batch continued in order, as in most traces.
-    in_order: bool,
+    sorted: bool,
     began_ns: Option<i64>,
     last_ns: i64,
     /// Number of I/Os whose time is before an I/O that was already passed on.
@@ -29,14 +29,14 @@ impl Order {
         let Some(first) = from.first() else { return };
         let follows = self.waiting.back().is_none_or(|last| last.time_ns <= first.time_ns);
         if follows && from.is_sorted_by_key(|record| record.time_ns) {
-            if !self.in_order || self.waiting.len() >= WINDOW {
+            if !self.sorted || self.waiting.len() >= WINDOW {
                 self.finish(to);
             }
-            self.in_order = true;
+            self.sorted = true;
             self.waiting.extend(from.drain(..));
             return;
         }
-        self.in_order = false;
+        self.sorted = false;
         for record in from.drain(..) {
             let at = match self.waiting.back() {
                 Some(last) if last.time_ns > record.time_ns => {

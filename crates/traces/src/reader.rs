@@ -135,7 +135,7 @@ impl Reader {
 
     /// Fills `batch` with the next I/Os; at the end, returns `false` and an empty batch.
     ///
-    /// Fails if the file cannot be read, or if most of its lines are not I/Os.
+    /// Returns an error if the file cannot be read, or if most of its lines are not I/Os.
     pub fn next(&mut self, batch: &mut Vec<Record>) -> Result<bool, TraceError> {
         batch.clear();
         while batch.is_empty() {

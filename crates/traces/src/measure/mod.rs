@@ -138,7 +138,9 @@ impl Measures {
         if highest >= self.processes.len() {
             self.processes.resize(highest + 1, [0; 2]);
         }
-        batch.iter().for_each(|record| self.record(record));
+        for record in batch {
+            self.record(record);
+        }
     }
 
     #[inline]

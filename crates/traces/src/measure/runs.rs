@@ -89,7 +89,8 @@ fn ranks(records: &[Record], run: &[u32]) -> [Vec<u64>; 2] {
     }
     let mut active: [Vec<u32>; 2] = Default::default();
     let mut ranks = [vec![0; RUNS], vec![0; RUNS]];
-    for (record, begin) in records.iter().zip(run) {
+    for (n, (record, begin)) in records.iter().zip(run).enumerate() {
+        debug_assert!(*begin as usize <= n, "a run begins with its first I/O");
         left[*begin as usize] -= 1;
         let operation = record.operation as usize;
         let Some(of) = active.get_mut(operation) else { continue };
