@@ -78,8 +78,8 @@ impl Scheme {
     }
 }
 
-/// Schemes `none` (one stream) and `rules`: uses the stream that each trace request carries, set by user rules or by the
-/// write-lifetime hints of the traced program.
+/// Schemes `none` (one stream) and `rules`: uses the stream that each trace request carries, set by
+/// user rules or by the write-lifetime hints of the traced program.
 ///
 /// A stream number that the drive does not support falls back to default stream 0, like streams
 /// that could not be opened in NVMe (NVMe Base Specification, Streams Directive).
