@@ -438,7 +438,7 @@ fn mean_blocks_averages_live_blocks_over_blocks_written() {
         repeats: Repeats::Times(1),
         copies: 1,
     };
-    // The files occupy 10, 20, ... 80 blocks after each ten blocks written.
+    // The files occupy 10, 20, ... 80 blocks, rising by ten blocks with every ten blocks written.
     assert_eq!(
         grows_and_shrinks().lay_out(&how, &mut |_| ControlFlow::Continue(())).unwrap().mean_blocks,
         45
