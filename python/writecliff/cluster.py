@@ -1,15 +1,15 @@
-"""Independent runs on a Dask scheduler, either an existing scheduler or one in this process.
+"""Independent runs on an existing Dask scheduler, or on a scheduler in this process.
 
-A Dask scheduler runs any code that a client sends, without authentication unless it uses TLS keys.
-Therefore the local scheduler has no ports: scheduler and workers are objects in this process,
-connected by queues (Dask's "inproc"). Its workers are threads, which suffice because simulated
-drives are native code that releases the interpreter lock, and members of sets run in processes of
-their own.
+A Dask scheduler runs any code that a client sends, and does not authenticate clients unless it uses
+TLS keys. Therefore, the local scheduler opens no ports. Scheduler and workers are objects in this
+process that are connected by queues (Dask's "inproc"). The local scheduler's workers are threads,
+because simulated drives are native code that releases the interpreter lock, and members of sets run
+in separate processes.
 
 A task reserves the worker resource "memory" (in bytes), so that a scheduler never starts more tasks
 on a worker than fit in memory. Workers of an existing scheduler declare this resource: `dask worker
-tcp://HOST:PORT --nthreads 8 --resources memory=16e9`. If a worker dies, its task runs again on
-another worker. Results do not depend on the worker.
+tcp://HOST:PORT --nthreads 8 --resources memory=16e9`. If a worker dies, its task is repeated on
+another worker. Results do not depend on which worker runs a task.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ _QUIET = {
 def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cluster | None]:
     """Connect to the cluster at `address`.
 
-    A scheduler at an address, its workers, and everyone who can connect to them can run code as
-    this user. Use a trusted network, or "tls://HOST:PORT" with the keys in Dask's configuration
-    (`distributed.comm.tls`).
+    A scheduler at an address, the scheduler's workers, and everyone who can connect to them can run
+    code as this user. Use a trusted network, or "tls://HOST:PORT" with the keys in Dask's
+    configuration (`distributed.comm.tls`).
 
     Args:
-        address: "local", or the address of a scheduler, "tcp://HOST:PORT"; None yields None.
-        workers: threads of a local scheduler (default: one per core).
+        address: "local", a scheduler address such as "tcp://HOST:PORT", or None, which yields None.
+        workers: number of threads in a local scheduler (default: one per core).
 
     Raises:
-        ConfigError: If Dask is not installed, the scheduler does not answer, `workers` is given for
-            an existing scheduler, or workers have another version of writecliff.
+        ConfigError: If Dask is not installed, the scheduler does not respond, `workers` is given
+            for an existing scheduler, or workers have a different writecliff version.
     """
     if address is None:
         yield None
@@ -100,7 +100,7 @@ def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cl
 
 
 def _check_versions(client: Client, address: str) -> None:
-    """Check that all workers have this version, because other versions give different results."""
+    """Check that all workers have this version, because other versions may differ in results."""
     ours = version("writecliff")
     try:
         theirs: Mapping[str, str] = client.run(version, "writecliff")
@@ -115,7 +115,7 @@ def _check_versions(client: Client, address: str) -> None:
 
 @contextmanager
 def _local(workers: int) -> Iterator[Client]:
-    """Start a scheduler and `workers` single-threaded workers in this process, without ports."""
+    """Start, without ports, a scheduler and `workers` single-threaded workers in this process."""
     import dask
     from distributed import Client, Scheduler, SpecCluster, Worker
 
@@ -140,7 +140,7 @@ def _local(workers: int) -> Iterator[Client]:
 
 
 def _portless(server: type) -> type:
-    """Return a Dask server without its HTTP pages, which cannot be disabled by a setting."""
+    """Return a Dask server class without HTTP pages, which no setting can disable."""
 
     def start_http_server(self: object, *arguments: object, **options: object) -> None:
         """Open no port."""
@@ -168,8 +168,8 @@ class Cluster:
         and tasks that have not started are skipped.
 
         Raises:
-            ConfigError: If a task needs more memory than any worker has. In this case, no task is
-                run.
+            ConfigError: If a task requires more memory than any worker has. If a task requires too
+                much memory, no task is run.
         """
         from distributed import as_completed
 
@@ -213,7 +213,7 @@ class Cluster:
         return [results[number] for number in range(len(tasks))]
 
     def _stop(self, running: Any, tasks: Mapping[Any, Task[Any]]) -> None:
-        """Stop the tasks, and process the results that they stored."""
+        """Stop the tasks, and process the results that the tasks stored."""
         # This call must not wait for dead workers.
         self.client.run(_stop, self.stopping, wait=False)
         until_s = time.monotonic() + _STOP_S
@@ -236,10 +236,10 @@ class _Watch:
         self._seen_s = self._asked_s = time.monotonic()
 
     def look(self) -> None:
-        """Check the workers, unless they were checked recently.
+        """Check the workers, unless the last check was recent.
 
         Raises:
-            EngineError: If the scheduler had no worker for `_ALONE_S`.
+            EngineError: If the scheduler had no worker for `_ALONE_S` seconds.
         """
         now_s = time.monotonic()
         if now_s < self._asked_s + _ASK_S:
@@ -257,7 +257,7 @@ _stopping: set[str] = set()  # In a worker: names of the clusters whose tasks mu
 
 @dataclass(frozen=True)
 class StopSign:
-    """A flag in a task, which is set when the tasks of the cluster must stop."""
+    """A flag in a task, which is set when the cluster's tasks must stop."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""A check of this machine: which features of writecliff work, and how to enable the others."""
+"""A check of the writecliff features that work on this machine, with hints for the others."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _HINTS_KERNEL = (6, 16)  # First kernel version with write streams in the block 
 
 @dataclass(frozen=True)
 class Check:
-    """The check of a feature: its purpose, its state, and a remedy if something is missing."""
+    """The check of a feature, with the feature's purpose and state, and a remedy if needed."""
 
     name: str
     purpose: str
@@ -66,7 +66,7 @@ class Check:
 
 
 def checks() -> list[Check]:
-    """Run all checks in groups: program, tools, rights, kernel, extras. Nothing is changed."""
+    """Run the checks of program, tools, rights, kernel and extras, which change nothing."""
     tools = [_fio(), _preload(), *_programs()]
     return [*_program(), *tools, _rights(), *_kernel(), *map(_extra, _EXTRAS)]
 

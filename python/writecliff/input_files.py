@@ -77,7 +77,7 @@ def parse_toml(text: str, where: object) -> dict[str, object]:
 
     Raises:
         ConfigError: If the document is not TOML, is nested too deeply, or contains too long a
-            number; the message names `where`.
+            number. The message names `where`.
     """
     try:
         return tomllib.loads(text)
@@ -143,7 +143,7 @@ def parse_json(data: bytes, where: object) -> Any:
     """Parse a JSON document.
 
     Raises:
-        ConfigError: If the document is not JSON, or is nested too deeply; the message names
+        ConfigError: If the document is not JSON, or is nested too deeply. The message names
             `where`.
     """
     try:

@@ -37,8 +37,8 @@ def histogram_of(basis: Basis, *, service: T, response: T, scheduled: bool) -> T
     Args:
         basis: "arrival" for figures without a prefix.
         service: Histogram from issue to completion.
-        response: Histogram from the intended arrival to completion; `None` for closed-loop loads,
-            and for engines that do not measure it, such as fio.
+        response: Histogram from the intended arrival to completion, or `None` for closed-loop
+            loads, and for engines that do not measure it, such as fio.
         scheduled: `True` if the I/Os have intended arrival times (`Job.is_scheduled`).
     """
     return response if basis == "arrival" and scheduled else service

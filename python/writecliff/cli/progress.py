@@ -200,13 +200,13 @@ class ProgressView(FollowedRun):
         super().stage_begin(stage)
 
     def step_progress(self, progress: Progress) -> None:
-        """In a log, print the position in the run at intervals."""
+        """Print, in a log, the position in the run at regular intervals."""
         super().step_progress(progress)
         if not self._screen.terminal and self._silence.too_long():
             self._screen.log(self.where)
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
-        """In a log, print a completed step."""
+        """Print, in a log, a completed step."""
         super().step_end(row, history, again=again)
         self._row = row
         if not self._samples_only and not self._screen.terminal:
@@ -227,13 +227,13 @@ class ProgressView(FollowedRun):
         self._screen.log(text, warning=True)
 
     def end(self, status: str, reason: str) -> None:
-        """Print the outcome of the run, with its wall-clock time."""
+        """Print the run's outcome and wall-clock time."""
         self._block.close()
         took = units.duration((time.monotonic() - self._began_s) * 1e9)
         self._screen.log(f"{status} after {took} of wall-clock time: {reason}")
 
     def render(self) -> RenderableType:
-        """Return the position in the run, drive figures, steady-state result and time remaining."""
+        """Return the position in the run, drive figures, steady-state result and remaining time."""
         from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table

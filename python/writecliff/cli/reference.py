@@ -82,7 +82,7 @@ def _tests(app: App, what: str, *, campaigns: bool) -> Iterator[str]:
 
 
 def _options(screen: str) -> list[str]:
-    """Return the text of each option on a help screen."""
+    """Return the help text of each option on a help screen."""
     return [f"{text.rstrip()}\n" for text in _OPTION.findall(screen)]
 
 

@@ -1,4 +1,4 @@
-"""Execution of `writecliff test NAME`, from parsed options to a complete run."""
+"""Execution of `writecliff test NAME`, from option parsing to the complete run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def run_test(
     name: str, given: Mapping[str, Any], target: TargetOptions, run: RunOptions, *, as_json: bool
 ) -> int:
-    """Run the test `name` with options `given`, or resume `run.resume`; return the exit code."""
+    """Run the test `name` with the options `given`, or resume it, and return the exit code."""
     baseline = read_baseline(run.baseline)
     limits = check_limits(run.expect, run.junit)
     if run.resume is not None:
@@ -95,7 +95,7 @@ def show_plan(procedure: Procedure, engine: Engine, as_json: bool, *, writes: bo
     """Show a run's plan and cost without running it.
 
     Returns:
-        The exit code of the plan, or the run's exit code if the run would be rejected.
+        The plan's exit code, or the run's exit code if the run would be rejected.
     """
     planned = plan_run(procedure, engine, writes=writes, note=log)
     identity, plan = planned.identity, planned.plan

@@ -1,4 +1,4 @@
-"""Tables and texts about stored runs, for terminal output."""
+"""Tables and texts about stored runs, formatted for the terminal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cell(value: Any) -> str:
 
 
 def runs_table(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Return a line for each run, followed by the number of runs."""
+    """Return one line per run, followed by the number of runs."""
     rows = []
     for run in runs:
         start = run["created_utc"]

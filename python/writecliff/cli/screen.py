@@ -1,7 +1,7 @@
-"""Output of a running command to stderr.
+"""The stderr output of a running command.
 
-The output consists of permanent lines and, on a terminal, a live block of figures below them. With
---quiet, nothing is printed.
+The output consists of permanent lines and, on a terminal, a live block of figures below those
+lines. If --quiet is given, nothing is printed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Screen:
     """A command's stderr. This class is thread-safe."""
 
     def __init__(self, *, quiet: bool = False, console: Console | None = None) -> None:
-        """Use `console`, or plain stderr, or with `quiet`, discard everything."""
+        """Write to `console` (default: plain stderr), or discard all output if `quiet` is set."""
         self.terminal = console is not None or (not quiet and sys.stderr.isatty())
         self._quiet = quiet
         self._console = console
@@ -45,7 +45,7 @@ class Screen:
     def showing(
         self, render: Callable[[], RenderableType], *, keep: bool = False
     ) -> Iterator[None]:
-        """On a terminal, refresh `render`'s output while the block runs; `keep` the final state."""
+        """Refresh `render`'s terminal output while the block runs; `keep` retains the last."""
         if not self.terminal:
             yield
             return

@@ -1,4 +1,4 @@
-"""Code shared by the commands `suite`, `sweep` and `choose`: directory and progress."""
+"""Directory and progress code that the commands `suite`, `sweep` and `choose` share."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 def stored_folder(
     path: Path, kind: Kind, target: TargetOptions, others: Sequence[object]
 ) -> SuiteFolder:
-    """Open the directory of a set that is to be resumed.
+    """Open the directory of a set to resume.
 
     Raises:
-        ConfigError: If the directory contains another kind of set, or a set for another drive, or
-            if one of the options `others`, which cannot change on resume, is given.
+        ConfigError: If the directory contains another kind of set or a set for another drive, or if
+            an option in `others` is given, because these options cannot change on resume.
     """
     if any(other is not None and other != () for other in others):
         raise ConfigError(
@@ -76,7 +76,7 @@ def run_members(
 
 
 def _show(page: SuitePage) -> None:
-    """Print the comparison of a sweep, or the verdict on each test of a suite."""
+    """Print the comparison for a sweep, or the verdict on each test in a suite."""
     from writecliff.cli.cmd_compare import show_comparison
     from writecliff.report.sweep_page import knee_text
 
@@ -90,15 +90,15 @@ def _show(page: SuitePage) -> None:
 
 
 class SetView:
-    """Progress of a set: a row per run, with its time, progress and current step.
+    """Progress display of a set, with the time, progress and current step of each run.
 
     On a terminal, the number of completed runs and the time remaining are also shown. A log
-    contains the lines of each run, and the run's progress after a long silence. This class is
-    thread-safe.
+    contains each run's lines, and the run's progress after a long time without output. This class
+    is thread-safe.
     """
 
     def __init__(self, screen: Screen, names: Sequence[str]) -> None:
-        """Show the progress of the runs `names` on `screen`."""
+        """Show the progress of the named runs on `screen`."""
         self._screen = screen
         self._names = names
         self._start_s = time.monotonic()
@@ -109,7 +109,7 @@ class SetView:
         self._silence = Silence()
 
     def begin(self, names: Sequence[str]) -> None:
-        """Show the progress of these runs from now on."""
+        """Show the progress of the named runs from now on."""
         self._names, self._start_s = list(names), time.monotonic()
 
     def log(self, event: ChildEvent) -> None:
@@ -132,7 +132,7 @@ class SetView:
         self._screen.log("; ".join(filter(None, (f"[{clock}] {event.name}: {event.text}", left))))
 
     def render(self) -> RenderableType:
-        """Return the rows of all runs, and the total progress."""
+        """Return the rows for all runs, and the total progress."""
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
@@ -151,9 +151,9 @@ class SetView:
         return grid
 
     def _left(self) -> str | None:
-        """Return the number of completed runs, the progress and the time remaining.
+        """Return the number of completed runs, the progress and the remaining time.
 
-        Return `None` for a single run.
+        Return `None` if the set is a single run.
         """
         if len(self._names) < 2:
             return None

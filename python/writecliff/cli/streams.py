@@ -1,7 +1,7 @@
-r"""A command's stdout and stderr, which accept any text and never let it move the cursor.
+r"""A command's stdout and stderr, which accept any text but escape control characters.
 
 The names of files, drives, jobs and runs come from other sources. Such names may contain escape
-sequences or characters outside the terminal's encoding; both are written as escapes such as \x1b.
+sequences or characters outside the terminal's encoding, which are written as escapes such as \x1b.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNSAFE = re.compile(
 
 
 class SafeStream:
-    """A text stream that escapes unsafe characters, and otherwise acts like the `raw` stream."""
+    """A text stream that escapes unsafe characters, but otherwise acts like the `raw` stream."""
 
     def __init__(self, raw: TextIO) -> None:
         """Write to `raw`."""
@@ -38,7 +38,7 @@ class SafeStream:
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write each line."""
+        """Write every line."""
         for line in lines:
             self.write(line)
 

@@ -1,7 +1,7 @@
-"""`writecliff test NAME`: a command for every test, generated from the test's options.
+"""The commands `writecliff test NAME`, generated from each test's options.
 
-An option's name, type, help and standard value come from the procedure's dataclass, so the command
-line always matches the procedure. `test_commands.NAME` is the command of the test NAME.
+An option's name, type, help and standard value are taken from the procedure's dataclass, so that
+the command line always matches the procedure. `test_commands.NAME` is the command of the test NAME.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _help(name: str) -> str:
 
 
 def _options_type(name: str) -> type:
-    """Return a dataclass of the procedure's options, with defaults that mean "not given"."""
+    """Return a dataclass of the procedure's options, whose defaults mean "not given"."""
     source = procedure_class(name).options_type
     hints = get_type_hints(source, vars(sys.modules[source.__module__]))
     members = [
@@ -81,7 +81,7 @@ def _options_type(name: str) -> type:
 
 
 def _annotation(item: Field[Any], hint: Any) -> Any:
-    """Return an option's type for cyclopts: whole numbers, on or off, or lists as text."""
+    """Return an option's type for cyclopts, which is an integer, a flag, or text for a list."""
     text = Parameter(help=_option_help(item))
     plain = _without_none(hint)
     choices = item.metadata.get("choices", ())
@@ -122,7 +122,7 @@ def _option_help(item: Field[Any]) -> str:
 
 
 def _standard(rule: Rule) -> str:
-    """Return the standard's or campaign's value, by edition if the editions differ."""
+    """Return the option value in the standard or campaign, by edition if the editions differ."""
     exceptions = [f"{key}: {value_text(value)}" for key, value in rule.values.items() if key != "*"]
     if "*" not in rule.values:
         return ", ".join(exceptions)
@@ -131,7 +131,7 @@ def _standard(rule: Rule) -> str:
 
 
 def _given(name: str, options: Any) -> Mapping[str, Any]:
-    """Return the given options, in the procedure's types."""
+    """Return the given options, converted to the procedure's types."""
     source = procedure_class(name).options_type
     given = {}
     for item in fields(source):
@@ -147,14 +147,14 @@ def _given(name: str, options: Any) -> Mapping[str, Any]:
 
 
 def _sample(item: Field[Any]) -> tuple[Any, ...] | None:
-    """Return example values for a list option: its default or the standard's values, or `None`."""
+    """Return example values for a list option (its default or the standard's), or `None`."""
     rule = rule_of(item)
     values = [item.default, *(rule.values.values() if rule is not None else ())]
     return next((value for value in values if isinstance(value, tuple)), None)
 
 
 def _words(item: Field[Any], text: str) -> list[Any]:
-    """Parse a comma-separated list, in the type of the option's default values."""
+    """Parse a comma-separated list of values that have the type of the option's defaults."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not words:
         example = ", ".join(item.metadata["choices"]) or "values separated by commas"

@@ -1,4 +1,4 @@
-"""Conversion of cyclopts' usage errors to one line, with the most similar word as a hint."""
+"""Conversion of cyclopts usage errors to one line, with the most similar word as a hint."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def usage_error(error: CycloptsError, arguments: list[str]) -> UsageError:
 
 
 def _invalid_value(error: CoercionError, token: Token, hint: str) -> UsageError:
-    """Return the error for a value that is not a choice, not a number, or not expected at all."""
+    """Return the error for a value that is not a choice, not a number, or unexpected."""
     option = token.keyword or (error.argument.name if error.argument else "")
     what = f"invalid value '{token.value}' for {option}"
     choices = error.argument.get_choices() if error.argument else None

@@ -1,6 +1,6 @@
 """The catalogue of simulated drives, and users' device files.
 
-A preset is a TOML file in this folder, named after its drive, or a variant of a family
+A preset is either a TOML file in this folder, named after its drive, or a variant in a family
 (`families.py`). The native crate reads and checks device files; this module locates and describes
 them.
 """
@@ -53,7 +53,7 @@ class DeviceSummary:
 
 @dataclass(frozen=True)
 class DeviceValue:
-    """A device file value: its dotted key, text and source."""
+    """A device file value, with its dotted key, text and source."""
 
     key: str  # "flash.read"
     value: str  # TOML text
@@ -63,9 +63,9 @@ class DeviceValue:
 
 @dataclass(frozen=True)
 class DeviceDescription:
-    """Contents of a device file; `device_hash` covers all values that affect behaviour.
+    """Contents of a device file; `device_hash` covers all values that affect drive behaviour.
 
-    Flash figures are `None` for drives without flash.
+    Flash figures are `None` for drives that have no flash.
     """
 
     name: str  # after `sim:`
@@ -109,14 +109,14 @@ class DeviceDescription:
 
     @property
     def without_flash(self) -> str | None:
-        """Kind of a drive without flash, such as "a hard disk"; `None` for drives with flash."""
+        """Kind of drive, such as "a hard disk", or `None` for flash drives."""
         return {"ssd": None, "disk": A_HARD_DISK, "scm": AN_SCM_DRIVE}[self.kind]
 
     def flash_bytes(self, what_for: str) -> int:
         """Return the raw flash capacity in bytes.
 
         Raises:
-            ConfigError: If the drive has no flash, which `what_for` requires.
+            ConfigError: If the drive has no flash, which the operation `what_for` requires.
         """
         if self.raw_bytes is None:
             hint = "list the drives that have flash with `writecliff device list`"
@@ -135,20 +135,20 @@ def preset_names() -> list[str]:
 
 
 def is_real_drive(name: str) -> bool:
-    """Return `True` for a block device path; device files may be in /dev/shm, for example."""
+    """Return `True` for a block device path, but not for device files in /dev/shm."""
     return name.startswith("/dev/") and not name.endswith(".toml")
 
 
 def drives_of_today() -> list[str]:
-    """Return the sorted names of drives in families from 2020 and later."""
+    """Return the sorted names of the drives in families from 2020 or later."""
     return sorted(name for name, variant in variants().items() if variant.family.stem in TODAY)
 
 
 def read_device_file(name_or_path: str) -> tuple[str, str]:
-    """Return the text of a preset or a user's file, and a file name for messages.
+    """Return the text of a preset or user file, and a file name for messages.
 
     Raises:
-        ConfigError: If the file or preset does not exist; the hint names the most similar preset.
+        ConfigError: If the file or preset does not exist. The hint names the most similar preset.
     """
     if name_or_path.endswith(".toml") or "/" in name_or_path:
         path = Path(name_or_path)
@@ -170,7 +170,7 @@ def open_device(text: str, file_name: str) -> _native.Device:
     """Parse and validate the text of a device file.
 
     Raises:
-        ConfigError: If the file is invalid; the message names the file and line.
+        ConfigError: If the file is invalid. The message names the file and line.
     """
     with as_user_errors():
         return _native.Device(text, file_name)
@@ -209,7 +209,7 @@ def show_device(name_or_path: str) -> DeviceDescription:
     """Describe a preset or a device file.
 
     Raises:
-        ConfigError: If the file is missing or invalid; the message names the file and line.
+        ConfigError: If the file is missing or invalid. The message names the file and line.
     """
     return describe_device(*read_device_file(name_or_path))
 

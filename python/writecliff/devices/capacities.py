@@ -1,19 +1,19 @@
 """Capacities that a family does not list, which are derived on request: `sim:pm9a3-1920`.
 
-A family's file ends with the data sheets of its drives (`[sheets]`) and the rates that are typical
-of large drives of its class (`[usual]`). The rules below derive the data sheet for another
-capacity, and `derive.py` converts that data sheet to a device file. Therefore dies, channels,
-buffer and over-provisioning, and the rates that they limit, scale with the capacity:
+A family file ends with the drives' data sheets (`[sheets]`) and the typical rates of large drives
+in the class (`[usual]`). The rules below derive the data sheet for another capacity, and
+`derive.py` converts that data sheet to a device file. Therefore, dies, channels, buffer and
+over-provisioning scale with the capacity, as do the rates that they limit:
 
-* Sequential rates are limited by the dies or the controller, so they are proportional to the
-  capacity up to the rate of the next larger drive.
-* Random I/Os use the dies and then the controller, so the time per I/O is a constant plus a term
-  that is inversely proportional to the capacity. Two known capacities determine both terms.
-* Below the smallest known capacity, the controller is that of the smallest drive, and the dies are
-  typical of the year. Above the largest known capacity, rates grow up to the typical rates of the
-  class.
-* The SLC cache size, the rates with a full cache, and the rated writes are proportional to the
-  capacity. Latencies equal those of the nearest capacity.
+* Sequential rates are limited by the dies or the controller, so these rates are proportional to the
+  capacity, up to the rate of the next larger drive.
+* Random I/Os use the dies and then the controller, so the time per I/O is the sum of a constant and
+  a term that is inversely proportional to the capacity. Two known capacities determine both terms.
+* Below the smallest known capacity, the controller equals the smallest drive's, and the dies are
+  typical of the year. Above the largest known capacity, rates increase up to the typical rates in
+  the class.
+* The SLC cache size, the rates when the cache is full, and the rated writes are proportional to the
+  capacity. Latencies equal those at the nearest known capacity.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ class FamilySheets:
     """Data sheets for a model's capacities, smallest first.
 
     Attributes:
-        description: Description of the drives in lists.
+        description: Description of the drives, for lists.
         published: Published figures of each drive.
-        completed: Published figures, with the fields that no drive states from other families.
-        usual: Typical rates of large drives of the class.
+        completed: Published figures, completed with values from other families for fields that no
+            drive in the family states.
+        usual: Typical rates of large drives in the class.
     """
 
     description: str
@@ -59,7 +60,7 @@ class FamilySheets:
 
 @dataclass(frozen=True)
 class Scaled:
-    """A field of a derived sheet. `is_flash`: `True` if the value also determines the flash."""
+    """A field in a derived data sheet, where `is_flash` marks values that affect the flash."""
 
     value: float
     reason: str
@@ -67,9 +68,10 @@ class Scaled:
 
 
 def family_and_capacity(name: str) -> tuple[Path, float] | None:
-    """Return the family's file and the capacity in bytes of a drive to derive on request.
+    """Return the family file and the capacity in bytes of a drive to derive on request.
 
-    Return `None` if the catalogue lists the drive, or has no family with this name and data sheets.
+    Return `None` if the catalogue lists the drive, or has no family that has this name and data
+    sheets.
     """
     model, _, gigabytes = name.rpartition("-")
     if not _GIGABYTES.fullmatch(gigabytes) or name in variants() or model not in _models():
@@ -100,7 +102,7 @@ def derived_text(name: str) -> str | None:
 
 
 def family_of(name: str) -> str | None:
-    """Return the family of a drive that the catalogue lists or can derive, or `None`."""
+    """Return the family of a drive that is listed or can be derived, or `None`."""
     if name in variants():
         return variants()[name].family.stem
     named = family_and_capacity(name)
@@ -129,7 +131,7 @@ def _models() -> Mapping[str, Path]:
 
 @lru_cache(maxsize=64)
 def family_sheets(path: Path, model: str) -> FamilySheets:
-    """Return a model's data sheets from the file of its family."""
+    """Return a model's data sheets, read from the family file."""
     tables = tables_of(path)
     listed = tables["sheets"]
     facts = {name: value for name, value in listed.items() if not isinstance(value, dict)}
@@ -165,7 +167,7 @@ def _sheet(answers: Mapping[str, Any]) -> DataSheet:
 def scaled_sheet(
     name: str, capacity: float, sheets: FamilySheets
 ) -> tuple[DataSheet, Mapping[str, Scaled]]:
-    """Return the sheet for another capacity of a family, and the source of each field."""
+    """Return the data sheet for another capacity in a family, and the source of each field."""
     near = min(sheets.published, key=lambda sheet: abs(log(sheet.capacity / capacity)))
     fields: dict[str, Scaled] = {}
     for field in (*_IN_ORDER, *_RANDOM, *_LATENCIES, *_PROPORTIONAL):
@@ -203,7 +205,7 @@ def _published_points(field: str, sheets: Iterable[DataSheet]) -> list[_Point]:
 
 
 def _scaled(field: str, capacity: float, points: list[_Point], usual: float | None) -> Scaled:
-    """Return a field at `capacity`. `known` has the field's values, smallest capacity first."""
+    """Return a field at `capacity`, given its `known` values in order of capacity."""
     below = next((k for k in reversed(points) if k.capacity <= capacity), None)
     above = next((k for k in points if k.capacity > capacity), None)
     near = min(points, key=lambda k: abs(log(k.capacity / capacity)))
@@ -229,7 +231,7 @@ def _scaled(field: str, capacity: float, points: list[_Point], usual: float | No
 
 
 def _in_series(capacity: float, below: _Point, above: _Point) -> float:
-    """Return a rate whose time per I/O is a constant plus a term proportional to 1 / capacity."""
+    """Return a rate, assuming that the time per I/O is linear in 1 / capacity."""
     if below.value >= above.value:
         return above.value
     growth = 1 / below.value - 1 / above.value
@@ -266,7 +268,7 @@ def text_of_capacity(name: str, capacity: float, sheets: FamilySheets) -> str:
 
 
 def _quantity(field: str, value: float) -> str:
-    """Return a sheet value with its unit."""
+    """Return a data sheet value with its unit."""
     unit = next(answer.metadata["unit"] for answer in ANSWERS if answer.name == field)
     match unit:
         case "rate":

@@ -1,8 +1,9 @@
-"""Class defaults of current NVMe drives: values that data sheets omit, equal for all drives.
+"""Class defaults for current NVMe drives, which replace values that data sheets omit.
 
-Each value is based on measurements of several drives, which its comment names. A class default is
-therefore not a prediction of these measurements. `docs/guides/catalogue.md` reports the errors, and
-which figures were known before a value was set. Device files mark such values as "class default".
+Each value is based on measurements of several drives, which are named in a comment. Therefore, a
+class default is not a prediction of the measurements that it is based on.
+`docs/guides/catalogue.md` reports the errors, and the figures that were known before a value was
+set. Device files mark such values as "class default".
 """
 
 from __future__ import annotations

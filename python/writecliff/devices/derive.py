@@ -1,9 +1,10 @@
 """Derive a device file from a data sheet.
 
-The device file matches the sheet's figures; other values are typical of the drive's year. Each
-value is followed by its reason, as a comment. Flash is of the generation of the year; if the sheet
-contradicts it, flash parameters are adjusted within the bounds of actual parts. If the flash is
-faster than the sheet states, firmware times make up the difference.
+The device file matches the figures in the data sheet. Other values are typical of the drive's year.
+A comment after each value states the reason for the value. The year determines the flash
+generation. If the data sheet contradicts this generation, flash parameters are adjusted within the
+bounds of actual parts. If the flash is faster than the data sheet states, firmware times account
+for the difference.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ _WATERMARKS_WHY = {
 
 @dataclass(frozen=True)
 class Value:
-    """A device file line: a dotted key (top level: no dot), TOML, and the reason."""
+    """A device file line, with a key (dotted unless top-level), TOML value and reason."""
 
     key: str
     value: str
@@ -85,7 +86,7 @@ def device_text(sheet: DataSheet) -> str:
     """Return a device file derived from a data sheet.
 
     Raises:
-        ConfigError: If the interface or flash of the year cannot reach the rates in the sheet.
+        ConfigError: If that year's interface or flash cannot reach the rates in the data sheet.
     """
     head = (
         f"{sheet.name}: derived from its data sheet by `writecliff device new`. Every value has",
@@ -95,7 +96,7 @@ def device_text(sheet: DataSheet) -> str:
 
 
 def text_of(values: Sequence[Value], head: Sequence[str]) -> str:
-    """Return a device file with a leading comment and values, each followed by its reason."""
+    """Return a device file that has a leading comment and a reason after each value."""
     lines = [*(f"# {line}".rstrip() for line in head), ""]
     for section, rows in groupby(values, key=lambda value: value.key.rpartition(".")[0]):
         if section:
@@ -106,10 +107,10 @@ def text_of(values: Sequence[Value], head: Sequence[str]) -> str:
 
 
 def derived(sheet: DataSheet, usual: Mapping[str, str] | None = None) -> list[Value]:
-    """Return all values of a device file, in file order.
+    """Return all values in a device file, in file order.
 
-    `usual` maps sheet fields that are not specified for this drive to their sources. Such fields
-    limit the firmware, but the flash is not adjusted to them.
+    `usual` maps data sheet fields that are not specified for this drive to their sources. Fields
+    that are not specified limit the firmware, but the flash is not adjusted to match these fields.
 
     Raises:
         ConfigError: If the interface or flash of the year cannot reach the rates in the sheet.
@@ -118,12 +119,12 @@ def derived(sheet: DataSheet, usual: Mapping[str, str] | None = None) -> list[Va
 
 
 def drive_amplification(sheet: DataSheet) -> float:
-    """Return the write amplification of random writes to a full drive with this sheet."""
+    """Return the write amplification of random writes to a full drive that has this sheet."""
     return _Derivation(sheet, {}).amplification
 
 
 def needed_cycles(sheet: DataSheet) -> float:
-    """Return the erase cycles that a sheet's rated writes require, or 0 without a rating.
+    """Return the erase cycles that the rated writes require, or 0 if there is no rating.
 
     The rated writes of data-centre drives are random, but those of client drives are not.
     """
@@ -132,7 +133,7 @@ def needed_cycles(sheet: DataSheet) -> float:
 
 
 def flash_rate(sheet: DataSheet) -> float:
-    """Return the bytes per second that all typical dies of such a drive can program together."""
+    """Return the total program rate, in bytes/s, of a drive's dies if these are typical."""
     bits, generation = BITS[_cell(sheet)], _generation(sheet)
     dies = raw_bytes_of(sheet.capacity) * 8 / GIB / generation.die_gbit_of(bits)
     unit = generation.planes * generation.page_kib * KIB
@@ -191,11 +192,11 @@ class _Derivation:
         return self.usual.get(of, "the sheet")
 
     def _stated(self, field: str) -> float:
-        """Return a field if the sheet specifies it for this drive, else 0."""
+        """Return a field, or 0 if the data sheet does not specify it for this drive."""
         return 0.0 if field in self.usual else float(getattr(self.sheet, field) or 0)
 
     def _command_times(self) -> tuple[float, float, float]:
-        """Return the firmware times of all commands, of reads, and of writes."""
+        """Return the firmware times for all commands, for reads, and for writes."""
         sheet = self.sheet
         usual = 10 * US if sheet.interface in ("sata", "sas") else 1.6 * US
         read = 1e9 / sheet.random_read if sheet.random_read else usual
@@ -268,7 +269,7 @@ class _Derivation:
         return channels
 
     def _program(self) -> tuple[float, str]:
-        """Return tPROG of the flash generation, unless the sheet requires another value."""
+        """Return the flash generation's tPROG, unless the data sheet requires another value."""
         sheet, generation = self.sheet, self.generation
         pages = BITS[self.cell] if generation.one_shot else 1
         usual = generation.program_us[self.cell] * US * pages * self.slower
@@ -295,7 +296,7 @@ class _Derivation:
         return max(program_ns, low), f"as fast as the rated {name} need, within what was made"
 
     def _steady_flash(self) -> float:
-        """Return the bytes per second programmed in flash by steady-state random writes."""
+        """Return the rate at which steady-state random writes program flash, in bytes/s."""
         guessed = not self.sheet.sustained_write and "random_write" in self.usual
         rate = (self.sheet.steady_write or 0) * self.unit_slots
         return 0.0 if guessed else rate * SLOT * self.amplification
@@ -309,7 +310,7 @@ class _Derivation:
         return uniform_amplification(self.raw_bytes * (1 - idle) / self.sheet.capacity)
 
     def _blocks(self) -> int:
-        """Return the number of blocks per plane, which is the number of reclaim units."""
+        """Return the number of blocks per plane, which equals the number of reclaim units."""
         return self._blocks_of(self.word_lines)
 
     def _blocks_of(self, word_lines: int) -> int:
@@ -319,10 +320,10 @@ class _Derivation:
         return int(blocks) if self.raw_bytes == RAW_WHOLE_BYTES else math.ceil(blocks)
 
     def _word_lines(self) -> tuple[int, str]:
-        """Return the number of word lines per block, and the reason.
+        """Return the number of word lines per block, and the reason for this number.
 
-        Small dies have fewer word lines, so that the spare flash has enough units for garbage
-        collection.
+        Small dies have fewer word lines per block, so that the spare flash contains enough reclaim
+        units for garbage collection.
         """
         lines, spare = self.generation.word_lines, 1 - self.sheet.capacity / self.raw_bytes
         needed = int(_WATERMARKS["gc_idle_watermark"]) / spare
@@ -452,9 +453,10 @@ class _Derivation:
         return [Value(f"ftl.{key}", value, why) for key, value, why in rows]
 
     def _indirection(self) -> list[tuple[str, str, str]]:
-        """Return the keys of a coarse mapping table.
+        """Return the device file keys for a coarse mapping table.
 
-        The rated random writes of such a drive are assumed to be no larger than a mapping unit.
+        The rated random writes of a drive with a coarse mapping table are assumed to be no larger
+        than a mapping unit.
         """
         if self.unit_slots == 1:
             return []
@@ -503,7 +505,7 @@ class _Derivation:
         return [Value(f"controller.{key}", value, why) for key, value, why in rows]
 
     def _shared_core(self) -> list[tuple[str, str, str]]:
-        """Return the times for lookups and suspensions on the core that also maps writes."""
+        """Return the lookup and suspension times on the core that also maps writes."""
         if not self.is_current:
             return []
         lookup = quoted_time(self.read_command_ns)
@@ -546,7 +548,7 @@ class _Derivation:
         return [Value(f"link.{key}", value, why) for key, value, why in rows]
 
     def _class_defaults(self) -> list[Value]:
-        """Return read-ahead, command delays and read retries, which no data sheet states."""
+        """Return the read-ahead, command delays and read retries, which no data sheet states."""
         if not self.is_current:
             return []
         delay = self.sheet.write_latency or self.latency_ns
@@ -598,10 +600,10 @@ class _Derivation:
         return values
 
     def _fold_time(self, rate: float) -> tuple[str, str]:
-        """Return the time to fold a slot, and the reason for the value.
+        """Return the time to fold a slot, and the reason for this time.
 
-        With one bit per cell, a host slot uses the cells that are freed by folding 1 / (bits - 1)
-        slots.
+        A host slot, programmed with one bit per cell, uses the cells that folding 1 / (bits - 1)
+        slots frees.
         """
         more = BITS[self.cell] - 1
         time = more * (SLOT / rate * 1e9 - self._mapping()[0])
@@ -612,10 +614,10 @@ class _Derivation:
 
 
 def uniform_amplification(spare: float) -> float:
-    """Return the write amplification of uniform random writes if raw / user = `spare`.
+    """Return the write amplification of uniform random writes, where `spare` is raw / user.
 
-    For a log that is collected in order (Desnoyers, "Analytic modeling of SSD write performance",
-    SYSTOR 2012), the valid fraction p of a victim solves 1 / spare = (p - 1) / ln p.
+    For a log that is garbage-collected in order (Desnoyers, "Analytic modeling of SSD write
+    performance", SYSTOR 2012), the valid fraction p of a victim solves 1 / spare = (p - 1) / ln p.
     """
     low, high = 1e-9, 1 - 1e-9
     for _ in range(200):
@@ -628,7 +630,7 @@ def uniform_amplification(spare: float) -> float:
 
 
 def time_text(time_ns: float) -> str:
-    """Format a time for a device file, with about three digits and whole nanoseconds."""
+    """Format a time for a device file, with about three digits, as whole nanoseconds."""
     whole = round(time_ns)
     if whole >= MS:
         return f"{round(whole / MS, 3):g} ms"
@@ -668,9 +670,10 @@ class Reads:
 
 @dataclass(frozen=True)
 class Dies:
-    """`count` dies with `planes` planes each.
+    """A number of dies (`count`) with `planes` planes each.
 
-    `slower` dies replace one die of typical size, and together program as slowly as that die.
+    Each die of typical size is replaced by `slower` dies, whose total program rate equals that of
+    the replaced die.
     """
 
     count: int
@@ -685,8 +688,8 @@ def dies_of(
 ) -> Dies:
     """Return the dies for a given flash capacity.
 
-    To reach the reads of similar drives (`usual`), planes may be read independently. To reach this
-    drive's stated reads (`stated`), dies may also be smaller.
+    To reach the read rates of similar drives (`usual`), planes may be read independently. To reach
+    this drive's stated read rates (`stated`), dies may also be smaller.
     """
     gbit = generation.die_gbit_of(bits)
     count, planes, slower = raw_bytes * 8 / GIB / gbit, generation.planes, 1.0
@@ -714,7 +717,7 @@ def _busy(generation: Generation, reads: Reads) -> float:
 
 
 def _missing(count: float, planes: int, generation: Generation, bits: int, reads: Reads) -> str:
-    """Return the reads that `count` dies, or independent planes, cannot sustain, or `""`."""
+    """Return the reads that `count` dies or independent planes cannot sustain, or `""`."""
     busy = _busy(generation, reads) / count
     if busy > 1 / _RANDOM:
         return f"{reads.random:,.0f} reads a second"

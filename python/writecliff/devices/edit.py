@@ -17,7 +17,7 @@ def value_of(text: str, key: str) -> Any:
     """Return the value of the dotted `key`.
 
     Raises:
-        ConfigError: If the file has no such key.
+        ConfigError: If the file does not contain the key.
     """
     value: Any = tomllib.loads(text)
     for part in key.split("."):
@@ -28,7 +28,7 @@ def value_of(text: str, key: str) -> Any:
 
 
 def with_values(text: str, changes: Mapping[str, tuple[str, str | None]]) -> str:
-    """Return the text with changed values, leaving all other text and comments unchanged.
+    """Return the text with changed values, but retain all other text and comments.
 
     `changes` maps dotted keys to (TOML value, source); a source of `None` preserves the current
     comment. A missing key is added to its table.
@@ -42,10 +42,10 @@ def with_values(text: str, changes: Mapping[str, tuple[str, str | None]]) -> str
 
 
 def toml_word(text: str, key: str, value: Any) -> str:
-    """Return `value` in TOML notation for the dotted `key`.
+    """Return `value` in TOML notation, formatted for the dotted `key`.
 
-    A string is quoted if the file has a string for the key, or if the value is not a number, a flag
-    or a list.
+    The value is quoted if the key currently has a string value, or if the value is not a number, a
+    flag or a list.
     """
     if not isinstance(value, str):
         return json.dumps(value)

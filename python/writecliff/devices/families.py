@@ -1,16 +1,16 @@
-"""Families of drives: a device file, plus the differences of other capacities and variants.
+"""Drive families, which are a device file plus changes for other capacities and variants.
 
-Drives are sold in several capacities that differ mainly in the number of dies. A family file is the
-complete device file of one capacity, followed by `[variants]` and a table per drive:
+Drive models are sold in several capacities, which differ mainly in the number of dies. A family
+file is the complete device file for one capacity, followed by `[variants]` and a table per drive:
 
     [variants]
     [variants.pm863-480]
     user_capacity = "480 GB"
     dies = 32  # source
 
-`user_capacity` and `dies` determine the capacity, the geometry, the rated writes (an equal number
-of drive writes) and the DRAM. Other entries are dotted keys of the device file: exceptions, each of
-which must have a reason: `"controller.write_cache" = false`.
+`user_capacity` and `dies` determine the capacity, the geometry, the rated writes (for an equal
+number of drive writes) and the DRAM size. Other entries are dotted device file keys with different
+values, each of which must have a reason: `"controller.write_cache" = false`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def variants() -> Mapping[str, Variant]:
 
 
 def variant_text(variant: Variant) -> str:
-    """Return the device file of a variant: the family's device file with the changed lines."""
+    """Return a variant's device file, which is the family's device file with changed lines."""
     try:
         return with_values(_split(variant.family)[0], variant.changes)
     except ConfigError as error:
@@ -65,12 +65,12 @@ def variant_text(variant: Variant) -> str:
 
 
 def tables_of(path: Path) -> Mapping[str, Any]:
-    """Return the tables that follow the complete device file of a family, from `[variants]` on."""
+    """Return the tables from `[variants]` onwards, which follow a family's device file."""
     return tomllib.loads(_split(path)[1])
 
 
 def description_of(path: Path) -> str:
-    """Return the description of a family's drives."""
+    """Return the description of the drives in a family."""
     return str(value_of(_split(path)[0], "description"))
 
 
@@ -94,7 +94,7 @@ def _read(path: Path) -> list[Variant]:
 
 
 def _values(text: str, path: Path) -> dict[str, Value]:
-    """Return TOML values and their comments, by dotted key."""
+    """Return TOML values and comments, by dotted key."""
     with as_user_errors():
         rows = _native.toml_rows(text, path.name)
     return {key: (value, comment) for key, value, comment, _ in rows}

@@ -1,4 +1,4 @@
-"""Free parameters for fitting a drive that was derived from its data sheet."""
+"""Free parameters for fitting a drive that was derived from a data sheet."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FREE = {
 
 
 def fit_specification(text: str, device: str, scale: float) -> str:
-    """Return a specification for `writecliff lab fit`, with free parameters and bounds around them.
+    """Return a specification for `writecliff lab fit`, with free parameters and their bounds.
 
     Args:
         text: derived device file.
-        device: path of that file.
+        device: path of the derived device file.
         scale: factor by which the fit scales the drive down.
     """
     lines = [

@@ -1,8 +1,8 @@
-"""Typical figures of flash generations and interfaces, and the range of actual parts.
+"""Typical figures for flash generations and interfaces, and the ranges of actual parts.
 
-The figures are rounded, and close to those in the catalogue's device files, which name their
-sources. A data sheet determines values within the bounds; without a sheet, values are estimates
-marked "usual".
+The figures are rounded, and close to the figures in the catalogue's device files, which name their
+sources. A data sheet determines values within the bounds. Without a data sheet, values are
+estimates that are marked "usual".
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SPARE = 1.05  # Minimum ratio of raw flash to user capacity.
 
 @dataclass(frozen=True)
 class Generation:
-    """A flash generation; `read_us` and `program_us` are page times by cell type.
+    """A flash generation, with page read and program times in µs by cell type.
 
     Source of `erase_ms` for 3D flash with 64 layers or more: B. Kim, M. Kim, "REO", Electronics
     14(4), 738, 2025 (3.5 ms for one pulse).
@@ -52,8 +52,9 @@ class Generation:
     def die_gbit_of(self, bits: int) -> int:
         """Return the die size in Gbit.
 
-        QLC dies have had a capacity of 1 Tbit since the first generation, with 64 layers in 2018
-        (ComputerBase, "QLC-3D-NAND: Micron bringt noch dieses Jahr ersten Terabit-Flash", 2018).
+        QLC dies have had a capacity of 1 Tbit since the first generation, which had 64 layers, in
+        2018 (ComputerBase, "QLC-3D-NAND: Micron bringt noch dieses Jahr ersten Terabit-Flash",
+        2018).
         """
         return max(self.die_gbit, 1024) if bits == 4 and self.last_year >= 2019 else self.die_gbit
 
@@ -82,7 +83,7 @@ GENERATIONS = (
 
 @dataclass(frozen=True)
 class Link:
-    """An interface: its name in reports, payload rate, command time and queues."""
+    """An interface, with its display name, payload rate, command time and queues."""
 
     name: str
     most_mb_s: float
@@ -111,10 +112,9 @@ def check_capacity(capacity: float) -> None:
 
 
 def raw_bytes_of(capacity: float) -> int:
-    """Return the smallest typical flash capacity that leaves at least 5 % spare.
+    """Return the smallest typical flash capacity that provides at least 5 % spare flash.
 
-    Typical capacities are 2^n or 3 x 2^n GiB, and the largest capacity that can be simulated in
-    full.
+    Typical capacities are 2^n or 3 x 2^n GiB, and the largest capacity that can be simulated whole.
     """
     check_capacity(capacity)
     sizes = {scale * 2**n * GIB for n in range(21) for scale in (1, 3)} | {RAW_WHOLE_BYTES}

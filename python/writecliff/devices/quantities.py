@@ -23,7 +23,7 @@ def size_bytes(text: str) -> int:
 def number(value: object) -> float:
     """Return a device file value as a number.
 
-    Times are in ns, rates in bytes/s and sizes in bytes; a list is represented by its mean.
+    Times are in ns, rates in bytes/s and sizes in bytes. The mean represents a list.
 
     Raises:
         ConfigError: If the value is not a quantity, or is too large.

@@ -1,4 +1,4 @@
-"""Data sheet fields, their units, and files with their values.
+"""Data sheet fields, their units, and files that contain their values.
 
 `derive.py` derives a device file from a data sheet.
 """
@@ -25,7 +25,7 @@ def _field(unit: str, help: str, choices: tuple[str, ...] = ()) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class DataSheet:
-    """A data sheet: sizes in bytes, rates in bytes/s, times in ns; `None` if not specified."""
+    """A data sheet in bytes, bytes/s and ns, where unspecified values are `None`."""
 
     name: str = "my-drive"  # drive name
     interface: str = _field("", "interface", INTERFACES)
@@ -53,17 +53,17 @@ class DataSheet:
 
     @property
     def enterprise(self) -> bool:
-        """`True` if random writes are rated in steady state, as for drives with capacitors."""
+        """`True` if random writes are rated in steady state, as for drives that have capacitors."""
         return bool(self.power_loss_protection)
 
     @property
     def steady_write(self) -> float | None:
-        """Random writes per second in steady state."""
+        """Number of random writes per second in steady state."""
         return self.sustained_write or (self.random_write if self.enterprise else None)
 
     @property
     def has_cache(self) -> bool:
-        """`True` if the drive has an SLC cache, like client drives with 3 or more bits per cell."""
+        """`True` if the drive has an SLC cache, like client drives with TLC or QLC flash."""
         if self.slc_cache is not None:
             return self.slc_cache > 0
         return not self.enterprise and self.cell in ("tlc", "qlc", None) and self.year >= 2013
@@ -102,12 +102,12 @@ def answer(name: str, text: object) -> Any:
 
 
 def _spaced(text: str) -> str:
-    """Return a quantity in device file notation; 0 without a unit is a size."""
+    """Return a quantity in device file notation, where 0 without a unit is a size."""
     return "0 B" if text.strip() == "0" else text
 
 
 def sheet_of(answers: Mapping[str, object]) -> DataSheet:
-    """Return the data sheet defined by texts, keyed by field.
+    """Return the data sheet defined by texts that are keyed by field.
 
     Raises:
         ConfigError: If a field is unknown, invalid or missing.

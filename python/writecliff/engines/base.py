@@ -35,7 +35,7 @@ OPERATIONS: tuple[Operation, ...] = ("read", "write", "trim")
 
 
 class OperationNumber(IntEnum):
-    """Operation number in time-series columns: an index into `OPERATIONS`."""
+    """Operation number in time-series columns, which is an index into `OPERATIONS`."""
 
     READ = 0
     WRITE = 1
@@ -56,7 +56,7 @@ SCM = "storage-class memory"  # Value of `nand_type` for a drive that has no fla
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceIdentity:
-    """Drive identity for the report header. Unknown fields are `None`."""
+    """Drive identity, as shown in the report header. Unknown fields are `None`."""
 
     target: str  # Target as the user named it: "sim:sata-tlc-120", "/dev/sdb", "file:/tmp/x.img".
     vendor: str | None = None  # "Samsung"
@@ -84,19 +84,19 @@ class DeviceIdentity:
 
     @property
     def without_flash(self) -> str | None:
-        """Drive kind if it has no flash: "a hard disk"; None for flash or an unknown kind."""
+        """Kind of a drive that has no flash ("a hard disk"), or None for flash or unknown kinds."""
         if self.rotational:
             return A_HARD_DISK
         return AN_SCM_DRIVE if self.nand_type == SCM else None
 
     @property
     def scale_text(self) -> str:
-        """Scale in words: "simulated at 1/32 of its capacity", or "" for the full capacity."""
+        """Scale as text ("simulated at 1/32 of its capacity"), or "" at full capacity."""
         return "" if self.scale == 1.0 else f"simulated at 1/{self.scale:g} of its capacity"
 
 
 def described_as(identity: DeviceIdentity, given: Mapping[str, str]) -> DeviceIdentity:
-    """Return the identity with the user's drive and test description; see `open_target`."""
+    """Return the identity, completed with the user's drive and test description."""
     return replace(
         identity,
         nand_type=given.get("nand_type", identity.nand_type),
@@ -127,7 +127,7 @@ PurgeHook = Callable[[float], None]
 
 
 def unseen(share: float) -> None:
-    """Ignore purge progress: a `PurgeHook` that displays nothing."""
+    """Ignore purge progress (a `PurgeHook` that displays nothing)."""
 
 
 @dataclass(frozen=True)
@@ -152,14 +152,14 @@ class PowerState:
 
     @property
     def limits_text(self) -> str:
-        """Power and die limits in words: "4.6 W at most, 8 dies active at most"."""
+        """Power and die limits as text ("4.6 W at most, 8 dies active at most")."""
         dies = self.max_active_dies
         limit = "" if dies is None else f", {dies} dies active at most"
         return f"{watts_text(self.watts_max)}{limit}"
 
 
 def watts_text(watts_max: float | None) -> str:
-    """Return a power state's maximum power in words."""
+    """Return a power state's maximum power as text."""
     return "maximum power not reported" if watts_max is None else f"{watts_max:g} W at most"
 
 
@@ -175,12 +175,12 @@ class PowerStates:
 
     @property
     def watts_max(self) -> float | None:
-        """Maximum power of the current state in watts; None if not reported."""
+        """Maximum power in the current state in watts, or None if the drive does not report it."""
         return self.states[self.state].watts_max if self.state < len(self.states) else None
 
     @property
     def text(self) -> str:
-        """Current power state in words: "1 of 0 to 4, 4.6 W at most"."""
+        """Current power state as text ("1 of 0 to 4, 4.6 W at most")."""
         last = len(self.states) - 1
         which = f"{self.state} of 0 to {last}" if last else f"{self.state}, the only state"
         limits = self.states[self.state].limits_text if self.state <= last else watts_text(None)
@@ -191,10 +191,10 @@ class PowerStates:
 class OperationResult:
     """Measurements of one operation in one job.
 
-    `service` holds the latency of every I/O from submission to completion. `response` measures from
-    the intended arrival and exists only for rate-driven jobs (otherwise `None`). Figures whose
-    names do not start with `service/` use `latency()`. `causes` splits the service times by cause,
-    and is `None` if the drive does not record causes.
+    `service` holds the latency of every I/O from submission to completion. `response` holds the
+    latencies measured from the intended arrival, or `None` if the job is not rate-driven. Figures
+    whose names do not start with `service/` are based on `latency()`. `causes` splits the service
+    times by cause, and is `None` if the drive does not record causes.
     """
 
     ios: int  # completed
@@ -205,13 +205,13 @@ class OperationResult:
     scheduled: bool = False  # `True` if the I/Os had intended arrival times.
 
     def latency(self, basis: Basis = "arrival") -> Histogram | None:
-        """Return the latency histogram of a basis; None if the engine cannot measure it."""
+        """Return the latency histogram for a basis, or None if the engine cannot measure it."""
         return histogram_of(basis, service=self.service, response=self.response,
                             scheduled=self.scheduled)  # fmt: skip
 
 
 def together(results: Sequence[OperationResult]) -> OperationResult | None:
-    """Merge an operation's results, omitting response times; return None if there are none."""
+    """Merge an operation's results except response times, or return None if there are none."""
     service = merged(result.service for result in results)
     if service is None:
         return None
@@ -235,12 +235,12 @@ class Adherence:
 class JobResult:
     """Measurements of a job by operation, omitting operations that the job did not issue.
 
-    `elapsed_ns` is the measured time by which rates are divided. The measured time starts after the
-    job's start delay and ramp, like `runtime` in fio's JSON. If the search for a latency target
+    `elapsed_ns` is the measured time, which is the divisor of rates. The measured time starts after
+    the job's start delay and ramp, like `runtime` in fio's JSON. If the search for a latency target
     succeeds, the measured time restarts with the last window, and the results cover only that
     window's I/Os. The measured time ends at the end of the job's duration or at its last
-    completion, whichever is later. If another condition ended the job, it ends at the last
-    completion. `began_ns` is the job's start time within the step.
+    completion, whichever is later. If another condition ended the job, the measured time ends at
+    the last completion. `began_ns` is the job's start time within the step.
     """
 
     name: str  # job name
@@ -260,7 +260,7 @@ class JobResult:
 
     @property
     def timed(self) -> Mapping[str, OperationResult]:
-        """Results that have latencies, by operation name, then "flush" if the job issued any."""
+        """Results that have latencies, by operation name, followed by any "flush" results."""
         timed: dict[str, OperationResult] = dict(self.operations.items())
         if self.flush is not None:
             timed[FLUSH] = self.flush
@@ -279,13 +279,14 @@ class JobResult:
 
 @dataclass(frozen=True)
 class StepResult(Shows):
-    """Measurements of one `Engine.run` call.
+    """Measurements from one `Engine.run` call.
 
     `intervals` maps column names to numpy arrays of equal length, with one row per interval, job
     and operation. The columns are `end_ns` (device time since the step started), `job` (index),
     `operation` (an `OperationNumber`), `ios`, `bytes`, `latency_mean_ns`, `latency_max_ns` and
     `latency_sd_ns`. The drive-level columns are `waf`, `watts` (mean power) and `temperature_c` (at
-    the interval's end). NaN marks an unknown value; `watts` and `temperature_c` may be missing.
+    the end of the interval). NaN marks an unknown value; `watts` and `temperature_c` may be
+    missing.
     """
 
     started_ns: int  # Device clock (virtual, or monotonic since the engine was opened).
@@ -317,7 +318,7 @@ class StepResult(Shows):
         return ios, size
 
     def service(self) -> Histogram | None:
-        """Return the service times of all jobs and operations; None if no I/O was recorded."""
+        """Return the service times of all jobs and operations, or None if no I/O was recorded."""
         return merged(op.service for job in self.jobs for op in job.operations.values())
 
     def table(self) -> pa.Table:
@@ -331,22 +332,22 @@ class StepResult(Shows):
 
     @property
     def counted(self) -> Counters:
-        """The step's counters: increases of cumulative counters, and final values of levels."""
+        """The step's counters, which are increases of cumulative counters and final levels."""
         return self.counters_after.since(self.counters_before)
 
     @property
     def waf(self) -> float | None:
-        """NAND bytes written per host byte written; `None` if either count is unknown."""
+        """NAND bytes written per host byte written, or `None` if either count is unknown."""
         return self.counters_after.write_amplification_since(self.counters_before)
 
     @property
     def written_bytes(self) -> int:
-        """Bytes that the host wrote, taken from the drive's counter after fast-forwarding."""
+        """Bytes that the host wrote, according to the drive's counter after fast-forwarding."""
         counted = self.counted.host_write_bytes
         return self.total("write")[1] if self.elapsed_ns or counted is None else counted
 
     def _shown(self) -> Shown:
-        """Return a row for each operation of each job and for the job's flushes."""
+        """Return a row for each job's operations and flushes."""
         rows = []
         for job in self.jobs:
             for operation, done in job.timed.items():
@@ -410,15 +411,15 @@ ProgressHook = Callable[[Progress], None]
 
 
 class Engine(Protocol):
-    """A drive that can be purged, loaded and measured."""
+    """A drive that procedures can purge, load and measure."""
 
     kind: Literal["sim", "fio"]
 
     @property
     def write_refusal(self) -> TargetError | None:
-        """Error that a writing run would raise; `None` if writing is allowed.
+        """Error that a write run would raise, or `None` if writing is allowed.
 
-        Opening a block device raises this error immediately if the user consented to writing,
+        If the user consented to writing, opening a block device raises the error immediately,
         unless `look_only` is set.
         """
         ...
@@ -432,7 +433,7 @@ class Engine(Protocol):
         ...
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
-        """Enable or disable the volatile write cache, and return its resulting state."""
+        """Enable or disable the volatile write cache, and return the resulting cache state."""
         ...
 
     def run(
@@ -444,10 +445,10 @@ class Engine(Protocol):
     ) -> StepResult:
         """Run the workload to completion and measure it.
 
-        With `keep_running`, the load continues after the step. The next `run` of the same load
-        (where only name, seed and duration may differ) then follows without a gap. A different
-        load, a purge, `stop_load` or an error stops the running load. A virtual-time engine can
-        ignore the `keep_running` flag.
+        If `keep_running` is set, the load continues after the step. The next `run` of the same load
+        then follows immediately; only the load's name, seed and duration may differ. A different
+        load, a purge, `stop_load` or an error stops the running load. An engine that uses virtual
+        time can ignore `keep_running`.
 
         Raises:
             EngineError: If the load failed. The exception's `partial` holds the results up to the
@@ -456,9 +457,9 @@ class Engine(Protocol):
         ...
 
     def speed_limit(self, workload: Workload) -> float | None:
-        """Return an upper bound for a load's throughput in bytes per second, without writing.
+        """Return an upper bound on a load's throughput in bytes/s, without writing to the drive.
 
-        `None` if the host link is the only known limit.
+        The bound in bytes/s, or `None` if the host link is the only known limit.
         """
         ...
 
@@ -471,8 +472,8 @@ class Engine(Protocol):
     ) -> StepResult:
         """Bring the drive to its state after `workload`.
 
-        A simulated drive may skip the timing simulation. Its `StepResult` then has no latencies,
-        and `elapsed_ns` is 0.
+        A simulated drive may skip the timing simulation. Without a timing simulation, the
+        `StepResult` has no latencies, and `elapsed_ns` is 0.
         """
         ...
 
@@ -481,17 +482,17 @@ class Engine(Protocol):
         ...
 
     def health(self) -> Mapping[str, object] | None:
-        """Return the drive's SMART data as JSON-compatible values; None if it reports none.
+        """Return the SMART data as JSON-compatible values, or None if the drive reports none.
 
         The query takes at most a few seconds on an idle drive.
         """
         ...
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
-        """Return the supported power states and the current state; None if none are reported.
+        """Return the supported and current power states, or None if none are reported.
 
-        With `settle`, the drive is first returned to the power state requested when the engine was
-        opened.
+        If `settle` is set, the drive is first returned to the power state that was requested when
+        the engine was opened.
 
         Raises:
             TargetError: If the drive did not enter the requested power state.
@@ -499,14 +500,14 @@ class Engine(Protocol):
         ...
 
     def log_events(self) -> None:
-        """Enable all data placement events of a simulated drive, so that results include them.
+        """Enable all data placement events of a simulated drive, so that results contain events.
 
-        A real drive keeps its administrator's choice of enabled events.
+        A real drive retains the administrator's choice of enabled events.
         """
         ...
 
     def save(self, path: Path) -> bool:
-        """Write the device state to `path` atomically; return False for a real drive."""
+        """Write the drive state to `path` atomically, or return False for a real drive."""
         ...
 
     def restore(self, path: Path) -> None:
@@ -523,7 +524,7 @@ class ScalableEngine(Engine, Protocol):
     """An engine that can simulate a smaller drive of the same kind for estimates and tests."""
 
     def least_scale(self) -> float:
-        """Return the smallest scale that the drive can be simulated at (1 is its full capacity)."""
+        """Return the smallest scale that the drive can be simulated at (1 is the full capacity)."""
         ...
 
     def scales(self) -> Sequence[float]:
@@ -531,5 +532,5 @@ class ScalableEngine(Engine, Protocol):
         ...
 
     def scaled(self, scale: float, *, largest_io_bytes: int) -> Engine:
-        """Return an engine that simulates the drive at 1/`scale` of its capacity and time."""
+        """Return an engine that simulates the drive at 1/`scale` of the capacity and time."""
         ...

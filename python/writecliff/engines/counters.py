@@ -1,7 +1,7 @@
 """Drive counter values, and the simulator's declarations of counter names, units and kinds.
 
-Counters are declared in Rust next to the mechanism that increments them. The stored columns, a
-run's JSON, the counters of a scaled drive and docs/reference/counters.md (`python -m
+Counters are declared in Rust next to the mechanism that increments them. The stored columns, the
+JSON of runs, the counters of scaled drives and docs/reference/counters.md (`python -m
 writecliff.engines.counters`) are generated from the declarations.
 """
 
@@ -49,7 +49,7 @@ class Counters(Mapping[str, "int | None"]):
         self._values: dict[str, int | None] = dict.fromkeys(declared()) | values
 
     def __getitem__(self, name: str) -> int | None:
-        """Return a counter's value; None if the drive does not report it."""
+        """Return a counter's value, or None if the drive does not report it."""
         return self._values[name]
 
     def __getattr__(self, name: str) -> int | None:
@@ -72,7 +72,7 @@ class Counters(Mapping[str, "int | None"]):
         return f"Counters({', '.join(reported)})"
 
     def since(self, earlier: Counters) -> Counters:
-        """Return increases of sums since `earlier`, and current levels; None if unknown."""
+        """Return the increases of sums since `earlier`, and current levels; None if unknown."""
 
         def grown(name: str, now: int | None) -> int | None:
             before = earlier[name]
@@ -93,7 +93,7 @@ class Counters(Mapping[str, "int | None"]):
         return Counters(**{name: grown(name, value) for name, value in self.items()})
 
     def write_amplification_since(self, earlier: Counters) -> float | None:
-        """Return the NAND bytes written per host byte written since `earlier`; None if unknown."""
+        """Return the NAND bytes written per host byte since `earlier`, or None if unknown."""
         step = self.since(earlier)
         host, nand = step.host_write_bytes, step.nand_write_bytes
         return nand / host if nand is not None and host is not None and host > 0 else None

@@ -1,4 +1,4 @@
-"""Data placement status: open streams, overflow, FDP statistics and events.
+"""Data placement status, with open streams, overflows, FDP statistics and events.
 
 The module also computes differences between two states, and converts both to JSON. Names follow
 NVMe Base Specification 2.1, 5.1.12.1.30.
@@ -24,14 +24,14 @@ class FdpStatistics:
     mbe: int  # Media Bytes Erased.
 
     def since(self, earlier: FdpStatistics) -> FdpStatistics:
-        """Return the increase since `earlier`."""
+        """Return the increase in the figures since `earlier`."""
         return FdpStatistics(
             self.hbmw - earlier.hbmw, self.mbmw - earlier.mbmw, self.mbe - earlier.mbe
         )
 
     @property
     def dlwa(self) -> float | None:
-        """Device-level write amplification, MBMW per HBMW; None if nothing was written."""
+        """Device-level write amplification, MBMW per HBMW, or None if nothing was written."""
         return self.mbmw / self.hbmw if self.hbmw > 0 else None
 
     def mapping(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class HandleStatus:
 
 @dataclass(frozen=True)
 class FdpEvent:
-    """An FDP event (5.1.12.1.31); fields that its flags mark as invalid are `None`."""
+    """An FDP event (5.1.12.1.31), where fields that the flags mark as invalid are `None`."""
 
     kind: str
     code: int
@@ -73,7 +73,7 @@ _COUNTS = ("streams_opened", "streams_released", "overflow_writes", "overflow_by
 
 @dataclass(frozen=True)
 class DataPlacementStatus:
-    """Data placement state of a drive.
+    """A drive's data placement state.
 
     Counts cover the drive's lifetime. `None` means that a real drive does not report the count.
     """
@@ -102,7 +102,7 @@ class DataPlacementStatus:
     abandoned_bytes: int | None = 0
 
     def mapping(self, earlier: DataPlacementStatus | None = None) -> dict[str, Any]:
-        """Return the state as JSON values, with counts since `earlier` or the drive's start."""
+        """Return the state as JSON values, with counts since `earlier` or in total."""
         base = earlier or DataPlacementStatus(
             self.interface, True, (), self.limit, 0, 0, 0, 0, {}, FdpStatistics(0, 0, 0)
         )
@@ -127,7 +127,7 @@ class DataPlacementStatus:
     def events_since(self, earlier: DataPlacementStatus | None) -> dict[str, int]:
         """Return event counts by type since `earlier`.
 
-        If only the log is available and it wrapped in the meantime, older events are missing.
+        If only the log is available and has wrapped since `earlier`, older events are missing.
         """
         if self.events is None:
             return dict(Counter(event.kind for event in self.log_since(earlier)))
@@ -157,7 +157,7 @@ def _grown(now: int | None, before: int | None) -> int | None:
 
 
 def status_of(raw: Mapping[str, Any] | None) -> DataPlacementStatus | None:
-    """Convert the native module's values; None for a drive that has no data placement interface."""
+    """Convert the native module's values, or return None if the drive has no data placement."""
     if raw is None:
         return None
     values = dict(raw)

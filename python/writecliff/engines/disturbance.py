@@ -1,11 +1,11 @@
-"""Detection of measurement disturbances caused by the machine or the drive's state.
+"""Detection of measurement disturbances caused by the machine or the drive state.
 
-The functions are pure: they compare two samples taken around a step, or search a series for the
-point where an SLC cache is full. `engines.blockdev` takes the samples. All texts start with
+The functions have no side effects. They compare two samples taken around a step, or search a series
+for the point where an SLC cache is full. `engines.blockdev` takes the samples. All texts start with
 `PREFIX`, so that reports can separate disturbances from other remarks on a step.
 
-Thresholds: the PTS calls a drive steady at a slope of up to 10 % over five rounds, so a disturbance
-    is reported if it can change a figure by half of that.
+The PTS calls a drive steady if the slope is at most 10 % over five rounds, so a disturbance is
+reported if it can change a figure by 5 %.
 """
 
 from __future__ import annotations
@@ -56,21 +56,23 @@ def between(
     disk: str,
     slack_bytes: int = 0,
 ) -> tuple[list[str], dict[str, object]]:
-    """Return the disturbances between two samples, as texts, and the step's figures.
+    """Return descriptions of the disturbances between two samples, and the step's figures.
 
     Args:
         before: Sample taken before the step.
         after: Sample taken after the step.
-        own_bytes: The test's own bytes by operation; None if they are unknown or if the kernel does
-            not count them.
-        disk: Disk name, for texts.
-        slack_bytes: Bytes that the test may have transferred between the count of `own_bytes` and
-            the reading `after`. If this is not 0, the exact `foreign_bytes` are unknown.
+        own_bytes: The test's own bytes by operation, or None if they are unknown or if the kernel
+            does not count them.
+        disk: Disk name, for use in texts.
+        slack_bytes: Bytes that the test may have transferred after `own_bytes` was counted and
+            before the sample `after` was taken. If `slack_bytes` is not 0, the exact
+            `foreign_bytes` are unknown.
 
     Returns:
-        The disturbance texts, and these plain values, which are `None` if unknown: `cpu_busy_pct`,
-        `cpu_waiting_pct`, `cpu_steal_pct` (of the requested time), `cpu_mhz`, `cpu_throttles`,
-        `io_scheduler`, `foreign_bytes` (by operation), `temperature_c` (before and after).
+        The disturbance texts, and the following plain values, which are `None` if unknown:
+        `cpu_busy_pct`, `cpu_waiting_pct`, `cpu_steal_pct` (of the requested time), `cpu_mhz`,
+        `cpu_throttles`, `io_scheduler`, `foreign_bytes` (by operation), `temperature_c` (before and
+        after).
     """
     texts: list[str] = []
     figures: dict[str, object] = {"cpu_mhz": after.machine.cpu_mhz}
@@ -181,7 +183,7 @@ BACK_SHARE = 0.05
 
 @dataclass(frozen=True)
 class LevelDrop:
-    """Drop of a series from one level to a lower level."""
+    """Drop in a series from one level to a lower level."""
 
     index: int  # Index of the first value after the drop.
     before: float  # Median before the drop, in the series unit.
@@ -189,16 +191,17 @@ class LevelDrop:
 
     @property
     def drop(self) -> float:
-        """Drop as a fraction of the level before it."""
+        """Drop as a fraction of the preceding level."""
         return 1 - self.after / self.before
 
 
 def level_drop(values: Sequence[float]) -> LevelDrop | None:
-    """Find the first lasting drop of a series by more than a quarter from a steady stretch.
+    """Find the first lasting drop of more than a quarter from a steady stretch in a series.
 
-    `values` holds throughputs of equal intervals. Both sides must be steady and have at least five
-    values. The drop must happen within one value, which may mix both levels. The series must not
-    recover: neither a stall nor a slow decline means that a cache is full.
+    `values` contains the throughputs of equal intervals. Both sides of the drop must be steady and
+    have at least five values. The drop must occur within a single interval, whose value may mix
+    both levels. The series must not recover, because neither a stall nor a slow decline means that
+    a cache is full.
     """
     for index in range(STEADY_VALUES_MIN, len(values) - STEADY_VALUES_MIN + 1):
         head = values[max(0, index - 4 * STEADY_VALUES_MIN) : index]
@@ -228,7 +231,7 @@ def end_of_slc_cache(
     written_before: int,
     capacity_bytes: int,
 ) -> str | None:
-    """Describe where a write step probably exhausted the SLC cache; None if it did not.
+    """Describe where a write step probably exhausted the SLC cache, or return None.
 
     `ends_ns` and `write_bytes` are the step's intervals, and `written_before` is the number of
     bytes written between the purge and the step. Only the first drive capacity written after a

@@ -349,7 +349,7 @@ def _samples(entry: _Entry, operations: tuple[Operation, ...], group_rate: float
 
 
 def _series(entry: _Entry, operations: tuple[Operation, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the operations' total (KiB/s, IOPS); empty if disabled or not issued."""
+    """Return the operations' total (KiB/s, IOPS), which is empty if disabled or not issued."""
     import numpy as np
 
     issued = any(result.ios for result in entry.measured(*operations))

@@ -38,7 +38,7 @@ _SEED_STEP, _SEED_RANGE = 10_007, 1 << 32
 
 
 def used_pct(name: str) -> float | None:
-    """Return the percentage in "used:40%"; None for another recipe.
+    """Return the percentage in "used:40%", or None for another recipe.
 
     Raises:
         ConfigError: If the percentage is missing or out of range.
@@ -50,7 +50,7 @@ def used_pct(name: str) -> float | None:
 
 
 def overwritten_pct(name: str) -> float | None:
-    """Return the percentage in "overwritten:73%"; None for another recipe.
+    """Return the percentage in "overwritten:73%", or None for another recipe.
 
     Raises:
         ConfigError: If the percentage is missing or out of range.

@@ -123,7 +123,7 @@ class ScaledEngine:
         return {"source": f"drive simulated at 1/{self.scale:g} of its capacity", **self.counters()}
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
-        """Return the device file's power states; None if it has none."""
+        """Return the device file's power states, or None if it has none."""
         return self.small.power_states()
 
     def log_events(self) -> None:
@@ -327,7 +327,7 @@ class SmallZones:
 
     @classmethod
     def of(cls, jobs: Iterable[Job], scale: float, drive_bytes: int) -> SmallZones | None:
-        """Return the zones for a small drive of `drive_bytes`; None if the jobs have no zones."""
+        """Return the zones for a small drive of `drive_bytes`, or None if no job has zones."""
         zoned = [job for job in jobs if job.host_zones is not None]
         if not zoned or (whole := zoned[0].host_zones) is None:
             return None

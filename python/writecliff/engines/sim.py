@@ -162,7 +162,7 @@ class SimEngine:
 
     @property
     def power_state(self) -> int | None:
-        """The requested power state; None if no state was requested."""
+        """The requested power state, or None if no state was requested."""
         return self._power_state
 
     @property
@@ -242,7 +242,7 @@ class SimEngine:
         return {"source": "simulated drive", **self.counters()}
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
-        """Return the device file's power states; None if it has none.
+        """Return the device file's power states, or None if it has none.
 
         Power state changes take no time. A new drive starts in state 0.
         """
@@ -615,5 +615,5 @@ class DataPlacementInterface(_Commands):
         self._commands.controller_reset()
 
     def status(self) -> DataPlacementStatus | None:
-        """Return the interface status; None for a drive that has no data placement interface."""
+        """Return the interface status, or None for a drive that has no data placement interface."""
         return status_of(self._commands.status())

@@ -194,7 +194,7 @@ class StateCache:
 
 
 def _read(state: Path) -> CachedState | None:
-    """Read a state's label; None if the state was deleted.
+    """Read a state's label, or None if the state was deleted.
 
     A state that has no label does not count as current.
     """
@@ -256,7 +256,7 @@ class SharedStates:
 
     @classmethod
     def of_user(cls) -> Self | None:
-        """Return the states at `$WRITECLIFF_SHARED_CACHE`; None if it is not set.
+        """Return the states at `$WRITECLIFF_SHARED_CACHE`, or None if it is not set.
 
         Raises:
             ConfigError: If the location cannot be used.

@@ -13,7 +13,7 @@ def whole_steps(what: str, seconds: float, step_seconds: float) -> int:
     """Return the number of steps in `seconds`, at least one.
 
     Raises:
-        ConfigError: If the number is not whole; the message names the period `what`.
+        ConfigError: If the number is not whole. The message names the period `what`.
     """
     steps = seconds / step_seconds
     whole = max(1, round(steps))

@@ -157,7 +157,7 @@ class FollowedRun(RunProgress):
 
     @property
     def time_left(self) -> str:
-        """Estimated time remaining at the current pace; empty if not known yet."""
+        """Estimated time remaining at the current pace, which is empty if not known yet."""
         start, fraction = self._fraction_at_start, self.fraction
         if start is None or fraction <= start:
             return ""

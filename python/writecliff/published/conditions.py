@@ -162,7 +162,7 @@ def _powers(low: int, high: int) -> Iterator[int]:
 
 
 def condition(figure: PublishedFigure) -> Condition | None:
-    """Return a figure's condition; None if the simulator has no equivalent.
+    """Return a figure's condition, or None if the simulator has no equivalent.
 
     A figure over a range of queue depths has the condition of the first depth.
     """
@@ -213,7 +213,7 @@ def is_state(text: str) -> bool:
 
 
 def baseline_condition(figure: PublishedFigure) -> Condition | None:
-    """Return the condition of a relative figure's baseline; None if it has no baseline."""
+    """Return the condition of a relative figure's baseline, or None if it has no baseline."""
     other = replace(figure, device=figure.baseline)
     return condition(other) if figure.baseline else None
 
@@ -308,7 +308,7 @@ def _state(figure: PublishedFigure, metric: str) -> State:
 
 
 def _power_load(figure: PublishedFigure) -> Load | None:
-    """The load during a power measurement; None for idle power."""
+    """The load during a power measurement, or None for idle power."""
     metric = figure.metric
     if metric == "power_idle":
         return None

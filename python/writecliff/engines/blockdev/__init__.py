@@ -1,4 +1,4 @@
-"""Protection, identity, counters, purge and write cache of block devices, without fio."""
+"""Protection, identity, counters, purge and write cache of block devices."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """ATA security erase through hdparm.
 
 A normal erase erases every block. The enhanced erase, which on many drives only changes the
-encryption key, is used only if the drive rejects the normal erase (ACS-4 7.46). The command needs a
-password, which the drive removes after the erase. An interrupted erase leaves the password set. A
-drive with a password is locked after the next power cycle and rejects all reads and writes. The
-password is therefore removed if an erase is aborted, and again when the drive is next opened for
-writing. If the removal fails, the error contains the command that removes the password. Drives that
-are frozen, locked or protected by another password are not erased.
+encryption key, is used only if the drive rejects the normal erase (ACS-4 7.46). The erase command
+requires a password, which the drive removes after the erase. An interrupted erase leaves the
+password set. A drive that has a password is locked after the next power cycle and rejects all reads
+and writes. Therefore, the password is removed if an erase is aborted, and otherwise when the drive
+is next opened for writing. If the removal fails, the error contains the command that removes the
+password. Drives that are frozen, locked or protected by another password are not erased.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LEAST_TIMEOUT_S = 1800.0
 
 @dataclass(frozen=True)
 class SecurityState:
-    """ATA security state of a drive."""
+    """A drive's ATA security state."""
 
     supported: bool
     enabled: bool
@@ -54,7 +54,7 @@ def parse_security(text: str) -> SecurityState:
 
 
 def _security(run: Runner, path: str) -> SecurityState | None:
-    """Read the security state; None if the drive does not respond or hdparm is missing."""
+    """Read the security state, or None if the drive does not respond or hdparm is missing."""
     answer = run(["hdparm", "-I", path])
     return parse_security(answer.stdout) if answer.ok else None
 
@@ -64,7 +64,7 @@ def _user(*words: str, path: str) -> list[str]:
 
 
 def removal_hint(path: str, *, locked: bool = False) -> str:
-    """Return a hint listing the commands that remove an interrupted erase's password."""
+    """Return a hint that lists the commands for removing an interrupted erase's password."""
     words = ["--security-unlock"] * locked + ["--security-disable"]
     commands = " && ".join(" ".join(_user(word, path=path)) for word in words)
     return f"if an erase by writecliff was interrupted, this removes its password: {commands}"
@@ -83,10 +83,10 @@ def refuse_locked(run: Runner, shown: str, path: str) -> None:
 def clear_password(run: Runner, path: str) -> bool:
     """Remove an interrupted erase's password, if one is set.
 
-    A drive that has a different password counts a failed attempt.
+    A drive that has a different password counts the removal as a failed attempt.
 
     Returns:
-        True if no password is set now, False if one is set or the state is unknown.
+        True if no password is set now, or False if a password is set or the state is unknown.
     """
     state = _security(run, path)
     if state is not None and state.enabled and not (state.locked or state.frozen):
@@ -121,7 +121,7 @@ def ata_secure_erase(run: Runner, path: str) -> PurgeReport | str:
 
 
 def _erase(run: Runner, path: str, option: str, minutes: int | None) -> PurgeReport | str:
-    """Set the password and erase with `option`, raising the errors of `ata_secure_erase`."""
+    """Set the password, and erase the drive using hdparm's `option`."""
     try:
         prepared = run(_user("--security-set-pass", path=path))
         if not prepared.ok:

@@ -1,11 +1,12 @@
-"""Volatile write cache control of a drive.
+"""Control of a drive's volatile write cache.
 
 NVMe drives use feature 06h of the controller (`nvme.cache`), and SATA drives use `hdparm -W`. SCSI
 drives use the caching mode page (08h, WCE), which the kernel exposes as `cache_type`. If hdparm is
-missing or cannot reach a SATA drive (as behind many SAS adapters), the mode page is used, which the
-adapter translates (SAT-5). A virtio disk exposes its cache mode in its configuration (Virtual I/O
-Device 1.2, 5.2.6.2: `writeback`), which the disk's `cache_type` reports. `queue/write_cache` is
-only the kernel's view of the cache. Writing it does not reach the drive, so it is only reported.
+missing or cannot reach a SATA drive (for example, behind many SAS adapters), the mode page is used,
+which the adapter translates (SAT-5). A virtio disk exposes its cache mode in its configuration
+(Virtual I/O Device 1.2, 5.2.6.2: `writeback`), which the disk's `cache_type` reports.
+`queue/write_cache` is only the kernel's view of the cache. Writing `queue/write_cache` does not
+reach the drive, so this file is only read.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _CACHING_PAGE, _WCE = (0x08, 0x00), 0x04
 
 
 def set_write_cache(system: System, disk: BlockDevice, path: str, enabled: bool) -> CacheReport:
-    """Enable or disable the write cache, and return the state that the drive then reports."""
+    """Enable or disable the write cache, and return the state that the drive reports afterwards."""
     if is_nvme(disk):
         return nvme_cache.set_write_cache(system, disk, enabled)
     mode_pages = sorted((disk.directory / "device/scsi_disk").glob("*/cache_type"))
@@ -63,7 +64,7 @@ def _by_mode_page(system: System, cache_type: Path, path: str, wanted: bool) -> 
 
 
 def _write_type(cache_type: Path, wanted: bool) -> str:
-    """Write the file, and return the reason for a failure or ""."""
+    """Write the file, and return the reason for a failure, or "" on success."""
     try:
         cache_type.write_text("write back\n" if wanted else "write through\n")
     except OSError as error:

@@ -1,7 +1,7 @@
 """Probe for the data placement features (hints, streams, FDP) of a real drive and the kernel.
 
-The probe writes nothing. `notes` lists properties that it cannot determine because a tool is
-missing or the drive is not an NVMe drive.
+The probe does not write to the drive. `notes` lists properties that the probe cannot determine
+because a tool is missing or the drive is not an NVMe drive.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class DataPlacementProbe:
 
 
 def probe(path: str, system: System | None = None) -> DataPlacementProbe:
-    """Probe the kernel, and the drive that backs `path` (a device, file or folder).
+    """Probe the kernel, and the drive that contains `path` (a device, file or folder).
 
     Raises:
         TargetError: If the path does not exist.
@@ -131,7 +131,7 @@ class NvmeDataPlacement:
 
 
 def ask_nvme(system: System, disk: BlockDevice) -> NvmeDataPlacement:
-    """Read a drive's placement handles and streams; None if nvme-cli cannot read them."""
+    """Read a drive's placement handles and streams, or None if nvme-cli cannot read them."""
     drive = NvmeDrive(system, disk)
     try:
         controller = drive.controller()
@@ -153,7 +153,7 @@ def ask_nvme(system: System, disk: BlockDevice) -> NvmeDataPlacement:
 
 
 def verdict(probed: DataPlacementProbe) -> tuple[str, ...]:
-    """Describe which hints and stream numbers reach the drive, in sentences."""
+    """Describe, in sentences, the hints and stream numbers that reach the drive."""
     sentences = _about_hints(probed.hints) if probed.hints else []
     streams, permanent = probed.max_write_streams, probed.permanent_streams
     if permanent is not None and permanent.count:
@@ -224,7 +224,7 @@ _DIRTY = 0xDEAD << 32  # Stray bits above a 32-bit argument.
 
 @dataclass(frozen=True)
 class HintAnswer:
-    """Result of a hint call; `refused` names its error, or is `None` if the kernel accepted it."""
+    """Result of a hint call; `refused` is the error name, or `None` if the kernel accepted it."""
 
     call: str  # Call: "F_SET_RW_HINT", "F_SET_FILE_RW_HINT" or "F_SET_RW_HINT, 32 bits".
     hint: str
@@ -232,7 +232,7 @@ class HintAnswer:
 
 
 def try_hints(path: Path) -> tuple[HintAnswer, ...]:
-    """Set every hint on a file, a block device or a new file in a folder.
+    """Set every hint on a file, on a block device, or on a new file in a folder.
 
     Raises:
         TargetError: If the path cannot be opened for reading.

@@ -1,4 +1,4 @@
-"""File identity: device and inode while a file exists, plus creation time permanently."""
+"""File identity, which is device and inode and, for permanent use, creation time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def file_id(info: os.stat_result) -> FileId:
 
 
 def path_id(path: str) -> FileId | None:
-    """Return the identity of the file at an absolute path; None if it is not visible."""
+    """Return the identity of the file at an absolute path, or None if the file is not visible."""
     try:
         return file_id(os.stat(path)) if path.startswith("/") else None
     except OSError:
@@ -28,7 +28,8 @@ def path_id(path: str) -> FileId | None:
 def creation_id(file: int | str) -> str:
     """Return the file system, inode and creation time of an open file or path, as text.
 
-    The file system is identified by its ID, which unlike its device number survives a reboot.
+    The file system ID identifies the file system, because this ID, unlike the device number,
+    survives a reboot.
     """
     info = os.stat(file)
     system = os.statvfs(file).f_fsid or info.st_dev
@@ -36,7 +37,7 @@ def creation_id(file: int | str) -> str:
 
 
 def _birth_ns(file: int | str) -> int | None:
-    """Return a file's creation time (statx(2)); None if the file system does not store it."""
+    """Return a file's creation time (statx(2)), or None if the file system does not store it."""
     buffer = (ctypes.c_uint8 * _STATX_BYTES)()
     fd, path = (file, b"") if isinstance(file, int) else (_AT_FDCWD, os.fsencode(file))
     done = ctypes.CDLL(None).statx(fd, path, _AT_EMPTY_PATH, _STATX_BTIME, buffer)

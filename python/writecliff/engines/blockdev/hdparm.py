@@ -1,10 +1,10 @@
 """Validated hdparm output for ATA drives.
 
-hdparm takes the drive's registers from the sense data of an ATA PASS-THROUGH command. If a bridge
-returns no sense data, hdparm prints "SG_IO: bad/missing sense data" (or nothing) and assumes zeros
-in the registers. A zero sanitize status reads as "SD0 Sanitize Idle". This module rejects hdparm
-output that is based on missing sense data. Sources: hdparm 9.65, `sgio.c` (`sg16`), `hdparm.c` and
-`identify.c`.
+hdparm reads the drive's registers from the sense data of an ATA PASS-THROUGH command. If a bridge
+returns no sense data, hdparm prints "SG_IO: bad/missing sense data" (or nothing) and assumes that
+the registers contain zeros. A sanitize status of zero means "SD0 Sanitize Idle". This module
+rejects hdparm output that is based on missing sense data. Sources: hdparm 9.65, `sgio.c` (`sg16`),
+`hdparm.c` and `identify.c`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def doubt(answer: ToolResult) -> str:
 
 
 def write_cache_state(answer: ToolResult) -> bool | None:
-    """Return the write cache state printed by `hdparm -W DEVICE`; None if it is missing.
+    """Return the write cache state that `hdparm -W DEVICE` prints, or None if it is missing.
 
     hdparm reads words 82 and 85 of IDENTIFY DEVICE. The state is `False` for drives that have no
     volatile cache.

@@ -1,7 +1,7 @@
-"""Drive identity for the report header, from sysfs, `nvme id-ctrl` and `smartctl -i`.
+"""Drive identity in the report header, read from sysfs, `nvme id-ctrl` and `smartctl -i`.
 
 Unknown fields of the `DeviceIdentity` are `None`. No standard command reports the flash type and
-the rated endurance, but the user can supply them.
+the rated endurance, but the user can specify both.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def is_nvme(disk: BlockDevice) -> bool:
 
 
 def is_ata(disk: BlockDevice) -> bool:
-    """Return True for a SATA drive attached through libata (a SCSI disk of vendor "ATA")."""
+    """Return True for a SATA drive attached through libata (a SCSI disk with vendor "ATA")."""
     return disk.name.startswith("sd") and read_text(disk.directory / "device/vendor") == "ATA"
 
 
@@ -47,7 +47,7 @@ def is_scsi(disk: BlockDevice) -> bool:
 
 @dataclass(frozen=True)
 class _Answers:
-    """Tool outputs, which are empty if a tool is missing or does not apply."""
+    """Tool output, which is empty if a tool is missing or does not apply."""
 
     nvme: Mapping[str, Any]
     smart: Mapping[str, Any]
@@ -97,7 +97,7 @@ def identify_device(system: System, disk: BlockDevice, path: str) -> DeviceIdent
 
 @dataclass(frozen=True)
 class Place:
-    """A disk's connection to the machine; fields are `None` if unknown."""
+    """A disk's connection to the machine, where unknown fields are `None`."""
 
     vendor: str | None = None  # NVMe drive vendor, derived from the PCI vendor ID.
     adapter: str | None = None  # Host adapter, for drives that are not a PCI function.
@@ -120,7 +120,7 @@ def place_of(disk: BlockDevice) -> Place:
 
 
 def _form_factor(answers: _Answers) -> str | None:
-    """Return a SATA or SAS drive's form factor, for example "2.5 inches"; None for NVMe."""
+    """Return a SATA or SAS drive's form factor, for example "2.5 inches", or None for NVMe."""
     field = answers.smart.get("form_factor", {})
     return str(field["name"]) if isinstance(field, dict) and field.get("name") else None
 
@@ -132,10 +132,10 @@ def namespace_of(disk: BlockDevice) -> str | None:
 
 
 def backing_of(system: System, disk: BlockDevice) -> str | None:
-    """Return an identifier for a disk that has no serial number; None if there is none.
+    """Return an identifier for a disk that has no serial number, or None.
 
-    The identifier is the backing file of a loop device, the UUID of a dm or md device, or a
-    hardware disk's slot, which does not change if disks are swapped.
+    The identifier is a loop device's backing file, a dm or md device's UUID, or a hardware disk's
+    slot, which does not change if disks are swapped.
     """
     if disk.name.startswith("loop"):
         loop = next((loop for loop in attached_loops(system) if loop.number == disk.number), None)
@@ -156,7 +156,7 @@ def backing_of(system: System, disk: BlockDevice) -> str | None:
 
 
 def _rotational(disk: BlockDevice) -> bool | None:
-    """Return the rotational flag that the drive reports; None for virtual devices."""
+    """Return the rotational flag that the drive reports, or None for virtual devices."""
     if not (is_nvme(disk) or disk.name.startswith("sd")):
         return None
     value = read_int(disk.directory / "queue/rotational")
@@ -180,7 +180,7 @@ def _interface(disk: BlockDevice, answers: _Answers) -> str | None:
 
 
 def identify_file(path: str, size_bytes: int, sector_bytes: int) -> DeviceIdentity:
-    """Return the identity of a regular file, using its name as the model."""
+    """Return the identity of a regular file, using the file name as the model."""
     return DeviceIdentity(
         target=f"file:{path}",
         model=f"file {Path(path).name}",

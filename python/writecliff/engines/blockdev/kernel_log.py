@@ -14,7 +14,7 @@ _RECORD_BYTES = 8192
 
 
 class KernelLog:
-    """New messages in /dev/kmsg; none are returned without permission to read it."""
+    """New messages in /dev/kmsg, which are empty if the process may not read this file."""
 
     def __init__(self, path: str = "/dev/kmsg") -> None:
         """Open the kernel log and seek to its end."""
@@ -24,7 +24,7 @@ class KernelLog:
             os.lseek(self._fd, 0, os.SEEK_END)
 
     def about(self, names: Iterable[str]) -> list[str]:
-        """Return new warnings and errors that mention one of the names, oldest first."""
+        """Return new warnings and errors that mention any of the names, in order of age."""
         named = re.compile("|".join(rf"\b{re.escape(name)}(?!\d)" for name in names))
         return [text for text in self._new() if named.search(text)]
 
@@ -46,14 +46,14 @@ class KernelLog:
         return texts
 
     def close(self) -> None:
-        """Close the log; further calls do nothing."""
+        """Close the log (further calls do nothing)."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 def names_in_log(disk: BlockDevice) -> tuple[str, ...]:
-    """Return a disk's names in the kernel log: its own and those of its NVMe controllers."""
+    """Return the names of a disk and its NVMe controllers in the kernel log."""
     controllers = [disk.directory / "device", *(disk.directory / "device").glob("nvme*")]
     names = {path.resolve().name for path in controllers if (path / "state").exists()}
     nvme = {name for name in names if re.fullmatch(r"nvme\d+", name)}

@@ -1,10 +1,10 @@
 """Devices backed by a file or another device: loop devices and kernel-exported NVMe drives.
 
-The module returns the backing file or device, and other devices that map the same bytes.
+The functions return the backing file or device, and other devices that map the same bytes.
 
-sysfs exposes only the backing file's path, which is wrong if the file was deleted, renamed, or is
-in another mount namespace. LOOP_GET_STATUS64 therefore reads the file system and inode. The path is
-used only if the loop device cannot be opened.
+sysfs exposes only the backing file's path, which is wrong if the file was deleted or renamed, or is
+in another mount namespace. Therefore, LOOP_GET_STATUS64 is used to read the file system and inode.
+The path is used only if the loop device cannot be opened.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from writecliff.errors import TargetError
 
 @dataclass(frozen=True)
 class Loop:
-    """An attached loop device, or an NVMe drive that this machine's own kernel exports.
+    """An attached loop device, or an NVMe drive that this machine's kernel exports.
 
     `file` and `device` are both `None` if the backing is unknown.
     """
@@ -80,7 +80,7 @@ def _loop(system: System, directory: Path) -> Loop:
 
 
 def _exported(system: System, disk: BlockDevice) -> Loop | None:
-    """Return the backing of an NVMe drive whose transport is "loop"; None for other devices."""
+    """Return the backing of an NVMe drive whose transport is "loop", or None for other devices."""
     controllers = (disk.directory / "device", *(disk.directory / "device").glob("nvme*"))
     if all(read_text(folder / "transport") != "loop" for folder in controllers):
         return None

@@ -1,7 +1,7 @@
-"""State of the machine around a drive: CPU time, throttled CPUs, and I/O counted by the kernel.
+"""State of the machine around a drive: CPU time, throttled CPUs, and kernel I/O counts.
 
-The module reads /proc/stat, the CPU throttling counters, the CPU clock, a disk's `stat` file and
-its queue's I/O scheduler. `engines.disturbance` compares two samples.
+The module reads /proc/stat, the CPU throttling counters, the CPU clock, and a disk's `stat` file
+and I/O scheduler. `engines.disturbance` compares two samples.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from writecliff.engines.blockdev.topology import SECTOR, System, read_int, read_
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """Ticks of all CPUs since boot; `busy` excludes idle, I/O wait and stolen time."""
+    """Ticks on all CPUs since boot, where `busy` excludes idle, I/O wait and stolen time."""
 
     busy: int
     waiting: int  # Idle ticks while an I/O was outstanding.
@@ -36,7 +36,7 @@ class DiskIo:
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample of the machine's counters; missing counters are `None`."""
+    """A sample of the machine's counters, where missing counters are `None`."""
 
     cpu: CpuTimes | None = None
     cpu_throttles: int | None = None
@@ -46,7 +46,7 @@ class Sample:
 
 
 def take_sample(system: System, disk_directory: Path | None) -> Sample:
-    """Take a sample within milliseconds, sending no commands to the drive."""
+    """Take a sample within milliseconds, and send no commands to the drive."""
     cpus = sorted((system.sys / "devices/system/cpu").glob("cpu[0-9]*"))
     return Sample(
         cpu=_cpu_times(system.proc / "stat"),

@@ -22,7 +22,7 @@ from writecliff.errors import TargetError
 
 @dataclass(frozen=True)
 class Mount:
-    """A mountinfo line: device number, mount point and source."""
+    """A mountinfo line, with device number, mount point and source."""
 
     number: DeviceNumber
     mount_point: str
@@ -63,7 +63,7 @@ def all_mounts(system: System) -> frozenset[Mount]:
 
 
 def file_system_type(system: System, number: DeviceNumber) -> str | None:
-    """Return the type of the mounted file system with this device number; None if not mounted.
+    """Return the type of the file system that has this device number, or None if not mounted.
 
     Some file systems, including btrfs, report different device numbers for their files.
     """
@@ -76,7 +76,7 @@ def file_system_type(system: System, number: DeviceNumber) -> str | None:
 
 
 def process_ids(proc: Path) -> list[str]:
-    """Return all process IDs in ascending order; empty if `proc` cannot be read."""
+    """Return all process IDs in ascending order, or an empty list if `proc` is unreadable."""
     try:
         return sorted((e.name for e in proc.iterdir() if e.name.isdigit()), key=int)
     except OSError:

@@ -1,7 +1,7 @@
-"""PCIe link and host adapter of a drive for the report header, from sysfs.
+"""PCIe link and host adapter of a drive, read from sysfs for the report header.
 
-Adapter names come from the PCI ID database that distributions install; if it is missing, the
-numeric IDs are shown.
+Adapter names are taken from the PCI ID database that distributions install. If the database is
+missing, the numeric IDs are shown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MASS_STORAGE = "0x01"  # class code
 
 @dataclass(frozen=True)
 class PcieLink:
-    """Speed and width of a PCIe link, from sysfs."""
+    """Speed and width of a PCIe link, read from sysfs."""
 
     rate: str  # current, "16.0 GT/s x4"
     generation: int | None
@@ -35,7 +35,7 @@ class PcieLink:
 
     @property
     def short(self) -> str:
-        """Link in report header form ("Gen 4 x 4"), followed by the maximum if it is higher."""
+        """Link in report header form ("Gen 4 x 4"), including the maximum if it is higher."""
         if self.generation is None:
             return self.rate
         text = f"Gen {self.generation} x {self.width}"
@@ -43,7 +43,7 @@ class PcieLink:
 
 
 def pcie_link(function: Path) -> PcieLink | None:
-    """Return a PCI function's link; None if sysfs has none, for example for virtual drives."""
+    """Return a PCI function's link, or None if sysfs has none, for example for virtual drives."""
     now = _link(function, "current")
     if now is None:
         return None
@@ -73,7 +73,7 @@ def _generation(speed: str) -> int | None:
 
 
 def adapter_of(disk_directory: Path) -> Path | None:
-    """Return the mass storage controller nearest to a disk; None if there is none.
+    """Return the mass storage controller nearest to a disk, or None if none exists.
 
     The result is the host adapter of a SATA or SAS drive, or the NVMe drive itself.
     """
@@ -85,7 +85,7 @@ def adapter_of(disk_directory: Path) -> Path | None:
 
 
 def function_name(function: Path, root: Path = Path("/")) -> str | None:
-    """Return a PCI function's vendor and device name, or its numeric IDs if they are unknown."""
+    """Return a PCI function's vendor and device name, or the numeric IDs if these are unknown."""
     vendor, device = _numbers(function)
     if not vendor:
         return None
@@ -96,7 +96,7 @@ def function_name(function: Path, root: Path = Path("/")) -> str | None:
 
 
 def vendor_name(function: Path, root: Path = Path("/")) -> str | None:
-    """Return a PCI function's vendor name; None if the database does not contain it."""
+    """Return a PCI function's vendor name, or None if the database does not contain it."""
     vendor, _ = _numbers(function)
     return _database_with(vendor, root).get(vendor)
 
@@ -114,7 +114,7 @@ def _database_with(vendor: str, root: Path) -> dict[str, str]:
 
 @lru_cache(maxsize=2)
 def _names(database: Path) -> dict[str, str]:
-    """Read vendors and devices from pci.ids; empty if it is not installed."""
+    """Read vendors and devices from pci.ids, or return an empty result if it is not installed."""
     try:
         text = database.read_text(encoding="utf-8", errors="replace")
     except OSError:

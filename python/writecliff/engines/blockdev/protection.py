@@ -1,25 +1,25 @@
-"""Protection of real drives: checks for existing data, consent to destroy it, and exclusive use.
+"""Protection of real drives by checks for existing data, user consent, and exclusive use.
 
-A device is written only if all of these conditions hold:
+writecliff writes to a device only if all of the following conditions hold:
 
 * the path is the kernel's node of a block device (exact device number) and of a whole disk, not a
   partition;
-* it responds, is not read-only, accepts writes at any address (not host-managed zoned) and is not
-  below the root file system;
-* neither it nor a partition is mounted in any mount namespace, used as swap, part of md, dm, LVM,
-  bcache or another holder, behind a loop device, exported by the kernel's NVMe or SCSI target, or
-  open in another process;
+* the disk responds, is not read-only, accepts writes at any address (not host-managed zoned) and is
+  not below the root file system;
+* neither the disk nor a partition is mounted in any mount namespace, used as swap, part of md, dm,
+  LVM, bcache or another holder, behind a loop device, exported by the kernel's NVMe or SCSI target,
+  or open in another process;
 * these conditions also hold for other paths to the same drive, and for the device that a loop
   device maps; no other loop or dm device maps the same bytes;
-* it has no signature (partition table, file system, RAID, LVM, ZFS, LUKS), unless a second, longer
-  option allows their loss;
+* the disk has no signature (partition table, file system, RAID, LVM, ZFS, LUKS), unless a second,
+  longer option allows the signatures to be lost;
 * the user repeated the drive's serial number (or, for a device without one, its full path);
 * the kernel granted exclusive use of every partition and neighbour in turn, then of the whole disk,
-  which stays open with O_EXCL until the end of the run. Other programs therefore cannot mount the
-  disk or create devices on it, but fio can use it because it opens the disk without O_EXCL.
+  which stays open with O_EXCL until the end of the run. Therefore, other programs cannot mount the
+  disk or create devices on it, but fio can use the disk because fio does not open it with O_EXCL.
 
-Symbolic links are resolved once, when the device is inspected. Only the resolved node is used
-afterwards. A `TargetError` names the reason, and is raised before anything is written.
+Symbolic links are resolved once, when the device is inspected. After this, only the resolved node
+is used. A `TargetError` names the reason, and is raised before anything is written.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SIGNATURE_FLAG = "--wipe-signatures"
 
 @dataclass(frozen=True)
 class Protection:
-    """Device properties, read by `inspect`, that determine if it may be written."""
+    """Device properties, read by `inspect`, that determine whether the device may be written."""
 
     path: str  # Path as the user named it.
     node: str  # Device node that the path refers to.
@@ -69,7 +69,7 @@ class Protection:
 
     @property
     def confirmation(self) -> str:
-        """Consent that the user must give: the serial number, or the full path if there is none."""
+        """Text that the user repeats to give consent: the serial number, or else the full path."""
         return self.label.serial or self.node
 
     @property
@@ -92,10 +92,10 @@ class Protection:
         return self.node in nodes
 
     def refusal(self, destroy_serial: str | None, *, allow_signatures: bool) -> TargetError | None:
-        """Return the error that writing to the device would raise; None if it may be written.
+        """Return the error that writing to the device would raise, or None if writing is allowed.
 
-        Without consent (`destroy_serial` is `None`), reasons that consent cannot override are
-        reported first.
+        If there is no consent (`destroy_serial` is `None`), reasons that consent cannot override
+        are reported first.
         """
         if self.device.is_partition:
             return TargetError(
@@ -151,9 +151,10 @@ class Protection:
         )
 
     def claimable(self) -> TargetError | None:
-        """Return the error for exclusive use; None if the kernel would grant it.
+        """Return the error for exclusive use, or None if the kernel would grant it.
 
-        The function opens each device for reading and closes it immediately, so nothing changes.
+        The function opens each device for reading, closes the device immediately, and changes
+        nothing.
         """
         nodes = [self.disk.node(self.system)]
         for part in (*self.partitions, *neighbours(self.system, self.disk)):
@@ -169,11 +170,11 @@ class Protection:
 
 
 def inspect(path: str | Path, system: System | None = None) -> Protection:
-    """Inspect a block device and change nothing.
+    """Inspect a block device, and change nothing.
 
     Raises:
-        TargetError: If the path does not exist or is not a block device, or its contents cannot be
-            read.
+        TargetError: If the path does not exist or is not a block device, or if the device contents
+            cannot be read.
     """
     system = system or System()
     node = os.path.realpath(path)
@@ -221,10 +222,10 @@ def _signatures(system: System, node: Path) -> tuple[Signature, ...]:
 
 
 class Claim:
-    """Exclusive use of a whole disk until `close`; ioctls use the descriptor `fd`."""
+    """Exclusive use of a whole disk until `close` (ioctls use the descriptor `fd`)."""
 
     def __init__(self, fd: int, inspected: Protection) -> None:
-        """Hold the exclusive descriptor of an inspected disk; see `claim`."""
+        """Hold the exclusive descriptor of an inspected disk (see `claim`)."""
         self.fd = fd
         self._inspected = inspected
 
@@ -243,7 +244,7 @@ class Claim:
             raise in_use(opened_as.path, late)
 
     def close(self) -> None:
-        """Release the disk; further calls have no effect."""
+        """Release the disk (further calls have no effect)."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -273,7 +274,7 @@ def claim(
     """Inspect a device and claim it exclusively for writing, but write nothing.
 
     Raises:
-        TargetError: If a condition of the module docstring is not met.
+        TargetError: If a condition in the module docstring is not met.
     """
     system = system or System()
     inspected = inspect(path, system)
@@ -306,7 +307,7 @@ _ANSWERS = ("running", "live", "new", "created", "resetting", "connecting")
 
 
 def trouble(disk: BlockDevice) -> str | None:
-    """Return a phrase explaining why a whole disk does not respond; None if no reason is known."""
+    """Return a phrase that explains why a whole disk does not respond, or None if unknown."""
     if not disk.directory.is_dir():
         return "the drive vanished: the kernel has removed the device"
     if read_int(disk.directory / "dm/suspended") == 1:

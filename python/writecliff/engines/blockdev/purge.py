@@ -3,12 +3,12 @@
 Purge methods in order of preference: NVMe format or sanitize; ATA sanitize (block erase) or
 security erase; SCSI sanitize (block erase) or format unit; changing the encryption key; and, as a
 weak substitute that the report must disclose, discarding all blocks (for a file: punching a hole).
-If all methods fail, the purge fails, because a test skips the purge only at the user's request.
+If all methods fail, the purge fails, because a test may skip the purge only at the user's request.
 
 Commands that would affect data outside the target are not used. Examples are an NVMe format or
 sanitize that covers other namespaces, or an ATA erase on a drive that already has a password. Erase
-commands are not sent through bridges that may alter them. A method fails if it reports success but
-sampled blocks still hold their content, or if it changed the drive's format.
+commands are not sent through bridges that may alter them. A method fails if the drive reports
+success but sampled blocks retain their content, or if the method changed the drive's format.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ Method = tuple[str, Callable[[], Attempt]]
 def purge_device(
     system: System, disk: BlockDevice, path: str, fd: int, on_progress: PurgeHook = unseen
 ) -> PurgeReport:
-    """Purge a claimed whole disk; `fd` is its exclusive descriptor.
+    """Purge a claimed whole disk, whose exclusive descriptor is `fd`.
 
     Raises:
-        EngineError: If all methods failed; the message lists the reasons.
+        EngineError: If all methods failed. The message lists the reasons.
     """
     before = _shape(disk)
     samples = take_samples(path, *before)
@@ -121,7 +121,7 @@ def _require_shape(path: str, method: str, then: tuple[int, int], now: tuple[int
 
 
 def _proven(report: PurgeReport, samples: Samples) -> Attempt:
-    """Add the read-back result to the report; return a string if the method had no effect.
+    """Add the read-back result to the report, or return a reason if the method had no effect.
 
     Discarded blocks may retain their content, which the report discloses.
     """
@@ -148,7 +148,7 @@ def _discard(disk: BlockDevice, fd: int) -> Attempt:
 
 
 def purge_file(path: str, fd: int, size_bytes: int) -> PurgeReport:
-    """Deallocate all blocks of a file and allocate them again.
+    """Deallocate all blocks of a file, and allocate the blocks again.
 
     Raises:
         EngineError: If the file system does not support hole punching.
@@ -230,7 +230,7 @@ class Samples:
     content: Mapping[int, bytes]
 
     def unchanged(self) -> int:
-        """Return the number of readable blocks that still hold their previous content."""
+        """Return the number of readable blocks that retain their previous content."""
         now = _read(self.path, tuple(self.content), self.block_bytes)
         return sum(now.get(offset) == content for offset, content in self.content.items())
 
@@ -295,7 +295,7 @@ Sleep = Callable[[float], None]
 
 @dataclass(frozen=True)
 class SanitizeStatus:
-    """SANITIZE STATUS EXT (ACS-4 7.36); `succeeded` refers to the last completed operation."""
+    """Result of SANITIZE STATUS EXT (ACS-4 7.36); `succeeded` is about the last operation."""
 
     state: State
     succeeded: bool = False
@@ -320,7 +320,7 @@ def parse_status(answer: ToolResult) -> SanitizeStatus | str:
 
 
 def reason_of(answer: ToolResult) -> str:
-    """Return the reason why hdparm's sanitize command failed, from the drive if it reports one."""
+    """Return the reason why hdparm's sanitize command failed, as reported by the drive if any."""
     match = _REASON.search(answer.stderr)
     return match[1].strip().lower() if match else answer.message
 
@@ -333,10 +333,10 @@ def ata_sanitize(
     sleep: Sleep = time.sleep,
     on_progress: PurgeHook = unseen,
 ) -> PurgeReport | str:
-    """Sanitize the whole drive and wait for completion, or return the reason for a failure.
+    """Sanitize the whole drive, and return the reason if it fails.
 
-    If an interrupted run's sanitize is still in progress, the function first waits for it, because
-    the drive rejects other commands until then.
+    If a sanitize operation from an interrupted run is still in progress, the function first waits
+    for its completion, because the drive rejects other commands until then.
     """
     option, feature = kind
     drive = identify(run, path)
@@ -366,7 +366,7 @@ def ata_sanitize(
 
 
 def _settled(run: Runner, path: str, sleep: Sleep, on_progress: PurgeHook) -> SanitizeStatus | str:
-    """Wait until no sanitize is in progress, and return the status."""
+    """Wait until no sanitize operation is in progress, and return the status."""
     deadline = time.monotonic() + _TIMEOUT_S
     while True:
         status = parse_status(run(["hdparm", "--sanitize-status", path]))
@@ -398,7 +398,7 @@ _RESETS_IN_A_ROW = 5
 
 @dataclass(frozen=True)
 class ScsiFormat:
-    """Block size and count, protection information type (0 for none) and protection exponent."""
+    """Drive format with block size, block count, and protection information type and exponent."""
 
     block_bytes: int
     blocks: int
@@ -407,7 +407,7 @@ class ScsiFormat:
 
     @property
     def options(self) -> list[str]:
-        """Options that make `sg_format` preserve the protection information (SBC-4 table 38)."""
+        """`sg_format` options that preserve the protection information (SBC-4 table 38)."""
         information = {0: 0, 1: 2}.get(self.protection, 3)
         usage = 1 if self.protection == 3 else 0
         return [
@@ -418,7 +418,7 @@ class ScsiFormat:
 
 
 def read_format(system: System, path: Path) -> ScsiFormat | None:
-    """Return the drive's format; None if the drive does not report it."""
+    """Return the drive's format, or None if the drive does not report it."""
     data = read_capacity_16(system.scsi, path)
     if not data:
         return None
@@ -479,7 +479,7 @@ def scsi_format_unit(
 
 
 def _await_end(system: System, path: Path, sleep: Sleep, on_progress: PurgeHook) -> str:
-    """Wait until the drive is ready again; return the reason for a failure, or ""."""
+    """Wait until the drive is ready again, and return the reason for a failure, or ""."""
     deadline = time.monotonic() + _SCSI_TIMEOUT_S
     resets = 0
     while time.monotonic() < deadline:
@@ -504,7 +504,7 @@ def _await_end(system: System, path: Path, sleep: Sleep, on_progress: PurgeHook)
 
 
 def _pending(answer: ScsiAnswer) -> Sense | None:
-    """Return the pending operation or error from REQUEST SENSE; None if there is none.
+    """Return the pending operation or error from REQUEST SENSE, if any.
 
     NO SENSE with code 04h also indicates a sanitize in progress (SBC-4 4.12.3).
     """

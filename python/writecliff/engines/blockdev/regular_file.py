@@ -1,18 +1,20 @@
-"""Regular files as targets: created on request, and written only if no user data is lost.
+"""Regular files as targets, created on request, and written only if no user data is lost.
 
-An existing file is overwritten only if all of these conditions hold:
+An existing file is overwritten only if all of the following conditions hold:
 
-* it is on a file system of a drive, not on a kernel file system (/proc, /sys, /dev);
-* the file system has room for the whole file, including the holes of a sparse file;
-* it is not in use: no loop device maps it, and it is not mounted, used as swap or open elsewhere;
-* it has no signature of a file system, partition table, RAID or encryption;
-* it has no data (a single hole), or is marked as written by a test.
+* the file is on a file system of a drive, not on a kernel file system (/proc, /sys, /dev);
+* the file system has enough space for the whole file, including the holes of a sparse file;
+* the file is not in use: no loop device maps it, and it is not mounted, used as swap or open
+  elsewhere;
+* the file has no signature of a file system, partition table, RAID or encryption;
+* the file has no data (a single hole), or is marked as written by a test.
 
-The mark is an extended attribute that records file system, inode, creation time, and the time of
-the last write when a run closed the file. A copy has a different inode, and a file that another
-program has since modified is newer than its mark. Neither counts as marked. While a run has the
-file open, the mark holds a state instead of a time, so that a killed run can be resumed. An
-advisory lock prevents two runs from using the file at the same time.
+The mark is an extended attribute that records the file system, inode, creation time, and the time
+of the last write when a run closed the file. A copy of a marked file has a different inode, and a
+file that another program has since modified is newer than its mark. Neither a copy nor a modified
+file counts as marked. While a run has the file open, the mark contains a state instead of a time,
+so that a killed run can be resumed. An advisory lock prevents two runs from using the file at the
+same time.
 """
 
 from __future__ import annotations
@@ -41,12 +43,12 @@ _ALIGN = 4096
 class FileTarget:
     """An open, locked regular file.
 
-    `refusal` is the error for writes to the file, or `None`; `path` has all symbolic links
-    resolved; `notes` are remarks for the user.
+    `refusal` is the error for writes to the file, or `None`. All symbolic links in `path` are
+    resolved. `notes` are remarks for the user.
     """
 
     def __init__(self, path: str, fd: int, system: System, notes: tuple[str, ...]) -> None:
-        """Take over an open and locked file; see `open`."""
+        """Take over an open and locked file (see `open`)."""
         self.path = path
         self.fd = fd
         self.notes = notes
@@ -65,11 +67,12 @@ class FileTarget:
     def open(cls, path: str | Path, size_bytes: int | None, system: System | None = None) -> Self:
         """Open a regular file as a target, creating it with `size_bytes` if it does not exist.
 
-        The size is rounded down to whole sectors of 4096 bytes, with a remark in `notes`.
+        The size is rounded down to whole sectors of 4096 bytes, and `notes` mentions the rounding.
 
         Raises:
-            TargetError: If the file does not exist and no size is given, has another size, is not a
-                regular file, is in use by another run, or its file system is too small for it.
+            TargetError: If the file does not exist and no size is given, or if it has another size,
+                is not a regular file, is in use by another run, or is too large for its file
+                system.
         """
         name = os.path.realpath(path)
         notes: tuple[str, ...] = ()
@@ -118,7 +121,7 @@ class FileTarget:
         return in_use(self.path, uses) if uses else None
 
     def require_writable(self) -> None:
-        """Mark the file as written by a test; raise TargetError if it must not be written."""
+        """Mark the file as written by a test, or raise TargetError if it must not be written."""
         refusal = self.refusal or self._in_use()
         if refusal is not None:
             raise refusal
@@ -128,7 +131,7 @@ class FileTarget:
             self._written = True
 
     def verify(self) -> None:
-        """Raise TargetError if the path no longer leads to the opened file."""
+        """Raise TargetError if the path no longer refers to the opened file."""
         if path_id(self.path) != self._file:
             raise TargetError(f"{self.path} is no longer the file that was opened")
 
@@ -161,7 +164,7 @@ def _check(name: str, fd: int, sizes: tuple[int, ...]) -> None:
 
 
 def _create(name: str, size_bytes: int) -> None:
-    """Create the file under a temporary name and link it, so that no incomplete file remains."""
+    """Create the file under a temporary name, and link it, so that no incomplete file remains."""
     parent = os.path.dirname(os.path.abspath(name))
     temporary = os.path.join(parent, f".{os.path.basename(name)}.{os.getpid()}.new")
     try:
@@ -189,8 +192,8 @@ def _mark(fd: int, state: str) -> None:
 
     `state` is `_OPEN`, or the time of the last write.
 
-    On a full file system or one that does not support extended attributes, the file remains
-    unmarked and is later rejected.
+    If the file system is full or does not support extended attributes, the file remains unmarked
+    and is later rejected.
     """
     with contextlib.suppress(OSError):
         os.setxattr(fd, _MARK, f"{creation_id(fd)} {state}".encode())
@@ -214,7 +217,7 @@ def _holds_data(fd: int) -> bool:
 
 
 def _contents_refusal(system: System, name: str, fd: int) -> TargetError | None:
-    """Return the error for overwriting the contents; None if no user data is lost."""
+    """Return the error for overwriting the contents, or None if no user data is lost."""
     if not _holds_data(fd):
         return None
     hint = "delete the file, or name a new file and its size"
@@ -248,7 +251,7 @@ _BLOCK = 512  # Unit of st_blocks in bytes.
 def check_place(system: System, shown: str, name: str) -> None:
     """Raise TargetError if a resolved path is on a kernel file system or below /dev.
 
-    If the path does not exist, its folder is checked instead.
+    If the path does not exist, the function checks the path's folder instead.
     """
     above = name if os.path.lexists(name) else os.path.dirname(name)
     try:
@@ -283,7 +286,7 @@ def check_room(shown: str, folder: str, size_bytes: int) -> None:
 
 
 def room_refusal(name: str, fd: int) -> TargetError | None:
-    """Return the error for filling a file's holes; None if the file system has enough space."""
+    """Return the error for filling a file's holes, or None if the file system has enough space."""
     info, volume = os.fstat(fd), os.fstatvfs(fd)
     missing = info.st_size - info.st_blocks * _BLOCK
     free = volume.f_bavail * volume.f_frsize
@@ -302,7 +305,7 @@ def _is_in_memory(folder: str) -> bool:
 
 
 def _free_memory() -> int:
-    """Return half of the available memory, leaving enough for the machine."""
+    """Return half of the available memory, so that enough memory remains for the machine."""
     for line in (read_text(System().proc / "meminfo") or "").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024 // 2

@@ -1,8 +1,8 @@
-"""Other devices that map a disk's bytes: second paths and other device mapper devices.
+"""Other devices that map a disk's bytes, such as second paths and device mapper devices.
 
 Without multipath, a drive that has two ports or is on two networks appears to the kernel as two
-disks. Device mapper claims a lower device once for all of its devices, so two device mapper devices
-may map the same bytes.
+disks. Device mapper claims a lower device once for all device mapper devices, so two of these may
+map the same bytes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _world_wide_name(disk: BlockDevice) -> str | None:
 
 @dataclass(frozen=True)
 class _Extent:
-    """Lower-device sectors that a dm device maps; `end` is None for the device's end."""
+    """Lower-device sectors that a dm device maps, where an `end` of None is the device's end."""
 
     device: DeviceNumber
     start: int
@@ -71,7 +71,7 @@ def mapped_twice(
 ) -> Iterator[tuple[BlockDevice, BlockDevice]]:
     """Yield pairs of a lower device and a dm device outside the stack that maps the same bytes.
 
-    `stack` consists of a target and every device below it.
+    `stack` consists of a target and every device below the target.
     """
     members = {device.number for device in stack}
     ours = [device for device in stack if dm_name(device)]
@@ -93,7 +93,7 @@ def mapped_twice(
 
 
 def dm_name(device: BlockDevice) -> str | None:
-    """Return a device mapper device's name; None for other devices."""
+    """Return a device mapper device's name, or None for other devices."""
     return read_text(device.directory / "dm/name")
 
 
@@ -103,7 +103,7 @@ def _share(
     other: BlockDevice,
     lower: DeviceNumber,
 ) -> bool:
-    """Return True if two dm devices map overlapping sectors of `lower`, or if that is unknown."""
+    """Return True if two dm devices map, or may map, overlapping sectors of `lower`."""
     first, second = (tables.get(dm_name(device) or "", None) for device in (this, other))
     if first is None or second is None:
         return True
@@ -113,7 +113,7 @@ def _share(
 
 
 def _tables(system: System) -> dict[str, list[_Extent] | None]:
-    """Return the extents of each dm device by name; None if the table does not list them."""
+    """Return each dm device's extents by name, or None if the table does not list them."""
     tables: dict[str, list[_Extent] | None] = {}
     for line in system.run(["dmsetup", "table"]).stdout.splitlines():
         match = _TABLE_LINE.match(line)

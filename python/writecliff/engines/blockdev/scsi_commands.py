@@ -1,9 +1,9 @@
 """SCSI commands sent with SG_IO, and sense data.
 
-The module serves queries for which the sg3-utils output is wrong or hard to parse. `sg_sanitize`
+The module implements queries whose sg3-utils output is wrong or hard to parse. `sg_sanitize`
 reports success at the first poll that returns no progress indication, even if the drive reports
-that the sanitize failed. Sources: References: SPC-5 4.4 (sense data), 6.31 (REQUEST SENSE), SAM-5
-5.3.1 (status); linux/Documentation/scsi/scsi-generic.rst and scsi/sg.h (`sg_io_hdr`).
+that the sanitize failed. Sources: References: Sources: SPC-5 4.4 (sense data), 6.31 (REQUEST
+SENSE), SAM-5 5.3.1 (status); linux/Documentation/scsi/scsi-generic.rst and scsi/sg.h (`sg_io_hdr`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Sense:
     progress: float | None = None  # Progress from 0 to 1; `None` if not reported.
 
     def __str__(self) -> str:
-        """Return the codes as text: "sense key 5h, 20h/00h"."""
+        """Return the codes as text, such as "sense key 5h, 20h/00h"."""
         return f"sense key {self.key:X}h, {self.asc:02X}h/{self.ascq:02X}h"
 
 
@@ -81,7 +81,7 @@ class ScsiAnswer:
 
     @property
     def message(self) -> str:
-        """Reason for a failure, for messages."""
+        """Reason for a failure, for use in messages."""
         return self.error or (f"the drive reports {self.sense}" if self.sense else "")
 
 
@@ -90,9 +90,10 @@ ScsiCommand = Callable[[Path, bytes, int], ScsiAnswer]
 
 
 def parse_sense(data: bytes) -> Sense | None:
-    """Parse sense data in fixed (70h, 71h) or descriptor format (72h, 73h); None if invalid.
+    """Parse sense data in fixed (70h, 71h) or descriptor format (72h, 73h), or None if invalid.
 
-    The progress is in the sense key specific field (fixed bytes 15 to 17, or descriptor type 02h).
+    The sense key specific field (fixed bytes 15 to 17, or descriptor type 02h) contains the
+    progress.
     """
     code = data[0] & 0x7F if data else 0
     if code in (0x70, 0x71) and len(data) >= 14:
@@ -114,7 +115,7 @@ def _progress(field: bytes) -> float | None:
 
 
 def send_command(path: Path, command: bytes, length: int) -> ScsiAnswer:
-    """Send a command that reads `length` bytes (0 for no data), returning errors in the result."""
+    """Send a command that reads `length` bytes (or none), and report errors in the result."""
     block = ctypes.create_string_buffer(command, len(command))
     data = ctypes.create_string_buffer(max(length, 1))
     sense = ctypes.create_string_buffer(_SENSE_BYTES)
@@ -150,13 +151,13 @@ REQUEST_SENSE = bytes([0x03, 0, 0, 0, 252, 0])  # DESC = 0
 
 
 def read_capacity_16(send: ScsiCommand, path: Path) -> bytes:
-    """Return the 32 bytes of READ CAPACITY(16) (SBC-4 5.21), or nothing if the command fails."""
+    """Return the 32 bytes from READ CAPACITY(16) (SBC-4 5.21), or b"" if the command fails."""
     answer = send(path, bytes([0x9E, 0x10, *bytes(8), 0, 0, 0, 32, 0, 0]), 32)
     return answer.data if answer.ok and len(answer.data) >= 32 else b""
 
 
 def vital_product_data(send: ScsiCommand, path: Path, page: int) -> bytes:
-    """Return a VPD page and its header (SPC-5 6.7.2), or nothing if the drive lacks the page."""
+    """Return a VPD page and its header (SPC-5 6.7.2), or b"" if the drive lacks the page."""
     answer = send(path, bytes([0x12, 0x01, page, 0, 252, 0]), 252)
     whole = answer.ok and len(answer.data) >= 4 and answer.data[1] == page
     return answer.data if whole else b""

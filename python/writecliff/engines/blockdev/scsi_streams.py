@@ -47,7 +47,7 @@ class PermanentStreams:
 
 
 def read_streams(send: ScsiCommand, path: Path) -> PermanentStreams:
-    """Read a drive's permanent streams and change nothing."""
+    """Read a drive's permanent streams, and change nothing."""
     page = mode_page(send, path, 0x0A, 0x05, _HEADER + _GROUPS * _DESCRIPTOR + 8)
     lifetimes = []
     for stream, start in enumerate(range(_HEADER, len(page) - _DESCRIPTOR + 1, _DESCRIPTOR)):
@@ -61,7 +61,7 @@ def read_streams(send: ScsiCommand, path: Path) -> PermanentStreams:
 
 
 def _lifetime(send: ScsiCommand, path: Path, stream: int) -> int | None:
-    """Return a stream's relative lifetime; None if the stream is not permanent."""
+    """Return a stream's relative lifetime, or None if the stream is not permanent."""
     command = bytes([0x9E, 0x16, 0, 0, *stream.to_bytes(2, "big"), 0, 0, 0, 0, 0, 0, 0, 16, 0, 0])
     answer = send(path, command, 16)
     if not answer.ok or len(answer.data) < 16:

@@ -1,12 +1,12 @@
 """Signatures on a device: partition tables, file systems, and RAID, LVM, ZFS and LUKS members.
 
-libblkid (`blkid -p`) detects the most formats. The magic number table below is used if blkid is
-missing, and its longer magics supplement blkid.
+libblkid (`blkid -p`) detects the most formats. If blkid is missing, a table of magic numbers is
+used, whose longer magics also supplement blkid.
 
-Offsets and magic values come from the format headers. For ext, the superblock is at 1024 + 0x38;
-XFS, LUKS and NTFS use the first bytes; LVM2 has a label in one of the first four sectors; md has
-its 1.x superblock at 0, 4 KiB or 8 KiB before the end; and ZFS has uberblocks in the label's second
-half.
+Offsets and magic values are taken from the format definitions. For ext, the superblock is at 1024 +
+0x38; XFS, LUKS and NTFS use the first bytes; LVM2 has a label in one of the first four sectors; md
+has its 1.x superblock at 0, 4 KiB or 8 KiB before the end; and ZFS has uberblocks in the label's
+second half.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Signature:
     name: str  # Format name: "dos", "gpt", "ext4", "LVM2_member", ...
 
     def __str__(self) -> str:
-        """Return the signature as text: "ext4 filesystem on /dev/sda"."""
+        """Return the signature as text, such as "ext4 filesystem on /dev/sda"."""
         return f"{self.name} {self.kind} on {self.device}"
 
 
@@ -81,7 +81,7 @@ _TAIL_BYTES = 256 * KIB
 
 
 def magic_signatures(fd: int, device: str) -> tuple[Signature, ...]:
-    """Search an open device or file for known magics in its first and last 256 KiB."""
+    """Search the first and last 256 KiB of an open device or file for known magics."""
     size = os.lseek(fd, 0, os.SEEK_END)
     head = os.pread(fd, min(size, _HEAD_BYTES), 0)
     tail_start = max(0, size - _TAIL_BYTES)
@@ -105,10 +105,10 @@ def _has_zfs_uberblock(head: bytes) -> bool:
 
 
 def blkid_signatures(system: System, device: Path) -> tuple[Signature, ...] | None:
-    """Return the signatures that libblkid finds on the device; None if blkid is not installed.
+    """Return the signatures that libblkid finds on the device, or None if blkid is not installed.
 
     Raises:
-        TargetError: If blkid failed; the device then does not count as empty.
+        TargetError: If blkid failed. In this case, the device does not count as empty.
     """
     answer = system.run(["blkid", "-p", "-o", "export", str(device)])
     if answer.absent:

@@ -64,7 +64,7 @@ class Runner(Protocol):
 
 
 def find_tool(name: str) -> str | None:
-    """Return a tool's full path, searching root's PATH too; None if it is missing."""
+    """Return a tool's full path in PATH or root's PATH, or None if the tool is missing."""
     path = os.environ.get("PATH", "")
     return shutil.which(name, path=os.pathsep.join([path, *_EXTRA_PATH]))
 
@@ -97,7 +97,7 @@ def run_tool(argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult:
 
 
 def _abandon(child: subprocess.Popen[bytes]) -> None:
-    """Kill a tool, without waiting for it if it hangs in the kernel on a dead drive."""
+    """Kill a tool, but do not wait if it hangs in the kernel on a dead drive."""
     child.kill()
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(timeout=_KILL_GRACE_S)

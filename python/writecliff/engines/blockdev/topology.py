@@ -34,7 +34,7 @@ class Node:
 
 
 def stat_node(path: Path) -> Node | None:
-    """Return the type of the file at `path` without opening it; None if it does not exist."""
+    """Return the type of the file at `path` without opening it, or None if it does not exist."""
     try:
         info = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -53,14 +53,14 @@ def stat_node(path: Path) -> Node | None:
 
 @dataclass(frozen=True)
 class LoopStatus:
-    """A loop device's backing: a file (file system device, inode) or a device."""
+    """A loop device's backing, which is a file (file system device, inode) or a device."""
 
     file: tuple[DeviceNumber, int]
     device: DeviceNumber | None
 
 
 def loop_status(node: Path) -> LoopStatus | None:
-    """Read a loop device's backing; None if it cannot be opened or is detached."""
+    """Read a loop device's backing, or None if it cannot be opened or is detached."""
     info = array.array("Q", bytes(_LOOP_INFO64_BYTES))
     try:
         fd = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -77,7 +77,7 @@ def loop_status(node: Path) -> LoopStatus | None:
 
 @dataclass(frozen=True)
 class System:
-    """A machine's directories, tools and ioctls; the defaults describe this machine."""
+    """A machine's directories, tools and ioctls, with defaults for this machine."""
 
     sys: Path = Path("/sys")
     proc: Path = Path("/proc")
@@ -92,8 +92,8 @@ def number_at(system: System, path: str) -> DeviceNumber | None:
     """Return the number of the block device at an absolute path.
 
     Returns:
-        `None` if there is no device or it cannot be reached, for example on a mount whose server is
-        down.
+        The device number, or `None` if the device does not exist or cannot be reached, for example
+        on a mount whose server is down.
     """
     if not path.startswith("/"):
         return None
@@ -105,7 +105,7 @@ def number_at(system: System, path: str) -> DeviceNumber | None:
 
 
 def read_text(path: Path) -> str | None:
-    """Return a sysfs file's stripped contents; None if it is missing, unreadable or empty."""
+    """Return a sysfs file's stripped contents, or None if it is missing, unreadable or empty."""
     try:
         return path.read_text(errors="replace").strip(" \t\n\0") or None
     except OSError:
@@ -113,7 +113,7 @@ def read_text(path: Path) -> str | None:
 
 
 def read_int(path: Path) -> int | None:
-    """Return the number in a sysfs file; None if it is missing or not a number."""
+    """Return the number in a sysfs file, or None if it is missing or not a number."""
     text = read_text(path)
     return int(text) if text is not None and text.lstrip("-").isdigit() else None
 
@@ -147,7 +147,7 @@ class BlockDevice:
 
     @property
     def size_bytes(self) -> int:
-        """Current size in bytes; 0 if the kernel does not report it."""
+        """Current size in bytes, or 0 if the kernel does not report a size."""
         return (read_int(self.directory / "size") or 0) * SECTOR
 
     @property
@@ -171,7 +171,7 @@ class BlockDevice:
         return self.directory.parent if self.is_partition else self.directory
 
     def node(self, system: System) -> Path:
-        """Return the device node's path; the kernel writes `/` in a name as `!`."""
+        """Return the device node's path, converting `!` in the kernel name to `/`."""
         return system.dev / self.name.replace("!", "/")
 
     def partitions(self) -> tuple[BlockDevice, ...]:
@@ -222,7 +222,7 @@ def _absent_hint(system: System, name: str) -> str:
 
 
 def _disks_behind(system: System, node: Node) -> tuple[str, ...]:
-    """Return the block devices behind a drive's character device (/dev/ng0n1, /dev/sg0).
+    """Return the block devices of a drive's character device (/dev/ng0n1, /dev/sg0).
 
     A controller (/dev/nvme0) has one block device per namespace.
     """
@@ -240,7 +240,7 @@ def _disks_behind(system: System, node: Node) -> tuple[str, ...]:
 
 
 def device_by_number(system: System, number: DeviceNumber, label: str = "") -> BlockDevice:
-    """Return the block device that has this number, from /sys/dev/block."""
+    """Return the block device that has this number in /sys/dev/block."""
     link = system.sys / "dev" / "block" / f"{number[0]}:{number[1]}"
     directory = link.resolve()
     if not directory.is_dir():
@@ -253,7 +253,7 @@ def device_by_number(system: System, number: DeviceNumber, label: str = "") -> B
 
 
 def whole_disk(system: System, device: BlockDevice) -> BlockDevice:
-    """Return a partition's whole disk; a whole disk is returned as it is."""
+    """Return a partition's whole disk, or the device itself if it is a whole disk."""
     if not device.is_partition:
         return device
     number = read_text(device.whole_directory / "dev")
@@ -266,7 +266,7 @@ def whole_disk(system: System, device: BlockDevice) -> BlockDevice:
 
 @dataclass(frozen=True)
 class Label:
-    """Vendor, model, serial number and firmware of a drive; unknown fields are `None`."""
+    """Vendor, model, serial number and firmware of a drive, where unknown fields are `None`."""
 
     vendor: str | None
     model: str | None
@@ -287,7 +287,7 @@ def _scsi_serial(device: Path) -> str | None:
 def label_of(disk: BlockDevice) -> Label:
     """Return the sysfs label of a whole NVMe, SCSI/SATA, virtio or MMC disk.
 
-    The protection checks can rely on the label, because no tool is run and no command is sent to
+    The protection checks can use the label, because reading it runs no tool and sends no command to
     the drive.
     """
     device = disk.directory / "device"

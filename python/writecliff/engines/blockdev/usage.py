@@ -1,8 +1,8 @@
 """Detection of users of a block device or file: mounts, swap, holders, loop devices and processes.
 
-Detection covers the mounts of all mount namespaces, and uses through another path to the same
-drive. A `Use` is a reason not to write. An empty result means that nothing on this machine uses the
-target.
+Detection covers mounts in all mount namespaces, and use through another path to the same drive. A
+`Use` is a reason not to write to the target. An empty result means that nothing on this machine
+uses the target.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _PROCESS_POLL_S = 0.1
 
 @dataclass(frozen=True)
 class Use:
-    """A use of a device or file that forbids writing to it."""
+    """A use of a device or file that forbids writing to the device or file."""
 
     kind: UseKind
     device: str  # Kernel name of the disk or partition, or path of the file.
     detail: str
 
     def __str__(self) -> str:
-        """Return the use as a sentence: "sda1 is mounted at /"."""
+        """Return the use as a sentence, such as "sda1 is mounted at /"."""
         return f"{self.device} {self.detail}"
 
 
@@ -54,9 +54,9 @@ class Use:
 class _Targets:
     """Devices and files to search for users, including their names in errors.
 
-    `mapped` lists the file and device ranges that are written through loop devices (or, for a file,
-    directly). `claimed` lists devices that the kernel reserves for a device above them, where only
-    processes that write to them matter.
+    `mapped` lists the file and device ranges that are written through loop devices or, for a file,
+    directly. `claimed` lists devices that the kernel reserves for a device above; for these
+    devices, only processes that write to the device matter.
     """
 
     system: System
@@ -65,18 +65,18 @@ class _Targets:
     claimed: Mapping[DeviceNumber, str] = field(default_factory=dict)
 
     def at(self, path: str) -> str | None:
-        """Return the name of the target at a path; None for other paths."""
+        """Return the name of the target at a path, or None if no target has this path."""
         number = number_at(self.system, path)
         return self._file(path_id(path)) if number is None else self.devices.get(number)
 
     def of(self, info: os.stat_result) -> str | None:
-        """Return the name of the target that an open file belongs to; None for other files."""
+        """Return the name of the target that an open file belongs to, or None for other files."""
         if stat.S_ISBLK(info.st_mode):
             return self.devices.get((os.major(info.st_rdev), os.minor(info.st_rdev)))
         return self._file(file_id(info))
 
     def claimed_of(self, info: os.stat_result) -> str | None:
-        """Return the name of an open claimed device; None for other files."""
+        """Return the name of an open claimed device, or None for other files."""
         if not stat.S_ISBLK(info.st_mode):
             return None
         return self.claimed.get((os.major(info.st_rdev), os.minor(info.st_rdev)))
@@ -85,7 +85,7 @@ class _Targets:
         return next((loop.path for loop in self.mapped if file and loop.file == file), None)
 
     def uses(self, *, processes: bool) -> Iterator[Use]:
-        """Yield all uses; without `processes`, the open files of processes are not searched."""
+        """Yield all uses, and search the open files of processes if `processes` is set."""
         for mount in sorted(all_mounts(self.system), key=lambda mount: mount.mount_point):
             name = self.devices.get(mount.number) or self.at(mount.source)
             if name is not None:
@@ -129,9 +129,9 @@ class _Targets:
 
 
 def neighbours(system: System, disk: BlockDevice) -> tuple[BlockDevice, ...]:
-    """Return other devices, including partitions, whose users a write to the disk would harm.
+    """Return other devices and partitions whose users a write to the disk would harm.
 
-    These devices are the backing devices of loop devices, and other paths to the same drive.
+    The other devices are the backing devices of loop devices, and other paths to the same drive.
     """
     beneath = below(system, disk)
     return (*beneath.devices, *_other_paths(system, beneath))
@@ -146,8 +146,8 @@ def _other_paths(system: System, beneath: Below) -> tuple[BlockDevice, ...]:
 def uses_of(system: System, disk: BlockDevice, *, processes: bool = True) -> tuple[Use, ...]:
     """Return all uses of the disk, its partitions and its neighbours.
 
-    Without `processes`, the open files of other processes, whose search takes longest, are not
-    searched.
+    The open files of other processes, whose search takes longest, are searched only if `processes`
+    is set.
     """
     beneath = below(system, disk)
     family = {member.number: member for member in (disk, *disk.partitions(), *beneath.devices)}
@@ -218,7 +218,7 @@ _FLAGS = re.compile(r"^flags:\s*([0-7]+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Opener:
-    """Another process that has a target open."""
+    """A process that has a target open."""
 
     name: str  # target name
     pid: str
@@ -228,8 +228,8 @@ class Opener:
 def openers(proc: Path, name_of: NameOf, written_name_of: NameOf) -> list[Opener]:
     """Return the other processes that have a target open or mapped.
 
-    `name_of` returns a target's name. `written_name_of` returns the name of a target whose open
-    files matter only if they are open for writing.
+    `name_of` returns a target's name. `written_name_of` returns the name of a target for which only
+    files open for writing matter.
     """
     processes = []
     # Check each library once, because most processes map the same libraries.
@@ -268,7 +268,7 @@ def _for_writing(directory: Path, descriptor: str) -> bool:
 
 
 def _mapped(directory: Path, name_of: NameOf, seen: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield the targets that the process maps; `seen` holds files known not to be targets."""
+    """Yield the targets that the process maps; `seen` contains files that are not targets."""
     for line in (read_text(directory / "maps") or "").splitlines():
         addresses, _, _, device, inode, *path = line.split(maxsplit=5)
         if not path or inode == "0" or (device, inode) in seen:
@@ -296,16 +296,16 @@ _FILE_SYSTEMS = (("btrfs", "devices/{name}"), ("bcachefs", "dev-*/block"))
 
 
 def bcache_use(device: BlockDevice) -> str | None:
-    """Return bcache's use of the device; None if bcache does not use it."""
+    """Return bcache's use of the device, or None if bcache does not use it."""
     if not (device.directory / "bcache").is_dir() or device.holders:
         return None
     return "is registered with bcache"
 
 
 def file_system_use(system: System, device: BlockDevice) -> str | None:
-    """Return the use of the device by a mounted multi-device file system; None if unused.
+    """Return a mounted multi-device file system's use of the device, or None if unused.
 
-    The file system's sysfs directories exist only while it is mounted.
+    The file system's sysfs directories exist only while the file system is mounted.
     """
     for kind, pattern in _FILE_SYSTEMS:
         for member in (system.sys / "fs" / kind).glob(f"*/{pattern.format(name=device.name)}"):

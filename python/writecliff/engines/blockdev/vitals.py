@@ -6,8 +6,8 @@ device statistics, attributes and SCSI log pages through smartctl. hwmon (nvme, 
 the temperature if no tool is installed, and sysfs provides PCIe error counters and SCSI timeouts.
 `MARKS` lists counters that only increase. An increase during a step is reported as a disturbance.
 
-NVMe error log entries and SCSI `ioerr_cnt` are not used, because commands of the tools increase
-them on drives that do not support these commands.
+NVMe error log entries and SCSI `ioerr_cnt` are not used, because the tools' commands increase both
+counters on drives that do not support these commands.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ MARKS = {
 
 @dataclass(frozen=True)
 class Vitals:
-    """A sample of a drive's counters and state."""
+    """A sample of drive counters and state."""
 
     counters: Counters = field(default_factory=Counters)
     temperature_c: float | None = None
@@ -79,7 +79,7 @@ def _speaks_smart(disk: BlockDevice) -> bool:
 def read_vitals(
     system: System, disk: BlockDevice, path: str, drive: NvmeDrive | None = None
 ) -> Vitals:
-    """Read a drive's vitals; all values of virtual devices (loop, virtio) are unknown.
+    """Read a drive's vitals, which are all unknown for virtual devices (loop, virtio).
 
     On NVMe and SATA drives, reading the temperature sends a command. Use `read_under_load` during a
     measurement. If `drive` is given, its cached constant properties are reused.
@@ -100,7 +100,7 @@ def read_vitals(
 
 
 def _nvme_vitals(drive: NvmeDrive, log: Mapping[str, Any]) -> Vitals:
-    """Return the vitals of a drive that has this SMART log."""
+    """Return a drive's vitals, given the drive's SMART log."""
     disk = drive.disk
     placement = fdp.read_status(drive) or streams.read_status(drive)
     media = nvme_media_writes(drive, log, placement)
@@ -140,7 +140,7 @@ def read_under_load(
 
 
 def _nvme_temperature(log: Mapping[str, object]) -> float | None:
-    """Return the temperature in °C, converting the kelvin that nvme-cli prints."""
+    """Return the temperature in °C, converted from the value in K that nvme-cli prints."""
     value = integer(log.get("temperature"))
     if value is None:
         return None
@@ -148,7 +148,7 @@ def _nvme_temperature(log: Mapping[str, object]) -> float | None:
 
 
 def _hwmon(disk: BlockDevice) -> tuple[float | None, float | None]:
-    """Return the drive sensor's (temperature, limit) in °C."""
+    """Return the (temperature, limit) of the drive's sensor in °C."""
     for pattern in ("hwmon*", "hwmon/hwmon*"):
         for sensor in sorted(_device(disk).glob(pattern)):
             value = read_int(sensor / "temp1_input")
@@ -159,7 +159,7 @@ def _hwmon(disk: BlockDevice) -> tuple[float | None, float | None]:
 
 
 def _device(disk: BlockDevice) -> Path:
-    """Return the drive's sysfs directory; for NVMe, that of its first live controller."""
+    """Return the sysfs directory of the drive or, for NVMe, of its first live controller."""
     return controllers_of(disk)[0].directory if is_nvme(disk) else disk.directory / "device"
 
 
@@ -181,7 +181,7 @@ def _link(disk: BlockDevice) -> str | None:
 
 
 def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any] | None:
-    """Return SMART data as plain values for a run's manifest; None if none can be read.
+    """Return SMART data as plain values for a run's manifest, or None if none can be read.
 
     Keys: "source", "passed", "temperature_c", "power_on_hours", "power_cycles", "firmware",
         "percentage_used", "host_write_bytes", "host_read_bytes", "nand_write_bytes",
@@ -220,7 +220,7 @@ def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any
 
 
 def _without_warning(log: Mapping[str, Any]) -> bool | None:
-    """Return True if the Critical Warning field is 0 (smartctl's criterion); None if unknown."""
+    """Return True if the Critical Warning field is 0 (smartctl's criterion), or None if unknown."""
     warning = integer(log.get("critical_warning"))
     return None if warning is None else warning == 0
 
@@ -239,7 +239,7 @@ def _scaled(value: object, unit: int) -> int | None:
 
 
 def nvme_log(drive: NvmeDrive, path: str) -> Mapping[str, Any]:
-    """Read the SMART log (02h) with nvme-cli or smartctl; empty if both fail."""
+    """Read the SMART log (02h) with nvme-cli or smartctl, or return {} if both fail."""
     try:
         return drive.smart()
     except Refused:
@@ -249,10 +249,10 @@ def nvme_log(drive: NvmeDrive, path: str) -> Mapping[str, Any]:
 
 
 def nvme_counters(log: Mapping[str, object], media: MediaWrites | None) -> Counters:
-    """Return the SMART log's counters; missing counters are `None`.
+    """Return the SMART log's counters, where missing counters are `None`.
 
-    If the log that counts flash writes also counts host writes, both figures come from that log.
-    Their ratio then covers the same flash in the same unit.
+    If the log that counts flash writes also counts host writes, both figures are taken from that
+    log. The ratio of two figures from the same log covers the same flash in the same unit.
     """
     used = integer(log.get("percentage_used", log.get("percent_used")))
     host = media.host_bytes if media is not None else None
@@ -269,9 +269,9 @@ def nvme_counters(log: Mapping[str, object], media: MediaWrites | None) -> Count
 def nvme_media_writes(
     drive: NvmeDrive, log: Mapping[str, Any], placement: DataPlacementStatus | None
 ) -> MediaWrites | None:
-    """Return the bytes written to flash from the most precise log; None if no log counts them.
+    """Return the bytes written to flash from the most precise log, or None if no log counts them.
 
-    `log` is the drive's SMART log, and `placement` holds its FDP statistics.
+    `log` is the drive's SMART log, and `placement` holds the drive's FDP statistics.
     """
     try:
         counted = None if placement is None else placement.statistics
@@ -306,7 +306,7 @@ _WEAR = re.compile(r"^(?:Wear_Leveling_Count|Media_Wearout_Indicator|SSD_Life_Le
 
 
 def integer(value: object) -> int | None:
-    """Return a count, or None; some nvme-cli versions print 128-bit counters as text."""
+    """Return a count that some nvme-cli versions print as text, or None if it is invalid."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int):
@@ -328,7 +328,7 @@ def disk_answer(run: Runner, path: str, *, ata: bool) -> Mapping[str, object]:
 
 
 def disk_counters(answer: Mapping[str, object], sector_bytes: int = SATA_LBA) -> Counters:
-    """Return a SATA or SAS drive's counters; missing counters are `None`.
+    """Return a SATA or SAS drive's counters, where missing counters are `None`.
 
     A flash write count of 0 despite host writes also counts as missing.
     """
@@ -345,7 +345,7 @@ def ata_attributes(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def device_statistics(answer: Mapping[str, Any]) -> Iterator[tuple[int, str, int]]:
-    """Yield (page, name, value) of a SATA drive's valid device statistics."""
+    """Yield (page, name, value) for each valid device statistic of a SATA drive."""
     for page in answer.get("ata_device_statistics", {}).get("pages", ()):
         for row in page.get("table", ()):
             value = integer(row.get("value"))
@@ -354,7 +354,7 @@ def device_statistics(answer: Mapping[str, Any]) -> Iterator[tuple[int, str, int
 
 
 def _by_attributes(answer: Mapping[str, object]) -> dict[str, float | None]:
-    """Return counters from attributes: 241/242 (host), 249 (NAND), 177 (wear) and others."""
+    """Return counters from attributes such as 241/242 (host), 249 (NAND) and 177 (wear)."""
     counters: dict[str, float | None] = {}
     for row in ata_attributes(answer):
         name, raw = str(row.get("name", "")), integer(row.get("raw", {}).get("value"))
@@ -407,7 +407,7 @@ def _by_log_pages(answer: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def disk_marks(answer: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Yield names and values of all increasing counters, from which `MARKS` selects."""
+    """Yield the names and values of all increasing counters that `MARKS` may select."""
     for row in ata_attributes(answer):
         yield str(row.get("name")), row.get("raw", {}).get("value")
     for _, name, value in device_statistics(answer):

@@ -1,4 +1,4 @@
-"""Engine that runs workloads on a real block device or a regular file through fio."""
+"""Engine that uses fio to run workloads on a real block device or a regular file."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 Processes start at multiples of burst + pause. fio takes a constant time from its start to its first
 I/O (about 0.1 s), so pauses are accurate to a few milliseconds. fio's `thinktime_iotime` is not
-used: before fio 3.34 its first burst lasts burst + pause, and since then each period is extended by
-the time of the I/Os in flight. In addition, fio does not report while a thread sleeps.
+used: before fio 3.34 its first burst lasts burst + pause, and since then, each period is extended
+    by the latency of the I/Os in flight. In addition, fio does not report while a thread sleeps.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def has_bursts(workload: Workload) -> bool:
 def burst_of(
     workload: Workload, number: int = 0, done: tuple[int, int] = (0, 0)
 ) -> Workload | None:
-    """Return the workload of a burst; None if the workload ends before the burst.
+    """Return the workload of a burst, or None if the workload ends before the burst.
 
     Args:
         workload: The whole workload.
         number: Burst number, starting at 0.
-        done: I/Os and bytes of the previous bursts.
+        done: Number of I/Os and bytes in the previous bursts.
 
     Raises:
         EngineError: If the workload cannot be run in bursts.
@@ -63,7 +63,7 @@ def burst_of(
 
 
 def _seed(seed: int, number: int) -> int:
-    """Return a burst's seed, because equal seeds would make all bursts use the same addresses."""
+    """Return a seed that makes each burst use different addresses."""
     text = f"{seed}/burst/{number}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) >> 1
 
@@ -91,7 +91,7 @@ def _check(job: Job) -> None:
 
 
 def _rest(job: Job, at_ns: int, ios: int, size: int) -> Job | None:
-    """Return the job for one burst; None if the job ends after `ios` I/Os or `size` bytes."""
+    """Return the job for one burst, or None if the job ends after `ios` I/Os or `size` bytes."""
     length_ns = job.burst_ns
     if job.duration_ns is not None:
         length_ns = min(length_ns, job.duration_ns - at_ns)

@@ -1,4 +1,4 @@
-"""Capabilities of the installed fio and the kernel: version, I/O engine, data placement.
+"""Version, I/O engine and data placement support of the installed fio and the kernel.
 
 `find_fio` is called once, when an engine is opened, and also chooses between io_uring and libaio.
 """
@@ -26,11 +26,11 @@ _INSTALL = "install fio (Debian, Ubuntu, Fedora: package 'fio'), version 3.20 or
 
 @dataclass(frozen=True)
 class DataPlacement:
-    """Method by which writes reach a stream or placement handle.
+    """Method of directing writes to a stream or placement handle.
 
-    NVMe passthrough uses the generic device. Otherwise, the kernel maps write hints to its write
-    streams, or to a SCSI drive's group numbers. Stream n is written with the hint `hints[n]`
-    through `nodes[n]`.
+    NVMe passthrough uses the NVMe generic device. Without passthrough, the kernel maps write hints
+    to write streams or to a SCSI drive's group numbers. Stream n is written with the hint
+    `hints[n]` through `nodes[n]`.
     """
 
     kind: Literal["fdp", "streams", "hint"]
@@ -42,7 +42,7 @@ class DataPlacement:
 
 @dataclass(frozen=True)
 class Fio:
-    """An installed fio; `version_text` is the output of `fio --version`, for example "fio-3.33"."""
+    """An installed fio, where `version_text` is the output of `fio --version` ("fio-3.33")."""
 
     program: str
     version: Version
@@ -51,13 +51,13 @@ class Fio:
 
 
 def parse_version(text: str) -> Version | None:
-    """Return (major, minor) of "fio-3.33" or "fio-3.36-12-g1a2b3c"; None for other texts."""
+    """Return (major, minor) of "fio-3.33" or "fio-3.36-12-g1a2b3c", or None for other texts."""
     match = re.match(r"fio-(\d+)\.(\d+)", text.strip())
     return (int(match.group(1)), int(match.group(2))) if match else None
 
 
 def kernel_has_io_uring() -> bool:
-    """Return True if the kernel, sysctl and seccomp let this process create an io_uring."""
+    """Return True if the kernel, sysctl and seccomp allow this process to create an io_uring."""
     libc = ctypes.CDLL(None, use_errno=True)
     params = ctypes.create_string_buffer(_IO_URING_PARAMS_BYTES)
     libc.syscall.restype = ctypes.c_long
@@ -69,7 +69,7 @@ def kernel_has_io_uring() -> bool:
 
 
 def find_fio(run: Runner = run_tool) -> Fio:
-    """Return the installed fio.
+    """Find and describe the installed fio.
 
     Raises:
         EngineError: If fio is missing, too old, or has no usable I/O engine.

@@ -1,12 +1,13 @@
-"""Translation of a workload to a fio job file: one section per job, in job order.
+"""Translation of a workload to a fio job file, which has one section per job, in job order.
 
 Features that fio cannot reproduce raise an `EngineError`. Small differences are listed in
-`FioPlan.warnings`, and therefore in the results.
+`FioPlan.warnings`, and therefore also in the results.
 
-The code relies on these properties of fio (HOWTO and source of fio 3.33). Percentages of mixes and
-zones are whole numbers. `rate_iops` and `fsync` count per thread, and a rate also counts per
-direction. Rates are stored in bytes of the smallest block. An `io_size` above `size` starts over.
-Trims are ioctls, issued one at a time in each thread.
+The code relies on the following fio properties (HOWTO and source of fio 3.33). Percentages in mixes
+and zones are whole numbers. `rate_iops` and `fsync` apply per thread, and a rate also applies per
+direction. fio stores I/O rates as byte rates, based on the smallest block. If `io_size` exceeds
+`size`, fio restarts at the beginning of the range. Trims are ioctls, which each thread issues one
+at a time.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Target:
 
 @dataclass(frozen=True)
 class FioPlan:
-    """A job file, and its differences from the workload."""
+    """A job file, and the differences between the job file and the workload."""
 
     text: str
     warnings: tuple[str, ...]
@@ -92,7 +93,7 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
 
 
 def section_name(index: int, name: str) -> str:
-    """Return a unique section name that contains none of fio's special words and characters."""
+    """Return a unique section name that contains no special words or characters of fio."""
     return f"{index}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)}"
 
 
@@ -140,7 +141,7 @@ def _escaped(path: str) -> str:
 
 
 def _add_data_placement(section: Section, placement: DataPlacement) -> None:
-    """Add a job's streams, or the node that carries its stream's hint."""
+    """Add a job's streams, or the device node that selects the stream's hint."""
     if placement.kind != "hint":
         add_streams(section, placement.kind)
     elif section.job.streams:
@@ -152,7 +153,7 @@ def _add_data_placement(section: Section, placement: DataPlacement) -> None:
 
 
 def _data_placement(workload: Workload, target: Target) -> DataPlacement | None:
-    """Return the placement method if a job uses streams; reject streams that the drive lacks."""
+    """Return the placement method of a job's streams, and reject streams that the drive lacks."""
     asked = {stream for job in workload.jobs for stream in (*job.streams, job.stream)}
     streams = sorted(asked - {0})
     if not streams:
@@ -261,7 +262,7 @@ def refuse_what_only_simulation_has(section: Section) -> None:
 
 
 def add_direction(section: Section) -> None:
-    """Add `rw`; a colon precedes the I/O count of a run or the size of a hole."""
+    """Add `rw`, where a colon precedes the I/O count of a run or the size of a hole."""
     job = section.job
     modifier = ""
     if job.run_ios > 1:
@@ -283,7 +284,7 @@ def add_direction(section: Section) -> None:
 
 
 def _random_percent(section: Section, sequential_pct: float) -> str:
-    """Return the percentage of an operation's I/Os that are random, as a whole number for fio."""
+    """Return the random percentage of an operation's I/Os, as a whole number for fio."""
     nearest = round(sequential_pct)
     if abs(nearest - sequential_pct) > 1e-6:
         section.warn(
@@ -309,7 +310,7 @@ def _direction(section: Section) -> str:
 
 
 def add_block_sizes(section: Section) -> None:
-    """Add `bs`, or `bssplit` for a mix; values are lists if operations differ."""
+    """Add `bs`, or `bssplit` for a mix, with a list of values if operations differ."""
     job = section.job
     listed = [job.block_sizes_of(operation) for operation in _LISTED]
     single = all(len(sizes) == 1 for sizes in listed)
@@ -357,7 +358,7 @@ BUFFERS_BYTES = 1 << 20  # Buffer bytes per thread; more than controllers compre
 
 
 def add_data(section: Section, *, fast: bool) -> None:
-    """Add the data options of a job that writes."""
+    """Add the data options for a job that writes."""
     job = section.job
     smallest = min(size.bytes for size in job.block_sizes_of("write"))
     random_data = not job.compressible_pct and not job.duplicate_pct
@@ -399,7 +400,7 @@ _LARGEST_STEP = 1 << 20
 
 @dataclass(frozen=True)
 class Zones:
-    """Strided zones for a job's segments, in bytes."""
+    """Strided zones, in bytes, that represent a job's segments."""
 
     count: int
     size: int
@@ -407,7 +408,7 @@ class Zones:
 
 
 def place_segments(section: Section, capacity_bytes: int) -> Zones | None:
-    """Return the zones of a job's segments; None if the job has no segments.
+    """Return the zones of a job's segments, or None if the job has no segments.
 
     The job's range then starts at the segment that starts at `start_bytes`. Segments that do not
     fit, and block size mixes, are rejected.
@@ -465,7 +466,7 @@ def add_segments(section: Section, zones: Zones | None) -> None:
 
 
 def _pitch(rest: int, length: int, count: int, size: int) -> int:
-    """Return the distance between segments; 0 if they do not fit.
+    """Return the distance between segments, or 0 if the segments do not fit.
 
     The `count` segments must reach the end of the `rest` of the target, and the last segment must
     end within `length`.
@@ -488,7 +489,7 @@ _FIO_ZONES_MAX = 256
 
 
 def add_addresses(section: Section, capacity_bytes: int, sector_bytes: int) -> None:
-    """Add range and addresses; warn about differences, and reject distributions that fio lacks."""
+    """Add range and addresses, warn about differences, and reject unsupported distributions."""
     job = section.job
     size = _range(section, capacity_bytes, sector_bytes)
     section.add("offset", job.offset_bytes)
@@ -534,7 +535,7 @@ def _add_alignment(section: Section, sector_bytes: int) -> None:
 
 
 def _range(section: Section, capacity_bytes: int, sector_bytes: int) -> int:
-    """Return the job's range size after checks; past the device's end, fio would wrap silently."""
+    """Return the job's range size, which must not exceed the device, where fio would wrap."""
     job = section.job
     if job.offset_bytes < 0 or job.offset_bytes % sector_bytes:
         section.refuse(f"offset_bytes {job.offset_bytes} is not a multiple of {sector_bytes}")
@@ -616,7 +617,7 @@ def _add_distribution(section: Section, size: int) -> None:
 
 
 def _normal_spread(section: Section) -> float:
-    """Return fio's parameter for a standard deviation.
+    """Return the fio parameter that represents a standard deviation.
 
     fio adds a uniform spread to the mean of twelve uniform numbers, whose standard deviation is a
     twelfth of the range.
@@ -653,7 +654,7 @@ def _zoned(section: Section, zones: tuple[Zone, ...], size: int) -> str:
 
 
 def _zone_lengths(section: Section, zones: tuple[Zone, ...], size: int) -> list[int]:
-    """Return zone sizes in bytes, in whole blocks, that cover all whole blocks of the range."""
+    """Return zone sizes, in bytes and as whole blocks, that cover all whole blocks in the range."""
     block = section.job.align_bytes or section.job.block_sizes[0].bytes
     ends, total = [], 0.0
     for zone in zones:
@@ -667,7 +668,7 @@ def raise_to_sectors(section: Section, sector_bytes: int) -> None:
 
     JESD219 composite loads contain sizes of 512 bytes to 3.5 KiB, which a drive with 4 KiB sectors
     cannot execute. Only mixes are rounded up. A job that has a single unsuitable size is rejected,
-    because its result would apply to a different block size.
+    because the result would apply to a different block size.
     """
     job = section.job
     # Published loads do not have separate write or trim sizes.

@@ -1,9 +1,10 @@
-"""Entries of fio's JSON output: jobs of any fio version, from one machine or several clients.
+"""Job entries in the JSON output of any fio version, from one machine or several clients.
 
 Errors that `Fields` raises name the invalid field. This module hides differences between versions:
 
 * before fio 2.99 bytes are in KiB, and latencies, in µs, have no readable bins;
-* `client_stats` replaces `jobs` with the jobs of each client, and their sum as another job;
+* `client_stats` replaces `jobs` with the jobs of each client, and with the sum over all clients as
+  another job;
 * `job_start`, since fio 3.36, is the time at which a job started to measure.
 """
 
@@ -32,7 +33,7 @@ _OF_ONE_KIND: Mapping[str, Operation] = {
 
 @dataclass(frozen=True)
 class Fields:
-    """A JSON object of the document, and its name in errors."""
+    """A JSON object in the document, and the object's name in errors."""
 
     raw: Mapping[str, Any]
     where: str
@@ -131,15 +132,15 @@ class Entry:
 
     @property
     def end_ms(self) -> float:
-        """End of the measurement, on the clock of `start_ms`."""
+        """End of the measurement in ms, on the same clock as `start_ms`."""
         return self.start_ms + self.runtime_ms
 
 
 def last_document(text: str) -> Mapping[str, Any] | None:
-    """Return fio's last complete document in a text; None if there is none.
+    """Return fio's last complete document in a text, or None if there is none.
 
-    fio's output may also contain messages, other output formats and, with `--status-interval`,
-    several documents that hold cumulative counters.
+    fio's output may also contain messages, other output formats and, if `--status-interval` was
+    given, several documents that contain cumulative counters.
     """
     decoder, latest, at = json.JSONDecoder(), None, 0
     while match := re.compile(r"^\s*\{", re.MULTILINE).search(text, at):
@@ -206,15 +207,16 @@ def entries_of(document: Mapping[str, object], name: str) -> list[Entry]:
 
 
 def _host(job: Fields) -> str:
-    """Return a client's address; "" if fio ran locally."""
+    """Return a client's address, or "" if fio ran locally."""
     host, port = job.raw.get("hostname"), job.raw.get("port")
     return "" if host is None else f"{host}:{port}" if port is not None else str(host)
 
 
 def _sections(jobs: Sequence[Fields]) -> Iterator[int]:
-    """Yield each job's section; jobs in the same section start together.
+    """Yield each job's section number, where jobs in the same section start together.
 
-    Sections are the groups of each machine, in order. `new_group` alone does not start a section.
+    Sections are the job groups on each machine, in order. `new_group` alone does not start a
+    section.
     """
     at: dict[str, tuple[int, int]] = {}  # Last group and section of each machine.
     for job in jobs:
@@ -246,7 +248,7 @@ def _byte_unit(document: Mapping[str, object]) -> int:
 
 
 def _operations(job: Fields, options: Mapping[str, str], unit: int) -> dict[Operation, Fields]:
-    """Return the fields of each operation of a job, with `io_bytes` in bytes."""
+    """Return the fields for each of a job's operations, with `io_bytes` in bytes."""
     kinds = {name: job.part(name) for name in OPERATIONS if name in job.raw}
     if not kinds:
         if "mixed" not in job.raw:
@@ -261,7 +263,7 @@ def _operations(job: Fields, options: Mapping[str, str], unit: int) -> dict[Oper
 
 
 def _unmixed(job: Fields, options: Mapping[str, str]) -> dict[Operation, Fields]:
-    """Return the only operation of a job that has `unified_rw_reporting=1`.
+    """Return the single operation of a job that has `unified_rw_reporting=1`.
 
     Raises:
         ConfigError: If the job has several operations.

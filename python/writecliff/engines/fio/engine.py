@@ -1,4 +1,4 @@
-"""`FioEngine`: the engine for a real block device or regular file, through fio.
+"""`FioEngine`, which uses fio to run workloads on a real block device or regular file.
 
 The engine connects the target, job file, child process and results. A target can be written only if
 it was opened for writing. A device opened without its serial number is read-only.
@@ -59,7 +59,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     kind: Literal["sim", "fio"] = "fio"
 
     def __init__(self, target: FioTarget, fio: Fio, system: System) -> None:
-        """Use an open target and an installed fio; see `open_device` and `open_file`."""
+        """Use an open target and an installed fio (see `open_device` and `open_file`)."""
         self._target = target
         self._fio = fio
         self._system = system
@@ -84,16 +84,17 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         look_only: bool = False,
         system: System | None = None,
     ) -> FioEngine:
-        """Open a block device, read-only without `destroy_serial` or with `look_only`.
+        """Open a block device, read-only unless consent is given or if `look_only` is set.
 
         Args:
             path: Device node.
-            destroy_serial: The drive's serial number (its full path if it has none), as consent to
-                destroy its data.
+            destroy_serial: The drive's serial number, or else its full path, as consent to destroy
+                the drive's data.
             allow_signatures: `True` to also allow the loss of file systems and partition tables.
-            power_state: Power state of an NVMe drive, restored when the engine is closed.
+            power_state: Power state for an NVMe drive. The original state is restored when the
+                engine is closed.
             look_only: `True` to inspect the device without claiming it.
-            system: The system's files and programs, replaced by tests.
+            system: The system's files and programs, which tests replace.
 
         Raises:
             TargetError: If the device must not be used.
@@ -111,14 +112,14 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     def open_file(
         cls, path: str | Path, *, size_bytes: int | None, system: System | None = None
     ) -> FioEngine:
-        """Open a regular file, creating it if `size_bytes` is given and it does not exist."""
+        """Open a regular file, or create a missing file if `size_bytes` is given."""
         system = system or System()
         fio = find_fio(system.run)
         return cls(FileBackedTarget.open(path, size_bytes, system), fio, system)
 
     @property
     def write_refusal(self) -> TargetError | None:
-        """Error that a writing run would raise; None if writing is allowed."""
+        """Error that a write run would raise, or None if writing is allowed."""
         return self._target.refusal
 
     @property
@@ -127,7 +128,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return self._fio.program
 
     def job_file(self, workload: Workload) -> str:
-        """Return the job file that `run` passes to fio; raise the errors of `run`."""
+        """Return the job file that `run` passes to fio, or raise the errors of `run`."""
         return self._plan(split(workload).run).text
 
     def identify(self) -> DeviceIdentity:
@@ -135,7 +136,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return described_as(self._target.identify(), self.described)
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
-        """Purge the target with its strongest supported method; see `purge_device`."""
+        """Purge the target with the strongest supported method (see `purge_device`)."""
         self._require_open()
         self._target.require_writable()
         self.stop_load()
@@ -144,24 +145,24 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return report
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
-        """Enable or disable the drive's volatile write cache; this has no effect on files."""
+        """Enable or disable the drive's volatile write cache (no effect on files)."""
         self._require_open()
         self._target.require_writable()
         return self._target.set_write_cache(enabled)
 
     def counters(self) -> Counters:
-        """Return the counters in the drive's SMART log; all are None for a file."""
+        """Return the counters in the drive's SMART log, which are all None for a file."""
         return self._target.reading().vitals.counters
 
     def health(self) -> Mapping[str, Any] | None:
-        """Return the drive's SMART data as plain values; None for a file."""
+        """Return the drive's SMART data as plain values, or None for a file."""
         return self._target.health()
 
     def log_events(self) -> None:
         """Do nothing, because the administrator of a real drive enables its events."""
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
-        """Return an NVMe drive's power states; with `settle`, set the requested state first."""
+        """Return an NVMe drive's power states, after setting the requested state if `settle`."""
         self._require_open()
         return self._target.power_states(settle=settle)
 
@@ -178,9 +179,9 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         *,
         keep_running: bool = False,
     ) -> StepResult:
-        """Run a workload through fio, or as timed I/O if all its I/Os have intended times.
+        """Run a workload through fio, or as timed I/O if all I/Os have intended times.
 
-        See `Engine.run`. Ctrl-C also raises an EngineError that holds the partial result.
+        See `Engine.run`. Ctrl-C also raises an EngineError that contains the partial result.
 
         Raises:
             TargetError: If the workload writes, but the target is read-only.
@@ -227,7 +228,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return self._load is not None and self._load.continues(workload)
 
     def _run_timed(self, workload: Workload, on_progress: ProgressHook | None) -> StepResult:
-        """Issue the I/Os at their intended times, with the checks and limits of fio's loads."""
+        """Issue the I/Os at their intended times, with the same checks and limits as fio loads."""
         self.stop_load()
         self._require_open()
         if writes(workload):
@@ -297,7 +298,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return load.result(after, self._watch, self._target.notes, complete=complete)
 
     def speed_limit(self, workload: Workload) -> float | None:
-        """Return twice the throughput of similar reads (measured once); None if they fail."""
+        """Return twice the throughput of similar reads (measured once), or None on failure."""
         reads = reads_like(workload)
         if reads not in self._speeds:
             self._speeds[reads] = measured_speed(self.run, reads)
@@ -318,7 +319,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         raise EngineError("a real drive cannot be restored to a saved state")
 
     def close(self) -> None:
-        """Stop a running load and release the target; further calls have no effect."""
+        """Stop a running load, and release the target (further calls have no effect)."""
         self.stop_load()
         self._closed = True
         self._target.close()
@@ -347,7 +348,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return plan
 
     def _verify(self) -> None:
-        """Raise an error if the path no longer leads to the opened target."""
+        """Raise an error if the path no longer refers to the opened target."""
         try:
             self._target.verify()
         except TargetError as error:
@@ -364,7 +365,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return self._target.for_command(self._data_placement or "not requested")
 
     def _load_of(self, workload: Workload, *, goes_on: bool = False) -> FioLoad:
-        """Return a load that has not started yet; with `goes_on` it runs until stopped."""
+        """Return a load that is not started yet, and runs until stopped if `goes_on`."""
         plan = self._plan(endless(workload) if goes_on else workload)
         return FioLoad(self._fio.program, workload, plan, goes_on)
 
@@ -384,7 +385,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             return self._checked(step, self._target.reading())
 
     def _follow(self, load: FioLoad, step: Measured, on_progress: ProgressHook | None) -> bool:
-        """Monitor the load, record stalls, and give up on a drive that does not respond."""
+        """Monitor the load, record stalls, and fail if the drive does not respond."""
         interval_s = step.workload.interval_ns / SECOND_NS
         stalls = StallWatch(
             self._target.name,
@@ -426,7 +427,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             raise
 
     def _conclude(self, step: Measured, ended: Exit) -> StepResult:
-        """Return the result of a run that finished on its own.
+        """Return the result of a run that finished by itself.
 
         Raises:
             EngineError: If fio or an I/O failed.
@@ -471,7 +472,7 @@ OUTSTANDING = 64
 
 
 def reads_like(workload: Workload) -> Workload:
-    """Return reads that use a workload's blocks and addresses; equal for similar workloads."""
+    """Return reads, equal for similar workloads, that use a workload's blocks and addresses."""
     jobs = tuple(dict.fromkeys(_reads(job) for job in workload.jobs))
     return Workload("speed of reads", jobs, interval_ns=MEASURE_NS)
 
@@ -490,7 +491,7 @@ def _reads(job: Job) -> Job:
 
 
 def measured_speed(run: Callable[[Workload], StepResult], reads: Workload) -> float | None:
-    """Return the limit in bytes per second, measured by running `reads`; None if they fail."""
+    """Measure and return the throughput of `reads` in bytes/s, or return None on failure."""
     try:
         result = run(replace(reads, seed=1))
     except (EngineError, TargetError):
@@ -514,7 +515,7 @@ SHORTEST_NS = 200_000_000  # Shortest step that can be cut, because fio reports 
 
 
 def can_go_on(workload: Workload) -> bool:
-    """Return True if steps can be cut out of a continuous load because they end only by time."""
+    """Return True if steps can be cut out of a continuous load, because only time ends them."""
     job = workload.jobs[0]
     return (job.duration_ns or 0) >= SHORTEST_NS and all(
         other.duration_ns == job.duration_ns
@@ -536,7 +537,7 @@ def endless(workload: Workload) -> Workload:
 
 
 def _load_alone(workload: Workload) -> Workload:
-    """Return the load without the fields that may differ between steps: name, seed, duration."""
+    """Return the load without the fields that may differ between steps (name, seed, duration)."""
     jobs = tuple(replace(job, duration_ns=None) for job in workload.jobs)
     return replace(workload, name="", seed=0, jobs=jobs)
 
@@ -545,7 +546,7 @@ class FioLoad:
     """A load that runs in a single fio process until it completes or is stopped."""
 
     def __init__(self, program: str, workload: Workload, plan: FioPlan, goes_on: bool) -> None:
-        """Prepare a load; if it `goes_on` after a step, `plan` is that of `endless(workload)`."""
+        """Prepare a load, where `plan` is that of `endless(workload)` if the load `goes_on`."""
         self.plan = plan
         self.goes_on = goes_on
         self.reading: Reading | None = None  # Drive reading at the latest cut.
@@ -572,7 +573,7 @@ class FioLoad:
         return self.goes_on and can_go_on(workload) and _load_alone(workload) == self._workload
 
     def begin(self, workload: Workload, before: Reading) -> Measured:
-        """Start a step at the latest cut; `before` is the drive reading at the cut."""
+        """Start a step at the latest cut, where `before` is the drive reading at this cut."""
         elapsed_ms = self._report[0]
         started_ns = self._began_ns + round(elapsed_ms * parse.MS)
         step = Measured(workload, self.plan, started_ns, before, elapsed_ms, self.goes_on)
@@ -589,11 +590,11 @@ class FioLoad:
     ) -> bool:
         """Process reports until the step is complete.
 
-        `on_tick` is called twice a second while no report arrives. fio keeps running if a callback
+        While no report arrives, `on_tick` is called twice a second. fio keeps running if a callback
         raises an exception.
 
         Returns:
-            True if the step ended at a cut and the load continues, False if fio exited.
+            True if the step ended at a cut and the load continues, or False if fio exited.
         """
         while (document := self._process.next(on_tick)) is not None:
             step.take(document)
@@ -606,14 +607,14 @@ class FioLoad:
         return False
 
     def ended(self) -> Exit:
-        """Wait for fio and return its exit result."""
+        """Wait for fio, and return the exit result."""
         ended = self._process.ended()
         if self.goes_on and not ended.reason:
             return replace(ended, fault="it ended early")
         return ended
 
     def stop(self) -> list[Document]:
-        """Stop fio if it is running, and return the reports that no step has processed."""
+        """Stop any running fio, and return the reports that no step has processed."""
         try:
             return self._process.stop()
         finally:

@@ -31,7 +31,7 @@ IoCounts = Callable[[], tuple[int, int] | None]
 
 
 class StallWatch:
-    """Detector of target stalls; the caller calls `tick` at least once a second."""
+    """Detector of target stalls, whose `tick` must be called at least once a second."""
 
     def __init__(
         self,
@@ -45,9 +45,10 @@ class StallWatch:
         """Start watching a target for stalls.
 
         Args:
-            name: Target name, for errors.
-            counts: Returns the numbers of completed I/Os and I/Os in flight; None if the kernel
-                does not count them. Then fio must report every `interval_s`.
+            name: Target name, for use in errors.
+            counts: Callback that returns the numbers of completed and in-flight I/Os, or None if
+                the kernel does not count them. If the kernel does not count I/Os, fio must report
+                every `interval_s`.
             interval_s: Time between fio's reports in seconds.
             clock: Monotonic clock in seconds.
             never_idle: The load always has I/Os outstanding. Then it can also stall with no I/O in
@@ -144,7 +145,7 @@ class Failing(Protocol):
         ...
 
     def trouble(self) -> str | None:
-        """Return a phrase describing the target's fault; None if there is none."""
+        """Return a phrase describing the target's fault, or None if there is none."""
         ...
 
     def logged(self) -> list[str]:

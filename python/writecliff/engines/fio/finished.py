@@ -123,7 +123,7 @@ def _stats_of(
 
 
 def _flushes(sync: Fields) -> OperationResult | None:
-    """Return a job's flushes; None if there are no bins.
+    """Return a job's flushes, or None if there are no bins.
 
     Raises:
         ConfigError: If a field is missing or invalid.
@@ -198,7 +198,7 @@ def _whole(text: str | None) -> int:
 
 
 def range_bytes(document: Document) -> int | None:
-    """Return the jobs' largest `size` option; None if no job has a size in bytes."""
+    """Return the jobs' largest `size` option, or None if no job has a size in bytes."""
     sizes = []
     common = Fields(document, "fio").options("global options")
     for job in job_fields(document, "fio"):

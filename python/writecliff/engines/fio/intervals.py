@@ -47,7 +47,7 @@ _STALL = IntervalRow(0, 0, math.nan, math.nan, math.nan)
 
 
 def difference(before: OperationStats | None, after: OperationStats) -> IntervalRow | None:
-    """Return the difference of two cumulative reports; None if no I/O completed between them."""
+    """Return the difference of two cumulative reports, or None if no I/O completed between them."""
     added = stats_since(before, after)
     if added is None:
         return None

@@ -70,7 +70,7 @@ def bin_lower_ns(value_ns: int) -> int:
 
 
 def stats_since(before: OperationStats | None, after: OperationStats) -> OperationStats | None:
-    """Return the difference of two cumulative reports; None if no I/O completed between them.
+    """Return the difference of two cumulative reports, or None if no I/O completed between them.
 
     Counts and bins are differences, and the mean and standard deviation are computed from the
     moments. A maximum or minimum is exact if it is a new extreme of the run. Otherwise, it is the
@@ -117,7 +117,7 @@ def _extremes(
 
 
 def read_operation(raw: Mapping[str, Any]) -> OperationStats | None:
-    """Return the statistics of a "read", "write", "trim" or "sync" object; None if empty."""
+    """Return the statistics of a "read", "write", "trim" or "sync" object, or None if empty."""
     latency = raw["lat_ns"]
     bins = {int(middle): int(count) for middle, count in latency.get("bins", {}).items()}
     # The report of a running job is inconsistent, because the sum of the bins differs from the

@@ -155,7 +155,7 @@ class FioProcess:
         return self
 
     def next(self, on_tick: Callable[[], None] = lambda: None) -> Document | None:
-        """Wait for the next report and return it; None if fio has exited or is about to exit.
+        """Wait for the next report and return it, or None if fio has exited or is about to exit.
 
         `on_tick` is called twice a second during the wait.
         """

@@ -135,7 +135,7 @@ class DeviceTarget:
 
     @property
     def refusal(self) -> TargetError | None:
-        """Error that a writing run would raise; None for a claimed device."""
+        """Error that a writing run would raise, or None for a claimed device."""
         if self._claim is not None:
             return None
         destroy_serial, allow_signatures = self._consent
@@ -173,7 +173,7 @@ class DeviceTarget:
             raise TargetError(f"{self.name}: {reason}")
 
     def trouble(self) -> str | None:
-        """Return a phrase describing the drive's fault since it was opened; None if it has none."""
+        """Return a phrase that describes any fault of the drive since it was opened, else None."""
         opened, device = self.protection, self.protection.device
         if reason := protection.trouble(opened.disk):
             return reason
@@ -191,7 +191,7 @@ class DeviceTarget:
         return None
 
     def io_counts(self) -> tuple[int, int] | None:
-        """Return the counts of completed I/Os and I/Os in flight; None if they are not counted."""
+        """Return the counts of completed and in-flight I/Os, or None if they are not counted."""
         text = read_text(self.protection.disk.directory / "stat")
         if text is None or read_int(self.protection.disk.directory / "queue/iostats") == 0:
             return None
@@ -251,7 +251,7 @@ class DeviceTarget:
             self.notes = (*self.notes, note)
 
     def health(self) -> Mapping[str, Any] | None:
-        """Return the SMART data as plain values; None if the drive does not report any."""
+        """Return the SMART data as plain values, or None if the drive does not report any."""
         return vitals.health_report(self._system, self.protection.disk, self.protection.node)
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
@@ -346,7 +346,7 @@ class FileBackedTarget(FileTarget):
         return replace(whole, backing=self.backing)
 
     def trouble(self) -> str | None:
-        """Return a phrase describing the file's fault since it was opened; None if it has none."""
+        """Return a phrase that describes any fault of the file since it was opened, else None."""
         size = os.fstat(self.fd).st_size
         if size != self.size_bytes:
             return f"the file has {size} bytes now, {self.size_bytes} when it was opened"

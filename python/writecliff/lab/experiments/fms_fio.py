@@ -90,7 +90,7 @@ class Amplification:
 
     @property
     def reference_error_pct(self) -> float | None:
-        """Deviation of `waf_off` from the other simulator's value; None without a reference."""
+        """Deviation of `waf_off` from the other simulator's value, or None without a reference."""
         return None if self.reference is None else 100 * (self.waf_off / self.reference - 1)
 
 

@@ -108,7 +108,7 @@ def fifo_fixed_points(classes: Sequence[Writer], overprovision: float) -> tuple[
 def reference_waf(
     reading: Reading, overprovision: float, policy: str, request_bytes: int
 ) -> float | None:
-    """Return the other simulator's write amplification with whole victims; None if unknown."""
+    """Return the other simulator's write amplification with whole victims, or None if unknown."""
     columns = {("greedy", REQUESTS[0]): 0, ("greedy", REQUESTS[1]): 1, ("fifo", REQUESTS[1]): 2}
     row, column = _WAF.get((reading, overprovision)), columns.get((policy, request_bytes))
     return None if row is None or column is None else row[column]

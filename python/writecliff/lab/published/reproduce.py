@@ -157,7 +157,7 @@ class Reproduction:
         return [row for row in self.rows if row.simulated is None]
 
     def hash_of(self, figure: PublishedFigure) -> str | None:
-        """Return the hash of a figure's simulated drive; None if it was not simulated."""
+        """Return the hash of a figure's simulated drive, or None if it was not simulated."""
         preset = preset_of(figure.device)
         return next((drive.device_hash for drive in self.drives if drive.name == preset), None)
 

@@ -41,7 +41,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Finding:
-    """A figure for each variant in `Result.variants`; None if a variant does not have it."""
+    """A figure for each variant in `Result.variants`, or None if a variant does not have it."""
 
     what: str
     values: Sequence[float | str | None]

@@ -118,7 +118,7 @@ def run(*words: str) -> str:
     """Run a program and return its standard output.
 
     Raises:
-        WritecliffError: If the program failed; the message includes its stderr.
+        WritecliffError: If the program failed. The message includes its stderr.
     """
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -71,7 +71,7 @@ class Trial:
         acknowledged: lines that the program had printed.
         pages_undone: pages of the drive whose loss NVMe permits.
         undone_as: reason for this loss (see `PowerCut`).
-        finding: data that the program lost; "" if none.
+        finding: data that the program lost, or "" if none.
     """
 
     seed: int
@@ -161,7 +161,7 @@ class Trials:
                 child.wait()
 
     def _check(self, server: DriveServer, acknowledged: Path) -> str:
-        """Check the data after the cut and return the problem in one line; "" if none."""
+        """Check the data after the cut and return the problem in one line, or "" if none."""
         with self._attached(server) as attached:
             try:
                 with file_system.mounted(attached.device, self._folder / "mounted") as root:

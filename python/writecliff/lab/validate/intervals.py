@@ -108,7 +108,7 @@ class CoverageRow:
 
     @property
     def covered_pct(self) -> float | None:
-        """Percentage of intervals that contain the true value; None if there are none."""
+        """Percentage of intervals that contain the true value, or None if there are none."""
         return 100 * self.covered / self.intervals if self.intervals else None
 
     @property

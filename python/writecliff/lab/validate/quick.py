@@ -45,7 +45,7 @@ class QuickRow:
 
     @property
     def error_pct(self) -> float | None:
-        """Relative error of the quick figure in %; None if it cannot be compared."""
+        """Relative error of the quick figure in %, or None if it cannot be compared."""
         if self.quick is None or not self.same_load:
             return None
         return 100 * (self.quick / self.full - 1) if self.full else 0.0

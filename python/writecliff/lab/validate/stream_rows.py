@@ -28,7 +28,7 @@ class StreamsCase:
 
     @property
     def error_pct(self) -> float | None:
-        """Deviation from the reference in %; None without a reference."""
+        """Deviation from the reference in %, or None without a reference."""
         return None if self.reference is None else 100 * (self.waf_measured / self.reference - 1)
 
     @property

@@ -160,7 +160,7 @@ def read_config(path: Path) -> ActFile:
     """Read a configuration file.
 
     Raises:
-        ConfigError: If a name is unknown or a value is invalid; the message names the file and
+        ConfigError: If a name is unknown or a value is invalid. The message names the file and
             line.
     """
     text = read_text(path)

@@ -10,7 +10,7 @@ _VOLATILE_WRITE_CACHE = 0x06
 
 
 def set_write_cache(system: System, disk: BlockDevice, enabled: bool) -> CacheReport:
-    """Enable or disable the cache, and return the state that the drive then reports.
+    """Enable or disable the cache, and return the state that the drive reports afterwards.
 
     A drive that has no volatile cache (Identify Controller, VWC bit 0) is reported as disabled,
     because its completed writes are durable.

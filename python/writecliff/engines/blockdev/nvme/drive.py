@@ -1,13 +1,14 @@
 """NVMe controller commands sent through nvme-cli, with binary results.
 
-Commands are sent to the controller node (`/dev/nvme0`), with the NSID where the command requires
-it. A namespace node adds its NSID, which controller-wide commands reject (Set Features 06h:
-"Feature Not Namespace Specific"). A writing run also holds the namespace node exclusively.
+Commands are sent to the controller node (`/dev/nvme0`), with the NSID if the command requires one.
+A namespace node adds its NSID, which controller-wide commands reject (for example, Set Features 06h
+fails with "Feature Not Namespace Specific"). A write run also holds the namespace node exclusively.
 
-Properties of nvme-cli, from the source of versions 2.3 and 2.16: With `--raw-binary`, `id-ctrl`,
-`id-ns`, `get-log` and `admin-passthru` print only the data on standard output. The `sanitize-log`
-JSON output differs between 2.3, 2.8 and 2.16, and the other logs' JSON encodes 128-bit counters as
-numbers or as text. `get-feature` prints its result only as text, in the same form in both versions.
+Properties of nvme-cli, from the source of versions 2.3 and 2.16: If `--raw-binary` is given,
+`id-ctrl`, `id-ns`, `get-log` and `admin-passthru` print only the data on standard output. The
+`sanitize-log` JSON output differs between 2.3, 2.8 and 2.16, and the other logs' JSON encodes
+128-bit counters as numbers or as text. `get-feature` prints its result only as text, in the same
+format in both versions.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _OCP_UUID = bytes.fromhex("c194d55be0944794a21d29998f56be6f")
 
 
 class Refused(Exception):
-    """A failed command; the text is the message from nvme-cli or the drive."""
+    """A failed command, whose text is the message from nvme-cli or the drive."""
 
     def __init__(self, answer: ToolResult) -> None:
         """Store nvme-cli's output."""
@@ -40,7 +41,7 @@ class Refused(Exception):
 
     @property
     def is_final(self) -> bool:
-        """True if the drive sets Do Not Retry: it always rejects the command."""
+        """True if the drive set Do Not Retry, which means that it always rejects the command."""
         status = _STATUS.search(self.answer.message)
         return status is not None and bool(int(status[1], 16) & _DO_NOT_RETRY)
 
@@ -48,8 +49,8 @@ class Refused(Exception):
 class NvmeDrive:
     """A namespace and the controller that leads to it; methods raise `Refused`.
 
-    Properties that cannot change during a measurement are read once. They are the identify data
-    (the namespace's until a format) and the absence of logs.
+    Properties that cannot change during a measurement are read once. These properties are the
+    identify data (for the namespace, until a format) and the absence of logs.
     """
 
     def __init__(self, system: System, disk: BlockDevice) -> None:
@@ -65,7 +66,7 @@ class NvmeDrive:
         self._absent_logs: dict[tuple[str, ...], ToolResult] = {}
 
     def command(self, *words: str, timeout_s: float = 30.0) -> ToolResult:
-        """Run `nvme` with `words`; raise `Refused` if it fails."""
+        """Run `nvme` with the arguments `words`, and raise `Refused` if it fails."""
         answer = self.system.run(["nvme", *words], timeout_s=timeout_s)
         if not answer.ok:
             raise Refused(answer)
@@ -79,14 +80,14 @@ class NvmeDrive:
         return answer.data
 
     def controller(self) -> pages.Controller:
-        """Return Identify Controller, which is read once."""
+        """Return the Identify Controller data, which are read once."""
         if self._controller is None:
             data = self._data(["id-ctrl", self.node], pages.IDENTIFY_BYTES)
             self._controller = pages.Controller.of(data)
         return self._controller
 
     def namespace(self, *, again: bool = False) -> pages.Namespace:
-        """Return Identify Namespace, which is read once, or again on request."""
+        """Return the Identify Namespace data, which are read once, or again on request."""
         if self._namespace is None or again:
             words = ["id-ns", self.node, f"--namespace-id={self.nsid}"]
             self._namespace = pages.Namespace.of(self._data(words, pages.IDENTIFY_BYTES))
@@ -104,7 +105,7 @@ class NvmeDrive:
     def log(
         self, number: int, size: int, *, specific: int = 0, lsp: int = 0, uuid: int = 0
     ) -> bytes:
-        """Send Get Log Page and return `size` bytes.
+        """Send Get Log Page, and return `size` bytes.
 
         `specific` is the Log Specific Identifier, and `uuid` is an index into the UUID list.
         """
@@ -147,7 +148,7 @@ class NvmeDrive:
         return pages.stream_parameters(data)
 
     def open_streams(self) -> tuple[int, ...]:
-        """Return the open streams, sorted: Streams directive, Get Status (8.1.8.3.1.2)."""
+        """Return the open streams, sorted: Get Status of the Streams directive (8.1.8.3.1.2)."""
         words = ["--opcode=0x1a", f"--namespace-id={self.nsid}", "--cdw10=0x3ff", "--cdw11=0x102"]
         words += ["--data-len=4096", "--read"]
         return pages.open_streams(self._data(["admin-passthru", self.node, *words], 4096))
@@ -164,7 +165,7 @@ class NvmeDrive:
         return self._ocp_index
 
     def feature(self, number: int) -> int:
-        """Return a feature's current value (dword 0 of the completion)."""
+        """Return a feature's current value (dword 0 in the completion queue entry)."""
         answer = self.command("get-feature", self.node, f"--feature-id={number:#04x}")
         match = _FEATURE.search(answer.stdout)
         if match is None:

@@ -1,9 +1,9 @@
 """NVMe namespace erase by format or, if the format fails, by sanitize.
 
 Commands that would affect data outside the target are not used. A format covers all namespaces of
-the controller if FNA bit 0 or 1 is set. A sanitize covers all namespaces of the subsystem. Such
-commands are used only if the target is the subsystem's only namespace, whether or not the others
-are attached to this machine.
+the controller if FNA bit 0 or 1 is set. A sanitize covers all namespaces of the subsystem. Such a
+command is used only if the target is the subsystem's only namespace, including namespaces that are
+not attached to this machine.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def nvme_erase(
     """Erase the namespace, or return the reason why it was not erased.
 
     Raises:
-        EngineError: If the erase left the drive in a state in which the test cannot continue.
+        EngineError: If the erase left the drive in a state that prevents the test from continuing.
     """
     drive = NvmeDrive(system, disk)
     try:
@@ -87,7 +87,7 @@ _RESCAN_S = 10.0
 
 
 def format_namespace(drive: NvmeDrive, controller: Controller) -> PurgeReport | str:
-    """Erase a namespace by a format, or return the reason for a failure.
+    """Erase a namespace by formatting it, or return the reason for a failure.
 
     Raises:
         EngineError: If the format changed the namespace's layout or size.
@@ -111,7 +111,7 @@ def format_namespace(drive: NvmeDrive, controller: Controller) -> PurgeReport | 
 
 
 def _settings(controller: Controller) -> Iterator[tuple[int, str]]:
-    """Yield Secure Erase Settings in order of preference, with crypto erase if FNA bit 2 is set."""
+    """Yield Secure Erase Settings by preference, including crypto erase if FNA bit 2 is set."""
     yield _USER_DATA, "user data erase"
     if controller.formats_with_crypto:
         yield _CRYPTO, "cryptographic erase"
@@ -155,7 +155,7 @@ def _require_same(drive: NvmeDrive, before: Namespace) -> None:
 
 
 def _wait_for_kernel(drive: NvmeDrive, expected: Namespace) -> None:
-    """Wait until the kernel has re-read the namespace after a format; its size may first be 0."""
+    """Wait until the kernel has re-read the formatted namespace, whose size may be 0 at first."""
     queue = drive.disk.directory / "queue/logical_block_size"
     until = time.monotonic() + _RESCAN_S
     while True:
@@ -215,7 +215,7 @@ def sanitize(drive: NvmeDrive, controller: Controller, on_progress: PurgeHook) -
 
 
 def _actions(controller: Controller) -> Iterator[tuple[int, str]]:
-    """Yield the drive's Sanitize Actions in order of preference; overwrite is last."""
+    """Yield the drive's Sanitize Actions in order of preference, with overwrite last."""
     for bit, action, name in (
         (_BLOCK_ERASE, 2, "block erase"),
         (_CRYPTO_ERASE, 4, "crypto erase"),
@@ -226,7 +226,7 @@ def _actions(controller: Controller) -> Iterator[tuple[int, str]]:
 
 
 def _wait(drive: NvmeDrive, action: int, on_progress: PurgeHook) -> bool:
-    """Wait for completion; return True if the sanitize succeeded."""
+    """Wait for completion, and return True if the sanitize succeeded."""
     heard = moved = time.monotonic()
     last: SanitizeStatus | None = None
     while True:
@@ -259,7 +259,7 @@ def _wait(drive: NvmeDrive, action: int, on_progress: PurgeHook) -> bool:
 
 
 def _left_failure_mode(drive: NvmeDrive) -> str:
-    """Exit the failure mode after a failed sanitize, which `--ause` permits; return a note."""
+    """Exit the failure mode after a sanitize that failed with `--ause`, and return a note."""
     try:
         drive.command("sanitize", drive.node, f"--sanact={_EXIT_FAILURE_MODE}")
     except Refused as reason:

@@ -60,8 +60,8 @@ class RemoteDrive:
     def options(self) -> list[str]:
         """nvme-cli options for this address.
 
-        Linux rejects a host name that does not match the host identifier. The UUID in the name is
-        therefore also passed as the identifier.
+        Linux rejects a host name that does not match the host identifier. Therefore, the UUID in
+        the host name is also passed as the host identifier.
         """
         options = ["-t", "tcp", "-a", self.host, "-s", str(self.port)]
         if self.host_nqn is not None:
@@ -71,7 +71,7 @@ class RemoteDrive:
         return options
 
     def __str__(self) -> str:
-        """Return HOST:PORT."""
+        """Return the address in the form HOST:PORT."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
@@ -88,7 +88,7 @@ def attach(remote: RemoteDrive, system: System) -> AttachedDrive:
     """Connect to a served drive, and wait for its block device.
 
     Raises:
-        TargetError: If no drive is served at the address or the drive is already attached.
+        TargetError: If no drive is served at the address, or the drive is already attached.
         EngineError: If this machine cannot attach drives.
     """
     _need_root()
@@ -114,10 +114,10 @@ def attach(remote: RemoteDrive, system: System) -> AttachedDrive:
 
 
 def detach(what: str, system: System) -> AttachedDrive:
-    """Disconnect and return a drive that is named by its block device or its NQN.
+    """Disconnect and return the drive that has the given block device or NQN.
 
     Raises:
-        TargetError: If the drive is not attached over NVMe/TCP or is in use.
+        TargetError: If the drive is not attached over NVMe/TCP, or is in use.
         EngineError: If the drive is still attached after the disconnect.
     """
     _need_root()
@@ -155,7 +155,7 @@ def _load_module(system: System) -> None:
 
 
 def _nvme(words: list[str], remote: RemoteDrive | None, system: System) -> ToolResult:
-    """Run nvme-cli; its connection errors name `remote`."""
+    """Run nvme-cli, and name `remote` in connection errors."""
     done = system.run(["nvme", *words])
     if done.ok:
         return done
@@ -173,7 +173,7 @@ def _nvme(words: list[str], remote: RemoteDrive | None, system: System) -> ToolR
 
 
 def _only_nqn(remote: RemoteDrive, system: System) -> str:
-    """Return the only subsystem that the discovery service lists."""
+    """Return the single subsystem that the discovery service lists."""
     log = _nvme(["discover", *remote.options, "-o", "json"], remote, system).json()
     records = log.get("records")
     names = [
@@ -193,7 +193,7 @@ def _only_nqn(remote: RemoteDrive, system: System) -> str:
 
 
 def _attached(system: System) -> dict[Path, str]:
-    """Return the NVMe/TCP controllers and the NQN of their subsystem."""
+    """Return the NVMe/TCP controllers and the NQN of each one's subsystem."""
     return {
         entry: nqn
         for entry in sorted((system.sys / "class/nvme").glob("nvme*"))

@@ -1,4 +1,4 @@
-"""Flexible data placement of a namespace (NVMe Base 2.1, 8.1.10): handles, statistics and events.
+"""A namespace's flexible data placement handles, statistics and events (Base 2.1, 8.1.10).
 
 Real and simulated drives share these result types, so that reports show them in the same format. A
 real drive does not report the counts of opened streams and overflowed writes, which are therefore
@@ -35,7 +35,7 @@ _PLACEMENT_VALID, _NAMESPACE_VALID, _LOCATION_VALID = 1, 2, 4  # event flags
 
 
 def placement_handles(drive: NvmeDrive, block_bytes: int) -> tuple[HandleStatus, ...]:
-    """Return the namespace's placement handles; empty if FDP is not enabled.
+    """Return the namespace's placement handles, or an empty list if FDP is not enabled.
 
     RUAMW counts logical blocks of `block_bytes`.
     """
@@ -57,15 +57,15 @@ def placement_handles(drive: NvmeDrive, block_bytes: int) -> tuple[HandleStatus,
 
 
 def handle_count(handles: tuple[HandleStatus, ...]) -> int:
-    """Return the placement handle count, from a list that has a row per reclaim group."""
+    """Return the placement handle count, given a list that has one row per reclaim group."""
     return len({handle.handle for handle in handles})
 
 
 def statistics(drive: NvmeDrive, namespace: Namespace) -> FdpStatistics:
-    """Return HBMW, MBMW and MBE of the namespace's endurance group.
+    """Return HBMW, MBMW and MBE for the namespace's endurance group.
 
     Raises:
-        Refused: If the drive does not have the log.
+        Refused: If the drive does not support the log.
     """
     data = drive.log(_STATISTICS, 64, specific=namespace.endurance_group)
     return FdpStatistics(*fdp_statistics(data))
@@ -96,7 +96,7 @@ def _event(data: bytes) -> FdpEvent:
 
 
 def read_status(drive: NvmeDrive) -> DataPlacementStatus | None:
-    """Return the data placement status; None if FDP is unsupported or disabled."""
+    """Return the data placement status, or None if FDP is unsupported or disabled."""
     try:
         if not drive.controller().has_fdp:
             return None
@@ -127,10 +127,10 @@ def read_status(drive: NvmeDrive) -> DataPlacementStatus | None:
 
 
 def enable_events(drive: NvmeDrive) -> str:
-    """Enable all event types of all handles until the next reset (feature 1Eh, 5.1.25.1.21).
+    """Enable all event types for all handles until the next reset (feature 1Eh, 5.1.25.1.21).
 
     Returns:
-        A note on events that cannot be enabled; "" on success or for a drive that does not support
+        A note on events that cannot be enabled, or "" on success or if the drive does not support
         FDP.
     """
     try:

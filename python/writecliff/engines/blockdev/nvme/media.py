@@ -1,7 +1,7 @@
-"""Bytes that a drive has written to its flash, from its most precise log.
+"""Bytes that a drive has written to its flash, according to the drive's most precise log.
 
-Logs in order of resolution: FDP statistics (bytes), OCP's log C0h (bytes), a vendor log, and the
-Endurance Group log (10^9 bytes, so it hardly changes in a short step). A log that reads zero
+Logs in order of resolution: FDP statistics (bytes), the OCP log C0h (bytes), a vendor log, and the
+Endurance Group log (10^9 bytes, which hardly changes in a short step). A log that reads zero
 although the host has written is ignored, and its figure is reported as unknown instead of 0.
 """
 
@@ -33,10 +33,10 @@ def media_writes(
     host_units: int | None,
     placement: FdpStatistics | None,
 ) -> MediaWrites | None:
-    """Return the bytes written to flash; None if no log reports them.
+    """Return the bytes written to flash, or None if no log reports them.
 
     `host_units` is the SMART log's Data Units Written count, and `placement` holds the namespace's
-    FDP statistics. Each is `None` if unknown.
+    FDP statistics. Both arguments are `None` if unknown.
     """
     if placement is not None and (placement.mbmw or not placement.hbmw):
         return MediaWrites("FDP statistics (log 22h)", placement.mbmw, placement.hbmw)
@@ -78,7 +78,7 @@ def _ocp(drive: NvmeDrive) -> Written | None:
 
 
 def _endurance_group(drive: NvmeDrive) -> Written | None:
-    """Read the log of the namespace's endurance group, which may contain other namespaces."""
+    """Read the log of the namespace's endurance group, which may include other namespaces."""
     group = drive.namespace().endurance_group or 1
     written = pages.endurance_group(
         drive.log(_ENDURANCE_GROUP, pages.ENDURANCE_BYTES, specific=group)
@@ -117,12 +117,12 @@ class VendorLog:
 
 
 def vendor_log_of(controller: Controller) -> VendorLog | None:
-    """Return the vendor's log, selected by PCI vendor ID; None for other vendors."""
+    """Return the vendor's log, selected by PCI vendor ID, or None for other vendors."""
     return _LOGS.get(controller.vendor_id)
 
 
 def _additional_smart(drive: NvmeDrive) -> Written | None:
-    """Read log CAh of Intel and Solidigm, like `nvme intel smart-log-add`."""
+    """Read log CAh of an Intel or Solidigm drive, like `nvme intel smart-log-add`."""
     items = pages.vendor_items(drive.log(_ADDITIONAL_SMART, _ADDITIONAL_SMART_BYTES))
     if _NAND_BYTES_WRITTEN not in items:
         return None

@@ -27,7 +27,7 @@ def _text(data: bytes, start: int, size: int) -> str:
 
 
 def _power_state(data: bytes, which: int) -> PowerState:
-    """Parse a power state descriptor (Base 2.1, figure 313); a power of 0 means not reported."""
+    """Parse a power state descriptor (Base 2.1, figure 313), where a power of 0 means unknown."""
     at = 2048 + 32 * which
     flags, power = data[at + 3], number(data, at, 2)
     unit_w = 0.0001 if flags & 1 else 0.01  # MXPS
@@ -124,7 +124,7 @@ class Controller:
 
 @dataclass(frozen=True)
 class Layout:
-    """Namespace layout that a format must preserve (NVM Command Set 1.1, 4.1.5.1)."""
+    """Namespace layout that a format operation must preserve (NVM Command Set 1.1, 4.1.5.1)."""
 
     lba_format: int  # Index of the LBA format.
     data_bytes: int  # Logical block size, excluding metadata.
@@ -136,7 +136,7 @@ class Layout:
     protection_first: bool
 
     def __str__(self) -> str:
-        """Return the layout as text: "LBA format 0 (512 bytes)"."""
+        """Return the layout as text, such as "LBA format 0 (512 bytes)"."""
         text = f"LBA format {self.lba_format} ({self.data_bytes} bytes"
         if self.metadata_bytes:
             text += f" and {self.metadata_bytes} of metadata"
@@ -207,9 +207,9 @@ _SMART = {
 
 
 def smart_log(data: bytes) -> dict[str, int]:
-    """Parse SMART / Health Information (log 02h, Base 2.1, 5.1.12.1.3) to nvme-cli's names.
+    """Parse SMART / Health Information (log 02h, Base 2.1, 5.1.12.1.3), using nvme-cli's names.
 
-    Temperatures of 0 K mean that the drive does not report them, and are omitted.
+    Temperatures of 0 K, which mean that the drive does not report the value, are omitted.
     """
     fields = {name: number(data, *where) for name, where in _SMART.items()}
     if not fields["temperature"]:
@@ -242,18 +242,18 @@ def fdp_statistics(data: bytes) -> tuple[int, int, int]:
 
 
 def is_ocp_smart(data: bytes) -> bool:
-    """Return True if log C0h has the GUID of OCP's SMART / Health Information Extended log."""
+    """Return True if log C0h has the GUID of the OCP SMART / Health Information Extended log."""
     return data[496:512] == _OCP_GUID
 
 
 def ocp_smart(data: bytes) -> Written:
-    """Return Physical Media Units Written in bytes from OCP's log C0h (SMART-1)."""
+    """Return Physical Media Units Written in bytes from the OCP log C0h (SMART-1)."""
     return Written(None, number(data, 0, 16))
 
 
 @dataclass(frozen=True)
 class SanitizeStatus:
-    """Sanitize Status (log 81h, Base 2.1, 5.1.12.1.33)."""
+    """Contents of the Sanitize Status log (81h, Base 2.1, 5.1.12.1.33)."""
 
     state: int  # SSTAT 2:0
     progress: float  # Progress from 0 to 1; always 1 when no sanitize is in progress.
@@ -280,7 +280,7 @@ class SanitizeStatus:
 
 
 def namespace_list(data: bytes) -> tuple[int, ...]:
-    """Parse a list of up to 1024 namespace identifiers, terminated by the first zero."""
+    """Parse a list of up to 1024 namespace identifiers, which ends at the first zero."""
     numbers = (number(data, at, 4) for at in range(0, len(data) - 3, 4))
     identifiers: list[int] = []
     for identifier in numbers:
@@ -291,9 +291,9 @@ def namespace_list(data: bytes) -> tuple[int, ...]:
 
 
 def uuid_list(data: bytes) -> tuple[bytes, ...]:
-    """Parse the UUID list (CNS 17h, Base 2.1, 5.1.13.2.14), terminated by the first zero UUID.
+    """Parse the UUID list (CNS 17h, Base 2.1, 5.1.13.2.14), which ends at the first zero UUID.
 
-    UUID indexes start at 1.
+    UUID indices start at 1.
     """
     uuids: list[bytes] = []
     for at in range(32, len(data) - 31, 32):
@@ -324,7 +324,7 @@ def open_streams(data: bytes) -> tuple[int, ...]:
 def vendor_items(data: bytes) -> dict[int, int]:
     """Parse 12-byte items of log CAh (Intel, Solidigm) into raw 48-bit values by identifier.
 
-    Layout: The layout is `struct nvme_additional_smart_log_item` of nvme-cli's intel and solidigm
+    Layout: The layout is `struct nvme_additional_smart_log_item` in nvme-cli's intel and solidigm
         plugins.
     """
     items: dict[int, int] = {}
@@ -335,7 +335,7 @@ def vendor_items(data: bytes) -> dict[int, int]:
 
 
 def json_number(document: object, names: tuple[str, ...]) -> int | None:
-    """Return the sum of the named values in a JSON document; None if none of them exist.
+    """Return the sum of the named values in a JSON document, or None if none of them exist.
 
     nvme-cli plugins print counts as numbers or as hexadecimal text.
     """

@@ -20,7 +20,7 @@ OPTION = "--power-state"
 
 
 def power_states(drive: NvmeDrive) -> PowerStates | None:
-    """Return a drive's power states and its current state; None if it does not report them."""
+    """Return a drive's supported and current power states, or None if it does not report them."""
     try:
         states = drive.controller().power_states
         state = drive.feature(_POWER_MANAGEMENT) & _STATE_BITS
@@ -32,7 +32,7 @@ def power_states(drive: NvmeDrive) -> PowerStates | None:
 
 
 def _autonomous(drive: NvmeDrive) -> bool | None:
-    """Return True if an idle drive enters non-operational states on its own; None if unknown."""
+    """Return True if an idle drive enters non-operational states on its own, or None if unknown."""
     try:
         return bool(drive.feature(_AUTONOMOUS) & 1)
     except Refused as refused:
@@ -43,7 +43,7 @@ def working_states(drive: NvmeDrive | None, name: str, wanted: int) -> PowerStat
     """Return a drive's power states, if the `wanted` state is operational.
 
     Raises:
-        TargetError: If the drive, called `name` in messages, does not have this operational state.
+        TargetError: If the drive, which messages call `name`, does not have this operational state.
     """
     if drive is None:
         raise TargetError(f"{name} is not an NVMe drive; other drives have no power states",
@@ -63,10 +63,10 @@ def working_states(drive: NvmeDrive | None, name: str, wanted: int) -> PowerStat
 
 
 def set_power_state(drive: NvmeDrive | None, name: str, wanted: int) -> PowerStates:
-    """Set an operational power state, unless it is already the current state.
+    """Set an operational power state, unless the drive is already in this state.
 
     Raises:
-        TargetError: If the drive does not have this state or did not enter it.
+        TargetError: If the drive does not have this state, or did not enter it.
     """
     states = working_states(drive, name, wanted)
     assert drive is not None
@@ -87,7 +87,7 @@ def set_power_state(drive: NvmeDrive | None, name: str, wanted: int) -> PowerSta
 
 
 def restore_power_state(drive: NvmeDrive, state: int) -> str:
-    """Restore the original power state; return the reason for a failure, or ""."""
+    """Restore the original power state, and return the reason for a failure, or ""."""
     try:
         drive.set_feature(_POWER_MANAGEMENT, state)
     except Refused as reason:

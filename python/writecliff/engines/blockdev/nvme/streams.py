@@ -13,7 +13,7 @@ from writecliff.engines.data_placement_status import DataPlacementStatus
 
 
 def read_status(drive: NvmeDrive) -> DataPlacementStatus | None:
-    """Return the data placement status; None if the directive is not enabled."""
+    """Return the data placement status, or None if the directive is not enabled."""
     try:
         if not (drive.controller().has_directives and drive.has_streams()):
             return None
@@ -37,5 +37,5 @@ def read_status(drive: NvmeDrive) -> DataPlacementStatus | None:
 
 
 def usable_streams(parameters: Mapping[str, int]) -> int:
-    """Return the streams allocated to the namespace, or the streams available to all namespaces."""
+    """Return the streams allocated to the namespace, or those available to all namespaces."""
     return parameters["nsa"] or parameters["nssa"]

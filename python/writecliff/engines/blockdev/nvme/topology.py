@@ -1,6 +1,6 @@
-"""Controllers of an NVMe namespace, found in sysfs.
+"""Controllers of an NVMe namespace, as listed in sysfs.
 
-With multipath (Linux's default for controllers that may share namespaces), `/dev/nvme0n1` is a
+With multipath (the Linux default for controllers that may share namespaces), `/dev/nvme0n1` is a
 device of the subsystem `nvme-subsys0`, whose `nvme1c1n1` paths and controllers are numbered
 separately: `/dev/nvme0` may not be the namespace's controller. Without multipath, a namespace's
     controller is its parent device.
@@ -20,7 +20,7 @@ _NAMESPACE = re.compile(r"nvme(\d+)(?:c\d+)?n(\d+)")
 
 @dataclass(frozen=True)
 class ControllerDevice:
-    """An NVMe controller: its kernel name ("nvme0") and sysfs directory."""
+    """An NVMe controller, with its kernel name ("nvme0") and sysfs directory."""
 
     name: str
     directory: Path
@@ -32,17 +32,17 @@ class ControllerDevice:
 
     @property
     def transport(self) -> str | None:
-        """Controller transport: "pcie", "tcp", "rdma", "fc" or "loop"; `None` if unknown."""
+        """Controller transport: "pcie", "tcp", "rdma", "fc" or "loop", or `None` if unknown."""
         return read_text(self.directory / "transport")
 
     @property
     def function(self) -> Path:
-        """Sysfs directory of the controller's PCI function; missing for network controllers."""
+        """Sysfs directory of the controller's PCI function (missing for network controllers)."""
         return self.directory / "device"
 
 
 def controllers_of(disk: BlockDevice) -> tuple[ControllerDevice, ...]:
-    """Return a namespace's controllers, live controllers first; never empty."""
+    """Return a namespace's controllers (at least one), with live controllers first."""
     above = (disk.directory / "device").resolve()
     match = _NAMESPACE.fullmatch(disk.name)
     if _CONTROLLER.fullmatch(above.name) or match is None:
@@ -74,7 +74,7 @@ def namespace_id(disk: BlockDevice) -> int | None:
 
 
 def generic_device(system: System, disk: BlockDevice) -> Path | None:
-    """Return the passthrough node `/dev/ng0n1` of `/dev/nvme0n1`; None if it does not exist."""
+    """Return the passthrough node `/dev/ng0n1` of `/dev/nvme0n1`, or None if it does not exist."""
     path = system.dev / disk.name.replace("nvme", "ng", 1)
     return path if _NAMESPACE.fullmatch(disk.name) and path.exists() else None
 
@@ -94,7 +94,7 @@ def shown_namespaces(system: System, disk: BlockDevice) -> frozenset[int]:
 
 
 def _subsystem(system: System, disk: BlockDevice) -> tuple[ControllerDevice, ...]:
-    """Return all controllers of the subsystem, including those with no path to the namespace."""
+    """Return all controllers of the subsystem, including those that have no namespace path."""
     paths = controllers_of(disk)
     for subsystem in sorted((system.sys / "class/nvme-subsystem").glob("nvme-subsys*")):
         inside = [

@@ -35,7 +35,7 @@ _TAILS = ("p50", "p99", "p99.9", "p99.99")
 
 
 def _share(point: Point, *, static: bool) -> float | None:
-    """Return the percentage of cold pages; None for a point of another curve."""
+    """Return the percentage of cold pages, or None for a point of another curve."""
     if point.spread.kind != ("static" if static else "zones"):
         return None
     hot = max(point.spread.zones, key=lambda zone: zone[1] / zone[0])

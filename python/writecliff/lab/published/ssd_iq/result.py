@@ -292,7 +292,7 @@ def _row(
 
 
 def _value(row: Cells) -> float | None:
-    """Return a row's published value; None for an empty cell. Raises ConfigError."""
+    """Return a row's published value, or None for an empty cell. Raises ConfigError."""
     text = (row["value"] or "").strip()
     if not text:
         return None
