@@ -1,7 +1,7 @@
-"""Display results as text, and as HTML in a notebook.
+"""Display of results as text, and as HTML in notebooks.
 
-A class defines its content once (`Shows._shown`), as a title, lines, and grids of cells. All texts,
-including run and drive names, are escaped.
+A class defines its content once (`Shows._shown`), as a title, lines, and cell grids. All text,
+including run and drive names, is escaped.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _ALIGN = {"l": "left", "r": "right"}
 
 
 class Grid(NamedTuple):
-    """A grid of cells below a header row.
+    """A cell grid below a header row.
 
-    `align` contains "l" or "r" for each column. `total` is the total number of rows if the grid
-    contains only the first rows.
+    `align` contains "l" or "r" for each column. `total` is the total row count if the grid contains
+    only the first rows.
     """
 
     head: Sequence[str]
@@ -75,7 +75,7 @@ class Shown(NamedTuple):
     grids: Sequence[Grid] = ()
 
     def html(self) -> str:
-        """Return the content as HTML without scripts, in the colours of the surrounding page."""
+        """Return the content as HTML without scripts, using the colours of the surrounding page."""
         parts = [f"<strong>{escape(self.title)}</strong>"] if self.title else []
         parts += [f"<div>{escape(line)}</div>" for line in self.lines if line]
         parts += [grid.html() for grid in self.grids]
@@ -88,7 +88,7 @@ class Shown(NamedTuple):
 
 
 class Shows(ABC):
-    """Base class of objects that `str()` and notebooks display with `_shown`."""
+    """Base class for objects that `str()` and notebooks display through `_shown`."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Signals: handlers that last for a block, and child processes that die with their parent."""
+"""Signal handlers for the duration of a block, and child processes tied to their parent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ TERMINATIONS = (signal.SIGTERM, signal.SIGHUP)
 def handling(numbers: Iterable[int], handler: Handler) -> Iterator[None]:
     """Install `handler` for these signals while the block runs.
 
-    Outside the main thread, nothing happens, because only the main thread can set handlers.
+    Outside the main thread, this function does nothing, because only the main thread can set
+    handlers.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -39,9 +40,10 @@ def handling(numbers: Iterable[int], handler: Handler) -> Iterator[None]:
 def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
     """Make the kernel send signal `number` to this child process when process `parent` dies.
 
-    This includes death by SIGKILL, after which nothing else would stop the child's writes. The
-    signal is sent when the *thread* that started the child exits, so that thread must wait for the
-    child. If the parent exited before this call, the child sends the signal to itself.
+    The parent's death may also be caused by SIGKILL, after which nothing else would stop the
+    child's writes. The kernel sends the signal when the *thread* that started the child exits, so
+    that thread must wait for the child. If the parent exited before this call, the child sends the
+    signal to itself.
     """
     _libc.prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:

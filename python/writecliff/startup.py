@@ -1,6 +1,6 @@
-"""Settings for writecliff processes: a command, or a member of a suite.
+"""Settings for writecliff processes, which run a command or a suite member.
 
-writecliff does not change these settings when it is used as a library.
+writecliff does not change these settings when used as a library.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _keeps_loaded = False
 class _WithoutPandas:
     """A module finder that hides pandas.
 
-    pyarrow imports pandas, if it is installed, to check whether a list is a pandas column. This
+    If pandas is installed, pyarrow imports it to check whether a list is a pandas column. This
     import takes 0.2 s in every process that stores a run, and no command uses pandas.
     """
 
@@ -32,7 +32,7 @@ class _WithoutPandas:
 class _WithoutArtistDocs:
     """A module finder that omits the generated documentation of matplotlib's artists.
 
-    Listing the properties of each class takes a fifth of the time in which matplotlib is loaded.
+    Listing the properties of each class takes a fifth of matplotlib's import time.
     """
 
     @staticmethod
@@ -44,7 +44,7 @@ class _WithoutArtistDocs:
 
 
 def lean() -> None:
-    """Disable work that takes time and has no benefit in a short-lived process."""
+    """Disable work that takes time and has no benefit in short-lived processes."""
     global _keeps_loaded  # noqa: PLW0603
     _keeps_loaded = True
     gc.set_threshold(NEW_OBJECTS)

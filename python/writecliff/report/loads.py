@@ -397,7 +397,7 @@ def step_headlines(
 ) -> Iterator[Headline]:
     """Yield the figures of every job and operation in a step from `run --json`.
 
-    Output of earlier versions contains no intervals.
+    Output from earlier versions contains no intervals.
     """
     where = step["workload"] if many else ""
     names = distinct([job["name"] for job in step["jobs"]])
@@ -428,9 +428,9 @@ def step_headlines(
 
 
 def _was_scheduled(step: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
-    """Return `True` if a job in a step of `run --json` has intended arrival times.
+    """Return `True` if a job in a `run --json` step has intended arrival times.
 
-    Earlier versions did not write `scheduled`. Open loads of earlier versions have response times,
+    Earlier versions did not write `scheduled`. In earlier versions, open loads have response times,
     or a warning that fio does not measure them.
     """
     if (scheduled := job.get("scheduled")) is not None:
@@ -442,7 +442,7 @@ def _was_scheduled(step: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
 
 
 def figure_part(operation: str) -> str:
-    """Return the part of a key that names an operation: "reads", "flush"."""
+    """Return the part of a key that names an operation, such as "reads" or "flush"."""
     return FLUSH if operation == FLUSH else plural_of(operation)
 
 

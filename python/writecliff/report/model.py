@@ -1,8 +1,8 @@
-"""Reports as plain data: tables, figures, sections, and the pages made of them.
+"""Reports as plain data: tables, figures, sections, and pages that contain them.
 
-Tests build a `ReportModel`, while comparisons and suites build a `pages.Page`. The renderers show
-either. Each figure and table includes the CSV file of its numbers, so a page offers every number
-that it shows.
+Tests build a `ReportModel`, whereas comparisons and suites build a `pages.Page`. The renderers
+accept a `ReportModel` or a `pages.Page`. Each figure and table includes a CSV file with its data,
+so a page offers every number that it shows.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Level = Literal["good", "warning", "bad"]
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing and its caption.
+    """A drawing with a caption.
 
-    `svg` is a complete SVG element that has no external references.
+    `svg` is a complete SVG element without external references.
     """
 
     name: str  # Element name, unique in the report, made of letters, digits and hyphens.
@@ -37,7 +37,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, followed by text, tables and figures."""
+    """A heading followed by text, tables and figures."""
 
     title: str
     intro: str
@@ -47,7 +47,7 @@ class Section:
 
 
 def views(switch: str, figures: Mapping[str, Figure | None]) -> tuple[Figure, ...]:
-    """Return figures as views of one figure, by label; None stands for an empty figure.
+    """Return figures as labelled views of a single figure; None stands for an empty figure.
 
     A single figure needs no switch.
     """
@@ -58,7 +58,7 @@ def views(switch: str, figures: Mapping[str, Figure | None]) -> tuple[Figure, ..
 
 
 def section(title: str, intro: str, *parts: Figure | Table | None) -> Section:
-    """Return a section of `parts`, omitting None, which stands for an empty figure."""
+    """Return a section that consists of `parts`, omitting None (an empty figure)."""
     return Section(
         title,
         intro,
@@ -68,9 +68,9 @@ def section(title: str, intro: str, *parts: Figure | Table | None) -> Section:
 
 
 def with_lead(sections: Sequence[Section], name: str = "") -> tuple[Section, tuple[Section, ...]]:
-    """Return a section of one figure or of the views of a switch, and the other sections.
+    """Return a section with one figure or a switch's views, and the remaining sections.
 
-    The lead has the introduction of its section if nothing else is in that section.
+    The lead includes its section's introduction if the section contains nothing else.
 
     Args:
         sections: Sections of the page.
@@ -94,7 +94,7 @@ def with_lead(sections: Sequence[Section], name: str = "") -> tuple[Section, tup
 
 @dataclass(frozen=True)
 class Verdict:
-    """The first box of the page: the drive state and its meaning."""
+    """The first box on the page, which shows the drive state and its meaning."""
 
     level: Level
     headline: str
@@ -103,7 +103,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class KeyFigure:
-    """A result at the top of the page."""
+    """A result shown at the top of the page."""
 
     label: str
     value: str
@@ -113,7 +113,7 @@ class KeyFigure:
 
 @dataclass(frozen=True)
 class HeaderColumn:
-    """A header block column: ten labels and their values."""
+    """A header block column with ten labels and their values."""
 
     title: str
     rows: tuple[tuple[str, str], ...]
@@ -121,7 +121,7 @@ class HeaderColumn:
 
 @dataclass(frozen=True)
 class Header:
-    """The standard's header block."""
+    """Header block as defined by the standard."""
 
     test_run_date: str
     report_run_date: str
@@ -137,7 +137,7 @@ class Header:
 
 @dataclass(frozen=True)
 class ReportModel:
-    """The report of one run."""
+    """Report of a single run."""
 
     title: str  # Title, including "not steady" if steady state was not reached.
     question: str  # Question that the test answers.
@@ -159,5 +159,5 @@ class ReportModel:
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """All figures, in the order of the page."""
+        """All figures, in page order."""
         return (*self.lead.figures, *(figure for part in self.sections for figure in part.figures))

@@ -1,7 +1,7 @@
-"""Pages of one or several runs, as self-contained HTML.
+"""Pages about one or several runs, as self-contained HTML.
 
-Pages load nothing, and are complete without their script, which adds values under the pointer, zoom
-and a switch for each series.
+Pages load no resources and are complete without their script, which adds values under the pointer,
+zoom and a switch for each series.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BEGIN_BYTES = 64  # Number of bytes at the start of a page that contain its doc
 
 @dataclass(frozen=True)
 class Link:
-    """A link to a report in a nearby folder; `href` is relative, so folders can be moved."""
+    """A link to a report in a nearby folder; `href` is relative to the page's folder."""
 
     text: str
     href: str
@@ -42,7 +42,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Page:
-    """A page about several runs; `data` holds files besides those of its figures and tables."""
+    """A page about several runs; `data` holds additional data files."""
 
     title: str
     intro: str
@@ -57,10 +57,10 @@ class Page:
 
 
 def render_html(model: ReportModel, *, paper: str = "") -> str:
-    """Return a run's HTML page; equal models produce equal bytes.
+    """Return a run's HTML page; equal models produce identical bytes.
 
     Args:
-        model: Report of the run.
+        model: Report of the run to render.
         paper: Additional style sheet for print renderers.
     """
     # Figures are numbered throughout the page, like the standard's "Plot A.n".
@@ -69,9 +69,9 @@ def render_html(model: ReportModel, *, paper: str = "") -> str:
 
 
 def whole(page: Page) -> Page:
-    """Return the page without empty sections, with the files of all figures and tables.
+    """Return the page without empty sections, but with the data files of all figures and tables.
 
-    Its first figure moves to the top.
+    The page's first figure moves to the top.
     """
     shown = [part for part in page.sections if part.figures or part.tables]
     sections, files = with_data(shown, page.data)
@@ -80,7 +80,7 @@ def whole(page: Page) -> Page:
 
 
 def render_page(page: Page, *, paper: str = "") -> str:
-    """Return the page as HTML; equal pages produce equal bytes.
+    """Return the page as HTML; equal pages produce identical bytes.
 
     Args:
         page: Page to render.
@@ -100,7 +100,7 @@ def write_page(page: Page, path: Path, *, pdf: Path | None = None, csv: Path | N
 
     Raises:
         StoreError: If a file cannot be written.
-        PdfUnavailableError: If the PDF cannot be rendered; nothing has been written then.
+        PdfUnavailableError: If the PDF cannot be rendered; no file has been written in this case.
     """
     check_page(path)
     files = {path: encoded(render_page(page))}
@@ -116,9 +116,9 @@ def write_page(page: Page, path: Path, *, pdf: Path | None = None, csv: Path | N
 
 
 def check_page(path: Path) -> None:
-    """Refuse to overwrite a file that is not a page, for example a trace or manifest.
+    """Refuse to overwrite a file that is not a page, such as a trace or manifest.
 
-    The caller checks for folders and missing files.
+    The caller checks for folders and nonexistent files.
 
     Raises:
         ConfigError: If the file at `path` is not a page.
@@ -132,9 +132,9 @@ def check_page(path: Path) -> None:
 
 
 def rendered(template: str, **values: Any) -> str:
-    """Return a template, rendered with the house style sheet.
+    """Return a template rendered with the house style sheet.
 
-    Every name that the template uses must be given.
+    Every name used in the template must be given.
     """
     return _environment().get_template(template).render(**values)
 
@@ -171,7 +171,7 @@ def _environment() -> Environment:
 
 
 def _switched(figures: Iterable[Figure]) -> list[list[Figure]]:
-    """Return figures in groups: the views of one switch, or a single figure."""
+    """Return groups of figures, each with the views of a switch or a single figure."""
     groups: dict[str, list[Figure]] = {}
     for figure in figures:
         groups.setdefault(figure.switch or f"figure {figure.name}", []).append(figure)
@@ -181,8 +181,8 @@ def _switched(figures: Iterable[Figure]) -> list[list[Figure]]:
 def page_policy(script: str, sheets: Iterable[str]) -> str:
     """Return a page's Content-Security-Policy.
 
-    The policy forbids loading, sending and all scripts except `script`, which is identified by its
-    hash. Figures may have any number of `style` attributes, which can neither run nor load
+    The policy forbids loading, sending, and all scripts except `script`, which is identified by its
+    hash. Figures may have any number of `style` attributes, because these can neither run nor load
     anything.
     """
     styles = " ".join(_hash_source(sheet) for sheet in sheets)
@@ -198,7 +198,7 @@ def _hash_source(text: str) -> str:
 
 
 def _at_page(title: str, stamp: str) -> str:
-    """Return the margin style of printed sheets."""
+    """Return the margin style for printed sheets."""
     margins = (
         f"@top-left {{ content: {quoted(title)}; }} @top-center {{ content: {quoted(stamp)}; }}"
     )
@@ -208,7 +208,7 @@ def _at_page(title: str, stamp: str) -> str:
 def linked(path: str) -> str:
     """Return a relative path as a link.
 
-    "./" prevents a name that contains a colon from being read as a scheme.
+    The prefix "./" prevents a name that contains a colon from being read as a URL scheme.
     """
     return "./" + quote(path, errors="surrogateescape")
 

@@ -1,9 +1,9 @@
-"""A `ReportModel` or `Page` as PDF: the printed HTML page, laid out by WeasyPrint.
+"""PDF output of a `ReportModel` or `Page`: the printed HTML page, laid out by WeasyPrint.
 
-Every sheet has the standard's header strip, which contains "Page n of m" and the stamp. Figures
-remain vectors, and text remains text. Equal runs produce equal bytes on any machine. The file
-contains no date and no identity, and its fonts are matplotlib's, with which the figures were
-measured.
+Every sheet has the standard's header strip with "Page n of m" and the stamp. Figures remain vector
+graphics, and text remains text. Equal runs produce identical bytes on any machine. The file
+contains no date and no identity, and it uses matplotlib's fonts, for which the figures were laid
+out.
 
 
 WeasyPrint is the optional dependency `pdf` (`pip install "writecliff[pdf]"`) and requires the
@@ -32,7 +32,7 @@ _FONTS = (
 
 
 class PdfUnavailableError(WritecliffError):
-    """WeasyPrint, or the system library that it requires, is not installed."""
+    """Raised if WeasyPrint, or the system library that it requires, is not installed."""
 
 
 def render_pdf(model: ReportModel | Page) -> bytes:
@@ -103,10 +103,10 @@ _LONG_VALUE = re.compile(r"(<dd[^<>]*>(?:&[#\w]+;|[^<>&]){400})[^<>]+")
 
 
 def _shortened(page: str) -> str:
-    """Return the page with long values truncated after the 400th character.
+    """Return the page with long values truncated after 400 characters.
 
-    Such values come from outside the program, and WeasyPrint takes minutes for a few thousand
-    characters.
+    Such values come from outside the program, and WeasyPrint takes minutes to lay out a few
+    thousand characters.
     """
     return _LONG_VALUE.sub("\\1…", page)
 
@@ -115,8 +115,8 @@ _VARIABLE = re.compile(r"var\(--(\w+), ([^()]*)\)")
 
 
 def _literal(page: str) -> str:
-    """Return the page with the colours and fonts of figures inserted by value.
+    """Return the page with the figures' colours and fonts inserted by value.
 
-    In SVG, WeasyPrint ignores CSS variables.
+    WeasyPrint ignores CSS variables in SVG.
     """
     return _VARIABLE.sub(lambda match: _FAMILY if match[1] == "font" else match[2], page)

@@ -1,16 +1,16 @@
-"""Generic figures: lines over any axes, two y axes, curves normalised to their peak, and bars.
+"""Generic figures: lines over any axes, two y axes, curves normalised to their peaks, and bars.
 
-Each function draws one `model.Figure` (equal data produce equal bytes), or returns None if there
-are no data. `model.section` omits None. All functions take `name` (element name, unique in the
-page), `title` (caption), `data` (the file that holds the numbers) and `alt` (alternative text,
-default: the title).
+Each function draws one `model.Figure` (equal data produce identical bytes), or returns None if
+there are no data. `model.section` omits None. All functions take `name` (element name, unique on
+the page), `title` (caption), `data` (name of the data file) and `alt` (alternative text, default:
+the title).
 
-    lines          several series: IOPS v block size by mix, IOPS v round, demand variation and
-                   intensity, throughput v time; with window and reference lines
-    two_axes       throughput on the left axis, response times (logarithmic) on the right
+    lines          several series, such as IOPS v block size by mix, IOPS v round, or throughput v
+                   time, with window and reference lines
+    two_axes       throughput on the left axis, and response times (logarithmic) on the right axis
     normalised     curves of several drives, each divided by its own peak
-    bars           grouped bars with their values on them
-    agreement      expected v measured values on equal axes: points near the diagonal agree
+    bars           grouped bars labelled with their values
+    agreement      expected v measured values on equal axes, where points near the diagonal agree
 
 Example, the 2-D plot of the IOPS test:
 
@@ -46,7 +46,7 @@ GUIDE_PCT = 20.0  # Offset of the dashed guide lines from the `agreement` diagon
 
 @dataclass(frozen=True)
 class Reference:
-    """A horizontal line in base units of the y axis: the average, or 110 % or 90 % of it."""
+    """A horizontal line in base units of the y axis, such as the average or 110 % of it."""
 
     label: str
     value: float
@@ -55,7 +55,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Bars:
-    """A bar in each group, where NaN leaves a gap."""
+    """A bar in each group, where NaN leaves an empty position."""
 
     label: str
     values: Sequence[float]
@@ -63,7 +63,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Marks:
-    """Points of the same meaning on several series, in base units of both axes."""
+    """Points with the same meaning on several series, in base units of both axes."""
 
     label: str
     points: Sequence[tuple[float, float]]
@@ -88,11 +88,11 @@ def lines(
     marks: Sequence[Marks] = (),
     joined: bool = True,
 ) -> Figure | None:
-    """Return labelled series over common axes, with markers unless there are many points.
+    """Draw labelled series over common axes, with markers unless there are many points.
 
-    `window` (base units of x) is shaded. `joined=False` draws points without connecting lines. A
-    single series has a legend only if the plot has other elements that must be distinguished from
-    it.
+    `window` is a shaded range in base units of x. `joined=False` draws points without connecting
+    lines. A single series has a legend only if the plot has other elements that must be
+    distinguished from the series.
     """
     drawn = _drawable(series, x, y)
     if not drawn:
@@ -132,10 +132,10 @@ def two_axes(
     *,
     alt: str = "",
 ) -> Figure | None:
-    """Return series on left and right y axes over a common x axis.
+    """Draw series on left and right y axes over a common x axis.
 
-    For example, throughput is on the left axis, and ART and MRT are on the right axis. Lines of the
-    right axis are dashed, which shows the axis that a line belongs to.
+    For example, throughput uses the left axis, while ART and MRT use the right axis. Lines on the
+    right axis are dashed to show which axis each line belongs to.
     """
     parts = [(axis, _drawable(series, x, axis)) for axis, series in (left, right)]
     if not all(drawn for _, drawn in parts):
@@ -171,11 +171,11 @@ def normalised(
     marks: Mapping[str, Sequence[tuple[str, float]]] | None = None,
     alt: str = "",
 ) -> Figure | None:
-    """Return curves that are each divided by their peak (SNIA primer, figure 5).
+    """Draw curves, each divided by its peak (SNIA primer, figure 5).
 
-    The curves compare the shapes of several drives instead of their speeds. A curve that has no
-    positive value is omitted. `marks` maps a curve's label to the name and x position of its
-    points.
+    The curves compare the shapes of several drives' curves instead of their speeds. A curve without
+    a positive value is omitted. `marks` maps a curve's label to the names and x positions of its
+    marked points.
     """
     scaled = []
     marked: dict[str, list[tuple[float, float]]] = {}
@@ -204,7 +204,7 @@ def bars(
     alt: str = "",
     wide: bool = False,
 ) -> Figure | None:
-    """Return grouped bars from 0 with their values: throughput by block size and direction."""
+    """Draw grouped bars from 0 with their values, such as throughput by block size."""
     values = np.array([bar.values for bar in series], dtype=np.float64).reshape(len(series), -1)
     if not np.isfinite(values).any():
         return None
@@ -248,10 +248,10 @@ def agreement(
     *,
     alt: str = "",
 ) -> Figure | None:
-    """Return points (x: expected, y: measured), the diagonal, and lines 20 % above and below it.
+    """Draw points (x: expected, y: measured), the diagonal, and lines 20 % above and below it.
 
-    Both axes have the same unit and limits, and either both or neither are logarithmic. The result
-    is `None` if no point can be drawn.
+    Both axes have the same unit and limits, and are either both logarithmic or both linear. The
+    result is `None` if no point can be drawn.
     """
     drawn = _drawable(series, x, y)
     if not drawn:
@@ -288,7 +288,7 @@ def agreement(
 
 
 def _drawable(series: Sequence[Line], x: Axis, y: Axis) -> Drawable:
-    """Return the series that have at least one point that these axes can show."""
+    """Return the series with at least one point that these axes can show."""
     points = ((line.label, *ax.finite(line, x_log=x.log, y_log=y.log)) for line in series)
     return [(label, px, py) for label, px, py in points if np.isfinite(py).any()]
 
@@ -308,9 +308,9 @@ def _draw(
     looks: Iterator[int] | None = None,
     dashes: str = "-",
 ) -> None:
-    """Draw every series in its colour and marker.
+    """Draw every series with its colour and marker.
 
-    `looks` covers several axes together.
+    `looks` applies to several axes together.
     """
     looks = looks or iter(colours.looks([label for label, _, _ in series]))
     for (label, px, py), look in zip(series, looks, strict=False):

@@ -1,7 +1,7 @@
-"""Power over time, of a simulated drive that has a power model or a real drive with a meter.
+"""Power over time for a simulated drive with a power model or a real drive with a meter.
 
-A run's intervals have a column of watts if the engine reports power. For real drives, the readings
-of a meter on the power supply are stored with the run (`power_meter.py`).
+A run's intervals have a column in watts if the engine reports power. For real drives, the readings
+of a meter on the power supply are stored with the run (see `power_meter.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ POWER_CSV = "power.csv"
 
 @dataclass(frozen=True)
 class PowerSeries:
-    """Power in W over intervals; times are in ns since the start of the first step."""
+    """Power in W over intervals, with times in ns since the start of the first step."""
 
     data: TestData
     seq: npt.NDArray[np.int64]
@@ -46,7 +46,7 @@ class PowerSeries:
     watts: Numbers
 
     def mean_of(self, row: StepRow) -> float | None:
-        """Return a step's mean power in W, weighted by time; None if unknown."""
+        """Return a step's time-weighted mean power in W, or None if unknown."""
         mine = self.seq == self.data.seq(row)
         width = (self.end_ns - self.begin_ns)[mine]
         if not width.sum():
@@ -54,14 +54,14 @@ class PowerSeries:
         return float((self.watts[mine] * width).sum() / width.sum())
 
     def file(self, name: str = POWER_CSV) -> DataFile:
-        """Return the series as CSV."""
+        """Return the power series as CSV."""
         columns = (self.begin_ns.tolist(), self.end_ns.tolist(), self.watts.tolist())
         head = ("begin_ns", "end_ns", "watts")
         return data_file(name, head, zip(*columns, strict=True))
 
 
 def power_of(data: TestData, rows: Sequence[StepRow]) -> PowerSeries | None:
-    """Return the power of `rows`; None if it was not measured."""
+    """Return the power during `rows`, or None if it was not measured."""
     if not rows:
         return None
     metered = readings_of(data.run.path)
@@ -85,7 +85,7 @@ def power_of(data: TestData, rows: Sequence[StepRow]) -> PowerSeries | None:
 
 
 def _of_meter(data: TestData, rows: Sequence[StepRow], metered: Readings) -> PowerSeries | None:
-    """Return the readings during steps; each reading applies until the next one."""
+    """Return the readings during steps; each reading applies until the next reading."""
     first_ns, zero_ns = data.rows[0].started_ns, rows[0].started_ns
     begin_ns = metered.times_s * 1e9 + first_ns
     gap_ns = float(np.median(np.diff(begin_ns))) if len(begin_ns) > 1 else 1e9
@@ -104,7 +104,7 @@ def _of_meter(data: TestData, rows: Sequence[StepRow], metered: Readings) -> Pow
 
 
 def _way(row: StepRow) -> str:
-    """Return a step's line; reads and writes never share a line."""
+    """Return a step's line; reads and writes are never combined in a line."""
     read_pct = -1.0 if row.read_pct is None else row.read_pct
     return {100.0: "reads", 0.0: "writes"}.get(read_pct, "mixes")
 
@@ -113,10 +113,10 @@ WAYS = {"reads": 0, "writes": 4, "mixes": 2}  # colour number
 
 
 def _drawn(power: PowerSeries, rows: Sequence[StepRow | None]) -> tuple[Numbers, Numbers]:
-    """Return times and means of equal parts of each of `rows`.
+    """Return the times and mean values of equal parts of each row in `rows`.
 
-    A `None` in `rows` leaves a gap in the line. Averaging over parts smooths the bursts of single
-    intervals.
+    A `None` in `rows` leaves a gap in the plotted line. Averaging over these parts smooths bursts
+    in single intervals.
     """
     times: list[float] = []
     watts: list[float] = []
@@ -148,7 +148,7 @@ def power_figure(
     title: str = "Power v time",
     csv: str = POWER_CSV,
 ) -> Figure:
-    """Draw power in W by direction, and each step's block size as bars (right axis)."""
+    """Draw power in W by direction, with each step's block size as bars (right axis)."""
     unit = units.time_unit(float(rows[-1].ended_ns - rows[0].started_ns))
     figure, plot, bars = two_tracks(rows, unit, Label("Power", "W"))
     bars.grid(False)

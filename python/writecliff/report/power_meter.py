@@ -1,8 +1,9 @@
-"""Power meter readings on a real drive's supply, recorded during a run.
+"""Power meter readings at a real drive's supply, recorded during a run.
 
-fio does not measure power. A meter log is a CSV file that has two columns: seconds and watts. Time
-0 is the start of the run's first step; a meter that was started earlier has an offset. `keep`
-checks a log and stores it in the run directory, where reports read it.
+A power meter is required because fio does not measure power. A meter log is a CSV file with two
+columns, seconds and watts. Time 0 is the start of the run's first step; a meter that was started
+earlier requires an offset. `keep` checks a log and stores it in the run directory, where reports
+read it.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ HEAD = ("seconds", "watts")
 
 @dataclass(frozen=True)
 class Readings:
-    """Readings in W, with ascending times in s since the start of the run's first step."""
+    """Readings in W, with ascending times in s from the start of the run's first step."""
 
     times_s: Numbers
     watts: Numbers
 
 
 def keep(log: Path, run: Path, *, offset_s: float = 0.0) -> Readings:
-    """Read the meter's `log` and store it in the run directory `run`.
+    """Read the meter's `log`, and store it in the run directory `run`.
 
     Args:
-        log: The meter's CSV file.
+        log: CSV file written by the meter.
         run: Run directory.
-        offset_s: Log time at the start of the run's first step, in s.
+        offset_s: Log time in s at which the run's first step starts.
 
     Raises:
         ConfigError: If `log` is not a power meter log.
@@ -55,7 +56,7 @@ def keep(log: Path, run: Path, *, offset_s: float = 0.0) -> Readings:
 
 
 def readings_of(run: Path) -> Readings | None:
-    """Return a run's readings; None if it has none."""
+    """Return a run's meter readings, or None."""
     path = run / METER_CSV
     return _read(path, 0.0) if path.is_file() else None
 

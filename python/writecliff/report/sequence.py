@@ -1,4 +1,4 @@
-"""A figure of steps over time, with each step's block size as a second track behind it."""
+"""A figure of steps over time, with each step's block size as a second track in the background."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ PARTS = 12
 
 
 def two_tracks(rows: Sequence[StepRow], unit: units.Unit, label: str) -> tuple[Drawing, Axes, Axes]:
-    """Return a wide figure over the time of `rows`, and its two plots.
+    """Return a wide figure over the duration of `rows`, and its two plots.
 
-    The plot for `label` uses the left axis. The block size bars behind it use the right axis, which
-    is logarithmic.
+    The plot for `label` uses the left axis. The block size bars in the background use the right
+    axis, which is logarithmic.
     """
     zero_ns = rows[0].started_ns
     figure = style.new_figure(width_in=WIDTH_IN)
@@ -62,9 +62,9 @@ def two_tracks(rows: Sequence[StepRow], unit: units.Unit, label: str) -> tuple[D
 
 @house_style()
 def block_size_sequence(data: TestData, rows: Sequence[StepRow], title: str) -> Figure | None:
-    """Draw IOPS over one round of a loop of mixes and block sizes (SNIA primer, figure A-2).
+    """Draw the IOPS over a round of mixes and block sizes (SNIA primer, figure A-2).
 
-    A point covers a twelfth of a step. The result is `None` if nothing was measured.
+    A point covers a twelfth of a step. The result is `None` if no step was measured.
     """
     parts = _parts(data, rows)
     if not parts or not any(row.block_bytes for row in rows):
@@ -86,7 +86,7 @@ def block_size_sequence(data: TestData, rows: Sequence[StepRow], title: str) -> 
 
 
 def _mixes(plot: Axes, rows: Sequence[StepRow], unit: units.Unit) -> None:
-    """Draw a line between mixes, and each mix's name at the top."""
+    """Draw a line between mixes, and the name of each mix at the top."""
     zero_ns = rows[0].started_ns
     for mix, steps in groupby(rows, key=lambda row: row.read_pct):
         part = list(steps)
@@ -104,10 +104,10 @@ def _mixes(plot: Axes, rows: Sequence[StepRow], unit: units.Unit) -> None:
 
 
 def _parts(data: TestData, rows: Sequence[StepRow]) -> list[tuple[StepRow, float, float]]:
-    """Return `PARTS` equal parts of each step: the step, and the part's midpoint and IOPS.
+    """Return each step's `PARTS` equal parts with their midpoints and IOPS.
 
     Midpoints are in ns since the start of the first step. Intervals of 1 s are too short for large
-    blocks.
+    block sizes.
     """
     intervals, parts = series(data, rows), []
     zero_ns = rows[0].started_ns

@@ -1,7 +1,7 @@
-"""Time series within steps: stored intervals, and longer samples computed from them.
+"""Time series within steps: stored intervals, and longer samples computed from intervals.
 
-An interval belongs to the sample that contains its midpoint. A sample's rates cover the whole time
-of its intervals, its maxima are maxima over the intervals, and its means are weighted by I/Os.
+An interval belongs to the sample that contains its midpoint. A sample's rates cover the total time
+of its intervals, its maxima are maxima over the intervals, and its means are weighted by I/O count.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ order by seq, end_ns
 
 @dataclass(frozen=True)
 class Series:
-    """Intervals in order, with times since the start of the first step.
+    """Consecutive intervals, with times relative to the start of the first step.
 
     NaN marks unknown values.
     """
@@ -71,7 +71,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Samples:
-    """Equal parts of a time span with a value each; NaN marks unknown values."""
+    """Equal parts of a time span with one value each, where NaN marks unknown values."""
 
     # Segment numbers, starting at 1; segments that have no I/Os are omitted.
     number: npt.NDArray[np.int64]
@@ -88,7 +88,7 @@ class Samples:
 
 
 def series(data: TestData, rows: Sequence[StepRow], operation: str | None = None) -> Series:
-    """Return the intervals of `rows` over all jobs, for one operation or all."""
+    """Return the intervals of `rows` over all jobs, for one operation or for all operations."""
     names = OPERATION_NAMES if operation is None else (operation,)
     codes = [OPERATION_NAMES.index(name) for name in names]
     # Latencies from intended arrivals are used if a job has them and the engine measured them.
@@ -110,7 +110,7 @@ def series(data: TestData, rows: Sequence[StepRow], operation: str | None = None
 
 
 def is_from_arrival(data: TestData) -> bool:
-    """Return `True` if interval latencies count from the intended arrival of I/Os."""
+    """Return `True` if interval latencies are measured from the intended arrival of I/Os."""
     intervals = data.run.table("intervals")
     if "response_mean_ns" not in intervals.column_names:
         return False
@@ -120,7 +120,7 @@ def is_from_arrival(data: TestData) -> bool:
 def _without_partial(
     seq: npt.NDArray[np.int64], column: Mapping[str, Numbers]
 ) -> tuple[npt.NDArray[np.int64], dict[str, Numbers]]:
-    """Merge partial intervals into their neighbours; see `store.partial_intervals`."""
+    """Merge partial intervals into their neighbours (see `store.partial_intervals`)."""
     ends = whole_ends(seq, column["end_ns"])
     new = np.append(True, (seq[1:] != seq[:-1]) | (ends[1:] != ends[:-1]))[: len(seq)]
     starts = np.flatnonzero(new)
@@ -148,9 +148,9 @@ def _without_partial(
 def timeline(
     data: TestData, rows: Sequence[StepRow], seq: npt.NDArray[np.int64], inside_ns: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """Return the start and end of intervals since the start of the first of `rows`.
+    """Return the start and end times of intervals, relative to the start of the first row.
 
-    `inside_ns` holds their end times within their steps.
+    `inside_ns` holds the intervals' end times within their steps.
     """
     zero_ns = rows[0].started_ns if rows else 0
     start = {data.seq(row): row.started_ns - zero_ns for row in rows}
@@ -161,9 +161,9 @@ def timeline(
 
 
 def samples(intervals: Series, length_ns: float) -> Samples:
-    """Return the series in parts of `length_ns`.
+    """Return the series divided into parts of `length_ns`.
 
-    A part that ran for less than half of its time is omitted, unless it is the only part.
+    A part that ran for less than half of its length is omitted, unless it is the only part.
     """
     if not len(intervals):
         nothing = np.array([], dtype=np.float64)
@@ -203,7 +203,7 @@ def samples(intervals: Series, length_ns: float) -> Samples:
 
 
 def with_gaps(label: str, sampled: Samples, column: str, length_ns: float) -> Line:
-    """Return a sample column over time as a line that has gaps where nothing ran."""
+    """Return a sample column over time as a line with gaps where nothing ran."""
     values = getattr(sampled, column)
     holes = np.flatnonzero(np.diff(sampled.number) > 1) + 1
     times = np.insert(sampled.time_ns, holes, sampled.time_ns[holes] - length_ns)

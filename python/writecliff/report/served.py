@@ -1,4 +1,4 @@
-"""The report of a served drive's session: requests, flash wear and server lateness.
+"""Report on a served drive's session, with requests, flash wear and server lateness.
 
 The summary schema is "writecliff/served/1", and its `session` is the output of `writecliff serve
 --json`.
@@ -58,18 +58,18 @@ select * from whole left join writes using (part) order by part
 
 
 class ServedReport(TestReport):
-    """The report of a `writecliff serve --output` run."""
+    """Report of a `writecliff serve --output` run."""
 
     procedure: Served
 
     @property
     def session(self) -> Mapping[str, Any]:
-        """Figures of the whole session."""
+        """Figures for the whole session."""
         return self.procedure.session
 
     @cached_property
     def histograms_by_operation(self) -> Mapping[str, Histogram]:
-        """Latencies by operation; empty without timing."""
+        """Latencies by operation, or an empty result if the session was not timed."""
         rows = self.data.stage_rows(PHASE)
         each = {op: self.data.histogram(rows, operation=op) for op in _OPERATIONS}
         each["flush"] = histogram_of(self.session["histograms"]["flush"])
@@ -77,12 +77,12 @@ class ServedReport(TestReport):
 
     @cached_property
     def lateness(self) -> Histogram | None:
-        """Reply lateness by the wall clock; None if it was not measured."""
+        """Reply lateness in wall clock time, or None if it was not measured."""
         return histogram_of(self.session["histograms"]["lateness"])
 
     @property
     def latency_note(self) -> str:
-        """The clock of the latencies, or the reason why there are none."""
+        """Clock used for the latencies, or the reason why there are no latencies."""
         if not self.procedure.is_timed:
             return "No response times: the drive was served without its time (--fast)."
         return "Latency of requests in the drive, by the drive's clock."
@@ -133,7 +133,7 @@ class ServedReport(TestReport):
         return text[:1].upper() + text[1:]
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield rates by operation, write amplification and lifetime."""
+        """Yield the rates by operation, the write amplification and the lifetime."""
         session = self.session
         for name, figures in session["operations"].items():
             if figures["requests"] and figures["bytes"]:
@@ -152,7 +152,7 @@ class ServedReport(TestReport):
         return value / seconds if seconds else None
 
     def headlines(self) -> Sequence[Headline]:
-        """Return write amplification, latencies and lifetime."""
+        """Return the write amplification, latencies and lifetime."""
         session, slow = self.session, {"higher_is_better": False}
         lifetime = session["lifetime"] or {}
         headlines = [*headline("waf", "Write amplification", session["waf"], "", **slow)]
@@ -176,7 +176,7 @@ class ServedReport(TestReport):
     # -- pages --------------------------------------------------------------------------------
 
     def sections(self) -> Iterator[Section]:
-        """Yield requests, response times, lateness, flash, streams and trace."""
+        """Yield the sections about requests, response times, lateness, flash, streams and trace."""
         yield section("Requests", "Rates are over the whole session, including pauses.",
                       self._operations())  # fmt: skip
         yield self._over_time()
@@ -213,7 +213,7 @@ class ServedReport(TestReport):
 
     @cached_property
     def _series(self) -> Mapping[str, Sequence[float | None]]:
-        """Columns of `_SERIES`, and the midpoint of each part."""
+        """Columns of `_SERIES`, with the midpoint of each part."""
         length = self._part_ns
         rows = self.data.run.query(_SERIES, [length] * (1 + 2 * len(_OPERATIONS)))
         columns: dict[str, Any] = {name: rows[name].to_pylist() for name in rows.column_names}
@@ -350,7 +350,7 @@ class ServedReport(TestReport):
         return table("Writes by stream", head, rows, note=note, file="streams.csv")
 
     def _stream_bars(self) -> Figure | None:
-        """Return the data written by stream; None if there is only one stream."""
+        """Return the data written by stream, or None if there is only one stream."""
         stream_bars = self.session["streams"][:_STREAM_BARS]
         if len(stream_bars) < 2:
             return None

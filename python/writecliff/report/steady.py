@@ -1,7 +1,7 @@
-"""Steady state in reports and on the command line: a view of a `StageHistory`.
+"""Steady state in reports and on the command line, as a view of a `StageHistory`.
 
-The procedure determines if a stage is steady and which rounds are its window. This module presents
-that result: state, sentences, determination table, figures, CSV and JSON.
+The procedure determines whether a stage is steady and which rounds form its window. This module
+presents the steady-state result as state, sentences, determination table, figures, CSV and JSON.
 """
 
 from __future__ import annotations
@@ -48,15 +48,17 @@ _QUANTITIES = {"MB/s": "Throughput", "µs": "Average latency"}
 
 @dataclass(frozen=True)
 class SteadyView:
-    """Presentation of a stage of rounds.
+    """Presentation of a stage that consists of rounds.
 
-    Attributes: `stage` is `None` if the run did not reach it. `label` distinguishes the stage
-        within the run ("1024KiB", "Preconditioning"), and `suffix` distinguishes it in figure and
-        file names ("-1024k"). `ended` is `True` for a complete run, whose stage cannot become
-        steady any more.
-    `short` is `True` if the test was shortened (`--quick` on a real drive), so that its rounds are
-    not conclusive. `end` is the reason why the rounds ended if the standard has end conditions
-    other than steady state (WSAT: "24 h of writes").
+    Attributes:
+        stage: The stage, or `None` if the run did not reach it.
+        label: Text that distinguishes the stage within the run ("1024KiB", "Preconditioning").
+        suffix: Suffix of figure and file names ("-1024k").
+        ended: `True` for a complete run, whose stages can no longer become steady.
+        short: `True` if the test was shortened (`--quick` on a real drive), which makes the rounds
+            inconclusive.
+        end: Reason why the rounds ended, if the standard has end conditions other than steady state
+            (WSAT: "24 h of writes").
     """
 
     stage: StageHistory | None
@@ -72,9 +74,9 @@ class SteadyView:
     def state(self) -> State:
         """State of the stage.
 
-        "left": the stage was steady, but is not in its last window. "fresh": the last window meets
-        the rule, but the drive may still be fresh out of the box. "ended": another end condition of
-        the standard was met before steady state.
+        "left": the stage was steady, but its last window is not. "fresh": the last window meets the
+        rule, but the drive may still be fresh out of the box. "ended": the standard's other end
+        condition was met before steady state.
         """
         if self.stage is None:
             return "not reached"
@@ -99,7 +101,7 @@ class SteadyView:
 
     @property
     def reached(self) -> bool:
-        """`True` if the stage was steady in the reported window, even if it no longer is."""
+        """`True` if the stage was steady in the reported window, even if it is no longer steady."""
         return self.state in ("steady", "left")
 
     @property
@@ -109,17 +111,17 @@ class SteadyView:
 
     @property
     def window(self) -> tuple[int, ...]:
-        """Rounds from which results are taken.
+        """Rounds that provide the results.
 
-        These are the rounds of the reported window or, before a window exists, the last complete
-        round.
+        The result contains the rounds of the reported window or, before a window exists, the last
+        complete round.
         """
         decision = self.stage.decision if self.stage is not None else None
         return decision.rounds if decision is not None else self.rounds[-1:]
 
     @cached_property
     def judged(self) -> Sequence[tuple[TrackingVariable, SteadyState]]:
-        """The reported window of each tracking variable, even if it fails.
+        """Reported window of each tracking variable, even if the window fails.
 
         The mapping is empty before a window exists.
         """
@@ -130,12 +132,12 @@ class SteadyView:
 
     @property
     def determination(self) -> SteadyState | None:
-        """The first tracking variable's reported window; None before a window exists."""
+        """Reported window of the first tracking variable, or None before a window exists."""
         return self.judged[0][1] if self.judged else None
 
     @property
     def values(self) -> Mapping[str, Sequence[float]]:
-        """Samples of every round by tracking variable."""
+        """Samples of each round, by tracking variable."""
         tracker = self.stage.tracker if self.stage is not None else None
         return tracker.values if tracker is not None else {}
 
@@ -143,7 +145,7 @@ class SteadyView:
 
     @cached_property
     def cells(self) -> Mapping[Cell, Sequence[StepRow]]:
-        """The rows of each cell (block size and read percentage), one per complete round."""
+        """Rows of each cell (block size and read percentage), one for each complete round."""
         cells: dict[Cell, list[StepRow]] = {}
         for row in self.stage.rows if self.stage is not None else ():
             if row.round <= len(self.rounds) and row.block_bytes and row.read_pct is not None:
@@ -151,36 +153,36 @@ class SteadyView:
         return cells
 
     def in_window(self, cell: Cell) -> Sequence[StepRow]:
-        """Return a cell's rows in the window's rounds."""
+        """Return a cell's rows for the window's rounds."""
         return [row for row in self.cells.get(cell, ()) if row.round in self.window]
 
     def samples(self, cell: Cell, value: Callable[[StepRow], float | None]) -> Sequence[float]:
-        """Return a figure's known values in the window's rounds."""
+        """Return a figure's known values for the window's rounds."""
         return [number for row in self.in_window(cell) if (number := value(row)) is not None]
 
     def mean(self, cell: Cell, value: Callable[[StepRow], float | None]) -> float | None:
-        """Return a figure's mean over the window's rounds; None if unknown."""
+        """Return a figure's mean over the window's rounds, or None if unknown."""
         measured = self.samples(cell, value)
         return fmean(measured) if measured else None
 
     def highest(self, cell: Cell, value: Callable[[StepRow], float | None]) -> float | None:
-        """Return a figure's maximum over the window's rounds; None if unknown."""
+        """Return a figure's maximum over the window's rounds, or None if unknown."""
         return max(self.samples(cell, value), default=None)
 
     def over_rounds(self, cell: Cell, value: Callable[[StepRow], float | None]) -> Sequence[float]:
-        """Return a figure in every complete round; NaN if unknown."""
+        """Return a figure for every complete round, with NaN if unknown."""
         return [or_nan(value(row)) for row in self.cells.get(cell, ())]
 
     # -- text ---------------------------------------------------------------------------------
 
     @property
     def flag(self) -> str:
-        """Mark of a stage that is not steady."""
+        """Mark that indicates a stage that is not steady."""
         return UNKNOWN if self.state == "not known" else UNSTEADY
 
     @property
     def text(self) -> str:
-        """The window in the standard's header block form, or the reason why there is none."""
+        """Window in the form of the standard's header block, or the reason why there is none."""
         match self.state:
             case "steady" | "left":
                 end = ", then left" if self.state == "left" else ""
@@ -204,7 +206,7 @@ class SteadyView:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Sentences of the verdict about the stage, one per tracking variable."""
+        """Verdict sentences about the stage, one per tracking variable."""
         begin = f"{self.label}: " if self.label else ""
         if self.stage is None:
             return (f"{begin}the run did not reach this stage.",)
@@ -256,11 +258,11 @@ class SteadyView:
         return f"{self.flag}: means over the last {rounds}{still}."
 
     def flagged(self, title: str) -> str:
-        """Return `title`, marked unless the stage is steady."""
+        """Return `title`, which is marked unless the stage is steady."""
         return title if self.steady else f"{title} - {self.flag}"
 
     def note(self, what: str = "") -> str:
-        """Return the rounds over which a figure is averaged, or `what`; marked unless steady."""
+        """Return a figure's averaging rounds, or `what`, which is marked unless steady."""
         if not what and self.window:
             what = f"mean of rounds {self.window[0]} to {self.window[-1]}"
         return what if self.steady else f"{self.flag}: {what}".removesuffix(": ")
@@ -268,7 +270,7 @@ class SteadyView:
     def key_figure(
         self, label: str, value: float | None, unit: str, *, digits: int | None = None
     ) -> KeyFigure:
-        """Return a result for the top of the page, marked unless the stage is steady."""
+        """Return a result for the top of the page, which is marked unless the stage is steady."""
         text = units.significant(value, 4) if digits is None else units.number(value, digits)
         return KeyFigure(label, text, unit, self.note())
 
@@ -288,7 +290,7 @@ class SteadyView:
     def window_figures(
         self, title: str = "Steady-state measurement window", data: str = ""
     ) -> tuple[Figure, ...]:
-        """Return the window of every tracking variable, even if it fails."""
+        """Return the window of every tracking variable, even if the window fails."""
         from writecliff.report.figures import steady_window
 
         window_figures = []
@@ -305,7 +307,7 @@ class SteadyView:
     def convergence(
         self, title: str = "Steady-state convergence", *, data: str = "", log: bool = False
     ) -> Figure | None:
-        """Return the tracking variables over all rounds; None before the first complete round."""
+        """Return the tracking variables over all rounds; None before the first round."""
         from dataclasses import replace
 
         from writecliff.report.axes import Line
@@ -342,7 +344,7 @@ class SteadyView:
 
 
 def or_nan(value: float | None) -> float:
-    """Return a value for figures, replacing None by NaN."""
+    """Return a value for figures, with NaN in place of None."""
     return float("nan") if value is None else value
 
 
@@ -355,7 +357,7 @@ def _axis(variable: TrackingVariable) -> Axis:
 
 
 def _with_unit(variable: TrackingVariable) -> str:
-    """Return name and unit: "RND 4KiB W IOPS", "average latency (µs)"."""
+    """Return a name with its unit, such as "RND 4KiB W IOPS" or "average latency (µs)"."""
     name, unit = variable.name, variable.unit
     return name if name.endswith(unit) else f"{name} ({unit})"
 
@@ -365,7 +367,7 @@ def _value_text(value: float, unit: str) -> str:
 
 
 def window_text(variable: TrackingVariable, state: SteadyState) -> str:
-    """Return the verdict on one window in words, with measured and allowed excursions."""
+    """Return the verdict on one window as text, with measured and allowed excursions."""
     drift = drifting(state) if state.steady else None
     still = ""
     if drift is not None:
@@ -383,7 +385,7 @@ def window_text(variable: TrackingVariable, state: SteadyState) -> str:
 
 
 def excursions_text(state: SteadyState) -> str:
-    """Return measured and allowed excursions: "data excursion 3.21 % (allowed: 20 %), ..."."""
+    """Return measured and allowed excursions, such as "data excursion 3.21 % (allowed: ..."."""
     data, slope = units.pct(state.data_excursion_pct), units.pct(state.slope_excursion_pct)
     return (
         f"data excursion {data} (allowed: {DATA_EXCURSION_PCT:g} %), "
@@ -392,10 +394,11 @@ def excursions_text(state: SteadyState) -> str:
 
 
 def drifting(state: SteadyState) -> Literal["falling", "rising"] | None:
-    """Return the direction in which a steady window's samples still move, or None.
+    """Return the direction in which a steady window's samples still drift, or None.
 
-    A line through five points reaches |r| of 0.9 by chance in fewer than 1 case in 25 (t test with
-    three degrees of freedom). An excursion below 2 % is less than the difference between two runs.
+    A line through five random points reaches an |r| of 0.9 by chance in fewer than 1 case in 25 (t
+    test with three degrees of freedom). An excursion below 2 % is smaller than the usual difference
+    between two runs.
     """
     if state.r is None or abs(state.r) < DRIFT_R or (state.slope_excursion_pct or 0) < DRIFT_PCT:
         return None
@@ -403,7 +406,7 @@ def drifting(state: SteadyState) -> Literal["falling", "rising"] | None:
 
 
 def drift_text(variable: TrackingVariable, state: SteadyState) -> str:
-    """Return how the samples of a steady window still move; empty if they do not."""
+    """Describe the drift of a steady window's samples; the text is empty without drift."""
     drift = drifting(state)
     if drift is None:
         return ""
@@ -444,7 +447,7 @@ def determination_table(variable: TrackingVariable, state: SteadyState, flag: st
 
 
 def _determination_file(unit: str, state: SteadyState) -> DataFile:
-    """Return a determination table's numbers in one row, in a file named after the table."""
+    """Return a determination table's numbers as one row, in a file named after the table."""
     measured = {
         "average": state.average,
         "data excursion allowed": state.data_excursion_allowed,

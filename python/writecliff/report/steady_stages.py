@@ -1,6 +1,6 @@
-"""Steady state of a whole run: the verdict on all of its stages.
+"""Steady state of a whole run, with a verdict on all of its stages.
 
-The stage that is furthest from steady state determines the verdict.
+The stage furthest from steady state determines the verdict.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SHORT = (
 
 
 def worst(views: Sequence[SteadyView]) -> State:
-    """Return the state of the stage that is furthest from steady state.
+    """Return the state of the stage furthest from steady state.
 
     The state is "steady" if there are no stages.
     """
@@ -31,7 +31,7 @@ def worst(views: Sequence[SteadyView]) -> State:
 
 
 def flag(views: Sequence[SteadyView]) -> str:
-    """Return the suffix of a title; empty if all stages are steady."""
+    """Return a title's suffix, which is empty if all stages are steady."""
     state = worst(views)
     if state in ("ended", "fresh"):
         end = next(view.end for view in views if view.state == state)
@@ -57,9 +57,9 @@ def views_mapping(views: Sequence[SteadyView]) -> dict[str, Any]:
 
 
 def verdict(views: Sequence[SteadyView], opening: Sequence[str]) -> Verdict:
-    """Return the first box of the page: `opening`, then the sentences of each stage.
+    """Return the first box on the page, with `opening` and each stage's sentences.
 
-    The stage that is furthest from steady state determines the headline.
+    The stage furthest from steady state determines the headline.
     """
     meaning = [*opening, *(text for view in views for text in view.sentences)]
     if not views:
@@ -111,7 +111,7 @@ def _sentence(text: str) -> str:
 
 
 def _windows(views: Sequence[SteadyView]) -> str:
-    """Return the windows as text: "rounds 1 to 5" or "1024KiB: rounds 1 to 5; 128KiB: ..."."""
+    """Return the windows as text, such as "rounds 1 to 5", with labels if there are several."""
     return "; ".join(
         (f"{view.label}: " if len(views) > 1 else "")
         + f"rounds {view.window[0]} to {view.window[-1]}"

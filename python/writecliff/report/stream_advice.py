@@ -1,4 +1,4 @@
-"""The `advise-streams` page: the best stream assignment for a trace, and the alternatives."""
+"""Page for `advise-streams`, which compares the best stream assignment with alternatives."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FILLS_STEADY = 3.0  # Drive fills in total; the first half is preconditioning.
 
 @one_page()
 def advice_page(advice: StreamAdvice) -> Page:
-    """Return the stream advice page."""
+    """Return the page for stream advice."""
     answer, *more = verdict(advice)
     return Page(
         title=f"Stream advice for {advice.trace.name}",
@@ -118,7 +118,7 @@ def _by_count(advice: StreamAdvice) -> Iterator[Figure | None]:
     x = Axis("Streams", log=True, ticks=tuple((float(count), str(count)) for count in counts))
 
     def series(value: Callable[[Replayed], float | None]) -> list[Line]:
-        """Return a line for each assignment, starting with no streams."""
+        """Return a line for each assignment, starting with the assignment without streams."""
         series = []
         for scheme in dict.fromkeys(cell.scheme for cell in advice.cells[1:]):
             cells = [advice.none, *(c for c in advice.cells if c.scheme == scheme)]
@@ -137,7 +137,7 @@ def _by_count(advice: StreamAdvice) -> Iterator[Figure | None]:
 
 
 def _shown(advice: StreamAdvice) -> Replayed:
-    """Return the assignment shown in detail, which is the best one that uses streams."""
+    """Return the assignment shown in detail, which is the best assignment that uses streams."""
     return advice.mistagged_of or advice.best
 
 
@@ -187,7 +187,7 @@ def _streams(advice: StreamAdvice) -> Section:
 
 
 def lifetime_text(row: Mapping[str, Any]) -> str:
-    """Return a stream's median lifetime from a row of `stream_rows`."""
+    """Return a stream's median lifetime, taken from a row of `stream_rows`."""
     median = row["median_lifetime_bytes"]
     return "outlives the trace" if median is None else units.size(median)
 
@@ -331,10 +331,10 @@ def held(
 
 
 def lifetime_line(label: str, blocks: NDArray[np.uint64]) -> Line:
-    """Return the percentage of the data that is invalid after a given volume of host writes.
+    """Return the percentage of data that is invalid after a given volume of host writes.
 
-    `blocks` holds counts by bucket (see `BlockTrace.replay`), where blocks in the last bucket
-    outlived the trace.
+    `blocks` holds counts by bucket (see `BlockTrace.replay`); blocks in the last bucket outlived
+    the trace.
     """
     total = max(1, int(blocks.sum()))
     dead_pct = np.cumsum(blocks[:-1].astype(np.float64)) / total * 100
@@ -349,7 +349,7 @@ def lifetime_line(label: str, blocks: NDArray[np.uint64]) -> Line:
 def lifetimes(
     name: str, title: str, data: Data, series: Sequence[Line], *, alt: str = ""
 ) -> Figure | None:
-    """Return cumulative lifetimes, with a line for each stream or origin."""
+    """Return cumulative lifetime curves, with a line for each stream or origin."""
     x = Axis("Bytes written by the host meanwhile", units.BYTE_UNITS, log=True)
     return lines(
         name, title, data, series, x, Axis(Label("Share of invalid data", "%"), top=100), alt=alt

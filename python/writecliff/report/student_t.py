@@ -1,6 +1,6 @@
 """Quantiles of Student's t distribution.
 
-SciPy provides them, but importing it takes longer than most commands.
+SciPy provides these quantiles, but importing SciPy takes longer than most commands.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ _STEPS = 60  # Number of bracket halvings, which exceeds the resolution of a dou
 
 @cache
 def two_sided_t(share: float, degrees: int) -> float:
-    """Return the t for which `share` of the distribution lies between -t and t.
+    """Return the t for which the fraction `share` of the distribution lies between -t and t.
 
     `degrees` (of freedom) must be at least 1. Source: The solution uses Abramowitz and Stegun,
-    Handbook of Mathematical Functions, 26.7.3 and 26.7.4, and bisection over the angle atan(t /
+    Handbook of Mathematical Functions, 26.7.3 and 26.7.4, with bisection over the angle atan(t /
     sqrt(degrees)).
     """
     low, high = 0.0, pi / 2
@@ -30,12 +30,12 @@ def two_sided_t(share: float, degrees: int) -> float:
 
 
 def two_sided_p(t: float, degrees: int) -> float:
-    """Return the probability of a value beyond t or -t, for `degrees` of at least 1."""
+    """Return the probability of a value beyond t or -t, where `degrees` must be at least 1."""
     return max(0.0, 1.0 - _share_within(atan(abs(t) / sqrt(degrees)), degrees))
 
 
 def _share_within(angle: float, degrees: int) -> float:
-    """Return the fraction between -t and t, for t = sqrt(degrees) * tan(angle)."""
+    """Return the fraction of the distribution within t = sqrt(degrees) * tan(angle) of 0."""
     odd = degrees % 2
     term = cos(angle) if odd else 1.0
     total = 0.0

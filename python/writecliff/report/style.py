@@ -1,8 +1,8 @@
-"""House style of figures: matplotlib to static SVG, with identical bytes for identical data.
+"""House style for figures: static SVG from matplotlib, identical for identical data.
 
-Text remains text (searchable, small) in a generic font stack. Text is measured with matplotlib's
-bundled font, so the layout does not depend on the machine's fonts. Colours are CSS variables that
-fall back to the light theme, so a page can switch to dark.
+Text in figures remains searchable text in a generic font stack. Text is measured with matplotlib's
+bundled font, so the layout does not depend on the fonts installed on the machine. Colours are CSS
+variables that fall back to the light theme, so a page can switch to a dark theme.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ _RC: dict[Any, Any] = {
 def house_style() -> Iterator[None]:
     """Draw and save in the house style, independent of the user's matplotlibrc.
 
-    The decorator `@house_style()` applies it to a whole function.
+    The decorator `@house_style()` applies the style to a whole function.
     """
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -122,16 +122,16 @@ def house_style() -> Iterator[None]:
 
 
 def new_figure(*, width_in: float = WIDTH_IN, height_in: float = HEIGHT_IN) -> Figure:
-    """Return an empty figure whose canvas only measures text, because the file is SVG."""
+    """Return an empty figure whose canvas only measures text; the output is SVG."""
     figure = Figure(figsize=(width_in, height_in), facecolor="none")
     FigureCanvasAgg(figure)
     return figure
 
 
 def new_axes(x_label: str, y_label: str, *, top_axis: bool = False) -> tuple[Figure, Axes]:
-    """Return a figure with one plot at a fixed position.
+    """Return a figure with a single plot at a fixed position.
 
-    The y label is horizontal above its axis, and the legend is to the right of the data.
+    The y label is placed horizontally above its axis, and the legend is to the right of the data.
     """
     figure = new_figure()
     axes = add_axes(figure, x_label, top_axis=top_axis)
@@ -148,7 +148,7 @@ def write_above(
     right: bool = False,
     of: Axes | None = None,
 ) -> None:
-    """Write a y axis label above the plot `of`; `row` counts lines from the top."""
+    """Write a y axis label above the plot `of`, on line `row` from the top."""
     if of is not None:
         interaction.write_label(of.yaxis, text, visible=False)  # The page script reads this label.
         of.yaxis.set_label_coords(0, 0.5)
@@ -173,9 +173,10 @@ def add_axes(
     width_in: float | None = None,
     right_in: float = _RIGHT_IN,
 ) -> Axes:
-    """Add a plot to `figure`, filling it or starting at `left_in` with `width_in`.
+    """Add a plot to `figure` that fills it, or that starts at `left_in` with `width_in`.
 
-    `right_in` reserves space at the right for a second axis, and `top_axis` reserves a line above.
+    `right_in` reserves space on the right for a second axis, and `top_axis` reserves a line above
+    the plot.
     """
     whole_in, height_in = figure.get_size_inches()
     width_in = width_in or whole_in
@@ -199,7 +200,7 @@ def add_axes(
 
 
 def make_room_left(figure: Figure, axes: Axes) -> None:
-    """Move the left edge of a plot so that the labels of its y axis fit."""
+    """Move a plot's left edge so that the labels of its y axis fit."""
     canvas: Any = figure.canvas
     renderer = canvas.get_renderer()
     widest = max(label.get_window_extent(renderer).width for label in axes.get_yticklabels())
@@ -209,10 +210,10 @@ def make_room_left(figure: Figure, axes: Axes) -> None:
 
 
 def legend(figure: Figure, *plots: Axes) -> Legend:
-    """Add the legend of all `plots` without covering any plot.
+    """Add a legend for all `plots` that does not cover any plot.
 
-    The legend is a row above the plots if it fits next to their labels, otherwise a column to the
-    right. If a column would be too wide, the legend consists of rows between labels and plots, and
+    The legend is a row above the plots if it fits next to their labels, otherwise a column on the
+    right. If a column would be too wide, the legend is set in rows between labels and plots, and
     the figure grows.
     """
     entries: dict[str, Any] = {}
@@ -253,7 +254,7 @@ def legend(figure: Figure, *plots: Axes) -> Legend:
 
 
 def _stacked(figure: Figure, entries: Mapping[str, Any]) -> Legend:
-    """Add the legend in rows above the plots, below the labels."""
+    """Add the legend in rows between the labels and the plots."""
     width_in, height_in = figure.get_size_inches()
     canvas: Any = figure.canvas
     renderer = canvas.get_renderer()
@@ -281,9 +282,10 @@ def _stacked(figure: Figure, entries: Mapping[str, Any]) -> Legend:
 
 
 def _squeeze(plots: tuple[Axes, ...], taken: float) -> None:
-    """Free `taken` of the figure's width at its right edge.
+    """Free the fraction `taken` of the figure's width at its right edge.
 
-    Adjacent plots share the lost width, and overlaid plots (a second y axis) remain aligned.
+    Adjacent plots share the loss of width, and overlaid plots (with a second y axis) remain
+    aligned.
     """
     lefts = sorted({round(axes.get_position().x0, 6) for axes in plots})
     lost = taken / len(lefts)
@@ -294,17 +296,17 @@ def _squeeze(plots: tuple[Axes, ...], taken: float) -> None:
 
 
 def plain(value: float, _position: int | None = None) -> str:
-    """Return tick text without exponents or lost digits: 10,000, 12.5 and 0.05."""
+    """Return tick text without exponents or lost digits, such as 10,000, 12.5 or 0.05."""
     return f"{value:,.10g}"
 
 
 def times(value: float, _position: int | None = None) -> str:
-    """Return tick text for ratios: 0.5×, 20×."""
+    """Return tick text for ratios, such as 0.5× or 20×."""
     return f"{value:,.4g}×"
 
 
 def linear_axis(axes: Axes, which: str, *, from_zero: bool = True) -> None:
-    """Format a linear axis with plain numbers, starting at 0 if `from_zero`."""
+    """Format a linear axis with plain numbers, starting at 0 if `from_zero` is set."""
     axis = getattr(axes, f"{which}axis")
     axis.set_major_formatter(FuncFormatter(plain))
     if from_zero:
@@ -312,17 +314,16 @@ def linear_axis(axes: Axes, which: str, *, from_zero: bool = True) -> None:
 
 
 def from_zero_to(axes: Axes, which: str, top: float | None) -> None:
-    """Start an axis at zero and end it at `top`, or at the end of the data if `top` is None.
+    """Start an axis at zero and end it at `top` (default: the end of the data).
 
-    For a series of zeros, the axis ends at 1, because matplotlib warns about an axis of zero
-    length.
+    The axis for a series of zeros ends at 1, because matplotlib warns about zero-length axes.
     """
     end = getattr(axes, f"get_{which}lim")()[1] if top is None else top
     getattr(axes, f"set_{which}lim")(0, end if math.isfinite(end) and end > 0 else 1.0)
 
 
 def compact(value: float, _position: int | None = None) -> str:
-    """Return tick text for large counts: 10 k, 1 M."""
+    """Return tick text for large counts, such as 10 k or 1 M."""
     for size, name in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= size:
             return f"{value / size:g}{name}"
@@ -359,7 +360,7 @@ def log_axis(
 
 
 def _minor_ticks(axes: Axes, which: str, low: float, high: float) -> None:
-    """Draw all minor ticks of a logarithmic axis as a single line of markers.
+    """Draw all minor ticks of a logarithmic axis as one line with markers.
 
     matplotlib's own ticks would take longer than the rest of the figure.
     """
@@ -381,7 +382,7 @@ def _minor_ticks(axes: Axes, which: str, low: float, high: float) -> None:
 def log_ticks(low: float, high: float) -> list[float]:
     """Return three to seven ticks for a logarithmic axis that spans few decades.
 
-    Ticks are 1-3, 1-2-5, or closer if fewer than three of these are in range.
+    Ticks follow 1-3 or 1-2-5, or are closer if fewer than three of these values are in range.
     """
     powers = [10.0**n for n in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
     wide = high / low > 150
@@ -397,7 +398,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 def finished(
     figure: Figure, name: str, title: str, data: Data, alt: str = "", *, wide: bool = False
 ) -> model.Figure:
-    """Return the drawing, its caption and data.
+    """Return the drawing with its caption and data.
 
     `alt` is the alternative text (default: the title).
     """
@@ -408,7 +409,7 @@ def finished(
 def element_name(text: str) -> str:
     """Return `text` as an element name of letters, digits and hyphens.
 
-    A digest distinguishes names in which characters other than spaces were replaced.
+    A digest distinguishes names where characters other than spaces were replaced.
     """
     hyphened = text.replace(" ", "-")
     plain = "".join(c for c in hyphened if c in "-_" or (c.isascii() and c.isalnum()))
@@ -419,9 +420,9 @@ def element_name(text: str) -> str:
 
 
 def to_svg(figure: Figure, name: str, description: str) -> str:
-    """Return the figure as an SVG element that can be combined with others in one page.
+    """Return the figure as an SVG element that can share a page with other elements.
 
-    The element's IDs start with `name`, and it has no external references.
+    The element's IDs start with `name`, and the element has no external references.
     """
     name = element_name(name)
     sink = io.StringIO()

@@ -1,6 +1,6 @@
-"""The page of a suite or sweep, in its directory, with links to its runs' reports.
+"""Page for a suite or sweep in its directory, with links to the runs' reports.
 
-The text about a run is written by its test's report, so a new test needs no code here.
+Each run's text is written by its test's report, so a new test requires no change in this module.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Reports = Mapping[str, TestReport]  # Reports on the complete runs by run name.
 
 @dataclass(frozen=True)
 class SuitePage:
-    """The page of a suite or sweep, and the data shown on it."""
+    """Page for a suite or sweep, with the data that it shows."""
 
     path: Path
     reports: Reports
@@ -57,7 +57,7 @@ class SuitePage:
 
 @one_page()
 def write_suite_page(folder: SuiteFolder) -> SuitePage:
-    """Write the summary of the complete runs to `summary.html` in the folder, atomically."""
+    """Write the summary of the complete runs atomically to `summary.html` in the folder."""
     reports = reports_of(folder)
     for report in reports.values():
         path = report.data.run.path
@@ -129,8 +129,7 @@ def side_by_side(folder: SuiteFolder, reports: Reports) -> Comparison | None:
     """Return a comparison of the sweep's runs.
 
     Returns:
-        The result is `None` for a suite, for a sweep that has cells, and if the runs share no
-        figure.
+        The result is `None` for a suite, for a sweep with cells, and if the runs share no figure.
     """
     if folder.kind == "suite" or has_cells(folder):
         return None
@@ -160,7 +159,7 @@ def _summary(report: TestReport) -> dict[str, Any]:
 
 
 def _disclosures(reports: Reports) -> Iterator[str]:
-    """Yield the main disclosures of each run's report, merging runs that have equal text."""
+    """Yield the main disclosures from each run's report, merging runs with equal text."""
     names_by_text: dict[str, list[str]] = {}
     for name, report in reports.items():
         for text in _main_disclosures(report):
@@ -209,9 +208,9 @@ def _runs(folder: SuiteFolder, reports: Reports) -> Section:
 
 
 def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
-    """Yield every run's headline figures with their intervals, and the curves.
+    """Yield each run's headline figures with intervals and curves.
 
-    Runs of one test, which differ in their active range, are shown side by side.
+    Runs of the same test, which differ in their active range, are shown side by side.
     """
     every = [(name, item) for name, report in reports.items() for item in report.quoted]
     numbers = (
@@ -249,7 +248,7 @@ def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
 
 
 def _side_by_side(title: str, reports: Reports, data: DataFile) -> Table:
-    """Return the headline figures of several runs of one test, with a column for each run."""
+    """Return the headline figures for several runs of one test, with a column for each run."""
     by_run = {
         name: {figure.key: figure for figure in report.quoted} for name, report in reports.items()
     }
@@ -276,5 +275,5 @@ def _side_by_side(title: str, reports: Reports, data: DataFile) -> Table:
 
 
 def _ends(item: Headline) -> tuple[float | None, float | None]:
-    """Return the ends of a figure's interval, if it has one."""
+    """Return the end points of a figure's interval, if it has an interval."""
     return (None, None) if item.interval is None else (item.interval.low, item.interval.high)

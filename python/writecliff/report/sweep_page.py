@@ -1,4 +1,4 @@
-"""Pages of sweeps with many cells: each run's settings and figures, and their relation."""
+"""Pages for sweeps with many cells, with tables and plots of settings and figures."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def has_cells(folder: SuiteFolder) -> bool:
 
 
 def knee_of(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Cell | None:
-    """Return the knee of a sweep over the queue depth alone, by each run's total IOPS.
+    """Return the knee of a sweep that varies only the queue depth, by each run's total IOPS.
 
     Returns:
-        The result is `None` for other sweeps, and for fewer than three depths.
+        The result is `None` for other sweeps and for fewer than three queue depths.
     """
     cells = []
     for name, report in reports.items():
@@ -67,7 +67,7 @@ def knee_text(cell: Cell) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A setting or figure of all runs: a number for each run, and the numbers' texts."""
+    """A setting or figure for all runs, with a number and a text for each run."""
 
     title: str
     numbers: Sequence[float]
@@ -75,7 +75,7 @@ class Column:
 
 
 def cell_sections(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Iterator[Section]:
-    """Yield a table of each complete run's settings and figures, and their plots."""
+    """Yield a table of each complete run's settings and figures, and the plots."""
     names = [name for name in reports if folder.members[name].settings]
     if not names:
         return
@@ -130,9 +130,9 @@ def _title(key: str) -> str:
 
 
 def setting_column(key: str, values: Sequence[str]) -> Column:
-    """Return a setting of all runs.
+    """Return a setting's values for all runs.
 
-    Numbers are used unchanged, and words are numbered in the order of their first run.
+    Numbers are used unchanged, and words are numbered in order of first use.
     """
     try:
         numbers = [float(value) for value in values]
@@ -165,7 +165,7 @@ def _data(
 
 @house_style()
 def parallel_coordinates(columns: Sequence[Column], settings: int, data: DataFile) -> Figure:
-    """Draw an axis for each column, each scaled to its own range.
+    """Draw an axis for each column, scaled to the column's own range.
 
     The first `settings` columns are settings, and the next column determines the colour.
     """
@@ -196,14 +196,14 @@ def parallel_coordinates(columns: Sequence[Column], settings: int, data: DataFil
 
 
 def scaled(numbers: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return numbers scaled from 0 (minimum) to 1 (maximum); all 0.5 if they are equal."""
+    """Return numbers scaled from 0 (minimum) to 1 (maximum), or all 0.5 if they are equal."""
     values = np.array(numbers, dtype=np.float64)
     low, width = values.min(), np.ptp(values)
     return (values - low) / width if width else np.full(len(values), 0.5)
 
 
 def axis_ticks(column: Column) -> Iterator[tuple[float, str]]:
-    """Yield an axis's heights and texts: a setting's words if there are few, else the ends."""
+    """Yield an axis's heights and texts: all words of a setting, or the ends if there are many."""
     if 0 < len(column.words) <= _WORDS_SHOWN:
         places = list(column.words)
         yield from zip(scaled(places).tolist(), column.words.values(), strict=True)
@@ -217,7 +217,7 @@ def axis_ticks(column: Column) -> Iterator[tuple[float, str]]:
 def _by_settings(
     headline: Headline, figure: Column, settings: Sequence[Column], data: DataFile
 ) -> Iterator[Figure | None]:
-    """Yield the figure over each numeric setting: all runs, or their mean by value."""
+    """Yield the figure over each numeric setting, for all runs or averaged by value."""
     y = Axis(Label(headline.label, headline.unit))
     for number, setting in enumerate(settings, 1):
         if any(setting.words[value] != f"{value:g}" for value in setting.words):

@@ -1,4 +1,4 @@
-"""The page of `synthesise`: a trace and the workload generated from it."""
+"""Page for `synthesise`, which shows a trace and the workload generated from it."""
 
 from __future__ import annotations
 

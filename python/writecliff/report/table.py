@@ -1,9 +1,9 @@
-"""Tables of values, which hold numbers that their renderers format.
+"""Tables of values, which hold numbers for the renderers to format.
 
-A column's kind (`kinds.py`) determines the format of its values, and their unit in files. The HTML
-page, the terminal (`Table.grid`) and the CSV file (`csvs.table_csv`) render the same table. A
-`Quantity` is a value with its own kind in a text column, for tables that have one quantity per row.
-Text in a number column explains a missing number; files leave such cells empty.
+A column's kind (`kinds.py`) determines the format of its values and the unit used in files. The
+HTML page, the terminal (`Table.grid`) and the CSV file (`csvs.table_csv`) render the same table. A
+`Quantity` is a value with its own kind in a text column, for tables with one quantity per row. Text
+in a number column explains a missing number, and becomes an empty cell in files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CellMark = Literal["best", "better", "worse"]  # Mark on a cell in a comparison.
 
 @dataclass(frozen=True)
 class DataFile:
-    """The numbers behind a figure or table, for download from within the page."""
+    """Numbers behind a figure or table, which the page offers for download."""
 
     name: str
     text: str  # CSV with one header line; column names include the units.
@@ -61,7 +61,7 @@ class Column(NamedTuple):
         return self.kind.text(value)
 
     def named(self, part: str = "") -> str:
-        """Return the column's name in files."""
+        """Return the column's name used in files."""
         return self.key or _headed(f"{self.title}{part}", self.kind.unit)
 
 
@@ -71,7 +71,7 @@ Head = tuple[Column | str, ...]
 
 @dataclass(frozen=True)
 class Table:
-    """A table on a page; see `table`."""
+    """A table on a page (see `table`)."""
 
     title: str
     columns: tuple[Column, ...]
@@ -93,7 +93,7 @@ class Table:
         note: str = "",
         data: Data | None = None,
     ) -> Table:
-        """Return a table that has a row per item.
+        """Return a table with a row per item.
 
         Args:
             title: Table title.
@@ -108,17 +108,17 @@ class Table:
 
     @property
     def header(self) -> tuple[str, ...]:
-        """The column titles."""
+        """Column titles of the table."""
         return tuple(column.title for column in self.columns)
 
     @property
     def align(self) -> tuple[Align, ...]:
-        """The alignment of each column."""
+        """Alignment of each column."""
         return tuple(column.kind.align for column in self.columns)
 
     @cached_property
     def rows(self) -> tuple[tuple[str, ...], ...]:
-        """The formatted cells, by row."""
+        """Formatted cells, by row."""
         return tuple(
             tuple(column.cell(value) for column, value in zip(self.columns, row, strict=True))
             for row in self.values
@@ -130,7 +130,7 @@ class Table:
         return Grid(self.header, self.rows, align)
 
     def data_columns(self) -> list[tuple[str, Sequence[Any]]]:
-        """Return the columns of the CSV file: name and values, where None is unknown."""
+        """Return the names and values of the CSV file's columns, where None is unknown."""
         columns = [
             (column, [row[at] for row in self.values]) for at, column in enumerate(self.columns)
         ]
@@ -151,7 +151,7 @@ def _kinds(row: Sequence[Value]) -> set[Kind]:
 
 
 def _is_turned(rows: Sequence[Sequence[Value]]) -> bool:
-    """Return `True` if each row has one kind and at least one is a quantity; files transpose it."""
+    """Return `True` for one kind per row and any quantity; files transpose such tables."""
     kinds_by_row = [_kinds(row) for row in rows]
     return all(len(row) <= 1 for row in kinds_by_row) and any(
         row - {kinds.TEXT} for row in kinds_by_row
@@ -159,7 +159,7 @@ def _is_turned(rows: Sequence[Sequence[Value]]) -> bool:
 
 
 def _parts(column: Column, values: Sequence[Value]) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Yield the file columns for a table column."""
+    """Yield the file columns that represent a table column."""
     quantities = {v.kind for v in values if isinstance(v, Quantity)}
     bare = [v.value if isinstance(v, Quantity) else v for v in values]
     if not column.kind.number and quantities:  # Each value has a separate unit.
@@ -207,9 +207,9 @@ def table(
 ) -> Table:
     """Return a table.
 
-    A string in `columns` is the title of a text column. A column's letter in `align` is "l" (left),
-    "r" (right) or "w" (left, never wrapped). A column that has no letter is aligned right, except
-    that the first column is aligned left.
+    A string in `columns` is a text column's title. A column's letter in `align` is "l" (left), "r"
+    (right) or "w" (left, never wrapped). A column without a letter is aligned right, except for the
+    first column, which is aligned left.
     """
     letters = (align or "l").ljust(len(columns), "r")
     return Table(

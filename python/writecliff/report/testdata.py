@@ -1,7 +1,7 @@
-"""Run data that reports read: manifest, judged history, rows and histograms.
+"""Run data that reports read, including manifest, judged history, rows and histograms.
 
-Windows, steady state and operating points are computed by the procedure (`procedures.rejudge`),
-never by reports.
+The procedure (`procedures.rejudge`) computes windows, steady state and operating points; reports
+never do.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ select seq, end_ns, sum(ios) as ios from intervals group by seq, end_ns order by
 
 @dataclass(frozen=True)
 class TestData:
-    """A run of any test, ready to be reported."""
+    """A run of any test that is ready to be reported."""
 
     __test__ = False  # Tell pytest that this class is not a test class.
 
@@ -54,17 +54,17 @@ class TestData:
 
     @property
     def manifest(self) -> Manifest:
-        """The run's manifest."""
+        """Manifest of the run."""
         return self.run.manifest
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """The test's options, as stored."""
+        """Stored options of the test."""
         return self.manifest.options
 
     @property
     def name(self) -> str:
-        """The run directory's name."""
+        """Name of the run directory."""
         return self.run.name
 
     @property
@@ -74,27 +74,27 @@ class TestData:
 
     @property
     def capacity_bytes(self) -> int:
-        """User capacity of the drive in bytes."""
+        """User capacity in bytes."""
         return self.manifest.device.capacity_bytes
 
     @property
     def rows(self) -> Sequence[StepRow]:
-        """All steps in order, which the store numbers from 1 (`seq`)."""
+        """All steps in order; the store numbers them from 1 (`seq`)."""
         return self.history.rows
 
     @property
     def host_write_bytes(self) -> int:
-        """Bytes that the host wrote in all steps."""
+        """Total host bytes written in all steps."""
         return self.history.host_write_bytes
 
     @property
     def elapsed_ns(self) -> float:
-        """Device time of all steps and the pauses between them, in ns."""
+        """Device time of all steps and of the pauses between steps, in ns."""
         return float(self.history.elapsed_ns) + self.idle_ns
 
     @property
     def idle_ns(self) -> float:
-        """Time between the steps of a stage in ns.
+        """Time between the steps of a stage, in ns.
 
         On a real drive, each step is a separate process.
         """
@@ -107,11 +107,11 @@ class TestData:
         )
 
     def stage(self, phase: str) -> StageHistory | None:
-        """Return a phase's stage; None if the run did not reach it."""
+        """Return a phase's stage, or None if the run did not reach the phase."""
         return self.history.stages.get(phase)
 
     def stage_rows(self, phase: str) -> Sequence[StepRow]:
-        """Return a stage's measured steps, excluding the steps that prepared it."""
+        """Return a stage's measured steps, excluding preparatory steps."""
         stage = self.stage(phase)
         return () if stage is None else stage.rows
 
@@ -132,9 +132,9 @@ class TestData:
 
     @property
     def stamp(self) -> str:
-        """The stamp on every page; empty if the run is conformant.
+        """Stamp shown on every page, or an empty text if the run is conformant.
 
-        A run is stamped if it deviates from a requirement, if it was shortened, or if a standard
+        A run is stamped if it deviates from a requirement, if it was shortened, or if a standard's
         test ran on a scaled-down simulated drive.
         """
         required = any(item.get("level") == "required" for item in self.manifest.deviations)
@@ -145,7 +145,7 @@ class TestData:
         return "NOT AS PUBLISHED" if entry.campaign else "NOT PTS-CONFORMANT"
 
     def seq(self, row: StepRow) -> int:
-        """Return the store's number for a row of this run."""
+        """Return the step number in the store for a row of this run."""
         return self._seqs[row.phase, row.round, row.step]
 
     @cached_property
@@ -174,14 +174,14 @@ class TestData:
     def histogram(
         self, rows: Iterable[StepRow], *, operation: str | None = None
     ) -> Histogram | None:
-        """Return the merged service times of all I/Os in `rows`; None if there are no I/Os."""
+        """Return the merged service times of all I/Os in `rows`, or None without I/Os."""
         return self.run.histogram(steps=[self.seq(row) for row in rows], operation=operation)
 
     def is_scheduled(self, seq: int, job: int) -> bool:
         """Return `True` if the I/Os of any job in a step have intended arrival times.
 
-        Earlier versions did not store this property, so for their runs it is inferred from the load
-        or from response times.
+        Earlier versions did not store this property, so it is inferred from their runs' loads or
+        response times.
         """
         row = self.columns[seq]
         if (stored := row["jobs"][job].get("scheduled")) is not None:
@@ -195,9 +195,9 @@ class TestData:
         return self.run.histograms_by_cell(kind="response")
 
     def latencies_by_step(self, basis: Basis) -> Mapping[int, Histogram]:
-        """Return the latencies over all jobs and operations of each step, by `seq`.
+        """Return each step's latencies over all jobs and operations, by `seq`.
 
-        Steps whose latencies are unknown are omitted.
+        Steps with unknown latencies are omitted.
         """
         cells: dict[int, list[Histogram | None]] = {}
         for (seq, job, operation), service in self.run.histograms_by_cell(kind="service").items():
@@ -222,10 +222,10 @@ class TestData:
 
     @cached_property
     def steps_file(self) -> DataFile:
-        """Every step of the run as CSV.
+        """Every step in the run as CSV.
 
-        The columns are those of the `rounds` table, the spread of the step's intervals, and its
-        latencies. Runs with open loads also have service times.
+        The columns include those of the `rounds` table, the spread of the step's intervals, and the
+        step's latencies. Runs with open loads also have service time columns.
         """
         bases = bases_of(scheduled=self.has_schedules)
         histograms = {basis: self.latencies_by_step(basis) for basis in bases}
@@ -247,7 +247,7 @@ class TestData:
 
 
 def _times(histogram: Histogram | None) -> list[Value]:
-    """Return mean, maximum and the nines, with None for unknown values."""
+    """Return the mean, maximum and nines, with None for unknown values."""
     if histogram is None:
         return [None] * (2 + len(NINES))
     slow = (histogram.quantile(q).value_ns for q in NINES)
@@ -255,7 +255,7 @@ def _times(histogram: Histogram | None) -> list[Value]:
 
 
 def _nine(q: float) -> str:
-    """Return a quantile for a column name: 0.9999 is "9999"."""
+    """Return a quantile for a column name, such as "9999" for 0.9999."""
     return f"{100 * q:.6f}".rstrip("0").replace(".", "")
 
 

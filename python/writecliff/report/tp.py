@@ -1,4 +1,4 @@
-"""The throughput test report: three sections per block size; summary "writecliff/tp/1"."""
+"""Throughput test report with three sections per block size, and the summary "writecliff/tp/1"."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def _rate(row: StepRow) -> float:
 
 
 class TpReport(TestReport):
-    """The report of a throughput test run."""
+    """Report for a throughput test run."""
 
     sentence = "It sustains {1} of sequential reads and {0} of sequential writes."
 
     @classmethod
     def figure_units(cls, procedure: Tp) -> Mapping[str, str]:
-        """Return MB/s for each block size and direction."""
+        """Return the unit MB/s for each block size and direction."""
         return {_key(size, read): "MB/s" for size in procedure.sizes for read in READ_PCTS}
 
     def headlines(self) -> list[Headline]:
@@ -58,7 +58,7 @@ class TpReport(TestReport):
 
     @cached_property
     def loops(self) -> Mapping[int, SteadyView]:
-        """Loop of each block size."""
+        """Round loop for each block size."""
         procedure = self.data.procedure
         assert isinstance(procedure, Tp)
         return {
@@ -70,12 +70,12 @@ class TpReport(TestReport):
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
-        """Loops of all block sizes."""
+        """Round loops for all block sizes."""
         return tuple(self.loops.values())
 
     @cached_property
     def results_file(self) -> DataFile:
-        """Mean throughput of every block size and direction."""
+        """Mean throughput for every block size and direction."""
         rows = (
             (size, read, view.mean((size, read), _rate))
             for size, view in self.loops.items()
@@ -85,14 +85,14 @@ class TpReport(TestReport):
         return data_file("throughput.csv", ("block_bytes", "read_pct", "bytes_per_s"), rows)
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the mean throughput of each block size and direction."""
+        """Yield the mean throughput for each block size and direction."""
         for size, view in self.loops.items():
             for read in reversed(READ_PCTS):
                 value = _mb_s(view.mean((size, read), _rate))
                 yield view.key_figure(f"SEQ {block_text(size)} {NAMES[read]}", value, "MB/s")
 
     def sections(self) -> Iterator[Section]:
-        """Yield the sections of each measured block size."""
+        """Yield the sections for each measured block size."""
         for size, view in self.loops.items():
             if view.rounds:
                 yield from self._pages(size, view)
@@ -127,7 +127,7 @@ class TpReport(TestReport):
         yield page("tabular data and 2-D plot", view.source, shown, figure)
 
     def read_window(self, size: int) -> SteadyState | None:
-        """Return the rule applied to reads in the reported window; None if there is no window."""
+        """Return the rule applied to reads in the reported window, or None without a window."""
         view = self.loops[size]
         rates = [rate / MB_S.size for rate in view.samples((size, 100.0), _rate)]
         if not view.judged or len(rates) != len(view.window):
@@ -160,7 +160,7 @@ class TpReport(TestReport):
         )
 
     def results(self) -> dict[str, Any]:
-        """Return steady state, throughput and read windows."""
+        """Return the steady state, throughput and read windows."""
         return {
             "steady_state": steady_stages.views_mapping(self.views),
             "results": [

@@ -1,4 +1,4 @@
-"""The report of a trace replay: lifetime, write amplification, streams and response times.
+"""Report for a trace replay, with lifetime, write amplification, streams and response times.
 
 The summary schema is "writecliff/trace_replay/1", and its `replay` is the output of `writecliff
 replay --json`.
@@ -34,7 +34,7 @@ FROM_WAF = ("waf", "years", "endurance_tb")  # Headline figures that depend on w
 
 
 class TraceReplayReport(TestReport):
-    """The report of a `writecliff replay` run."""
+    """Report for a `writecliff replay` run."""
 
     sentence = "It lasts {1} at the assumed rate, with a write amplification of {0}."
 
@@ -42,25 +42,25 @@ class TraceReplayReport(TestReport):
 
     @property
     def outcome(self) -> Mapping[str, Any]:
-        """The command's output."""
+        """JSON output of the command."""
         return self.procedure.answer
 
     @cached_property
     def histograms_by_operation(self) -> Mapping[str, Histogram]:
-        """Response times of reads and writes in the timed part."""
+        """Response times of reads and writes during the timed replay."""
         rows = self.data.stage_rows(PHASE)
         each = {op: self.data.histogram(rows, operation=op) for op in ("read", "write")}
         return {op: h for op, h in each.items() if h is not None and h.count}
 
     @property
     def latency_note(self) -> str:
-        """The part of the replay that has response times, or a statement that no part has them."""
+        """Part of the replay that has response times, or a statement that no part has them."""
         if not self.histograms_by_operation:
             return "No response times: the replay had no timed part."
         return "Service time, from issue to completion, in the timed part at the end of the replay."
 
     def verdict(self) -> Verdict:
-        """Return the output with the replayed data, the rounds and the drive's scale."""
+        """Return the command output with the replayed data, the rounds and the drive scale."""
         trace, device = self.outcome["trace"], self.outcome["device"]
         size = units.size(device["simulated_capacity_bytes"])
         meaning = (
@@ -77,7 +77,7 @@ class TraceReplayReport(TestReport):
         return str(self.outcome["verdict"])
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield write amplification, lifetime and endurance; nothing if they are not quoted."""
+        """Yield write amplification, lifetime and endurance, unless they are not quoted."""
         outcome = self.outcome
         if outcome["waf"] is None:
             return
@@ -88,7 +88,7 @@ class TraceReplayReport(TestReport):
         yield KeyFigure("Endurance", size, unit, "written to the whole drive")
 
     def written(self) -> Sequence[KeyFigure]:
-        """Return the replayed data and the simulated drive's fills."""
+        """Return the replayed data and the number of simulated drive fills."""
         trace, device = self.outcome["trace"], self.outcome["device"]
         size, _, unit = units.size(trace["replayed_bytes"]).partition(" ")
         fills = trace["replayed_bytes"] / device["simulated_capacity_bytes"]
@@ -99,7 +99,7 @@ class TraceReplayReport(TestReport):
         )
 
     def headlines(self) -> Sequence[Headline]:
-        """Return the figures of `replay_headlines`."""
+        """Return the figures from `replay_headlines`."""
         return replay_headlines(self.outcome)
 
     def limit_figures(
@@ -111,11 +111,11 @@ class TraceReplayReport(TestReport):
         return figures, {**missing, **(dict.fromkeys(FROM_WAF, reason) if reason else {})}
 
     def results(self) -> Mapping[str, Any]:
-        """Return the command's output as `replay`."""
+        """Return the command output as `replay`."""
         return {"replay": self.outcome}
 
     def sections(self) -> Iterator[Section]:
-        """Yield lifetime, streams and response times."""
+        """Yield sections about lifetime, streams and response times."""
         yield section("Lifetime", "", self._assumed(), self._waf())
         yield section("Streams", "Data written by stream.", self._streams())
         parts: list[Figure | Table | None] = [
@@ -152,7 +152,7 @@ class TraceReplayReport(TestReport):
         return table("Lifetime", ("", ""), rows)
 
     def _waf(self) -> Figure | None:
-        """Write amplification between the points of the series; None if it is not quoted."""
+        """Write amplification between the points of the series, or None if it is not quoted."""
         if self.outcome["waf"] is None:
             return None
         series = self.outcome["series"]
@@ -189,7 +189,7 @@ class TraceReplayReport(TestReport):
 
 
 def replay_headlines(answer: Mapping[str, Any]) -> list[Headline]:
-    """Return a replay's headline figures, from its JSON."""
+    """Return a replay's headline figures, computed from its JSON."""
     rate, endurance = answer["write_bytes_per_s"], answer["endurance_bytes"]
     slow = {"higher_is_better": False}
     return [

@@ -1,4 +1,4 @@
-"""The `characterise` page: the workloads of one or two traces."""
+"""Page for `characterise`, which shows the workloads of one or two traces."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _STREAMS_DRAWN = 9  # Number of dominant streams in SNIA's real-world workloads.
 
 
 class ShownTrace:
-    """A trace and its name on the page."""
+    """A trace with its name on the page."""
 
     def __init__(self, name: str, trace: Characterised) -> None:
-        """Return the name of the trace `of` on its page."""
+        """Return the name used for the trace `of` on its page."""
         self.name = name
         self.characterised = trace
         self.all = trace.mapping()
 
     def label(self, what: str, several: bool) -> str:
-        """Return a series label, which includes the trace if there are several."""
+        """Return a series label, which includes the trace name if there are several traces."""
         return f"{self.name}: {what}" if several else what
 
 
@@ -63,7 +63,7 @@ def workload_page(traces: Sequence[Characterised]) -> Page:
 
 
 def sections_of(shown: Sequence[ShownTrace]) -> tuple[Section, ...]:
-    """Return the sections that one or two traces share, side by side."""
+    """Return the sections shared by one or two traces, side by side."""
     parts = _overview, _streams, _over_time, _arrivals, _locality, _heat
     return tuple(part(shown) for part in parts)
 
@@ -211,7 +211,7 @@ def _streams(shown: Sequence[ShownTrace]) -> Section:
 def _shares(
     rows: Sequence[Mapping[str, Any]], groups: Sequence[str], name: Callable[[Any], str]
 ) -> list[float]:
-    """Return each group's fraction; NaN if a trace does not have the group."""
+    """Return each group's fraction, or NaN if a trace does not contain the group."""
     shares: dict[str, float] = {}
     for row in rows:
         shares[name(row)] = shares.get(name(row), 0.0) + row["share_pct"]
@@ -256,7 +256,7 @@ def _over_time(shown: Sequence[ShownTrace]) -> Section:
 def _lines(
     name: str, title: str, series: Sequence[Line], x: Axis, y: Axis, columns: tuple[str, str]
 ) -> Figure | None:
-    """Return a figure and a file of its numbers, with a column for each axis."""
+    """Return a figure with a data file that has a column for each axis."""
     data = DataFile(f"{name}.csv", lines_csv(series, "series", *columns))
     return lines(name, title, data, [line for line in series if len(line.x)], x, y)
 
@@ -431,10 +431,10 @@ _LEVELS = 8
 
 @house_style()
 def heat_map(name: str, title: str, heat: Mapping[str, Any], which: str) -> Figure | None:
-    """Draw the I/Os by address and time.
+    """Draw the I/Os over address and time.
 
     Cells are drawn as one area for each of eight levels on a logarithmic scale, so that thousands
-    of cells take little space in the page.
+    of cells take little space on the page.
 
     Args:
         name: Figure name.
@@ -485,7 +485,7 @@ def _runs(where: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def _draw(plot: Any, spans: list[tuple[float, float, float]], height: float, share: float) -> None:
-    """Draw all cells of a level as a single path."""
+    """Draw all cells in a level as a single path."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 

@@ -1,4 +1,4 @@
-"""The report of twin measurements: each load, and rates over the volume written.
+"""Report for twin measurements, with each load and the rates over the volume written.
 
 The summary schema is "writecliff/twin/1".
 """
@@ -44,13 +44,13 @@ _CURVES = (
 
 
 class TwinReport(TestReport):
-    """The report of the measurements made by `writecliff twin`."""
+    """Report for the measurements made by `writecliff twin`."""
 
     procedure: Twin
 
     @cached_property
     def measured(self) -> Sequence[tuple[StepRow, bool]]:
-        """Loads, each with `True` if it is held out from the fit."""
+        """Loads, each with `True` if the load is held out from the fit."""
         held_out = {
             load.label: load.held_out for load in self.procedure.loads(self.data.manifest.device)
         }
@@ -62,7 +62,7 @@ class TwinReport(TestReport):
         return "measured"
 
     def verdict(self) -> Verdict:
-        """Return the number of measured and held-out loads, and the rule."""
+        """Return the number of measured and held-out loads, and the hold-out rule."""
         aside = sum(held_out for _, held_out in self.measured)
         sentences = (
             self.began(),
@@ -95,7 +95,7 @@ class TwinReport(TestReport):
         return headlines
 
     def results(self) -> Mapping[str, Any]:
-        """Return the loads and their figures."""
+        """Return the loads with their figures."""
         return {
             "gentle": self.procedure.gentle,
             "rule": HELD_OUT_RULE,
@@ -119,7 +119,7 @@ class TwinReport(TestReport):
         return None if histogram is None else histogram.quantile(0.99).value_ns
 
     def sections(self) -> Iterator[Section]:
-        """Yield the loads, then the writes over volume."""
+        """Yield the loads, followed by the write rates over volume."""
         yield section("Loads", f"Held out: {HELD_OUT_RULE}.", self._loads())
         figures = [self._curve(*words) for words in _CURVES]
         yield section("Writes over the volume written", "", *figures)

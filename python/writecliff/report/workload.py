@@ -1,8 +1,8 @@
-"""The report of a user's workload: results by step, job and operation.
+"""Report for a user's workload, with results by step, job and operation.
 
 The report also shows IOPS, latency and write amplification over time, each step's latency by
 percentile, and the steady state of steps that ran until steady. The summary schema is
-"writecliff/workload/1", and its `steps` are those of `writecliff run --json`.
+"writecliff/workload/1", and its `steps` match those of `writecliff run --json`.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ _QUANTILES = ((0.5, "p50"), *((q, f"p{100 * q:g}") for q in NINES))
 
 
 class WorkloadRunReport(TestReport):
-    """The report of a `writecliff run` run."""
+    """Report for a `writecliff run` run."""
 
     procedure: WorkloadRun
 
     @cached_property
     def loads(self) -> Sequence[Load]:
-        """Measured steps of the workload file."""
+        """Measured steps in the workload file."""
         loads = []
         for number, step in enumerate(self.procedure.steps, 1):
             rows = [row for row in self.data.stage_rows(phase_of(number)) if self._sample(row)]
@@ -84,18 +84,18 @@ class WorkloadRunReport(TestReport):
 
     @cached_property
     def histogram(self) -> Histogram | None:
-        """Response times of a run that has a single operation; None for several."""
+        """Response times of a run with a single operation, or None for several operations."""
         by_operation = list(self.histograms_by_operation.values())
         return by_operation[0] if len(by_operation) == 1 else None
 
     @cached_property
     def histograms_by_operation(self) -> Mapping[str, Histogram]:
-        """Response times by operation of a run that has one load; empty for several loads."""
+        """Response times by operation of a run with one load, or empty for several loads."""
         return self.loads[0].histograms() if len(self.loads) == 1 else {}
 
     @property
     def latency_note(self) -> str:
-        """The latency basis, and the I/Os that the latencies cover."""
+        """Latency basis, and the I/Os covered by the latencies."""
         if len(self.loads) != 1:
             return ""
         scheduled = self.loads[0].is_scheduled
@@ -111,7 +111,7 @@ class WorkloadRunReport(TestReport):
     # -- verdict and figures--------------------------------------------------------------------
 
     def opening(self) -> Sequence[str]:
-        """Return the drive's initial state, the written data, and a warning if it is fresh."""
+        """Return the initial drive state, the written data, and a warning for a fresh drive."""
         begun = "The drive was not preconditioned"
         if self.data.manifest.device.simulated:
             begun = "The simulated drive was new"
@@ -133,7 +133,7 @@ class WorkloadRunReport(TestReport):
 
     @property
     def _fresh(self) -> bool:
-        """`True` if the last writes ran at a fresh drive's rate, which does not last."""
+        """`True` if the last writes ran at a fresh drive's rate, which is not sustainable."""
         device = self.data.manifest.device
         if not device.simulated or device.without_flash:
             return False
@@ -144,7 +144,7 @@ class WorkloadRunReport(TestReport):
 
     @cached_property
     def not_sustained(self) -> Sequence[str]:
-        """Loads that the drive did not sustain, in words."""
+        """Description of the loads that the drive did not sustain."""
         many = len(self.loads) > 1
         return [
             f"{load.title}: {load.not_sustained}" if many else load.not_sustained
@@ -153,7 +153,7 @@ class WorkloadRunReport(TestReport):
         ]
 
     def verdict(self) -> Verdict:
-        """Return the rates, with a warning about loads that were not sustained."""
+        """Return the rates, including a warning about loads that were not sustained."""
         verdict = super().verdict()
         if not self.not_sustained:
             return verdict
@@ -166,7 +166,7 @@ class WorkloadRunReport(TestReport):
         return Verdict("bad", f"{text[0].upper()}{text[1:]}", meaning)
 
     def answer(self) -> str:
-        """Return the rates and tail latencies of the first loads."""
+        """Return the rates and tail latencies for the first loads."""
         sentences = [self._load_text(load) for load in self.loads[:_SAID_LOADS]]
         if more := len(self.loads) - _SAID_LOADS:
             sentences += [f"and {more} more"] if more > 0 else []
@@ -175,7 +175,7 @@ class WorkloadRunReport(TestReport):
         return "; ".join(sentences) or "nothing was measured"
 
     def finding(self) -> str:
-        """Return the rates and tails of reads and writes of the first load."""
+        """Return the rates and tail latencies of reads and writes for the first load."""
         if self.not_sustained or not self.loads:
             return super().finding()
         more = len(self.loads) - 1
@@ -183,7 +183,7 @@ class WorkloadRunReport(TestReport):
         return f"{self._load_text(self.loads[0], flushes=False)}{others}."
 
     def _load_text(self, load: Load, *, flushes: bool = True) -> str:
-        """Return a load's rates and p99.99."""
+        """Return a load's rates and its p99.99 latency."""
         histograms = load.histograms()
         parts = []
         for operation in (name for name in load.operations if flushes or name != FLUSH):
@@ -198,7 +198,7 @@ class WorkloadRunReport(TestReport):
         return f"{name}{' and '.join(parts)}"
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the rates of each load and operation."""
+        """Yield the rates for each load and operation."""
         many = len(self.loads) > 1
         for load in self.loads[:_KEY_LOADS]:
             for operation in load.operations:
@@ -212,13 +212,13 @@ class WorkloadRunReport(TestReport):
                 )
 
     def headlines(self) -> Sequence[Headline]:
-        """Return the headline figures of all loads."""
+        """Return the headline figures for all loads."""
         many = len(self.loads) > 1
         return [item for load in self.loads for item in load.headlines(many=many)]
 
     @classmethod
     def figure_units(cls, procedure: WorkloadRun) -> Mapping[str, str] | None:
-        """Return the units of the steps' figures; see `figure_units`."""
+        """Return the units of the steps' figures (see `figure_units`)."""
         return figure_units(procedure.steps)
 
     def limit_figures(
@@ -247,7 +247,7 @@ class WorkloadRunReport(TestReport):
     # -- pages --------------------------------------------------------------------------------
 
     def sections(self) -> Iterator[Section]:
-        """Yield the sections on results, the run over time, and each load."""
+        """Yield the sections about results, the run over time, and each load."""
         yield section("Results", "", *self._results(), self._bars())
         yield self._over_time()
         for number, load in enumerate(self.loads, 1):
@@ -314,7 +314,7 @@ class WorkloadRunReport(TestReport):
                           Axis("IOPS"), wide=len(names) > 4)  # fmt: skip
 
     def _over_time(self) -> Section:
-        """Return the whole run over time, including idle and unmeasured steps."""
+        """Return a figure of the whole run over time, including idle and unmeasured steps."""
         rows = [row for row in self.data.rows if row.elapsed_ns]
         total_ns = float(self.data.elapsed_ns)
         length_ns = max(total_ns / POINTS, self._interval_ns)
@@ -378,7 +378,7 @@ class WorkloadRunReport(TestReport):
         return section(load.title, intro, *parts)
 
     def _jobs_text(self, load: Load) -> str:
-        """Return a load's jobs in words."""
+        """Return a description of a load's jobs."""
         jobs = [
             f"{job.name}: {job.pattern} {'/'.join(units.block(s.bytes) for s in job.block_sizes)}, "
             f"{job.read_pct:g} % reads, TC {job.threads}/QD {job.queue_depth}"
@@ -413,7 +413,7 @@ def _slug(operation: str) -> str:
 
 
 def _by_name(load: Load) -> Mapping[str, Histogram]:
-    """Return a load's latencies by operation, and an open load's service times."""
+    """Return a load's latencies by operation, and the service times if the load is open."""
     return {
         f"{operation}{_SUFFIX[basis]}": histogram
         for basis in bases_of(scheduled=load.is_scheduled)
@@ -422,7 +422,7 @@ def _by_name(load: Load) -> Mapping[str, Histogram]:
 
 
 def _latencies(histogram: Histogram | None) -> Sequence[float | None]:
-    """Return average, quantiles and maximum; None if there are too few I/Os."""
+    """Return the average, quantiles and maximum, or None if there are too few I/Os."""
     if histogram is None or not histogram.count:
         return [None] * (len(_QUANTILES) + 2)
     quantiles = (histogram.quantile(q).value_ns for q, _ in _QUANTILES)
@@ -436,9 +436,9 @@ _TIMES = ("mean", *(f"p{pct:g}" for pct in QUOTED), "max")
 
 
 def figure_units(steps: Sequence[LoadStep]) -> dict[str, str]:
-    """Return the unit of each figure that a run of these steps can have, by key.
+    """Return the unit of each figure that a run with these steps can have, by key.
 
-    Percentiles are those of the headline figures; any other percentile can be computed from the
+    The percentiles are those of the headline figures; other percentiles can be computed from the
     same latencies.
     """
     measured = [step.workload for step in steps if step.measured]
@@ -485,7 +485,7 @@ def _bases(operation: str) -> tuple[Basis, ...]:
 def limit_figures(
     loads: Sequence[Load], steps: Sequence[LoadStep], percentiles: Collection[float]
 ) -> tuple[list[Headline], dict[str, str]]:
-    """Return a run's figures with added `percentiles`, and why others are unknown, by key."""
+    """Return a run's figures with added `percentiles`, and why other figures are unknown."""
     many = len(loads) > 1
     limit_figures = [item for load in loads for item in load.headlines(many=many, bases=BASES)]
     measured = {item.key for item in limit_figures}

@@ -1,4 +1,4 @@
-"""Write saturation test report and its figures; summary "writecliff/wsat/1"."""
+"""Write saturation test report with its figures, and the summary "writecliff/wsat/1"."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ DEFAULT_LOAD = "random 4 KiB writes"
 
 
 class WsatReport(TestReport):
-    """The report of a write saturation test run."""
+    """Report for a write saturation test run."""
 
     @classmethod
     def figure_units(cls, procedure: Any) -> Mapping[str, str]:
-        """Return the units of the saturated state and of FOB."""
+        """Return the units of the saturated-state and FOB figures."""
         return {"saturated_iops": "IOPS", "latency_p9999": "ms", "latency_mean": "ms", "waf": "",
                 "fob_iops": "IOPS"}  # fmt: skip
 
@@ -94,7 +94,7 @@ class WsatReport(TestReport):
     lead = "saturation"
 
     def finding(self) -> str:
-        """Return the sustained rate, its ratio to the rate of the new drive, and the p99.99."""
+        """Return the sustained rate, its ratio to the new drive's rate, and the p99.99 latency."""
         wsat = self.wsat
         if not wsat.view.steady or wsat.fresh:
             return super().finding()
@@ -108,7 +108,7 @@ class WsatReport(TestReport):
 
     @property
     def _level(self) -> str:
-        """Name of the window's IOPS, which is "Saturated" only if the drive reached saturation."""
+        """Name for the window's IOPS, which is "Saturated" only if the drive reached saturation."""
         if not self.wsat.view.reached:
             return "At the end"
         return "Steady, not saturated" if self.wsat.unsaturated else "Saturated"
@@ -136,7 +136,7 @@ class WsatReport(TestReport):
         ]
 
     def _marks(self, ends: Sequence[float]) -> list[Mark]:
-        """Return the points where the drive's state changes.
+        """Return the points where the drive state changes.
 
         `ends` holds the x values at which the steps end.
         """
@@ -145,21 +145,21 @@ class WsatReport(TestReport):
 
     @cached_property
     def wsat(self) -> WsatData:
-        """The run's data."""
+        """Data of the run."""
         return WsatData(self.data)
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
-        """The saturation rounds."""
+        """Rounds of the saturation stage."""
         return (self.wsat.view,)
 
     @property
     def set_up_rounds(self) -> str:
-        """Rounds of the window."""
+        """Rounds in the window."""
         return self.wsat.view.text
 
     def test_parameters(self) -> Rows:
-        """Return the load with steady state and times."""
+        """Return the load, with steady state and times."""
         data, rth = self.data, self.wsat.latency_source == "rth"
         stimulus, toio = setup(data, "test_stimulus"), setup(data, "toio")
         rth_ns = sum(row.elapsed_ns for row in data.stage_rows("rth"))
@@ -176,18 +176,18 @@ class WsatReport(TestReport):
 
     @property
     def load(self) -> str:
-        """The load in words: "random 4 KiB writes"."""
+        """Description of the load, such as "random 4 KiB writes"."""
         return self.data.manifest.setup.get("load") or DEFAULT_LOAD
 
     def loaded(self) -> str:
-        """Return the load and its note."""
+        """Return the load with its note."""
         if self.load == DEFAULT_LOAD:
             return "written at random"
         note = self.data.manifest.setup.get("load_note")
         return f"loaded with {self.load}{f' ({note})' if note else ''}"
 
     def verdict(self) -> Verdict:
-        """Return the verdict relative to FOB; warn if the drive is fresh or unsaturated."""
+        """Return the verdict relative to FOB; warn if the drive is fresh or not saturated."""
         verdict, wsat = super().verdict(), self.wsat
         state = wsat.view.state
         if state not in ("steady", "fresh"):
@@ -229,7 +229,7 @@ class WsatReport(TestReport):
         return f"{start}kept the IOPS that it had fresh out of the box.{only}"
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield FOB IOPS, the window's IOPS, their ratio and write amplification."""
+        """Yield the FOB IOPS, the window's IOPS, their ratio and the write amplification."""
         wsat = self.wsat
         view, samples = wsat.view, len(wsat.view.rounds)
         source = f"average of {min(samples, 5)} samples" if samples > 1 else "last step"
@@ -251,12 +251,12 @@ class WsatReport(TestReport):
 
     @cached_property
     def histogram(self) -> Histogram | None:
-        """Response times of the window or the histogram phase."""
+        """Response times in the window or in the histogram phase."""
         return self.wsat.latency
 
     @property
     def latency_note(self) -> str:
-        """The steps that `histogram` covers."""
+        """Steps covered by `histogram`."""
         view = self.wsat.view
         if self.wsat.latency_source == "rth":
             source = "the response-time histogram phase after the rounds"
@@ -269,7 +269,7 @@ class WsatReport(TestReport):
         return service_note(self.histogram, f": {source}", otherwise=otherwise)
 
     def sections(self) -> Iterable[Section]:
-        """Return saturation, steady state, latency over the run and response times."""
+        """Return the sections on saturation, steady state, latency and response times."""
         wsat, view, steps = self.wsat, self.wsat.view, self.data.steps_file
         seconds = wsat.rows[0].elapsed_ns / 1e9
         shaded = (
@@ -335,7 +335,7 @@ class WsatReport(TestReport):
         return ("The drive does not report NAND writes, so write amplification is unknown.",)
 
     def results(self) -> dict[str, Any]:
-        """Return steady state, figures and latency."""
+        """Return the steady state, figures and latency."""
         wsat = self.wsat
         view, judged = wsat.view, bool(wsat.view.judged)
         return {
@@ -376,7 +376,7 @@ class WsatReport(TestReport):
 
 @house_style()
 def iops_over_time(wsat: WsatData, data: DataFile, *, log: bool) -> Figure:
-    """Draw every step's IOPS, with the range of its one-second intervals behind."""
+    """Draw each step's IOPS over the range of its one-second intervals."""
     unit = units.time_unit(wsat.elapsed_ns)
     x = (wsat.start_ns + wsat.end_ns) / 2 / unit.size
     figure, axes = style.new_axes(Label("Time since the purge", unit.name), "IOPS")
@@ -446,7 +446,7 @@ def _marker(wsat: WsatData) -> tuple[str, ...]:
 
 
 def _shade(axes: Axes, wsat: WsatData, begin: Numbers, end: Numbers) -> None:
-    """Shade the steps of the window, and mark where the drive leaves its fresh state.
+    """Shade the window's steps, and mark where the drive leaves its fresh state.
 
     Latency and write amplification are taken from the window. The transition lies between the mark
     and the window.
@@ -461,7 +461,7 @@ def _shade(axes: Axes, wsat: WsatData, begin: Numbers, end: Numbers) -> None:
 
 @house_style()
 def write_amplification(wsat: WsatData, data: DataFile) -> Figure | None:
-    """Draw write amplification over drive fills; None if the drive does not report it."""
+    """Draw write amplification over drive fills, or return None if the drive does not report it."""
     if not np.isfinite(wsat.waf).any():
         return None
     figure, axes = style.new_axes(
@@ -483,7 +483,7 @@ def write_amplification(wsat: WsatData, data: DataFile) -> Figure | None:
 
 @house_style()
 def latency_over_time(wsat: WsatData, data: DataFile) -> Figure | None:
-    """Draw each step's average, nines and maximum on a log axis; None if there are no latencies."""
+    """Draw each step's average, nines and maximum on a log axis, or return None."""
     lines = [
         ("average", wsat.column(lambda row: row.latency_mean_ns), style.BLUE),
         ("99.9 %", wsat.column(lambda row: row.latency_p999_ns), style.GREEN),
@@ -512,9 +512,9 @@ def latency_over_time(wsat: WsatData, data: DataFile) -> Figure | None:
 
 
 def latency_over_fills(wsat: WsatData) -> Figure | None:
-    """Return average, 99.999 % and maximum over drive fills on a log axis (PTS 2.0, WSAT).
+    """Return the average, 99.999 % and maximum over drive fills on a log axis (PTS 2.0, WSAT).
 
-    The result is `None` if there are no latencies.
+    The result is `None` if no latencies are known.
     """
     fills = (wsat.before_bytes + wsat.written_bytes) / 2 / wsat.data.capacity_bytes
     by_round, nines = wsat.five_nines

@@ -2,12 +2,14 @@
 
 Definitions:
 
-* fresh out of box (FOB): the steps that start in the first minute, and before the whole capacity
-  has been written once
-* leaving FOB: the first of two steps in a row below `FOB_SHARE` of the IOPS fresh out of box;
-  from there to the window the drive is in transition
-* window: the steps from the first to the last sample of the reported steady-state window
-* latency: the response-time histogram phase if the run has one, otherwise the steps of the window
+* Fresh out of box (FOB) refers to the steps that start in the first minute and before the whole
+  capacity has been written once.
+* The drive leaves FOB at the first of two consecutive steps below `FOB_SHARE` of the FOB IOPS, and
+  is in transition from this step to the window.
+* The window contains the steps from the first to the last sample of the reported steady-state
+  window.
+* Latencies come from the response-time histogram phase if the run has one, otherwise from the steps
+  in the window.
 """
 
 from __future__ import annotations
@@ -40,17 +42,17 @@ NO_RELOCATION = 0.05
 class WsatData:
     """A write saturation test run.
 
-    Arrays have one value per step of the rounds, and NaN marks unknown values.
+    Arrays have one value per step in the rounds, and NaN marks unknown values.
     """
 
     data: TestData
 
     @cached_property
     def rows(self) -> Sequence[StepRow]:
-        """Steps of the rounds.
+        """Steps in the rounds.
 
         Raises:
-            StoreError: If the run has no complete step.
+            StoreError: If the run does not have a complete step.
         """
         rows = self.data.stage_rows("rounds")
         if not rows:
@@ -62,13 +64,13 @@ class WsatData:
 
     @cached_property
     def view(self) -> SteadyView:
-        """The stage of the rounds."""
+        """Stage that consists of the rounds."""
         manifest = self.data.manifest
         other = manifest.ended_by in OTHER_ENDS
         return replace(self.data.view("rounds"), end=manifest.reason if other else "")
 
     def column(self, value: Callable[[StepRow], float | None]) -> Numbers:
-        """Return the value of a figure for every step."""
+        """Return a figure's value for every step."""
         return np.array([or_nan(value(row)) for row in self.rows], dtype=np.float64)
 
     @cached_property
@@ -78,7 +80,7 @@ class WsatData:
 
     @cached_property
     def end_ns(self) -> Numbers:
-        """End of each step in ns since the start of the first step."""
+        """End of each step in ns, relative to the start of the first step."""
         return self.column(lambda row: row.ended_ns - self.rows[0].started_ns)
 
     @cached_property
@@ -88,12 +90,12 @@ class WsatData:
 
     @cached_property
     def written_bytes(self) -> Numbers:
-        """Bytes written since the purge at the end of each step."""
+        """Bytes written from the purge to the end of each step."""
         return self.column(lambda row: row.host_write_bytes_total)
 
     @cached_property
     def before_bytes(self) -> Numbers:
-        """Bytes written since the purge at the start of each step."""
+        """Bytes written from the purge to the start of each step."""
         return self.written_bytes - self.column(lambda row: row.host_write_bytes)
 
     @cached_property
@@ -103,16 +105,16 @@ class WsatData:
 
     @cached_property
     def spread(self) -> tuple[Numbers, Numbers]:
-        """Lowest and highest IOPS of each step's one-second intervals."""
+        """Lowest and highest IOPS among each step's one-second intervals."""
         nothing = (float("nan"), float("nan"))
         numbers = [self.data.interval_iops.get(self.data.seq(row), nothing) for row in self.rows]
         return np.array([low for low, _ in numbers]), np.array([high for _, high in numbers])
 
     @cached_property
     def window(self) -> slice:
-        """Steps from the first to the last sample of the reported window.
+        """Steps from the first to the last sample in the reported window.
 
-        If there is no window, they are the steps of all samples or, failing that, the last step.
+        Without a window, the value covers the steps of all samples or, failing that, the last step.
         """
         rounds = self.view.window if self.view.judged else self.view.rounds
         # The last step in a round is the round's sample.
@@ -123,27 +125,27 @@ class WsatData:
 
     @property
     def window_rows(self) -> Sequence[StepRow]:
-        """The steps of `window`."""
+        """Steps in `window`."""
         return self.rows[self.window]
 
     @property
     def drive_fills(self) -> float:
-        """Data written by the end of the last step, relative to the user capacity."""
+        """Data written by the end of the last step, as a multiple of the user capacity."""
         return float(self.written_bytes[-1] / self.data.capacity_bytes)
 
     @property
     def window_drive_fills(self) -> float:
-        """Drive fills written when the window's first step was complete."""
+        """Drive fills written by the end of the window's first step."""
         return float(self.written_bytes[self.window][0] / self.data.capacity_bytes)
 
     @property
     def fresh(self) -> bool:
-        """`True` if the window starts before a drive usually leaves its fresh-out-of-box state."""
+        """`True` if the window starts before drives usually leave the fresh-out-of-box state."""
         return self.window_drive_fills < FOB_DRIVE_FILLS
 
     @property
     def elapsed_ns(self) -> float:
-        """Device time of the rounds."""
+        """Total device time of the rounds."""
         return float(self.end_ns[-1])
 
     @cached_property
@@ -154,29 +156,29 @@ class WsatData:
 
     @property
     def fob_ns(self) -> float:
-        """Duration of the steps that count as fresh out of box, in ns."""
+        """Total duration in ns of the steps that count as fresh out of box."""
         return float(sum(row.elapsed_ns for row in self.fob_rows))
 
     @property
     def fob_iops(self) -> float:
-        """IOPS of the steps that count as fresh out of box."""
+        """IOPS during the steps that count as fresh out of box."""
         return sum(row.ios for row in self.fob_rows) / (self.fob_ns / 1e9)
 
     @cached_property
     def leaves_fob(self) -> int | None:
-        """Index of the step where the drive stops being fresh; None if it is still fresh."""
+        """Index of the step where the drive stops being fresh, or None if it is still fresh."""
         low = self.iops < FOB_SHARE * self.fob_iops
         both = low[:-1] & low[1:]
         return int(np.argmax(both)) if both.any() else None
 
     @property
     def becomes_steady(self) -> int | None:
-        """Index of the window's first step; None if steady state was never reached."""
+        """Index of the window's first step, or None if steady state was never reached."""
         return self.window.start if self.view.reached and self.view.judged else None
 
     @property
     def saturated_iops(self) -> float:
-        """Average of the reported window or, without one, of the samples or the last step."""
+        """Average over the reported window or, without one, over the samples or the last step."""
         if self.view.determination is not None:
             return self.view.determination.average
         values = [value for samples in self.view.values.values() for value in samples]
@@ -184,22 +186,22 @@ class WsatData:
 
     @property
     def fob_ratio(self) -> float | None:
-        """Saturated IOPS relative to fresh-out-of-box IOPS."""
+        """Ratio of the saturated IOPS to the fresh-out-of-box IOPS."""
         return self.saturated_iops / self.fob_iops if self.fob_iops else None
 
     @property
     def window_waf(self) -> float | None:
-        """Write amplification over the window; None if the drive does not report it."""
+        """Write amplification over the window, or None if the drive does not report it."""
         return mean_waf(self.window_rows)
 
     @property
     def unsaturated(self) -> bool:
-        """`True` if the load never made the drive relocate data.
+        """`True` if the load never caused the drive to relocate data.
 
-        The drive then maintained its fresh-out-of-box IOPS, and wrote as much to flash as the host
-        wrote. This happens if only a small part of the address range is written (for example, the
-        segments of PTS-C), because the rest is spare flash. Drives without flash have no other
-        state.
+        In this case, the drive maintained its fresh-out-of-box IOPS, and wrote as many bytes to
+        flash as the host wrote. This happens if only a small part of the address range is written
+        (for example, the segments of PTS-C), because the remaining capacity is spare flash. Drives
+        without flash have no other state than this.
         """
         if self.data.manifest.device.without_flash:
             return False
@@ -207,16 +209,16 @@ class WsatData:
         return self.leaves_fob is None and (waf is None or waf < 1 + NO_RELOCATION)
 
     def by_round(self, value: Callable[[Sequence[StepRow]], float | None]) -> list[float | None]:
-        """Return a figure of each round, from the round's steps in the window."""
+        """Return a figure for each round, from the round's steps within the window."""
         rounds = dict.fromkeys(row.round for row in self.window_rows)
         return [value([row for row in self.window_rows if row.round == n]) for n in rounds]
 
     @cached_property
     def five_nines(self) -> tuple[bool, Sequence[tuple[slice, float]]]:
-        """99.999th percentile of response times in ns, by step.
+        """99.999th percentile response times in ns, by step.
 
-        If steps have too few I/Os, the percentile is by round, and the first returned value is
-        `True`. Steps or rounds that have too few I/Os are omitted.
+        If steps have too few I/Os, percentiles are computed by round, and the first returned value
+        is `True`. Steps or rounds with too few I/Os are omitted.
         """
         by_seq = self.data.run.histograms_by_step()
         each = [by_seq.get(self.data.seq(row)) for row in self.rows]
@@ -240,17 +242,17 @@ class WsatData:
 
     @property
     def latency_source(self) -> Literal["rth", "window"]:
-        """Source of the latencies: the response-time histogram phase, or the window."""
+        """Source of the latencies, either the response-time histogram phase or the window."""
         return "rth" if self.data.stage_rows("rth") else "window"
 
     @cached_property
     def latency(self) -> Histogram | None:
-        """Response times of all I/Os in `latency_source`; None if there are no I/Os."""
+        """Response times of all I/Os in `latency_source`, or None without I/Os."""
         return self.data.histogram(self.data.stage_rows("rth") or self.window_rows)
 
 
 def mean_latency_ns(rows: Sequence[StepRow]) -> float | None:
-    """Return the mean service time of all I/Os in `rows` in ns; None if unknown."""
+    """Return the mean service time in ns of all I/Os in `rows`, or None if unknown."""
     ios = sum(row.ios for row in rows)
     if not ios or any(row.latency_mean_ns is None for row in rows):
         return None
@@ -258,7 +260,7 @@ def mean_latency_ns(rows: Sequence[StepRow]) -> float | None:
 
 
 def mean_waf(rows: Sequence[StepRow]) -> float | None:
-    """Return the flash bytes per host byte written in `rows`; None if unknown."""
+    """Return the ratio of flash bytes to host bytes written in `rows`, or None if unknown."""
     host = sum(row.host_write_bytes for row in rows)
     if not host or any(row.waf is None for row in rows):
         return None

@@ -1,4 +1,4 @@
-"""The XSR report: throughput and response times over time, and recovery time.
+"""XSR report with throughput and response times over time, and the recovery time.
 
 The summary schema is "writecliff/xsr/1".
 """
@@ -45,7 +45,7 @@ RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
 
 @dataclass(frozen=True)
 class GroupData:
-    """The measured part of an access group, with times since the start of the first group."""
+    """Measured part of an access group, with times relative to the start of the first group."""
 
     group: Group
     begin_ns: float
@@ -64,24 +64,24 @@ class GroupData:
 
     @property
     def mean_bytes_per_s(self) -> float | None:
-        """Mean throughput; None if there are no samples."""
+        """Mean throughput, or None without samples."""
         values = self.samples.bytes_per_s
         return float(values.mean()) if values.size else None
 
     @property
     def end_bytes_per_s(self) -> float | None:
-        """Throughput of the last sample; None if there are no samples."""
+        """Throughput of the last sample, or None without samples."""
         values = self.samples.bytes_per_s
         return float(values[-1]) if values.size else None
 
     @property
     def art_peak_ns(self) -> float | None:
-        """Longest average response time of any sample in ns; None if there are no I/Os."""
+        """Longest average response time among all samples in ns, or None without I/Os."""
         return _peak(self.samples.mean_ns)
 
     @property
     def mrt_peak_ns(self) -> float | None:
-        """Longest response time in ns; None if there are no I/Os."""
+        """Longest response time in ns, or None without I/Os."""
         return _peak(self.samples.max_ns)
 
 
@@ -91,7 +91,7 @@ def _peak(values: Numbers) -> float | None:
 
 
 class XsrReport(TestReport):
-    """The report of an XSR run."""
+    """Report for an XSR run."""
 
     procedure: Xsr
 
@@ -119,10 +119,10 @@ class XsrReport(TestReport):
     def recovery_minutes(self, share: float = 1.0) -> float | None:
         """Return the recovery time in minutes.
 
-        Recovery ends with the first AG3 sample that reaches `share` of the AG1 mean.
+        Recovery ends at the first AG3 sample that reaches `share` of the AG1 mean.
 
         Returns:
-            The result is `None` if no sample reaches it, or the run has no AG3.
+            The result is `None` if no sample reaches this throughput, or if the run has no AG3.
         """
         if len(self.groups) < 3:
             return None
@@ -156,7 +156,7 @@ class XsrReport(TestReport):
         )
 
     def verdict(self) -> Verdict:
-        """Return the recovery result and its time."""
+        """Return the recovery result and the recovery time."""
         groups = self.groups
         first = groups[0].mean_bytes_per_s
         meaning = [
@@ -179,11 +179,11 @@ class XsrReport(TestReport):
         return Verdict("warning", headline, tuple(meaning))
 
     def finding(self) -> str:
-        """Return whether and when the drive recovered."""
+        """Return a sentence that states whether and when the drive recovered."""
         return f"{self.verdict().headline}."
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield each group's throughput and the recovery times."""
+        """Yield each group's throughput, and the recovery times."""
         for group in self.groups:
             value = units.number((group.end_bytes_per_s or 0) / 1e6, 1)
             note = f"at the end; {units.throughput(group.mean_bytes_per_s)} on average"
@@ -194,7 +194,7 @@ class XsrReport(TestReport):
 
     @classmethod
     def figure_units(cls, procedure: Xsr) -> Mapping[str, str]:
-        """Return the units of recovery time, throughput and each group's longest I/O."""
+        """Return the units of the recovery time, the throughput and each group's longest I/O."""
         units_of = {"mean_mb_per_s": "MB/s", "end_mb_per_s": "MB/s", "latency_max": "ms"}
         return {"recovery_minutes": "min"} | {
             f"{group.phase}_{name}": unit
@@ -203,7 +203,7 @@ class XsrReport(TestReport):
         }
 
     def headlines(self) -> list[Headline]:
-        """Return single values, because non-stationary throughput provides no interval."""
+        """Return single values, because throughput that is not stationary has no interval."""
         figures = []
         for group in self.groups:
             key, label = group.group.phase, group.label
@@ -222,7 +222,7 @@ class XsrReport(TestReport):
         ]  # fmt: skip
 
     def curves(self) -> list[Curve]:
-        """Return throughput over time."""
+        """Return the throughput over time."""
         rate = self._over_all("TP", lambda group: group.samples.bytes_per_s)
         points = list(zip(rate.x, rate.y, strict=True))
         time = time_axis(points[-1][0] if points else 0.0)
@@ -230,7 +230,7 @@ class XsrReport(TestReport):
 
     @cached_property
     def _shown(self) -> Sequence[StepRow]:
-        """The steps whose response times are shown at the top of the page."""
+        """Steps whose response times are shown at the top of the page."""
         return self.data.stage_rows("ag3") or self.data.stage_rows("ag1")
 
     @cached_property
@@ -240,12 +240,12 @@ class XsrReport(TestReport):
 
     @property
     def latency_note(self) -> str:
-        """The group that `histogram` covers."""
+        """Access group covered by `histogram`."""
         which = f": all of {self._shown[0].phase.upper()}"
         return service_note(self.histogram, which, otherwise="No response times were measured.")
 
     def sections(self) -> Iterable[Section]:
-        """Return throughput, change-overs and response times."""
+        """Return the sections on throughput, change-overs and response times."""
         unit = "minute" if self.sample_s == 60 else f"{self.sample_s:g} s"
         data, groups = self._samples_file(), self.groups
         whole = time_axis(groups[-1].begin_ns + groups[-1].elapsed_ns - groups[0].begin_ns)
@@ -281,12 +281,12 @@ class XsrReport(TestReport):
         )  # fmt: skip
 
     def _over_all(self, label: str, values: Callable[[GroupData], Numbers]) -> Line:
-        """Return a figure over all groups."""
+        """Return a figure that covers all groups."""
         time = np.concatenate([group.time_ns for group in self.groups])
         return Line(label, time.tolist(), np.concatenate(list(map(values, self.groups))).tolist())
 
     def _zooms(self, data: DataFile) -> Iterator[Figure | None]:
-        """Yield up to two hours of each of two groups, around their change-over."""
+        """Yield up to two hours from each of two consecutive groups, around their change-over."""
         for before, after in pairwise(self.groups):
             parts = []
             for group in (before, after):
@@ -338,7 +338,7 @@ class XsrReport(TestReport):
         return data_file("samples.csv", head, rows)
 
     def results(self) -> dict[str, Any]:
-        """Return samples, groups and recovery times."""
+        """Return the samples, groups and recovery times."""
         return {
             "sample_s": self.sample_s,
             "groups": [

@@ -1,10 +1,10 @@
-"""The run catalogue: one row per run of a store, in a single Parquet file in the root.
+"""Run catalogue with one row per run in a store, in a single Parquet file in the store's root.
 
 The catalogue is derived from the run directories, which are authoritative. Each refresh compares
-the modification times of all runs with the times recorded in their rows, and rereads changed runs.
-The catalogue file is always replaced as a whole, so readers need no lock. Writers take a lock, and
-merge the rows that they have read into the current file. A damaged catalogue, or a catalogue of
-another version, is rebuilt. If the file cannot be written, the catalogue remains in memory.
+the modification times of all runs with the times recorded in the catalogue, and rereads changed
+runs. The catalogue file is always replaced as a whole, so readers do not need a lock. Writers take
+a lock, and merge the rows that they have read into the latest file. A damaged catalogue, or one
+from another version, is rebuilt. If the file cannot be written, the catalogue remains in memory.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _STATE = f"select run, {TOKEN}, {HAS_FIGURES}, {UNENDED}, status from catalogue"
 
 @dataclass(frozen=True)
 class Changes:
-    """Outcome of a refresh: the number of runs, the runs read again, and the deleted runs."""
+    """Result of a refresh: the run count, the runs read again, and the deleted runs."""
 
     runs: int
     read: Sequence[str] = ()
@@ -65,13 +65,13 @@ def unseen(done: int, total: int) -> None:
 
 
 class Catalogue:
-    """The catalogue of a run store. Call `refresh` before `opened`, or use `current`."""
+    """Catalogue of a run store. Call `refresh` before `opened`, or call only `current`."""
 
     def __init__(self, place: Place, *, ours: bool = False) -> None:
-        """Create a store's catalogue.
+        """Create the catalogue for a store.
 
         Args:
-            place: The run store.
+            place: Run store to catalogue.
             ours: `True` if the SQL does not come from a user, which lets the database open faster.
         """
         self.place = place
@@ -84,13 +84,13 @@ class Catalogue:
     def refresh(
         self, *, figures: bool = False, rebuild: bool = False, progress: Progress = unseen
     ) -> Changes:
-        """Bring the catalogue up to date.
+        """Update the catalogue to match the run directories.
 
         Args:
-            figures: `True` to also compute the headline figures of runs that do not store
-                them, which takes about 0.1 s per run.
+            figures: `True` to also compute the headline figures of runs without stored figures,
+                which takes about 0.1 s per run.
             rebuild: `True` to read all runs again.
-            progress: Function called after each run that is read.
+            progress: Function called after each run has been read.
 
         Raises:
             StoreError: If the store cannot be listed.
@@ -106,10 +106,10 @@ class Catalogue:
     def current(
         self, *, figures: bool = False, allow_files: bool = False, progress: Progress = unseen
     ) -> Iterator[Views]:
-        """Refresh the catalogue and open it, in a single step if nothing has changed.
+        """Refresh the catalogue and open it, in a single step if no run has changed.
 
         Raises:
-            StoreError: If the store cannot be listed, or the catalogue is damaged.
+            StoreError: If the store cannot be listed or the catalogue is damaged.
         """
         with ExitStack() as stack:
             database, state = None, {}
@@ -125,7 +125,7 @@ class Catalogue:
     def _bring(
         self, state: Mapping[str, tuple[Any, ...]], *, figures: bool, progress: Progress
     ) -> Changes:
-        """Bring the catalogue up to date; `state` is its present state."""
+        """Update the catalogue, given its present `state`."""
         stored = {run.run: run for run in self.place.find()}
         stale = [run for run in stored.values() if self._is_stale(run, state, figures)]
         gone = [run for run in state if run not in stored]
@@ -137,7 +137,7 @@ class Catalogue:
         return Changes(len(stored), [run.run for run in stale], gone)
 
     def complete(self, runs: Sequence[str]) -> None:
-        """Add the headline figures of those `runs` that have none yet."""
+        """Add the headline figures of those `runs` whose figures are missing."""
         rows = {row["run"]: row for row in self._rows(set(runs)) if not row[HAS_FIGURES]}
         if rows:
             self._merge([with_figures(self.place, row) for row in rows.values()], {*rows})
@@ -181,7 +181,7 @@ class Catalogue:
 
     @contextmanager
     def opened(self, *, allow_files: bool = False) -> Iterator[Views]:
-        """Open the views `runs`, `figures` and `tags` for SQL.
+        """Open the views `runs`, `figures` and `tags` for SQL queries.
 
         Raises:
             StoreError: If the catalogue does not exist or is damaged.
@@ -232,7 +232,7 @@ class Catalogue:
         return table
 
     def _merge(self, rows: Sequence[Entry], replaced: set[str], *, anew: bool = False) -> None:
-        """Replace the rows of the `replaced` runs by `rows` in the file."""
+        """Replace the rows of the `replaced` runs in the file by `rows`."""
         import pyarrow as pa
 
         try:
@@ -322,9 +322,10 @@ _SUMMED = ("verdict", "stamp", "steps", "device_time_ns", "host_write_bytes")
 def read_entry(
     place: Place, stored: StoredRun, before: Mapping[str, Any] | None = None
 ) -> Entry | None:
-    """Read a run's row; None if the run was deleted.
+    """Read a run's row, or return None if the run was deleted.
 
-    `before` is the run's row in the catalogue. Its figures are reused if the manifest is unchanged.
+    `before` is the run's existing row in the catalogue. The figures in `before` are reused if the
+    manifest is unchanged.
     """
     entry = _nothing(stored)
     if not stored.has_manifest:
@@ -344,7 +345,7 @@ def read_entry(
 
 
 def with_figures(place: Place, entry: Mapping[str, Any]) -> Entry:
-    """Return the row with the headline figures, computed in the same way as for the report."""
+    """Return the row with the headline figures, which are computed as for the report."""
     if entry[HAS_FIGURES] or entry["status"] == "damaged":
         return dict(entry)
     from writecliff.report import report_of

@@ -1,6 +1,6 @@
-"""SQL tables over all runs and their columns, from which the views and reference are made.
+"""SQL tables over all runs, with the columns from which the views and the reference are generated.
 
-The column types are those of DuckDB. Times are UTC without a time zone, because DuckDB requires
+The column types are those of DuckDB. Times are in UTC without a time zone, because DuckDB requires
 another package for time zones. Unknown values are null.
 """
 

@@ -1,6 +1,6 @@
 """Deletion of runs.
 
-A run is first renamed to a hidden name, so that it is always either complete or deleted.
+A run is first renamed to a hidden name, so every visible run is complete.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from writecliff.runs.place import Place
 
 
 def check_deletable(place: Place, runs: Iterable[str]) -> None:
-    """Check that no process is writing any of `runs`.
+    """Check that no process is writing to any of `runs`.
 
     Raises:
-        StoreError: If a run, or a member of a suite, is being written.
+        StoreError: If a process is writing to a run or to a suite member.
     """
     chosen = set(runs)
     for stored in place.find():
@@ -27,10 +27,10 @@ def check_deletable(place: Place, runs: Iterable[str]) -> None:
 
 
 def delete_runs(place: Place, runs: Sequence[str]) -> list[str]:
-    """Delete `runs` and return those that existed.
+    """Delete `runs`, and return those that existed.
 
     Raises:
-        StoreError: If a run is being written, or cannot be removed.
+        StoreError: If a process is writing to a run, or a run cannot be removed.
     """
     check_deletable(place, runs)
     deleted = []

@@ -15,7 +15,7 @@ _COLUMNS = ", ".join(column.name for column in RUNS)
 
 @dataclass(frozen=True)
 class Details:
-    """A run's row in `runs`, its rows in `figures`, and its manifest (None if damaged)."""
+    """A run's row in `runs`, its rows in `figures`, and its manifest (None if it is damaged)."""
 
     run: dict[str, Any]
     figures: list[dict[str, Any]]
@@ -23,10 +23,10 @@ class Details:
 
 
 def details(catalogue: Catalogue, run: str) -> Details:
-    """Read a run's row, figures and manifest, computing missing headline figures.
+    """Read a run's row, figures and manifest, and compute missing headline figures.
 
     Raises:
-        StoreError: If the run was deleted, or the catalogue cannot be read.
+        StoreError: If the run was deleted or the catalogue cannot be read.
     """
     catalogue.refresh()
     catalogue.complete([run])

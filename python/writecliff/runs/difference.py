@@ -1,6 +1,6 @@
-"""Differences between two runs or suites: set-up, environment and results.
+"""Differences between two runs or suites, in set-up, environment and results.
 
-Figures, intervals and the significance rule are those of `report.comparison`.
+Figures, intervals and the significance rule are the same as in `report.comparison`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from writecliff.store.manifest import read_manifest
 
 @dataclass(frozen=True)
 class RunDifference(Shows):
-    """Differences between run B and run A, made by `difference`."""
+    """Differences between run B and run A, created by `difference`."""
 
     compared: Comparison
     environment: Sequence[tuple[str, str | None, str | None]]  # Name, value in A, value in B.
@@ -29,17 +29,17 @@ class RunDifference(Shows):
 
     @cached_property
     def judgements(self) -> Sequence[tuple[Figure, Judgement]]:
-        """The figures that both runs have, each with the judgement on B relative to A."""
+        """Figures that both runs have, each with the judgement on B relative to A."""
         return [(figure, judgement(figure, 0, 1)) for figure in self.compared.figures]
 
     @property
     def judgement(self) -> Judgement:
-        """The overall judgement on B relative to A."""
+        """Overall judgement on B relative to A."""
         return overall(word for _, word in self.judgements)
 
     @property
     def verdict(self) -> str:
-        """The comparison result in a sentence."""
+        """Comparison result as a sentence."""
         if not self.compared.figures:
             return "The two runs have no figure in common, so their results cannot be compared."
         return self.compared.verdict
@@ -62,15 +62,15 @@ class RunDifference(Shows):
 
 
 def difference(first: Path, second: Path, names: Sequence[str]) -> RunDifference:
-    """Compare two run directories, suites or saved outputs, A and B.
+    """Compare A and B, which can be run directories, suites or saved outputs.
 
     Args:
         first: Run or suite A.
         second: Run or suite B.
-        names: Names of A and B in messages.
+        names: Names of A and B used in messages.
 
     Raises:
-        ConfigError: If a path is not exactly one run or suite.
+        ConfigError: If a path does not contain exactly one run or suite.
         StoreError: If a run is damaged.
     """
     sides = zip("AB", (first, second), names, strict=True)

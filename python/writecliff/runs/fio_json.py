@@ -1,4 +1,4 @@
-"""Conversion of fio's JSON output to a workload run that has one step per job group."""
+"""Conversion of fio's JSON output to a workload run with one step per job group."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NOTE = "imported from fio's JSON output; the state of the drive before the jobs
 
 
 def read_fio_json(path: Path) -> Mapping[str, object]:
-    """Read the last fio JSON document in a file, skipping the messages around it.
+    """Read the last fio JSON document in a file, and skip the messages around the document.
 
     Raises:
-        ConfigError: If the file cannot be read, or is not fio output.
+        ConfigError: If the file cannot be read or is not fio output.
     """
     from writecliff.engines.fio.document import last_document
 
@@ -36,15 +36,15 @@ def read_fio_json(path: Path) -> Mapping[str, object]:
 
 
 def store_fio_json(path: Path, directory: Path, *, capacity_bytes: int | None = None) -> None:
-    """Write a run directory that contains the measurements in fio's JSON output.
+    """Write a run directory with the measurements from fio's JSON output.
 
     Args:
-        path: File of fio's JSON output.
+        path: File that contains fio's JSON output.
         directory: Run directory to create.
-        capacity_bytes: Drive capacity in bytes (default: the largest `size` of the jobs).
+        capacity_bytes: Drive capacity in bytes (default: the largest `size` among the jobs).
 
     Raises:
-        ConfigError: If the file is not fio output, or the drive capacity is unknown.
+        ConfigError: If the file is not fio output or the drive capacity is unknown.
         StoreError: If the run directory cannot be written.
     """
     with understood(path, "fio's JSON output"):

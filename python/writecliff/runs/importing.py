@@ -1,4 +1,4 @@
-"""Import of run directories, suites, folders or archives of them, and fio's JSON output."""
+"""Import of run directories, suites, folders, archives and fio's JSON output."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ FOLDER = "imports"
 def import_path(place: Place, path: Path, *, capacity_bytes: int | None = None) -> list[str]:
     """Copy the runs in `path` into the store, and return the names of the new runs and suites.
 
-    Runs keep their directory names, below `imports`. If a name is taken, a number is appended.
+    Runs retain their directory names, below `imports`. If a name is already in use, a number is
+    appended.
 
     Args:
-        place: The run store.
-        path: A run directory, suite, folder, archive or file of fio's JSON output.
-        capacity_bytes: Drive capacity in bytes, for fio's output.
+        place: Run store to copy to.
+        path: Run directory, suite, folder, archive, or file with fio's JSON output.
+        capacity_bytes: Drive capacity in bytes, for fio output.
 
     Raises:
         ConfigError: If `path` does not exist or contains no runs.
-        StoreError: If a run is damaged, or the store cannot be written.
+        StoreError: If a run is damaged or the store cannot be written.
     """
     if not path.exists():
         raise ConfigError(f"{path} does not exist")
@@ -58,7 +59,7 @@ def import_path(place: Place, path: Path, *, capacity_bytes: int | None = None) 
 
 
 def _folders(place: Place, folder: Path, named: Path) -> list[str]:
-    """Import the runs and suites in `folder`, which may itself be a run or suite."""
+    """Import the runs and suites in `folder`, which may itself be a run or a suite."""
     folders = list(_in(folder))
     if not folders:
         raise ConfigError(
@@ -100,18 +101,18 @@ SUFFIXES = (".zip", *_MODES)
 
 
 def suffix_of(path: Path) -> str | None:
-    """Return the suffix that names the archive type; None if the file is not an archive."""
+    """Return the suffix that identifies the archive type, or None if the file is not an archive."""
     return next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), None)
 
 
 def write_archive(place: Place, runs: Sequence[str], output: Path) -> None:
-    """Write runs to an archive, each under its name in the store.
+    """Write runs to an archive, each under its store name.
 
-    The archive appears only when it is complete.
+    The archive file appears only when it is complete.
 
     Raises:
         ConfigError: If the suffix of `output` is not in `SUFFIXES`.
-        StoreError: If a run cannot be read, or the archive cannot be written.
+        StoreError: If a run cannot be read or the archive cannot be written.
     """
     suffix = suffix_of(output)
     if suffix is None:

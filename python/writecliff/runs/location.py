@@ -1,4 +1,4 @@
-"""Location of the run store and of new runs."""
+"""Locations of the run store and of new runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HERE = "."
 
 
 def store_location(given: str | None = None) -> str:
-    """Return `given`, the store in `WRITECLIFF_STORE`, or the current folder.
+    """Return `given`, the store set in `WRITECLIFF_STORE`, or the current folder.
 
     Returns:
         The result is a path, or the URL of an object store.
@@ -34,8 +34,8 @@ def is_remote(location: str) -> bool:
 def output_root(given: str | None = None) -> Path:
     """Return the folder where new runs are created.
 
-    With an object store, new runs are created in the current folder, because a run is written step
-    by step and object stores cannot append.
+    If the store is an object store, new runs are created in the current folder, because a run is
+    written step by step and object stores cannot append.
 
     Raises:
         ConfigError: `given` is empty.

@@ -1,4 +1,4 @@
-"""Resolution of user input to the name of a run in the store."""
+"""Resolution of user input to run names in the store."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ _SHOWN = 5
 
 
 def known_runs(place: Place, *, suites: bool = False) -> list[str]:
-    """Return the names of all runs in the store, or with `suites` also of suites and sweeps."""
+    """Return the names of all runs in the store, and with `suites` also of suites and sweeps."""
     stored = list(place.find())
     sets = {run.member_of for run in stored if run.member_of is not None} if suites else ()
     return [*(run.run for run in stored), *sorted(sets)]
 
 
 def run_named(text: str, place: Place, runs: Sequence[str]) -> str:
-    """Return the run that `text` names.
+    """Return the run that `text` identifies.
 
-    `text` is the run's name in the store, its path, its name's last component, or a unique prefix.
+    `text` is the run's name in the store, the run's path, the last component of the name, or a
+    unique prefix.
 
     Raises:
-        ConfigError: If no run or several runs match; the message lists them or suggests a name.
+        ConfigError: If no run matches or several match; the message lists the matches or suggests a
+            name.
     """
     exact = text.rstrip("/")
     if exact in runs:
@@ -53,10 +55,10 @@ def run_named(text: str, place: Place, runs: Sequence[str]) -> str:
 
 
 def runs_named(texts: Iterable[str], place: Place) -> list[str]:
-    """Return the runs named by `texts`, in order and without duplicates.
+    """Return the runs identified by `texts`, in order and without duplicates.
 
     Raises:
-        ConfigError: If no run or several runs match a text.
+        ConfigError: If a text matches no run or several runs.
     """
     runs = known_runs(place)
     return list(dict.fromkeys(run_named(text, place, runs) for text in texts))

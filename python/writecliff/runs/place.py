@@ -1,7 +1,7 @@
-"""The run store interface, with implementations for folders and object stores.
+"""Run store interface, with implementations for folders and object stores.
 
-A run is named by its directory path in the store, with slashes: "runs/wsat-1",
-"suites/pts-e-1/iops". Bytes that are not UTF-8 appear in names as escapes.
+A run's name is its directory path in the store, with slashes: "runs/wsat-1", "suites/pts-e-1/iops".
+Bytes that are not valid UTF-8 appear as escapes in names.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class StoredRun(NamedTuple):
     """A run in a store.
 
     `token` changes whenever a file in the directory is replaced, and is empty if the directory has
-    just changed. `member_of` is the suite or sweep that contains the run.
+    only just changed. `member_of` is the suite or sweep that contains the run.
     """
 
     run: str
@@ -42,33 +42,33 @@ class StoredRun(NamedTuple):
 class Place(Protocol):
     """A store of runs.
 
-    Methods raise StoreError for store failures, and FileNotFoundError for a deleted run.
+    Methods raise StoreError if the store fails, and FileNotFoundError if the run has been deleted.
     """
 
     location: str  # Store location as given by the user.
 
     def find(self) -> Iterator[StoredRun]:
-        """Iterate over all runs in arbitrary order; empty if the store does not exist."""
+        """Iterate over all runs in arbitrary order; a nonexistent store has no runs."""
         ...
 
     def path_of(self, run: str) -> Path:
-        """Return a run's directory or, for a remote store, its name for messages."""
+        """Return a run's directory or, for a remote store, the run's name for messages."""
         ...
 
     def read(self, run: str, name: str) -> bytes:
-        """Read a file of a run."""
+        """Read a file in a run directory."""
         ...
 
     def write(self, run: str, name: str, data: bytes) -> None:
-        """Replace a file of a run atomically."""
+        """Replace a file in a run directory atomically."""
         ...
 
     def is_running(self, run: str) -> bool:
-        """Return `True` if a process is writing the run."""
+        """Return `True` if a process is writing to the run."""
         ...
 
     def as_folder(self, run: str) -> AbstractContextManager[Path]:
-        """Open, for reading, a folder that holds the run or a copy of it."""
+        """Open a folder for reading that contains the run or a copy of the run."""
         ...
 
     def add(self, folder: Path, run: str) -> None:
@@ -84,11 +84,11 @@ class Place(Protocol):
         ...
 
     def saved(self, name: str) -> Path | None:
-        """Return the path of a catalogue file, which may not exist; None for a remote store."""
+        """Return a catalogue file's path, which may not exist, or None for a remote store."""
         ...
 
     def load(self, name: str) -> bytes | None:
-        """Read a catalogue file; None if it does not exist."""
+        """Read a catalogue file, or return None if it does not exist."""
         ...
 
     def save(self, name: str, data: bytes) -> None:
@@ -104,7 +104,7 @@ class Place(Protocol):
         ...
 
     def saving(self) -> AbstractContextManager[None]:
-        """Lock the catalogue against other writers, if the store supports locks."""
+        """Lock the catalogue to exclude other writers, if the store supports locks."""
         ...
 
 
@@ -112,7 +112,8 @@ def open_place(location: str) -> Place:
     """Open the store at a path or URL.
 
     Raises:
-        ConfigError: If the path is a file, or support for the URL's protocol is not installed.
+        ConfigError: If the path is a file, or if the package for the URL's protocol is not
+            installed.
     """
     from writecliff.runs.location import is_remote
 
@@ -123,7 +124,7 @@ def open_place(location: str) -> Place:
 
 
 def shown_name(name: bytes) -> str:
-    r"""Decode a file name as text, using an escape such as \xff for each non-UTF-8 byte."""
+    r"""Decode a file name as text, using escapes such as \xff for bytes that are not UTF-8."""
     return name.decode("utf-8", "backslashreplace")
 
 
@@ -145,7 +146,7 @@ _SETTLED_NS = 50_000_000
 
 
 class LocalPlace:
-    """A store in a folder, which need not exist."""
+    """A run store in a folder, which need not exist."""
 
     def __init__(self, root: Path) -> None:
         """Open the store in `root`.
@@ -162,7 +163,7 @@ class LocalPlace:
     # -- finding ------------------------------------------------------------------------------
 
     def find(self) -> Iterator[StoredRun]:
-        """Walk the folders; runs below depth 1 are found only in `FOLDERS` and suites."""
+        """Walk the folders; below depth 1, only `FOLDERS` and suites are searched for runs."""
         root = os.fsencode(self.root)
         wide = [os.fsencode(name) for name in FOLDERS]
         now_ns = time.time_ns()
@@ -213,14 +214,14 @@ class LocalPlace:
         return StoredRun(run, token, member_of, has_manifest)
 
     def path_of(self, run: str) -> Path:
-        """Return a run's directory, using its name's bytes on disk."""
+        """Return a run's directory, with the name's bytes as stored on disk."""
         below = self._paths.get(run)
         return self.root / (run if below is None else os.fsdecode(below))
 
     # -- run files ----------------------------------------------------------------------------
 
     def read(self, run: str, name: str) -> bytes:
-        """Read a file of a run, which must be a regular file."""
+        """Read a file in a run directory; the file must be a regular file."""
         path = self.path_of(run) / name
         try:
             return read_regular(path)
@@ -230,7 +231,7 @@ class LocalPlace:
             raise StoreError(f"cannot read {path}: {error.strerror}") from None
 
     def write(self, run: str, name: str, data: bytes) -> None:
-        """Replace a file of a run atomically."""
+        """Replace a file in a run directory atomically."""
         if not self.path_of(run).is_dir():
             raise FileNotFoundError(str(self.path_of(run)))
         write_atomically(self.path_of(run) / name, data)
@@ -251,7 +252,7 @@ class LocalPlace:
         return not os.path.lexists(self.root / run)
 
     def add(self, folder: Path, run: str) -> None:
-        """Copy a run directory or suite to `run`, using a hidden name until it is complete."""
+        """Copy a run directory or suite under a hidden name, then rename it to `run`."""
         target = self.root / run
         coming = target.with_name(f"{COMING}{os.getpid()}-{target.name}")
         try:
@@ -266,7 +267,7 @@ class LocalPlace:
             shutil.rmtree(coming, ignore_errors=True)
 
     def remove(self, run: str) -> None:
-        """Rename a run to a hidden name, then delete it."""
+        """Rename a run to a hidden name, and then delete it."""
         path = self.path_of(run)
         gone = path.with_name(f"{DELETED}{os.getpid()}-{time.monotonic_ns()}")
         try:
@@ -279,7 +280,7 @@ class LocalPlace:
         _discard(gone)  # The remaining files are hidden, and `sweep` deletes them later.
 
     def sweep(self) -> None:
-        """Remove the remains of deletions and copies whose process has died."""
+        """Remove the remains of deletions and copies whose processes have died."""
         for folder in (self.root, *(self.root / name for name in FOLDERS)):
             for prefix in (DELETED, COMING):
                 for path in folder.glob(f"{prefix}*"):
@@ -290,15 +291,15 @@ class LocalPlace:
 
     @property
     def catalogue(self) -> Path:
-        """The catalogue's folder."""
+        """Folder that contains the catalogue."""
         return self.root / CATALOGUE_FOLDER
 
     def saved(self, name: str) -> Path | None:
-        """Return the path of a catalogue file, which may not exist."""
+        """Return a catalogue file's path, which may not exist."""
         return self.catalogue / name
 
     def load(self, name: str) -> bytes | None:
-        """Read a catalogue file; None if it cannot be read."""
+        """Read a catalogue file, or return None if it cannot be read."""
         try:
             return (self.catalogue / name).read_bytes()
         except OSError:
@@ -352,7 +353,7 @@ def _folders(
 
 
 def _discard(path: Path) -> None:
-    """Remove as much of a directory as possible; a symbolic link itself, not its target."""
+    """Remove as much of a directory as possible; a symbolic link is removed, but not its target."""
     if path.is_symlink():
         with suppress(OSError):
             path.unlink()
@@ -379,13 +380,13 @@ _WATCHED = (MANIFEST_NAME, "tags.json", "figures.json")
 
 
 class RemotePlace:
-    """A run store in a folder of an object store."""
+    """A run store in an object store's folder."""
 
     def __init__(self, location: str) -> None:
         """Open the store at a URL.
 
         Raises:
-            ConfigError: If a package is missing, or the URL cannot be opened.
+            ConfigError: If a package is missing or the URL cannot be opened.
         """
         try:
             import fsspec
@@ -441,18 +442,18 @@ class RemotePlace:
                 yield StoredRun(folder, NO_MANIFEST, member_of, has_manifest=False)
 
     def path_of(self, run: str) -> Path:
-        """Return a run's location, for messages only."""
+        """Return a run's location, which is used only in messages."""
         return Path(f"{self.location.rstrip('/')}/{run}")
 
     # -- run files ----------------------------------------------------------------------------
 
     def read(self, run: str, name: str) -> bytes:
-        """Download a file of a run."""
+        """Download a file from a run."""
         with self._errors(f"reading {run}/{name}"):
             return bytes(self._files.cat_file(self._path(run, name)))
 
     def write(self, run: str, name: str, data: bytes) -> None:
-        """Upload a file of a run."""
+        """Upload a file to a run."""
         with self._errors(f"writing {run}/{name}"):
             self._files.pipe_file(self._path(run, name), data)
 
@@ -477,12 +478,12 @@ class RemotePlace:
     # -- adding and removing runs -------------------------------------------------------------
 
     def is_free(self, run: str) -> bool:
-        """Return `True` if no object has the name or prefix `run`."""
+        """Return `True` if no object has `run` as its name or prefix."""
         with self._errors(f"looking for {run}"):
             return not self._files.exists(self._path(run))
 
     def add(self, folder: Path, run: str) -> None:
-        """Upload a run directory or suite, with the manifest last."""
+        """Upload a run directory or suite, with the manifest as the last file."""
         files = [p for p in sorted(folder.rglob("*")) if p.is_file() and not p.is_symlink()]
         files.sort(key=lambda path: path.name in (MANIFEST_NAME, SUITE_NAME))
         with self._errors(f"writing {run}"):
@@ -492,7 +493,7 @@ class RemotePlace:
                     self._files.pipe_file(self._path(run, below), path.read_bytes())
 
     def remove(self, run: str) -> None:
-        """Delete a run's objects, starting with the manifest."""
+        """Delete a run's objects, beginning with the manifest."""
         with self._errors(f"removing {run}"):
             for name in (MANIFEST_NAME, SUITE_NAME):
                 if self._files.exists(self._path(run, name)):
@@ -501,16 +502,16 @@ class RemotePlace:
                 self._files.rm(self._path(run), recursive=True)
 
     def sweep(self) -> None:
-        """Do nothing, because objects left behind by a killed upload belong to no run."""
+        """Do nothing, because objects left behind by a killed upload do not belong to any run."""
 
     # -- the catalogue ------------------------------------------------------------------------
 
     def saved(self, name: str) -> Path | None:
-        """Return None, because objects have no paths."""
+        """Return None, because objects do not have paths."""
         return None
 
     def load(self, name: str) -> bytes | None:
-        """Download a catalogue file; None if it cannot be read."""
+        """Download a catalogue file, or return None if it cannot be read."""
         try:
             return self.read(CATALOGUE_FOLDER, name)
         except (FileNotFoundError, StoreError):
@@ -527,7 +528,7 @@ class RemotePlace:
                 self._files.rm_file(self._path(CATALOGUE_FOLDER, name))
 
     def saving(self) -> nullcontext[None]:
-        """Return a context that takes no lock, because object stores do not support locks."""
+        """Return a context without a lock, because object stores do not support locks."""
         return nullcontext()
 
 

@@ -1,4 +1,4 @@
-"""Lists of runs, and SQL over all runs."""
+"""Lists of runs, and SQL queries over all runs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _FIGURES = re.compile(r"\b(figures|verdict|stamp|steps|device_time_ns|host_write
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Filters, order and limits for a list of runs. A run must match all filters.
+    """Filters, sort order and limits for a list of runs. A listed run must match all filters.
 
-    `device` matches a substring of the target or drive name, and `text` a substring of any name,
-    tag or outcome. A run must have all `tags`. `since` is a date, a time, or a time span such as
-    "7d". `where` is an SQL condition on the columns of `runs`. `sort` is a column, with a leading
-    "-" for descending order. The first `offset` runs are skipped.
+    `device` matches a substring of the target or drive name, and `text` matches a substring of any
+    name, tag or outcome. A listed run must have all `tags`. `since` is a date, a time, or a time
+    span, such as "7d". `where` is an SQL condition on the columns of `runs`. `sort` is a column
+    name, with a leading "-" for descending order. The first `offset` runs are skipped.
     """
 
     kind: str | None = None
@@ -47,10 +47,10 @@ class Selection:
     offset: int = 0
 
     def sql(self, columns: Sequence[str], *, now: datetime | None = None) -> tuple[str, list[Any]]:
-        """Return the query and its parameters.
+        """Return the SQL query and its parameters.
 
         Raises:
-            ConfigError: If a column is unknown, a time is invalid, or a limit is negative.
+            ConfigError: If a column is unknown, if a time is invalid, or if a limit is negative.
         """
         condition, values = self._condition(now)
         return f"select {', '.join(columns)} from runs{condition}{self._order()}", values
@@ -102,10 +102,10 @@ class Selection:
 
 
 def since_utc(text: str, now: datetime | None = None) -> datetime:
-    """Parse a date, a time or a time span before `now` into UTC without a time zone.
+    """Parse a date, a time or a time span before `now` to UTC without a time zone.
 
     Raises:
-        ConfigError: If `text` is none of these.
+        ConfigError: If `text` is not a date, time or time span.
     """
     now = now or datetime.now(UTC)
     span = re.fullmatch(r"(\d{1,5})([mhdw])", text.strip())
@@ -127,7 +127,7 @@ def since_utc(text: str, now: datetime | None = None) -> datetime:
 def listed(
     catalogue: Catalogue, selection: Selection, *, progress: Progress = unseen
 ) -> list[dict[str, Any]]:
-    """Return the matching runs, each with the columns shown in lists.
+    """Return the matching runs with the columns shown in lists.
 
     Raises:
         ConfigError: If a filter is invalid.
@@ -159,10 +159,10 @@ def _needs_figures(selection: Selection) -> bool:
 def answering(
     catalogue: Catalogue, sql: str, *, allow_files: bool = False, progress: Progress = unseen
 ) -> Iterator[tuple[Views, Sequence[str]]]:
-    """Open a database that has all views that `sql` may name, brought up to date.
+    """Open a database with all views that `sql` may refer to, brought up to date.
 
-    Yields the database, and a note for each run that is left out of a view. Without `allow_files`,
-    SQL statements cannot read files.
+    Yields the database, and a note for each run omitted from a view. SQL statements can only read
+    files if `allow_files` is set.
 
     Raises:
         StoreError: If the store or the catalogue cannot be read.
@@ -187,11 +187,10 @@ def answering(
 def sql_table(
     catalogue: Catalogue, sql: str, *, allow_files: bool = False, progress: Progress = unseen
 ) -> tuple[pa.Table | None, Sequence[str]]:
-    """Run a query over the store.
+    """Run an SQL query over the store.
 
     Returns:
-        The result (`None` for a statement that returns no rows), and a note for each run that is
-        left out.
+        The result (`None` for a statement that returns no rows), and a note for each omitted run.
 
     Raises:
         QueryError: If DuckDB rejects the query.

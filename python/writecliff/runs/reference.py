@@ -1,6 +1,6 @@
-"""Generator of `docs/reference/run-store.md` from the columns of the tables.
+"""Generator of `docs/reference/run-store.md` from the table columns.
 
-`python -m writecliff.runs.reference` prints the page, which a test compares with the file.
+`python -m writecliff.runs.reference` prints the page, and a test compares the page with the file.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The `rounds`, `intervals` and `histograms` tables of all runs, merged for SQL.
+"""The `rounds`, `intervals` and `histograms` tables of all runs, merged for SQL queries.
 
-Opening and verifying thousands of small files takes seconds. When a query first names a table, the
-table is therefore copied from all runs into a few catalogue files ("segments"), which have the run
-name before the table's columns. Later queries add only new runs. An index next to the segments
-lists the runs of each segment and the digests of their manifests. Running tests are read again each
-time. Like the rest of the catalogue, segments can be deleted at any time.
+Opening and verifying thousands of small files takes seconds. When a query first uses a table, the
+table is therefore copied from all runs into a few catalogue files ("segments"), where the run name
+precedes the table's columns. Later queries add only new runs. An index file next to the segments
+lists the runs in each segment with the digests of their manifests. Running tests are read again for
+each query. Like the rest of the catalogue, segments can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _WANTED = f"select run, {DIGEST}, {UNENDED} from catalogue where status <> 'dama
 
 @dataclass
 class _Index:
-    """Runs by segment, and unreadable runs, each with the digest of its manifest."""
+    """Runs by segment, and unreadable runs, each with its manifest digest."""
 
     segments: dict[str, dict[str, str]] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)  # Row counts by segment.
@@ -68,17 +68,17 @@ def add_step_table(
     *,
     progress: Progress = unseen,
 ) -> list[str]:
-    """Add the view `name` to `database`, which must have the view `catalogue`.
+    """Add the view `name` to `database`, which must have a view named `catalogue`.
 
     Args:
-        catalogue: The store's catalogue.
+        catalogue: Catalogue of the store.
         database: Database to which the view is added.
-        name: A name in `STEP_TABLES`.
+        name: Table name from `STEP_TABLES`.
         stack: Stack that closes the view's files.
-        progress: Function called after each run that is read.
+        progress: Function called after each run has been read.
 
     Returns:
-        A note for each run that is left out of the view.
+        A note for each run omitted from the view.
 
     Raises:
         StoreError: If the store cannot be read.
@@ -114,7 +114,7 @@ def _add_segments(
     stack: ExitStack,
     progress: Progress,
 ) -> _Index:
-    """Bring the segments up to date, add them as a view, and return their index."""
+    """Update the segments, add them as a view, and return their index."""
     try:
         index = _updated(place, name, wanted, progress)
         _open(place, name, index, database, stack)
@@ -126,10 +126,10 @@ def _add_segments(
 
 
 def _open(place: Place, name: TableName, index: _Index, database: Views, stack: ExitStack) -> None:
-    """Add the segments as a view, reading files if possible because queries read them in parts.
+    """Add the segments as a view; files are preferred because queries read them in parts.
 
     Raises:
-        _Missing: If a segment does not exist or is damaged.
+        _Missing: If a segment is missing or damaged.
     """
     if not index.segments:
         return
@@ -150,7 +150,7 @@ def _open(place: Place, name: TableName, index: _Index, database: Views, stack: 
 def _updated(
     place: Place, name: TableName, wanted: Mapping[str, str], progress: Progress
 ) -> _Index:
-    """Bring the segments up to date with the runs in `wanted`, and return their index."""
+    """Update the segments to include the runs in `wanted`, and return their index."""
     index = _Index.load(place, name)
     changed = _drop_stale(place, name, index, wanted)
     have = {run for runs in index.segments.values() for run in runs} | index.unreadable.keys()
@@ -163,7 +163,7 @@ def _updated(
 
 
 def _drop_stale(place: Place, name: TableName, index: _Index, wanted: Mapping[str, str]) -> bool:
-    """Remove deleted and changed runs from their segments; return `True` if there were any."""
+    """Remove deleted and changed runs from their segments; return `True` if any was removed."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -191,7 +191,7 @@ def _append(
     wanted: Mapping[str, str],
     progress: Progress,
 ) -> None:
-    """Append runs to the smallest segment, and to new segments when it is full."""
+    """Append runs to the smallest segment, and create new segments once it is full."""
     segment, parts, runs = _smallest(place, name, index)
     rows = sum(part.num_rows for part in parts)
     for run, part in _tables(place, name, new, progress):
@@ -226,7 +226,7 @@ def _free_name(name: str, index: _Index) -> str:
 
 
 class _Missing(Exception):
-    """A segment listed in the index does not exist or is damaged."""
+    """Raised if a segment listed in the index is missing or damaged."""
 
 
 def _read_segment(place: Place, segment: str) -> pa.Table:
@@ -303,7 +303,7 @@ def _named(table: pa.Table, run: str) -> pa.Table:
 
 
 def _together(name: TableName, parts: Sequence[pa.Table]) -> pa.Table:
-    """Concatenate tables; a column that a table lacks is null in its rows."""
+    """Concatenate tables; a column missing from a table is null in that table's rows."""
     import pyarrow as pa
 
     empty: Any = _named(SCHEMAS[name].empty_table(), "")

@@ -30,15 +30,15 @@ def write_tables(
     *,
     progress: Progress = unseen,
 ) -> Sequence[str]:
-    """Write `runs.parquet`, `figures.parquet`, ... for `runs` to `folder`.
+    """Write `runs.parquet`, `figures.parquet` and other tables of `runs` to `folder`.
 
     With `form` "csv", nested values are written as JSON.
 
     Returns:
-        A note for each run that is left out of a table.
+        A note for each run omitted from a table.
 
     Raises:
-        StoreError: If the store cannot be read, or a file cannot be written.
+        StoreError: If the store cannot be read or a file cannot be written.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Run tags. Tags are stored in the run directory, in `tags.json`, so they move with the run."""
+"""Run tags. Tags of runs, stored in `tags.json` in each run directory to move with the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST = 100  # characters
 
 
 class TagsError(StoreError):
-    """A run's tags cannot be read, but the run itself is intact."""
+    """Raised if a run's tags cannot be read although the run is intact."""
 
 
 def check_tag(tag: str) -> str:
@@ -38,7 +38,7 @@ def check_tag(tag: str) -> str:
 
 
 def read_tags(place: Place, run: str) -> list[str]:
-    """Return a run's tags, sorted.
+    """Return a run's tags in sorted order.
 
     Raises:
         TagsError: If the tag file is damaged.
@@ -60,7 +60,7 @@ def read_tags(place: Place, run: str) -> list[str]:
 def change_tags(
     place: Place, run: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()
 ) -> list[str]:
-    """Add and remove tags, and return the new tags. Unreadable tags are replaced.
+    """Add and remove tags, and return the resulting tags. A damaged tag file is replaced.
 
     Raises:
         ConfigError: If an added tag is invalid.

@@ -1,8 +1,8 @@
 """Extraction of run archives from untrusted sources.
 
-Files are created only inside the target folder. Limits are checked before data are written. They
-compare the unpacked size with the archive size and the free space, and restrict the number and
-depth of names and the memory of a single read.
+Files are created only inside the target folder. Limits are checked before any data are written.
+The limits compare the unpacked size with the archive size and the free space, and restrict the
+number and depth of names and the memory used by a single read.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def unpack(path: Path, folder: Path) -> None:
 
 
 class _Budget:
-    """Remaining bytes and names that an archive may contain."""
+    """Remaining bytes and names that the archive may contain."""
 
     def __init__(self, path: Path, folder: Path) -> None:
         self._path = path
@@ -73,10 +73,10 @@ class _Budget:
         self._names: set[str] = set()
 
     def add(self, name: str, size_bytes: int) -> None:
-        """Count an entry before it is unpacked.
+        """Count an archive entry before it is unpacked.
 
         Raises:
-            ConfigError: If the entry's name is not allowed, or a limit is exceeded.
+            ConfigError: If the entry's name is not allowed or if a limit is exceeded.
         """
         parts = PurePosixPath(name).parts
         if name.startswith("/") or ".." in parts or "\0" in name:
@@ -95,7 +95,7 @@ class _Budget:
         self.check(self._bytes)
 
     def check(self, size_bytes: int) -> None:
-        """Check the total number of unpacked bytes.
+        """Check the total unpacked size in bytes.
 
         Raises:
             ConfigError: If `size_bytes` exceeds the limit.
@@ -132,7 +132,7 @@ def _tar(file: BinaryIO, budget: _Budget, folder: Path) -> None:
 
 
 class _Bounded:
-    """Input for tarfile, limited in bytes per read and in total."""
+    """Input for tarfile, limited in the bytes per read and in total."""
 
     def __init__(self, stream: BinaryIO, budget: _Budget) -> None:
         self._stream, self._budget = stream, budget

@@ -20,20 +20,20 @@ _NVME = ("nvme-tcp", "nvme+tcp")
 
 @dataclass(frozen=True)
 class ServedAddress:
-    """A socket where a drive is served, and its NVMe qualified name if known."""
+    """A socket that serves a drive, with the drive's NVMe qualified name if known."""
 
     where: tuple[str, str]
     name: str | None = None
 
 
 def parse_address(text: str) -> ServedAddress:
-    """Parse an address in any form that clients and `serve` write.
+    """Parse an address in any form used by clients or `serve`.
 
-    The accepted forms are `nvme-tcp://HOST:PORT[/NQN]`, `nbd://HOST:PORT`,
-    `nbd+unix:///?socket=PATH`, `nbd+unix:PATH` and `unix:PATH`.
+    Accepted forms are `nvme-tcp://HOST:PORT[/NQN]`, `nbd://HOST:PORT`, `nbd+unix:///?socket=PATH`,
+    `nbd+unix:PATH` and `unix:PATH`.
 
     Raises:
-        ConfigError: If the address has another form.
+        ConfigError: If the address has a different form.
     """
     scheme, _, rest = text.partition(":")
     if scheme in ("unix", "nbd+unix") and not rest.startswith("//"):
@@ -67,7 +67,7 @@ def check_nvme_addresses(addresses: Sequence[str]) -> None:
     """Check that addresses have the form HOST:PORT.
 
     Raises:
-        ConfigError: If an address has another form.
+        ConfigError: If an address has a different form.
     """
     for address in addresses:
         match = _HOST_AND_PORT.fullmatch(address)
@@ -79,7 +79,7 @@ def check_nvme_addresses(addresses: Sequence[str]) -> None:
 
 
 def is_open_to_others(address: str) -> bool:
-    """Return `True` if other machines can reach a listening `HOST:PORT` or `unix:PATH`."""
+    """Return `True` if other machines can connect to a listening `HOST:PORT` or `unix:PATH`."""
     if address.startswith("unix:"):
         return False
     name = address.rpartition(":")[0].strip("[]").partition("%")[0]

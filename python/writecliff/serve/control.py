@@ -1,8 +1,8 @@
-"""Control of a user's served drives by the user's other programs, through a Unix socket each.
+"""Control of a user's served drives by other programs, through Unix sockets.
 
-The sockets are in a folder that only the user can enter. A killed server's socket is removed when
-another program next lists the sockets. A connection carries a request and its reply, each a line of
-JSON.
+The sockets are in a folder that is accessible only to the user. A killed server's socket is removed
+the next time another program lists the sockets. A connection carries one request and its reply,
+each as a line of JSON.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def control_folder() -> Path:
     """Return the folder for this user's sockets, creating it if necessary.
 
     Raises:
-        EngineError: If the folder belongs to another user, or other users can enter it.
+        EngineError: If the folder belongs to another user, or if other users can enter it.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and Path(runtime).is_dir():
@@ -61,7 +61,7 @@ def control_folder() -> Path:
 
 
 class ControlServer:
-    """Give the user's other programs access to `server`: its addresses, and power cuts."""
+    """Let the user's other programs query `server`'s addresses and cut its power."""
 
     def __init__(self, server: DriveServer) -> None:
         """Listen on a new socket.
@@ -157,7 +157,7 @@ class ServedDrive:
             "cut", which holds the fields of `PowerCut`, and "number", the number of cuts so far.
 
         Raises:
-            EngineError: If the server has stopped, or rejects the request.
+            EngineError: If the server has stopped or rejects the request.
         """
         try:
             answer = _ask(self.socket, "power-cut")
@@ -168,12 +168,12 @@ class ServedDrive:
         return answer
 
     def __str__(self) -> str:
-        """Return target, addresses and process number."""
+        """Return the target, addresses and process number."""
         return f"{self.target} at {', '.join(self.addresses)} (process {self.pid})"
 
 
 def served_drives() -> list[ServedDrive]:
-    """Return the drives that this user is serving, by process number.
+    """Return the drives served by this user, by process number.
 
     Raises:
         EngineError: If other users can enter the socket folder.
@@ -194,10 +194,10 @@ def served_drives() -> list[ServedDrive]:
 
 
 def find_served(drives: list[ServedDrive], what: str | None) -> ServedDrive:
-    """Return the drive that has an address or process number; None selects the only drive.
+    """Return the drive with an address or process number, or the only drive for None.
 
     Raises:
-        ConfigError: If no drive, or several drives match.
+        ConfigError: If no drive matches or several drives match.
     """
     listed = "\n".join(f"  {drive}" for drive in drives)
     if not drives:

@@ -1,4 +1,4 @@
-"""Served drive state: snapshots of its counters, and figures between two snapshots."""
+"""State of a served drive, consisting of counter snapshots and of figures between two snapshots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LATENESS_SHARE_MAX = 0.1  # This value must match crates/serve/src/statistics.rs
 
 @dataclass(frozen=True)
 class Operation:
-    """Completed requests of an operation."""
+    """Completed requests for an operation."""
 
     requests: int
     bytes: int
@@ -27,9 +27,9 @@ class Operation:
 
 @dataclass(frozen=True)
 class StreamWrites:
-    """Client writes with a stream or placement identifier, by stream of the drive.
+    """Client writes with a stream or placement identifier, by drive stream.
 
-    The counts start when the server starts.
+    Counting starts when the server starts.
     """
 
     number: int
@@ -43,7 +43,7 @@ class StreamWrites:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A served drive at a point in time. Times are relative to the server's start."""
+    """A snapshot of a served drive at a point in time. Times are relative to the server's start."""
 
     wall_ns: int
     drive_time_ns: int
@@ -87,7 +87,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class PowerCut:
-    """A power cut and its effect on the data, in pages of 4 KiB."""
+    """A power cut with its effect on the data, in pages of 4 KiB."""
 
     wall_ns: int
     """Time since the start of the server."""
@@ -114,7 +114,7 @@ class PowerCut:
 
 @dataclass(frozen=True)
 class OperationFigures:
-    """Figures of an operation over a period."""
+    """Figures for an operation over a period."""
 
     requests: int
     bytes: int
@@ -126,7 +126,7 @@ class OperationFigures:
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of all operations over a period."""
+    """Figures for all operations over a period."""
 
     seconds: float
     """Length of the period in wall time."""
@@ -137,7 +137,7 @@ class Figures:
 
 
 def latencies(histogram: Histogram) -> dict[str, float | None]:
-    """Return mean, percentiles and maximum; percentiles with too few samples are None."""
+    """Return the mean, percentiles and maximum, with None for percentiles with too few samples."""
     points = {"p50_ns": 0.5, "p99_ns": 0.99, "p99_9_ns": 0.999}
     return {
         "mean_ns": histogram.mean_ns,
@@ -147,7 +147,7 @@ def latencies(histogram: Histogram) -> dict[str, float | None]:
 
 
 def histogram_mapping(histogram: Histogram) -> dict[str, object]:
-    """Return a histogram as plain data, for `Histogram.from_buckets`."""
+    """Return a histogram as plain data for `Histogram.from_buckets`."""
     lower, upper, count = histogram.buckets()
     middle = lower + (upper - lower) // lower.dtype.type(2)
     moments = ("min_ns", "max_ns", "mean_ns", "sd_ns")
@@ -159,7 +159,7 @@ def histogram_mapping(histogram: Histogram) -> dict[str, object]:
 
 
 def histogram_of(stored: Mapping[str, Any]) -> Histogram | None:
-    """Return the histogram of a `histogram_mapping`; None if it is empty."""
+    """Return the histogram from a `histogram_mapping`, or None if it is empty."""
     if not stored["count"]:
         return None
     middle, count = (np.array(stored[name], np.uint64) for name in ("middle_ns", "count"))
@@ -171,9 +171,9 @@ def difference(before: Snapshot, now: Snapshot, *, recent: bool = False) -> Figu
     """Return the figures between two snapshots.
 
     Args:
-        before: The server's first snapshot or, with `recent`, the snapshot before `now`.
+        before: First snapshot of the server or, with `recent`, the snapshot before `now`.
         now: A later snapshot.
-        recent: `True` for figures since the previous snapshot.
+        recent: `True` to return figures since the previous snapshot.
     """
     seconds = (now.wall_ns - before.wall_ns) / 1e9
     operations = now.recent if recent else now.operations

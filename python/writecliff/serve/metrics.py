@@ -1,7 +1,7 @@
-"""Served drive metrics for Prometheus, in its text format over HTTP.
+"""Served drive metrics in the Prometheus text format over HTTP.
 
-Names and units follow Prometheus conventions: base units, `_total` for counters, and labels.
-`METRICS` lists all metrics. `python -m writecliff.serve.metrics` prints them for
+Names and units follow the Prometheus conventions for base units, `_total` counters, and labels.
+`METRICS` contains all metrics. `python -m writecliff.serve.metrics` prints the metrics table for
 docs/reference/metrics.md.
 """
 
@@ -59,19 +59,19 @@ class Figure:
 
     @property
     def full_name(self) -> str:
-        """The metric's name in Prometheus."""
+        """Name of the metric in Prometheus."""
         return PREFIX + self.name + ("_total" if self.kind == "counter" else "")
 
 
 def _latest(
     value: Callable[[Snapshot], float | None],
 ) -> Callable[[Snapshot, Snapshot], Samples]:
-    """Return a metric of the latest snapshot."""
+    """Return a metric's value in the latest snapshot."""
     return lambda _, now: ((("", result),) if (result := value(now)) is not None else ()).__iter__()
 
 
 def _each(which: str) -> Callable[[Snapshot, Snapshot], Samples]:
-    """Return a metric of every operation."""
+    """Return a metric's values for every operation."""
     return lambda _, now: (
         (name, getattr(operation, which)) for name, operation in now.operations.items()
     )
@@ -133,10 +133,10 @@ METRICS = (
 
 
 class MetricsServer:
-    """HTTP server, in a thread, for the latest snapshot's metrics; a context manager."""
+    """Context manager that runs an HTTP server in a thread for the latest snapshot's metrics."""
 
     def __init__(self, server: DriveServer, address: str) -> None:
-        """Listen on `HOST:PORT`, or on a port of 127.0.0.1.
+        """Listen on `HOST:PORT`, or on the given port of 127.0.0.1.
 
         Raises:
             ConfigError: If the address is invalid.
@@ -155,7 +155,7 @@ class MetricsServer:
         self.url = f"http://{shown}:{self._http.server_port}{PATH}"
 
     def look(self, now: Snapshot) -> None:
-        """Use the snapshot `now` for the following requests."""
+        """Use the snapshot `now` for subsequent requests."""
         with self._lock:
             self._now = now
 
@@ -214,7 +214,7 @@ def _buckets(histogram: Histogram) -> tuple[list[tuple[str, float]], float]:
 
 
 def reference() -> str:
-    """Return the table of docs/reference/metrics.md."""
+    """Return the metrics table for docs/reference/metrics.md."""
     lines = ["| metric | type | label | meaning |", "|---|---|---|---|"]
     for figure in METRICS:
         label = f"`{figure.label}`" if figure.label else ""
@@ -242,12 +242,12 @@ class _Handler(WSGIRequestHandler):
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """A server with a thread per request that ignores disconnected and idle clients."""
+    """A server with one thread per request that ignores disconnected and idle clients."""
 
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report an error, unless the client disconnected or timed out."""
+        """Report an error unless the client disconnected or timed out."""
         if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):
             super().handle_error(request, client_address)
 
@@ -260,10 +260,10 @@ def start(registry: CollectorRegistry, host: str, port: int) -> tuple[WSGIServer
     """Listen on an address and serve requests in a thread.
 
     Returns:
-        The server, which `shutdown` and `server_close` stop, and its thread.
+        The server, which stops with `shutdown` and `server_close`, and the server's thread.
 
     Raises:
-        OSError: If the address is in use or not available.
+        OSError: If the address is in use or is not available.
     """
     family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
     kind = _Server6 if family == socket.AF_INET6 else _Server
@@ -275,7 +275,7 @@ def start(registry: CollectorRegistry, host: str, port: int) -> tuple[WSGIServer
 
 
 def _with_manners(metrics: Callable[..., _Answer], host: str) -> Callable[..., _Answer]:
-    """Answer other paths with 404, and requests that do not name this machine with 403."""
+    """Respond to other paths with 404, and to requests that do not name this machine with 403."""
     names = () if _is_number(host) else (host,)
 
     def answer(environ: dict[str, Any], start_response: _Start) -> _Answer:

@@ -1,8 +1,8 @@
 """Storage of a served drive's session in a run directory.
 
-A snapshot of the drive ends an interval. Intervals are stored together as a step: after a minute,
-and later after a sixtieth of the session so far. A session of several weeks therefore has a few
-hundred steps.
+Each snapshot of the drive ends an interval. Intervals are stored together as a step after a minute,
+and later after a sixtieth of the session's duration so far. As a result, a session of several weeks
+has only a few hundred steps.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _LATE = {"lateness_p50_ns": 0.5, "lateness_p99_ns": 0.99}
 
 
 class SessionRecorder:
-    """Recorder of a session: call `look` for every snapshot, and `finish` or `fail` at the end."""
+    """Recorder of a session; call `look` for each snapshot, and `finish` or `fail` last."""
 
     def __init__(self, directory: Path, server: DriveServer, *, trace: bool = True) -> None:
-        """Start a run directory, which must be absent or empty; `trace` also records requests.
+        """Start a run directory, which must be nonexistent or empty; `trace` also records requests.
 
         Raises:
-            ConfigError: If the directory is in use.
+            ConfigError: If the directory is already in use.
             StoreError: If the directory cannot be written.
         """
         self.directory = directory
@@ -85,7 +85,7 @@ class SessionRecorder:
         )
 
     def _clock_ns(self, at: Snapshot) -> int:
-        """Return the drive's time since the server's start or, without timing, the wall time."""
+        """Return the server's drive time or, without timing, the wall time."""
         return round((at.wall_ns - self._server.first.wall_ns) / self._slow_down)
 
     # -- during the session -------------------------------------------------------------------
@@ -108,7 +108,7 @@ class SessionRecorder:
             self._store_part()
 
     def _interval(self, now: Snapshot) -> list[dict[str, Any]]:
-        """Return a row for each operation that has requests, or a row of zero I/Os if none has."""
+        """Return a row for each operation with requests, or a single row with zero I/Os."""
         waf = difference(self._before, now, recent=True).waf
         common = {
             "end_ns": self._clock_ns(now) - self._clock_ns(self._part_begin),
@@ -143,7 +143,7 @@ class SessionRecorder:
         return rows
 
     def _store_part(self) -> None:
-        """Store the intervals as a step, and the session so far in the manifest."""
+        """Store the intervals as a step, and store the session so far in the manifest."""
         if not self._rows:
             return
         begin, end, first = self._part_begin, self._before, self._server.first
@@ -196,7 +196,7 @@ class SessionRecorder:
     # -- end of the session -------------------------------------------------------------------
 
     def finish(self, last: Snapshot, reason: str) -> None:
-        """Complete the run after the drive has stopped; `last` was passed to `look`.
+        """Complete the run after the drive has stopped; `last` must have been passed to `look`.
 
         Raises:
             StoreError: If the run cannot be written.
@@ -216,7 +216,7 @@ class SessionRecorder:
         self._run.finish("complete", reason=reason, ended_by="stop")
 
     def fail(self, reason: str) -> None:
-        """Close the run with the data recorded so far, after an error.
+        """Close the run after an error, with the data recorded so far.
 
         Raises:
             StoreError: If the run cannot be written.
@@ -252,7 +252,7 @@ _FIELDS = fields({"stream": pa.int32(), "session": pa.int64()})
 
 
 class TraceWriter:
-    """Writer of requests as they arrive; the file gets its name when it is complete."""
+    """Writer of requests as they arrive; the file is named only when it is complete."""
 
     def __init__(self, path: Path) -> None:
         """Start a trace.
@@ -265,14 +265,14 @@ class TraceWriter:
 
     @property
     def rows(self) -> int:
-        """Number of rows so far."""
+        """Number of rows written so far."""
         return self._file.rows
 
     def add(self, taken: Mapping[str, Any]) -> None:
-        """Add output of `DriveServer.take_trace`.
+        """Add the output of `DriveServer.take_trace`.
 
         Raises:
-            StoreError: the disk is full.
+            StoreError: If the disk is full.
         """
         self.lost += taken["lost"]
         self._file.add(_batch(taken))
@@ -291,7 +291,7 @@ class TraceWriter:
 
 
 def _batch(taken: Mapping[str, Any]) -> pa.RecordBatch:
-    """Return requests as trace columns, omitting requests that move no data."""
+    """Return requests as trace columns, omitting requests that do not move data."""
     moves_data = (taken["length_bytes"] > 0) | (taken["operation"] == _FLUSH)
     whole = {name: values[moves_data] for name, values in taken.items() if name != "lost"}
     rows = len(whole["time_ns"])

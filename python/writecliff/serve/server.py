@@ -44,7 +44,7 @@ class ServeOptions:
         """Check the options.
 
         Raises:
-            ConfigError: If a value is out of range, or options are incompatible.
+            ConfigError: If a value is out of range or if options are incompatible.
         """
         slow = self.slow_down
         if slow is not None and not (math.isfinite(slow) and slow >= 1):
@@ -67,7 +67,7 @@ class ServeOptions:
 
 
 class DriveServer:
-    """A simulated drive that accepts connections until `end`."""
+    """A simulated drive that accepts connections until `end` is called."""
 
     def __init__(self, target: str, options: ServeOptions) -> None:
         """Create, restore or precondition the drive `sim:...`.
@@ -136,8 +136,8 @@ class DriveServer:
         """Accept NVMe/TCP connections at each `HOST:PORT`, and return the URIs for clients.
 
         Args:
-            addresses: The addresses to listen on.
-            hosts: NVMe qualified names of the hosts that may connect; empty allows all hosts.
+            addresses: Addresses to listen on.
+            hosts: NVMe qualified names of the hosts that may connect (empty: all hosts).
 
         Raises:
             ConfigError: If an address is invalid.
@@ -159,14 +159,15 @@ class DriveServer:
         return uris
 
     def seed_cuts(self, seed: int) -> None:
-        """Set the seed of the next power cut; each further cut uses the next seed."""
+        """Set the seed for the next power cut; each subsequent cut uses the next seed."""
         self._server.seed_cuts(seed)
 
     def power_cut(self) -> PowerCut:
         """Cut and restore the power immediately.
 
         Connections end without replies, and data that are not on flash are lost. If the drive does
-        not model which data are lost, the seed chooses among the data that were not durable.
+        not model which data are lost, the seed selects the lost data among the data that were not
+        durable.
 
         Raises:
             EngineError: If the contents cannot be read or written.
@@ -181,25 +182,26 @@ class DriveServer:
         after_ns: tuple[int, int] | None = None,
         cuts: int = 1,
     ) -> None:
-        """Schedule `cuts` power cuts, replacing earlier schedules.
+        """Schedule `cuts` power cuts, replacing previous schedules.
 
         Args:
-            write: Number of the write, from 1, at which the power is cut before the drive replies.
-            after_ns: Range of a random time by the drive's clock (by the wall clock without
-                timing), from now, and then from the time at which the drive is ready again.
-            cuts: Number of cuts.
+            write: Number of the write (from 1) where the power is cut before the drive replies.
+            after_ns: Range of a random delay in ns before each cut, counted from now or from the
+                time when the drive is ready again, by the drive clock (without timing, by the wall
+                clock).
+            cuts: Number of power cuts.
         """
         with as_user_errors():
             self._server.plan_cuts(write=write, after_ns=after_ns, cuts=cuts)
 
     @property
     def power_cuts(self) -> tuple[PowerCut, ...]:
-        """Power cuts so far."""
+        """Power cuts so far, in order."""
         with as_user_errors():
             return tuple(self._cut(cut) for cut in self._server.power_cuts())
 
     def _cut(self, raw: dict[str, Any]) -> PowerCut:
-        """Return a power cut from its native form."""
+        """Return a power cut converted from its native form."""
         device = self.description
         protected = device.power_loss_protection or device.kind == "scm"
         raw = dict(raw)
@@ -208,7 +210,7 @@ class DriveServer:
         return PowerCut(pages_undone=raw.pop("pages_lost"), undone_as=undone_as, **raw)
 
     def snapshot(self) -> Snapshot:
-        """Return the drive's current state."""
+        """Return the current state of the drive."""
         with as_user_errors():
             return Snapshot.of(self._server.snapshot())
 
@@ -217,24 +219,25 @@ class DriveServer:
         self._server.keep_trace()
 
     def take_trace(self) -> dict[str, object]:
-        """Return the requests since the last call; see `_native.Server.take_trace`."""
+        """Return the requests since the last call (see `_native.Server.take_trace`)."""
         return self._server.take_trace()
 
     def stop(self) -> None:
         """Close all connections once the drive has completed its outstanding requests.
 
-        Requests that did not reach the drive get no response, and hosts that reconnect repeat them.
+        Requests that have not reached the drive get no response, and hosts that reconnect repeat
+        these requests.
         """
         with as_user_errors():
             self._server.stop()
 
     def end(self, *, save: bool = True) -> None:
-        """Close all connections, wait for the drive, and save it if it has a state file.
+        """Close all connections, wait for the drive, and save the drive if it has a state file.
 
-        Without `save`, the state file remains as it was when the server started.
+        Without `save`, the state file remains unchanged since the server's start.
 
         Raises:
-            EngineError: If the state cannot be saved.
+            EngineError: If the drive state cannot be saved.
         """
         with as_user_errors():
             self._server.end(str(self._state) if save and self._state is not None else None)

@@ -20,7 +20,7 @@ NUMBERS_SHOWN = 64  # Maximum stream number displayed; clients may use 65,535.
 
 
 def lateness_warning(now: Snapshot) -> str:
-    """Return a warning that replies are late, with a remedy."""
+    """Return a warning about late replies, with a remedy."""
     share = 100 * (now.lateness_share or 0.0)
     return (
         f"replies are late by {share:.0f} % of the drive's own latency (more than "
@@ -32,7 +32,7 @@ def lateness_warning(now: Snapshot) -> str:
 def session_mapping(server: DriveServer, last: Snapshot) -> dict[str, object]:
     """Return the session from the server's start to `last`.
 
-    Times are in ns of the drive's clock, sizes are in bytes, and unknown values are None.
+    Times are in ns by the drive clock, sizes are in bytes, and unknown values are None.
     """
     figures, slow_down = difference(server.first, last), server.options.slow_down
     return {
@@ -59,16 +59,16 @@ def session_mapping(server: DriveServer, last: Snapshot) -> dict[str, object]:
 
 
 def _seconds(last: Snapshot, slow_down: float | None) -> float | None:
-    """Return the drive's time since the server's start; None without timing."""
+    """Return the drive time since the server's start, or None without timing."""
     return None if slow_down is None else last.wall_ns / slow_down / 1e9
 
 
 def lifetime_mapping(
     device: DeviceDescription, waf: float | None, last: Snapshot, slow_down: float | None
 ) -> dict[str, object] | None:
-    """Return the flash lifetime at `waf` and a constant write rate equal to the session's.
+    """Return the flash lifetime at `waf` and the session's average write rate.
 
-    The result is `None` if the drive has no rated cycles, or nothing was written.
+    The result is `None` if the drive has no rated cycles or if nothing was written.
     """
     endurance_bytes = _endurance_bytes(device, waf)
     if endurance_bytes is None:
@@ -84,7 +84,7 @@ def lifetime_mapping(
 
 
 def _endurance_bytes(device: DeviceDescription, waf: float | None) -> float | None:
-    """Return the bytes that can be written until the flash reaches its rated cycles."""
+    """Return the number of bytes that can be written until the flash reaches its rated cycles."""
     if not waf or device.rated_cycles is None or device.raw_bytes is None:
         return None
     return device.rated_cycles * device.flash_bytes(PURPOSE) / waf
@@ -93,9 +93,9 @@ def _endurance_bytes(device: DeviceDescription, waf: float | None) -> float | No
 def stream_rows(
     device: DeviceDescription, last: Snapshot, slow_down: float | None
 ) -> list[dict[str, Any]]:
-    """Return the writes, relocated bytes and lifetime of each stream that clients wrote.
+    """Return the writes, relocated bytes and lifetime for each stream written by clients.
 
-    The lifetime assumes that all writes of the session behave like those of the stream.
+    The lifetime assumes that all writes in the session behave like the stream's writes.
     """
     by_stream: dict[tuple[str, int], list[StreamWrites]] = {}
     for writes in last.streams[:NUMBERS_SHOWN]:
@@ -122,7 +122,7 @@ def stream_rows(
 
 
 def answer_text(session: Mapping[str, Any]) -> str:
-    """Return the outcome in a single line."""
+    """Return the outcome as a single line."""
     operations = session["operations"]
     done = [
         f"{operation['requests']:,} {name}{'e' if name.endswith('sh') else ''}s"

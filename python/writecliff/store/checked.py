@@ -1,8 +1,9 @@
 """Checks of stored tables: types, and the range of each value.
 
-A file that has a correct checksum may still have been written by a user. Table readers rely on the
-types of `tables.SCHEMAS`, on non-negative sizes and times, and on the order of steps. A table that
-violates these conditions is reported as damaged: "intervals.parquet: latency_mean_ns is a string".
+Even a file with a correct checksum may have been written by a user. Table readers rely on the types
+in `tables.SCHEMAS`, on non-negative sizes and times, and on the step order. A table that violates
+these conditions is reported as damaged, for example "intervals.parquet: latency_mean_ns is a
+string".
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _WORDS = {"operation": TIMED_NAMES, "kind": ("service", "response")}
 
 
 def with_types(name: TableName, table: pa.Table, path: Path) -> pa.Table:
-    """Return a file's table with the schema's types, keeping additional columns.
+    """Return a file's table with the schema's types and any additional columns.
 
     Raises:
         StoreError: If the file is damaged.
@@ -62,9 +63,9 @@ def with_types(name: TableName, table: pa.Table, path: Path) -> pa.Table:
 
 
 def checked(name: TableName, table: pa.Table, path: Path) -> pa.Table:
-    """Check the rows of a table's files, or some of its columns, and return them.
+    """Check and return the rows of a table's files, or some of their columns.
 
-    NaN becomes null, because engines never store it as a value.
+    NaN becomes null, because engines never store NaN as a value.
 
     Raises:
         StoreError: If the table is damaged; the message names the column.
@@ -106,7 +107,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _real(table: pa.Table, index: int, path: Path) -> pa.Table:
-    """Return the table, replacing NaN by null in a floating-point column."""
+    """Return the table with NaN replaced by null in a floating-point column."""
     field, values = table.schema.field(index), table.column(index)
     extremes = pc.min_max(values).as_py()
     low, high = extremes["min"], extremes["max"]

@@ -1,8 +1,8 @@
-"""Checksums: every file that holds figures contains the SHA-256 of its own content.
+"""Checksums of the files that hold figures, each of which contains the SHA-256 of its own content.
 
-The digest is inside the file, so the two cannot become inconsistent in a crash, and a copied file
-can be verified alone. In a JSON document, the digest is the key `sha256`. In a Parquet file, it is
-the metadata key `writecliff.sha256`, and is calculated with zeros in its place.
+The digest is inside the file, so a crash cannot make the two inconsistent, and a copied file can be
+verified on its own. In a JSON document, the digest is the key `sha256`. In a Parquet file, the
+digest is the metadata key `writecliff.sha256`, and is calculated with zeros in its place.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _BEFORE_DIGEST = PARQUET_KEY + b"\x18\x40"  # Thrift compact protocol: next fiel
 
 
 class DamagedError(StoreError):
-    """A run file whose content was modified after it was written."""
+    """Raised if a run file was modified after it was written."""
 
     exit_code = 2
 
 
 def damaged(path: Path, why: str) -> DamagedError:
-    """Return the error for a file whose content was modified after it was written."""
+    """Return the error for a run file that was modified after it was written."""
     return DamagedError(
         f"damaged: {path}: {why}", hint="restore the file from a copy, or run the test again"
     )
@@ -59,12 +59,12 @@ def sealed_document(schema: str, fields: Mapping[str, Any]) -> bytes:
 
 
 def read_document(path: Path, schema: str) -> dict[str, Any]:
-    """Return the fields of a document that `write_document` wrote.
+    """Return the fields of a document written by `write_document`.
 
     Raises:
         FileNotFoundError: If the file does not exist.
         NotADirectoryError: If a folder in the path is a file.
-        StoreError: If the file is unreadable or damaged, or has another schema.
+        StoreError: If the file is unreadable or damaged, or if it has a different schema.
     """
     try:
         data = read_regular(path)
@@ -79,7 +79,7 @@ def parse_document(data: bytes, path: Path, schema: str) -> dict[str, object]:
     """Return a document's fields from the content of `path`.
 
     Raises:
-        StoreError: If the content is not JSON, is damaged, or has another schema.
+        StoreError: If the content is not JSON, is damaged, or has a different schema.
     """
     try:
         document = json.loads(data)
@@ -109,7 +109,7 @@ def seal_parquet(data: bytes) -> bytes:
 
 
 def check_parquet(path: Path, data: bytes) -> None:
-    """Check that `data`, the content of `path`, is unchanged since `seal_parquet` returned it.
+    """Check that `data`, the content of `path`, is unchanged since it was sealed by `seal_parquet`.
 
     Raises:
         StoreError: If the checksum does not match.
@@ -120,7 +120,7 @@ def check_parquet(path: Path, data: bytes) -> None:
 
 
 def seal_parquet_file(path: Path) -> None:
-    """Seal a file in place like `seal_parquet`, without reading it into memory.
+    """Seal a file in place like `seal_parquet`, but without reading it into memory.
 
     Raises:
         OSError: If the file cannot be read or written.
@@ -135,7 +135,7 @@ def seal_parquet_file(path: Path) -> None:
 
 
 def check_parquet_file(path: Path) -> None:
-    """Check a file like `check_parquet`, without reading it into memory.
+    """Check a file like `check_parquet`, but without reading it into memory.
 
     Raises:
         StoreError: If the checksum does not match.
@@ -149,7 +149,7 @@ def check_parquet_file(path: Path) -> None:
 
 
 def _place(file: BinaryIO) -> int:
-    """Return the position of the digest, in the metadata at the end of a file."""
+    """Return the digest's position in the metadata at the end of a file."""
     size = file.seek(-8, os.SEEK_END) + 8
     begin = max(0, size - 8 - int.from_bytes(file.read(4), "little"))
     file.seek(begin)
@@ -157,7 +157,7 @@ def _place(file: BinaryIO) -> int:
 
 
 def _file_digest(file: BinaryIO, at: int) -> bytes:
-    """Return a file's digest, like `_parquet_digest` for bytes."""
+    """Return a file's digest, as `_parquet_digest` does for bytes."""
     digest = hashlib.sha256()
     file.seek(0)
     left = at

@@ -1,16 +1,16 @@
-"""SQL over Arrow tables, run by DuckDB. No other module imports duckdb.
+"""SQL queries over Arrow tables, run by DuckDB. No other module imports duckdb.
 
-DuckDB receives tables of runs, but never their paths. It would interpret a path as a glob pattern
-or URI, and it does not verify checksums. DuckDB reads the catalogue files itself, through
-descriptors, so a list of thousands of runs needs no other library. These files are derived from
-verified files. Each call uses a separate connection to an empty database of the process, because
-creating a database takes eight times as long as a query. If users write the SQL, which may leave
-tables and settings behind, the call gets its own database.
+DuckDB receives run tables, but never their paths. DuckDB would interpret a path as a glob pattern
+or URI, and it does not verify checksums. DuckDB reads the catalogue files directly, through
+descriptors, so a list of thousands of runs requires no other library. The catalogue files are
+derived from verified files. Each call uses a separate connection to the process's empty database,
+because creating a database takes eight times as long as a query. If users write the SQL, which may
+leave tables and settings behind, the call uses a database of its own.
 
-A user's SQL cannot access files, the network or extensions. A DuckDB setting disables them, and a
-lock prevents a statement from enabling them again. The setting permits reading and writing the
-listed paths. The list therefore contains in-memory copies of the catalogue files, which are sealed
-against writing.
+User-supplied SQL cannot access files, the network or extensions. A DuckDB setting disables this
+access, and a lock prevents statements from enabling it again. The setting permits the database to
+read and write the listed paths. The list therefore contains in-memory copies of the catalogue
+files, which are sealed against writing.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_
 
 
 class QueryError(StoreError):
-    """A query that DuckDB rejects."""
+    """Raised if DuckDB rejects a query."""
 
     exit_code = 2
 
 
 def query(sql: str, tables: Mapping[str, pa.Table], parameters: Sequence[Any] = ()) -> pa.Table:
-    """Run `sql` over `tables`, named by their keys, without access to anything else.
+    """Run `sql` over `tables`, named by their keys, without access to any other data.
 
     Raises:
-        QueryError: If DuckDB rejects the query.
+        QueryError: If If DuckDB rejects the query.
     """
     with _database(os.getpid(), closed=True).cursor() as connection, _errors(tables):
         for name, table in tables.items():
@@ -67,7 +67,7 @@ def query(sql: str, tables: Mapping[str, pa.Table], parameters: Sequence[Any] = 
 
 
 class Views:
-    """Named views for a user's queries; created by `views`."""
+    """Named views for a user's queries, created by `views`."""
 
     def __init__(
         self, connection: Any, closing: ExitStack | None, suggested: Sequence[str]
@@ -84,9 +84,9 @@ class Views:
         self._connection.register(name, table)
 
     def add_files(self, name: str, files: Sequence[BinaryIO]) -> None:
-        """Add open Parquet files, which must remain open, as a view.
+        """Add open Parquet files as a view; the files must remain open.
 
-        A column that some of the files lack is null in their rows.
+        A column missing from some files is null in those files' rows.
         """
         paths = [self._readable_path(file) for file in files]
         listed = ", ".join(f"'{path}'" for path in paths)
@@ -94,7 +94,7 @@ class Views:
         self._run(f"create temp view {name} as select * from {union}")
 
     def _readable_path(self, file: BinaryIO) -> str:
-        """Return the path that DuckDB reads for a file: a sealed copy if users write the SQL."""
+        """Return the path that DuckDB reads for a file; for user SQL, the path of a sealed copy."""
         if self._closing is None:
             return f"/proc/self/fd/{file.fileno()}"
         descriptor = os.memfd_create("view", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -106,13 +106,14 @@ class Views:
         return self._copies[-1]
 
     def add_view(self, name: str, sql: str) -> None:
-        """Add a view of the rows that `sql` selects."""
+        """Add a view of the rows selected by `sql`."""
         self._run(f"create temp view {name} as {sql}")
 
     def close_files(self) -> None:
         """Restrict all later statements to the views.
 
-        The method must be called before a user's statement runs. No files can be added afterwards.
+        This method must be called before any user-supplied statement runs. No files can be added
+        after this call.
         """
         if self._closing is None:
             raise ValueError("these views read files directly")
@@ -124,7 +125,7 @@ class Views:
         """Return the column names and the rows; times must not have a time zone.
 
         Raises:
-            QueryError: DuckDB rejects the query.
+            QueryError: If DuckDB rejects the query.
         """
         relation = self._run(sql, parameters)
         if relation is None:
@@ -133,10 +134,10 @@ class Views:
             return list(relation.columns), relation.fetchall()
 
     def arrow(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table | None:
-        """Return the result as a table; None for a statement that returns no result.
+        """Return the result as a table, or None for a statement without a result.
 
         Raises:
-            QueryError: DuckDB rejects the query.
+            QueryError: If DuckDB rejects the query.
         """
         relation = self._run(sql, parameters)
         with _errors(self._suggested):
@@ -151,13 +152,13 @@ class Views:
 def views(
     *, ours: bool = False, allow_files: bool = False, suggested: Sequence[str] = ()
 ) -> Iterator[Views]:
-    """Open an empty database for views, without threads.
+    """Open an empty database for views that starts no threads.
 
     Args:
-        ours: `True` if no user writes the statements. They use the database of the process, in
-            which each connection has its own views.
+        ours: `True` if no statement is written by a user. Such statements use the process's
+            database, where each connection has its own views.
         allow_files: `True` if the user's statements may access files and extensions. Otherwise
-            `Views.close_files` must be called before the first of them.
+            `Views.close_files` must be called before the first of these statements.
         suggested: Table names to suggest for unknown names.
     """
     with ExitStack() as closing:
@@ -172,7 +173,7 @@ def views(
 
 @contextmanager
 def _errors(suggested: Iterable[str]) -> Iterator[None]:
-    """Convert DuckDB errors to QueryError, with the nearest suggested name as a hint."""
+    """Convert DuckDB errors to QueryError, with the closest suggested name as a hint."""
     try:
         yield
     except _duckdb().Error as error:
@@ -200,10 +201,10 @@ def _first_line(error: Exception) -> str:
 
 @cache
 def _database(process: int, *, closed: bool) -> Any:
-    """Return this process's empty database, without access to files if `closed`.
+    """Return this process's empty database, which has no access to files if `closed` is set.
 
-    The database of a parent process must not be used. Because it has no threads, this database
-    survives a fork.
+    A parent process's database must not be used. Because this database has no threads, it survives
+    a fork.
     """
     database = _new_database("")
     if closed:
@@ -222,7 +223,7 @@ def _duckdb() -> Any:
 def _new_database(temporary: str) -> Any:
     """Return an empty database that spills large results into the folder `temporary`.
 
-    The database never spills if `temporary` is empty.
+    The database never spills to disk if `temporary` is empty.
     """
     return _duckdb().connect(":memory:", config={"threads": 1, "temp_directory": temporary})
 

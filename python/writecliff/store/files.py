@@ -1,4 +1,4 @@
-"""Writes to a run directory, where files are replaced atomically by a single writer."""
+"""Writes to a run directory, where a single writer replaces files atomically."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace the content of `path` by `data`, or leave it unchanged.
+    """Replace the content of `path` with `data`, or leave it unchanged.
 
-    Data and name are synced in this order, so a power cut leaves either the old file or the new
-    file.
+    The data are synced before the name, so a power cut leaves either the old file or the new file.
 
     Raises:
-        StoreError: If the disk is full, or permission is missing.
+        StoreError: If the disk is full or permission is denied.
         ConfigError: `path` is a device.
     """
     temporary = part_of(path)
@@ -57,13 +56,13 @@ def store_error(error: OSError, path: Path) -> StoreError:
 
 
 def check_unused(path: Path) -> None:
-    """Check that the directory `path` is unused, which means absent or empty.
+    """Check that the directory `path` is unused, which means that it is nonexistent or empty.
 
-    A lock and unfinished files do not count. A run leaves them behind if it is killed or the disk
-    is full before its manifest is written.
+    A lock and unfinished files are ignored. A run leaves such files behind if it is killed, or if
+    the disk is full, before its manifest is written.
 
     Raises:
-        ConfigError: If the directory is not empty, or `path` is a file.
+        ConfigError: If the directory is not empty or `path` is a file.
         StoreError: If the directory cannot be read.
     """
     check_kind(path)
@@ -85,10 +84,10 @@ def _counts(path: Path) -> bool:
 
 
 def claim_directory(path: Path) -> None:
-    """Create the directory `path`, which may exist if it is empty.
+    """Create the directory `path`, which may already exist if it is empty.
 
     Raises:
-        ConfigError: If the directory is not empty, or `path` is a file.
+        ConfigError: If the directory is not empty or `path` is a file.
         StoreError: If the directory cannot be created.
     """
     check_unused(path)
@@ -104,7 +103,7 @@ def is_plain_name(name: str) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the directory `folder`, so that its names survive a power cut."""
+    """Sync the directory `folder`, so that its entries survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -113,7 +112,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Remove the files that an interrupted `write_atomically` left in `folder`."""
+    """Remove files left behind in `folder` by an interrupted `write_atomically`."""
     for path in folder.glob(f"*{TEMPORARY_SUFFIX}"):
         remove_part(path)
 
@@ -122,7 +121,8 @@ def read_regular(path: Path) -> bytes:
     """Return the content of a regular file.
 
     Raises:
-        OSError: If the file cannot be read, or is a pipe or device, which might block or never end.
+        OSError: If the file cannot be read, or if it is a pipe or device, which might block or be
+            endless.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
@@ -132,7 +132,7 @@ def read_regular(path: Path) -> bytes:
 
 
 class FolderLock:
-    """An advisory lock on a directory, which the kernel releases when the process ends."""
+    """An advisory lock on a directory that the kernel releases when the process ends."""
 
     def __init__(self, folder: Path) -> None:
         """Take the lock.
@@ -160,7 +160,7 @@ class FolderLock:
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Release the lock; this has no effect if it was already released."""
+        """Release the lock, or do nothing if it has already been released."""
         if self._descriptor >= 0:
             # The lock file is never deleted, because two processes could otherwise lock two
             # different files.

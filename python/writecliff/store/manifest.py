@@ -1,6 +1,6 @@
-"""`manifest.json`: a run's description and status, in the schema "writecliff/run/1".
+"""`manifest.json`, which holds a run's description and status in the schema "writecliff/run/1".
 
-The file is replaced atomically at every state change. Unknown keys are ignored.
+The file is replaced atomically at every state change. Unknown keys in the file are ignored.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def host_platform() -> dict[str, str | None]:
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of the programs involved in a run; None if not installed."""
+    """Return the versions of the programs involved in a run, with None if not installed."""
     return {
         "writecliff": version(),
         "fio": _fio(),
@@ -68,7 +68,7 @@ def versions() -> dict[str, str | None]:
 
 
 def _named(vendor: str, product: str) -> str | None:
-    """Return a name from the firmware (DMI), ignoring the placeholders of unnamed boards."""
+    """Return a name from the firmware (DMI), ignoring placeholders of unnamed boards."""
     words = [_line(_BOARD / name) or "" for name in (vendor, product)]
     names = [word for word in words if not re.search(r"(?i)o\.?e\.?m\.?$|default string", word)]
     return " ".join(filter(None, names)) or None
@@ -96,7 +96,7 @@ def _cpu() -> str | None:
 
 
 def _virtual() -> str | None:
-    """Return "yes" or "no" for a virtual machine; None on machines that do not report it."""
+    """Return "yes" or "no" for a virtual machine, or None on machines that do not report it."""
     flags = _field("/proc/cpuinfo", "flags")
     return None if flags is None else "yes" if "hypervisor" in flags.split() else "no"
 
@@ -143,15 +143,15 @@ _NO_DEFAULT = ("command",)
 
 
 def now() -> str:
-    """Return the current time in manifest format.
+    """Return the current time in the manifest format.
 
-    The format is ISO 8601 with zone, in whole seconds.
+    The format is ISO 8601 with a time zone, in whole seconds.
     """
     return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 def command_line() -> tuple[str, ...]:
-    """Return this process's command as a user would type it, without the program path.
+    """Return this process's command as typed by a user, without the program path.
 
     `python -m writecliff` becomes `writecliff`.
     """
@@ -165,12 +165,14 @@ class Manifest:
     """Description and status of a run. Times are ISO 8601 with zone, and mappings hold JSON values.
 
     setup          header-block parameters, from `Procedure.setup`
-    deviations     option, standard, used, level, clause, text (options that differ from it)
-    phases         phases started so far: name, detail, started
-    interruptions  after_steps, resumed, exact (a simulated drive resumes from its exact state)
-    health         the drive's condition (SMART), "before" and "after" the run
-    expectations   limits on headline figures with their outcomes; see report/expectations.py
-    extra          private to the procedures' driver
+    deviations     options that deviate from the standard: option, standard, used, level, clause,
+                   text
+    phases         phases that have started: name, detail, started
+    interruptions  interruptions of the run: after_steps, resumed, exact (a simulated drive resumes
+                   from its exact state)
+    health         drive health (SMART) "before" and "after" the run
+    expectations   limits on headline figures, with their outcomes (see report/expectations.py)
+    extra          private data of the procedures' driver
     """
 
     procedure: str  # "wsat"
@@ -207,7 +209,7 @@ class Manifest:
         return self.purge == NOT_PURGED
 
     def changed(self, **changes: Any) -> Manifest:
-        """Return a copy with `changes`, and `updated` set to the current time."""
+        """Return a copy with `changes`, where `updated` is the current time."""
         return replace(self, **{"updated": now(), **changes})
 
 
@@ -260,7 +262,7 @@ def _from_document(document: Mapping[str, object], path: Path) -> Manifest:
 def read_state(folder: Path) -> tuple[Manifest, Status]:
     """Return a run's manifest and status.
 
-    A run whose status is "running" but that has no process is "interrupted".
+    A run with the status "running" but without a process is "interrupted".
 
     Raises:
         ConfigError: If the folder is not a run directory.

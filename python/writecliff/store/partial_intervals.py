@@ -1,13 +1,13 @@
 """Merging of partial intervals, so that rates cover intervals of nearly full length.
 
-A step ends when its last I/Os complete. Its last interval may therefore be much shorter than the
-others, and its rate is meaningless: six I/Os in 300 µs are not 20,000 IOPS. An interval shorter
-than half of its step's longest interval is therefore merged into the previous interval, or for the
-first interval, into the next. Rates are calculated from the sums over the total time, so no I/O is
-lost.
+A step ends when its last I/Os complete. Its last interval may therefore be much shorter than other
+intervals, which makes the rate meaningless: six I/Os in 300 µs are not 20,000 IOPS. An interval
+shorter than half of its step's longest interval is therefore merged into the previous interval, or
+if it is the first interval, into the next one. Rates are calculated from sums over the total time,
+so no I/O is lost.
 
 Reports, CSV files and the dashboard use merged intervals. The `intervals` table contains the
-intervals as they were measured.
+unmerged intervals.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ SHARE_LEAST = 0.5
 def whole_ends(
     seq: npt.NDArray[np.float64] | npt.NDArray[np.int64], end_ns: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return the end of each row's merged interval.
+    """Return the end of the merged interval that contains each row.
 
     Args:
-        seq: Step number of each row, ascending.
-        end_ns: The end of its interval since the step began, ascending within a step; rows of
+        seq: Step number of each row, in ascending order.
+        end_ns: End of each row's interval since the step began, ascending within a step; rows for
             several jobs or operations have equal ends.
     """
     if not len(seq):

@@ -1,4 +1,4 @@
-"""A measured step, in the form that a procedure passes to the store."""
+"""A measured step in the form passed to the store by procedures."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True, kw_only=True)
 class RoundRecord:
-    """A step of a run with all its measurements.
+    """A step in a run, with all its measurements.
 
-    `extra` adds columns to the `rounds` table. The names of extra columns must differ from those of
-    the store.
+    `extra` adds columns to the `rounds` table. Extra column names must differ from the store's
+    column names.
     """
 
     phase: str  # Phase: "preconditioning", "rounds", "rth", or another procedure stage.
@@ -36,10 +36,10 @@ class RoundRecord:
 
     @cached_property
     def columns(self) -> Mapping[str, Any]:
-        """Columns of the step in the `rounds` table, shared by the driver and the store.
+        """Columns for the step in the `rounds` table, shared by the driver and the store.
 
         Raises:
-            ValueError: Under the conditions of `columns_of`.
+            ValueError: Under the same conditions as `columns_of`.
         """
         from writecliff.store.tables import columns_of
 

@@ -1,9 +1,9 @@
-"""`RunDirectory`: a run on disk, with a single writing process and any number of readers.
+"""`RunDirectory`, a run on disk with a single writing process and any number of readers.
 
-Each step is stored as a part of every table (`PartedTable`). Parts are written to a temporary name
-and then renamed, with `rounds` last. A kill therefore loses at most the steps in progress. `finish`
-merges the parts. A reader sees the steps that were complete at its first access, even if the run
-continues.
+Each step is stored as a part in every table (`PartedTable`). Parts are written under a temporary
+name and then renamed, `rounds` last. A kill therefore loses at most the steps in progress. The
+method `finish` merges the parts. A reader sees the steps that were complete at the reader's first
+access, even if the run continues.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ CHECKPOINT_GLOB = "checkpoint-*.wcs"  # Saved drives, which a complete run no lo
 
 
 class RunDirectory:
-    """A run directory opened by `create` or `open`: a context manager that releases the lock."""
+    """A run directory opened by `create` or `open`, as a context manager that releases the lock."""
 
     def __init__(
         self, path: Path, manifest: Manifest, status: Status, lock: FolderLock | None
     ) -> None:
-        """Use `create` or `open` instead."""
+        """Call `create` or `open` instead of the constructor."""
         self.path = path
         self._manifest = manifest
         self._status = status
@@ -94,10 +94,10 @@ class RunDirectory:
 
     @classmethod
     def create(cls, path: Path, manifest: Manifest) -> Self:
-        """Start a run in `path`, which must be absent or empty, and write its manifest.
+        """Start a run in `path`, which must be nonexistent or empty, and write its manifest.
 
         Raises:
-            ConfigError: If the directory is in use.
+            ConfigError: If the directory is already in use.
             StoreError: If the directory cannot be written.
         """
         claim_directory(path)
@@ -111,13 +111,13 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> Self:
-        """Open a run to read it or, with `write`, to resume it.
+        """Open a run for reading or, with `write`, for resuming.
 
-        A complete run that a crash left unmerged is merged if possible.
+        A complete run that was left unmerged by a crash is merged if possible.
 
         Raises:
-            ConfigError: If the directory contains no run.
-            StoreError: If the run is damaged, or (with `write`) another process uses it.
+            ConfigError: If the directory does not contain a run.
+            StoreError: If the run is damaged, or if another process uses it (with `write`).
         """
         manifest, status = read_state(path)
         if not write:
@@ -138,7 +138,7 @@ class RunDirectory:
         return run
 
     def _settle(self) -> None:
-        """Remove the remains of a crash, and merge the parts of a run that is not running."""
+        """Remove the remains of a crash, and merge the parts of a run that has stopped."""
         last = self.steps
         remove_temporaries(self.path)
         if self._manifest.status != "running":
@@ -151,7 +151,7 @@ class RunDirectory:
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Release the lock. Not calling this method loses no data."""
+        """Release the lock. No data are lost if this method is not called."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -178,17 +178,17 @@ class RunDirectory:
 
     @property
     def manifest(self) -> Manifest:
-        """Manifest as last read or written."""
+        """Manifest as of the last read or write."""
         return self._manifest
 
     @property
     def status(self) -> Status:
-        """Status in the manifest, or "interrupted" if a running run has no process."""
+        """Status in the manifest, or "interrupted" if a running run's process is gone."""
         return self._status
 
     @property
     def steps(self) -> int:
-        """Number of complete steps; for a reader, at its first access."""
+        """Number of complete steps; for a reader, as of its first access."""
         if self._steps is None:
             self._steps = self._files["rounds"].last()
         return self._steps
@@ -200,7 +200,7 @@ class RunDirectory:
     # -- writing ----------------------------------------------------------------------------
 
     def update(self, **changes: Any) -> Manifest:
-        """Change manifest fields, on disk and in memory, and return the manifest.
+        """Change manifest fields on disk and in memory, and return the manifest.
 
         Raises:
             StoreError: If the manifest cannot be written.
@@ -212,13 +212,13 @@ class RunDirectory:
         return manifest
 
     def append_round(self, record: RoundRecord) -> int:
-        """Store a measured step like `append_rounds`, and return its number, starting at 1."""
+        """Store a measured step like `append_rounds`, and return its number, counted from 1."""
         return self.append_rounds([record])
 
     def append_rounds(self, records: Sequence[RoundRecord]) -> int:
-        """Store all measured steps or none, and return the number of the last step.
+        """Store all measured steps or none of them, and return the last step's number.
 
-        After the call, the steps survive a kill.
+        After the call, the steps are safe if the process is killed.
 
         Raises:
             StoreError: If the disk is full. All earlier steps are preserved.
@@ -246,16 +246,16 @@ class RunDirectory:
         write_atomically(folder / f"{number:06d}.json.gz", gzip.compress(text, mtime=0))
 
     def finish(self, status: Status, **changes: Any) -> None:
-        """End the session: write the status, merge the parts, and release the lock.
+        """End the session by writing the status, merging the parts, and releasing the lock.
 
-        The checkpoints of a complete run are removed. Runs that are not complete can be resumed.
+        A complete run's checkpoints are removed. Runs that are not complete can be resumed.
 
         Args:
-            status: The new status.
+            status: New status of the run.
             changes: Further changes to the manifest.
 
         Raises:
-            StoreError: the disk is full. The status is written before the merge, and an unmerged
+            StoreError: If the disk is full. The status is written before the merge, so an unmerged
                 run has the same content.
         """
         self.update(status=status, **changes)
@@ -265,10 +265,10 @@ class RunDirectory:
     # -- reading ----------------------------------------------------------------------------
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:
-        """Run SQL over the tables of `TABLE_NAMES` (columns: see tables.py).
+        """Run an SQL query over the tables in `TABLE_NAMES` (see tables.py for the columns).
 
         Raises:
-            StoreError: If a file is damaged, or the query is invalid.
+            StoreError: If a file is damaged or the query is invalid.
         """
         tables: Mapping[str, pa.Table] = {
             name: self.table(name) for name in TABLE_NAMES if name in sql
@@ -288,12 +288,12 @@ class RunDirectory:
     def rows_after(
         self, name: TableName, step: int, columns: Sequence[str] | None = None
     ) -> pa.Table:
-        """Return the rows of a table after step `step`.
+        """Return a table's rows after step `step`.
 
         Args:
             name: Table name.
-            step: Step number.
-            columns: Columns to return if they exist, including `seq`; None selects all.
+            step: Number of the step.
+            columns: Columns to return if they exist, including `seq` (default: all columns).
 
         Raises:
             StoreError: If the table is damaged.
@@ -313,7 +313,7 @@ class RunDirectory:
         return self.table("rounds").sort_by("seq")
 
     def intervals(self) -> pa.Table:
-        """Return the series of all steps in time order."""
+        """Return the series of all steps in chronological order."""
         return self.query("select * from intervals order by seq, end_ns, job, operation")
 
     def histogram(
@@ -325,10 +325,10 @@ class RunDirectory:
         job: int | None = None,
         kind: str = "service",
     ) -> Histogram | None:
-        """Return the merged latencies of steps, jobs and operations; None if there are none.
+        """Return the merged latencies of steps, jobs and operations, or None without latencies.
 
-        Flushes are included only as `operation="flush"`. `steps` holds numbers that `append_round`
-        returned.
+        Flushes are included only if `operation` is "flush". `steps` holds step numbers returned by
+        `append_round`.
         """
         columns = {"phase": phase, "operation": operation, "job": job, "kind": kind}
         return self._merged(lambda label: None, columns, steps).get(None)
@@ -336,21 +336,21 @@ class RunDirectory:
     def histograms_by_step(
         self, *, phase: str | None = None, operation: str | None = None, kind: str = "service"
     ) -> dict[int, Histogram]:
-        """Return the merged histogram of each step that has one, by step number."""
+        """Return each step's merged histogram, by step number, if the step has a histogram."""
         columns = {"phase": phase, "operation": operation, "kind": kind}
         return self._merged(lambda label: label["seq"], columns)
 
     def histograms_by_job(self, step: int, *, kind: str = "service") -> dict[str, Histogram]:
-        """Return each job's histogram in a step, by name, with all operations merged."""
+        """Return each job's histogram for a step, by job name, with all operations merged."""
         columns = {"operation": None, "kind": kind}
         return self._merged(lambda label: label["job_name"], columns, [step])
 
     def histograms_by_operation(
         self, steps: Iterable[int], *, kind: str = "service"
     ) -> dict[tuple[int, str], Histogram]:
-        """Return the merged histograms of some steps by (job number, operation).
+        """Return the merged histograms of the given steps by (job number, operation).
 
-        Flushes have the operation "flush".
+        Flushes have "flush" as their operation.
         """
         return self._merged(lambda label: (label["job"], label["operation"]), {"kind": kind}, steps)
 
@@ -368,10 +368,10 @@ class RunDirectory:
     def latency_causes(
         self, steps: Iterable[int], *, by: Literal["label", "job"] = "label"
     ) -> dict[tuple[Any, str], LatencyCauses]:
-        """Return the causes of the steps' service times; empty if not recorded.
+        """Return the causes of the steps' service times, or empty if they were not recorded.
 
-        The keys are (step label or job number, operation), where `None` as label or number covers
-        all of them.
+        Each key is (step label or job number, operation), where `None` as label or number covers
+        all labels or numbers.
         """
         if not self.attributes_latency:
             return {}
@@ -405,7 +405,7 @@ class RunDirectory:
         columns: Mapping[str, str | int | None],
         steps: Iterable[int] | None = None,
     ) -> dict[K, Histogram]:
-        """Return the histograms that have these values of `columns`, merged by `key`.
+        """Return the histograms with these values in `columns`, merged by `key`.
 
         `None` matches any value; for `operation`, it matches any I/O.
         """
@@ -450,10 +450,10 @@ _PART_FORMAT = {"compression": "none", "use_dictionary": False, "write_statistic
 
 
 class PartedTable:
-    """A table in the run directory `folder`."""
+    """A table in the run directory `folder`, stored as parts and a merged file."""
 
     def __init__(self, folder: Path, name: TableName) -> None:
-        """Refer to the table `name` of a run directory."""
+        """Refer to the table `name` in a run directory."""
         self.merged = folder / f"{name}.parquet"
         self.folder = folder / name
         self._name = name
@@ -465,7 +465,7 @@ class PartedTable:
         self._verified: Any = None
 
     def _parts(self) -> dict[int, int]:
-        """Return the last step of each part, by its first step."""
+        """Return the last step of each part, by the part's first step."""
         try:
             names = os.listdir(self.folder)
         except FileNotFoundError:
@@ -478,7 +478,7 @@ class PartedTable:
         return self.folder / f"{steps}.parquet"
 
     def _merged(self, columns: Sequence[str] | None = None) -> tuple[int, pa.Table]:
-        """Return the merged file's last step and its rows; 0 and no rows if the file is missing."""
+        """Return the merged file's last step and rows, or 0 and no rows if the file is missing."""
         file, self._verified = self._verified, None
         try:
             table = with_types(self._name, _read(self.merged, columns, file), self.merged)
@@ -487,7 +487,7 @@ class PartedTable:
         return _covered(table.schema.metadata, self.merged), table
 
     def _rows_of(self, first: int, last: int, columns: Sequence[str] | None) -> pa.Table:
-        """Return a part's rows."""
+        """Return the rows of a part."""
         table = self._written.get((first, last))
         if table is None:
             path = self._part(first, last)
@@ -499,7 +499,7 @@ class PartedTable:
     def _rows_between(
         self, covered: int, after: int, last: int, columns: Sequence[str] | None
     ) -> list[pa.Table]:
-        """Return the rows of parts whose steps are beyond `after` and `covered`, up to `last`.
+        """Return the rows of the parts whose steps are after `after` and `covered`, up to `last`.
 
         Raises:
             FileNotFoundError: If a part is missing.
@@ -520,14 +520,14 @@ class PartedTable:
         return tables
 
     def last(self) -> int:
-        """Return the table's last step, merged or not."""
+        """Return the table's last step, whether merged or not."""
         ends = (
             self._parts().values()
         )  # The part files are listed first, because a writer deletes them after merging.
         return max([self._covered(), *ends])
 
     def _covered(self) -> int:
-        """Return the last step in the merged file, or 0 if there is no merged file."""
+        """Return the last step in the merged file, or 0 without a merged file."""
         try:
             with _opened(self.merged) as file:
                 self._verified = file
@@ -536,7 +536,7 @@ class PartedTable:
             return 0
 
     def rows(self) -> int:
-        """Return the row count of the merged file, without reading the rows.
+        """Return the merged file's row count without reading its rows.
 
         Raises:
             StoreError: If the file is damaged.
@@ -549,14 +549,14 @@ class PartedTable:
             raise damaged(self.merged, str(error)) from None
 
     def read(self, last: int, *, after: int = 0, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the rows of the steps after `after` up to `last`.
+        """Return the rows of steps after `after`, up to `last`.
 
-        A column that some files lack is null in their rows.
+        A column missing from some files is null in those files' rows.
 
         Args:
             last: Last step to read.
             after: Step before the first step to read.
-            columns: Columns to return if they exist, including `seq`; None selects all.
+            columns: Columns to return if they exist, including `seq` (default: all columns).
 
         Raises:
             StoreError: If a file is missing, unreadable or damaged.
@@ -587,7 +587,7 @@ class PartedTable:
             return checked(self._name, whole.replace_schema_metadata(None), self.merged)
 
     def write(self, first: int, last: int, table: pa.Table) -> None:
-        """Store the rows of steps `first` to `last` as a part, if the table needs a part."""
+        """Store the rows of steps `first` to `last` as a part, if the table requires a part."""
         if self._name in OPTIONAL_TABLES and not table.num_rows:
             return
         try:
@@ -598,7 +598,7 @@ class PartedTable:
         self._written[first, last] = table
 
     def tidy(self, last: int) -> None:
-        """Remove the remains of a crash: temporary files and invalid parts."""
+        """Remove the remains of a crash, which are temporary files and invalid parts."""
         remove_temporaries(self.folder)
         if parts := self._parts():
             covered = self._covered() if self._merged_to is None else self._merged_to
@@ -609,7 +609,7 @@ class PartedTable:
             self.folder.rmdir()
 
     def merge(self, last: int) -> None:
-        """Merge steps 1 to `last`, then remove the parts if `tidy` is set."""
+        """Merge steps 1 to `last`, and remove the parts if `tidy` is set."""
         if self._parts():
             write_atomically(self.merged, _parquet(self.read(last), last, _MERGED_FORMAT))
             self._written.clear()
@@ -617,7 +617,7 @@ class PartedTable:
 
 
 def _read(path: Path, columns: Sequence[str] | None, verified: Any = None) -> pa.Table:
-    """Return a file's rows; the file may already be `verified`.
+    """Return a file's rows; the file may have been `verified` before.
 
     Raises:
         FileNotFoundError: If the file does not exist.
@@ -633,7 +633,7 @@ def _read(path: Path, columns: Sequence[str] | None, verified: Any = None) -> pa
 
 
 def _covered(metadata: Mapping[bytes, bytes] | None, path: Path) -> int:
-    """Return the number of steps in a file's metadata.
+    """Return the number of steps stated in a file's metadata.
 
     Raises:
         StoreError: If the metadata are damaged.
@@ -666,10 +666,10 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _check_size(metadata: Any, path: Path) -> None:
-    """Check that the rows fit in memory, because a small file can claim billions of rows.
+    """Check that the rows fit in memory, because even a small file can claim billions of rows.
 
     Raises:
-        StoreError: If the rows need more memory than the machine has.
+        StoreError: If the rows require more memory than the machine has.
     """
     bytes_needed = metadata.num_rows * metadata.num_columns * VALUE_BYTES
     if bytes_needed > SMALL_BYTES and bytes_needed > (available := available_memory_bytes()):

@@ -1,11 +1,10 @@
-"""The Parquet tables of a run: their columns, and the conversion of a `RoundRecord` to rows.
+"""Parquet tables of a run, and the conversion of a `RoundRecord` to rows.
 
-    rounds       one row per step: totals, mean and maximum latency, write volume, WAF
-    intervals    one row per (step, interval, job, operation): the series within a step
+    rounds       one row per step, with totals, mean and maximum latency, write volume and WAF
+    intervals    one row per (step, interval, job, operation), which form the series within a step
     histograms   one row per non-empty bucket of a (step, job, operation, kind) histogram
-    batches      one row per (step, batch, job, operation, kind): sums over equal periods, at most
-                 128 per step, from which reports estimate 95 % intervals; only for loads of the
-                 user
+    batches      one row per (step, batch, job, operation, kind), with sums over at most 128 equal
+                 periods per step, from which reports estimate 95 % intervals; only for user loads
 
 `seq` numbers the steps of a run from 1 and joins the tables. Times are nanoseconds of device time,
 sizes are bytes, and unknown values are null. Histogram rows contain the exact moments of their
@@ -210,15 +209,15 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
 
 
 def cause_column(cause: str) -> str:
-    """Return the `histograms` column for the time that a bucket's I/Os spent on a cause.
+    """Return the `histograms` column for the time that the I/Os in a bucket spent on a cause.
 
-    The column is in ns, and exists only in runs that recorded causes.
+    The column is in ns, and exists only in runs that recorded latency causes.
     """
     return f"{cause}_ns"
 
 
 def tables_of(first: int, records: Sequence[RoundRecord]) -> dict[TableName, pa.Table]:
-    """Return the rows of steps, starting with number `first`, by table.
+    """Return the rows of steps by table, with step numbers that start at `first`.
 
     Raises:
         ValueError: If an extra column duplicates a standard column.
@@ -237,7 +236,7 @@ def _joined(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _position(seq: int, record: RoundRecord, rows: int) -> dict[str, pa.Array]:
-    """Return the columns that identify the step of `rows` rows."""
+    """Return the columns that identify the step in `rows` rows."""
     values = (seq, record.phase, record.round, record.step)
     return {
         name: pa.repeat(pa.scalar(value, kind), rows)
@@ -246,7 +245,7 @@ def _position(seq: int, record: RoundRecord, rows: int) -> dict[str, pa.Array]:
 
 
 def columns_of(record: RoundRecord) -> dict[str, object]:
-    """Return a step's columns in the `rounds` table, without its number `seq`.
+    """Return a step's columns for the `rounds` table, except for its number `seq`.
 
     Raises:
         ValueError: If an extra column duplicates a standard column.
@@ -277,7 +276,7 @@ def columns_of(record: RoundRecord) -> dict[str, object]:
 
 
 def counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Return the drive's counters over rows of `rounds`: sums, and the last row's levels.
+    """Return the drive's counters over rows of `rounds`, as sums, and the last row's levels.
 
     A counter is `None` if it is unknown in any row.
     """
@@ -302,14 +301,14 @@ def _rounds(numbered: Sequence[tuple[int, RoundRecord]]) -> pa.Table:
 
 
 def _cpu_busy_pct(result: StepResult) -> float | None:
-    """Return the fraction of CPU time that the host was busy in a step; None if not measured."""
+    """Return the busy fraction of the host CPU during a step, or None if not measured."""
     machine = result.raw.get("machine")
     value = machine.get("cpu_busy_pct") if isinstance(machine, Mapping) else None
     return None if value is None else float(value)
 
 
 def job_row(job: JobResult) -> dict[str, object]:
-    """Return a job's results by operation; null for operations that it did not issue."""
+    """Return a job's results by operation, with null for operations that the job did not issue."""
     row: dict[str, Any] = {
         "name": job.name,
         "elapsed_ns": job.elapsed_ns,
@@ -324,9 +323,9 @@ def job_row(job: JobResult) -> dict[str, object]:
 
 
 def _data_placement(result: StepResult) -> dict[str, Any]:
-    """Return the data placement status in the format of `writecliff run --json`.
+    """Return the data placement status in the `writecliff run --json` format.
 
-    The row omits the log and the handles, which the JSON text includes.
+    The row omits the log and the handles, which are included in the JSON text.
     """
     if result.data_placement is None:
         return {"data_placement": None, "data_placement_json": None}
@@ -436,9 +435,9 @@ def _each(
 
 
 def load_array_interface() -> None:
-    """Import NumPy's C interface in the native module before its first array needs it.
+    """Import NumPy's C interface in the native module before its first array requires it.
 
-    A signal handler that raises an exception during that import would cause a panic.
+    A signal handler that raises an exception during this import would cause a panic.
     """
     from writecliff._native import Histogram
 
@@ -446,12 +445,12 @@ def load_array_interface() -> None:
 
 
 def rebuild_histograms(table: pa.Table) -> Iterator[tuple[dict[str, Any], Histogram]]:
-    """Yield each histogram in `table`, with its columns `seq`, `job`, `job_name` and `operation`.
+    """Yield each histogram in `table` with its columns `seq`, `job`, `job_name` and `operation`.
 
-    The rows must be sorted by `HISTOGRAM_KEYS`.
+    The table's rows must be sorted by `HISTOGRAM_KEYS`.
 
     Raises:
-        StoreError: If buckets or moments are impossible.
+        StoreError: If bucket counts or moments are impossible.
     """
     from writecliff._native import Histogram
 

@@ -1,7 +1,7 @@
-"""Conversion of stored documents to dataclasses, checking the type of every value.
+"""Conversion of stored documents to dataclasses, with a type check of every value.
 
-A document that has a correct checksum may still have been written by a user. A wrong type
-("device.serial is a list") is therefore reported when the document is read. msgspec performs the
+Even a document with a correct checksum may have been written by a user. A wrong type
+("device.serial is a list") is therefore reported when the document is read; msgspec performs the
 check.
 """
 
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 def typed(document: Mapping[str, object], kind: type[T], path: Path) -> T:
-    """Return the dataclass `kind` filled with a document's values, ignoring unknown keys.
+    """Return an instance of the dataclass `kind` with a document's values, ignoring unknown keys.
 
     Raises:
-        StoreError: If a key is missing, or a value has another type; the message names `path`.
+        StoreError: If a key is missing or a value has a different type; the message names `path`.
     """
     import msgspec
 

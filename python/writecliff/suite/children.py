@@ -1,13 +1,13 @@
 """Runs of a suite or sweep in child processes.
 
-Processes are used instead of threads because storing and judging are Python code, so two
-simultaneous tests need two interpreters. A process runs several members in turn, because starting a
-process takes as long as a short run. Only the parent handles Ctrl-C. It stops its children, each of
-which stores the steps that are complete. A child also stops when its parent dies. Events return
-through a pipe.
+Processes are used instead of threads because storing and judging are implemented in Python, so two
+simultaneous tests require two interpreters. A process runs several members in sequence, because
+starting a process takes as long as a short run. Only the parent handles Ctrl-C. The parent stops
+its children, each of which stores its complete steps. A child also stops if its parent dies. Events
+are returned through a pipe.
 
-A child is started as a program (`member.py`) instead of by `multiprocessing`. Cluster workers are
-daemonic processes, which cannot have `multiprocessing` children.
+A child is started as a program (`member.py`) instead of by `multiprocessing`. The reason is that
+cluster workers are daemonic processes, which cannot have `multiprocessing` children.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ _LOOK_S = 1.0  # Time between two progress events of a step.
 
 @dataclass(frozen=True)
 class ChildSpec:
-    """The arguments of a process that runs one member.
+    """Arguments for a process that runs one member.
 
-    `opening` holds keyword arguments of `open_target`. The process calls `finish` with the
-    directory of the completed run. `command` is the user's command line, for manifests.
+    `opening` holds keyword arguments of `open_target`. When a run is complete, the process calls
+    `finish` with the run directory. `command` is the user's command line, which is recorded in
+    manifests.
     """
 
     name: str
@@ -61,18 +62,18 @@ class ChildSpec:
 
 
 class Stop(Protocol):
-    """A stop request: a `threading.Event`, or a flag that another machine sets."""
+    """A stop request, either a `threading.Event` or a flag set by another machine."""
 
     def is_set(self) -> bool:
-        """Return True once the run should stop."""
+        """Return `True` once the run should stop."""
         ...
 
 
 @dataclass(frozen=True)
 class ChildEvent:
-    """A member's event: a line for the log, or its progress.
+    """A member's event, which is a line for the log or a progress report.
 
-    `fraction` is the completed part of the run, from 0 to 1, or `None` during preconditioning.
+    `fraction` is the completed fraction of the run from 0 to 1, or `None` during preconditioning.
     """
 
     name: str
@@ -85,7 +86,7 @@ class ChildEvent:
 class Outcome:
     """Outcome of a member.
 
-    After a failure, `error` is its message, accompanied by `hint` and `exit_code`.
+    After a failure, `error` holds the error message, accompanied by `hint` and `exit_code`.
     """
 
     name: str
@@ -95,10 +96,10 @@ class Outcome:
     exit_code: int = 0
 
     def check(self) -> None:
-        """Raise the error of a failed member.
+        """Raise a failed member's error.
 
         Raises:
-            ConfigError: If an option or the target is at fault.
+            ConfigError: If the failure was caused by an option or the target.
             EngineError: If the run failed.
         """
         if not self.ok:
@@ -107,10 +108,10 @@ class Outcome:
 
 
 class MemberProcess:
-    """A process that runs members in turn until it is closed."""
+    """A process that runs members in sequence until it is closed."""
 
     def __init__(self) -> None:
-        """Start the process, which waits for its first member."""
+        """Start the process, which then waits for its first member."""
         self._pipe, theirs = Pipe()
         # Signals stay blocked in the child until it can handle them.
         with theirs, _signals_blocked():
@@ -118,10 +119,10 @@ class MemberProcess:
             self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()])
 
     def run(self, spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Stop) -> Outcome:
-        """Run a test and wait for it; call `log` with its events as they arrive.
+        """Run a test and wait for it to end, calling `log` with its events as they arrive.
 
-        Once `stop` is set, the process stores the complete steps and stops the run. The outcome
-        then has exit code 130.
+        Once `stop` is set, the process stores the complete steps and stops the run. In this case,
+        the outcome has exit code 130.
         """
         next_s = 0.0
         with suppress(EOFError, BrokenPipeError):  # The process has exited.
@@ -142,19 +143,19 @@ class MemberProcess:
         return Outcome(spec.name, False, error, None, 1)
 
     def close(self) -> None:
-        """Stop the idle process and wait for its exit."""
+        """Stop the idle process, and wait for its exit."""
         self._pipe.close()
         self._process.wait()
 
 
 class MemberProcesses:
-    """A pool of processes, one for each member that runs at the same time.
+    """A pool of processes, one for each member running at the same time.
 
     The pool is thread-safe.
     """
 
     def __init__(self) -> None:
-        """Create an empty pool; processes start on demand."""
+        """Create an empty pool, whose processes start on demand."""
         self._idle: list[MemberProcess] = []
 
     def __enter__(self) -> Self:
@@ -172,9 +173,9 @@ class MemberProcesses:
                 self._idle.pop().close()
 
     def run(self, spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Stop) -> Outcome:
-        """Run a test in an idle or new process, like `MemberProcess.run`.
+        """Run a test like `MemberProcess.run`, in an idle process or a new process.
 
-        A process whose member fails is closed instead of reused.
+        A process whose member fails is closed, not reused.
         """
         try:
             process = self._idle.pop()
@@ -201,7 +202,7 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def main_of_member(pipe: Connection, parent: int) -> None:
-    """Run members as a child process until the parent closes the pipe or a member fails."""
+    """Run members in a child process until the parent closes the pipe or a member fails."""
     with suppress(EOFError, KeyboardInterrupt):
         spec: ChildSpec = pipe.recv()
         # The terminal sends SIGINT to both parent and child.
@@ -214,9 +215,9 @@ def main_of_member(pipe: Connection, parent: int) -> None:
 
 
 def _run_and_report(spec: ChildSpec, pipe: Connection) -> bool:
-    """Run a member, send its outcome, and return False if it failed.
+    """Run a member, send its outcome, and return `False` if the member failed.
 
-    Errors that users can cause are sent as messages, without a traceback.
+    Errors caused by users are sent as messages without a traceback.
     """
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -259,7 +260,7 @@ def _run(spec: ChildSpec, pipe: Connection) -> Outcome:
 
 
 class _PipeProgress(FollowedRun):
-    """Sender of a run's events through a pipe."""
+    """Sender that passes a run's events through a pipe."""
 
     def __init__(self, name: str, pipe: Connection) -> None:
         super().__init__()

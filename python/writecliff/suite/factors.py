@@ -1,9 +1,9 @@
-"""Sweep factors, and the cells that a grid or sample takes from them.
+"""Sweep factors, and the cells that a grid or sample derives from them.
 
 A factor has a list of values or a numeric range. A grid contains every combination of values. A
-random sample draws each factor independently and uniformly. A Latin-hypercube sample of n cells
-takes exactly one value from each of n equal parts of every range (McKay, Beckman, Conover, "A
-Comparison of Three Methods for Selecting Values of Input Variables", Technometrics 21(2), 1979).
+random sample chooses each factor's value independently and uniformly. A Latin hypercube sample of n
+cells contains exactly one value from each of n equal parts of every range (McKay, Beckman, Conover,
+"A Comparison of Three Methods for Selecting Values of Input Variables", Technometrics 21(2), 1979).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _EXAMPLE = "for example --vary write_cache=on,off or --vary queue_depth=1..64:lo
 
 @dataclass(frozen=True)
 class Factor:
-    """A varied setting: the texts of its values in order, or the range `low` to `high`.
+    """A varied setting, given by the texts of its values in order, or by the range `low` to `high`.
 
-    A sample takes whole numbers from a range whose ends are whole.
+    Samples from a range with whole end points are whole numbers.
     """
 
     key: str
@@ -37,7 +37,7 @@ class Factor:
 
     @property
     def is_range(self) -> bool:
-        """True for a range, False for a list of values."""
+        """`True` for a range, `False` for a list of values."""
         return not self.values
 
     def at(self, share: float) -> str:
@@ -56,7 +56,7 @@ def factor_of(text: str) -> Factor:
     """Parse a factor from `KEY=V1,V2,...` or `KEY=LOW..HIGH[:log]`.
 
     Raises:
-        ConfigError: If the text has another form, or the range is empty or not finite.
+        ConfigError: If the text has a different form, or if the range is empty or not finite.
     """
     key, equals, rest = text.partition("=")
     key = key.strip()
@@ -79,10 +79,10 @@ def factor_of(text: str) -> Factor:
 
 
 def grid(factors: Sequence[Factor]) -> list[tuple[str, ...]]:
-    """Return every combination of values, where the last factor changes fastest.
+    """Return every combination of values, with the last factor changing fastest.
 
     Raises:
-        ConfigError: If a factor is a range, or there are more than `MOST_CELLS` combinations.
+        ConfigError: If a factor is a range or there are more than `MOST_CELLS` combinations.
     """
     for factor in factors:
         if factor.is_range:
@@ -97,7 +97,7 @@ def grid(factors: Sequence[Factor]) -> list[tuple[str, ...]]:
 def sample(
     factors: Sequence[Factor], count: int, method: Method, seed: int
 ) -> list[tuple[str, ...]]:
-    """Draw `count` distinct cells by `method`; equal seeds produce equal cells."""
+    """Choose `count` distinct cells by `method`; equal seeds produce equal cells."""
     import numpy as np
     from scipy.stats import qmc
 

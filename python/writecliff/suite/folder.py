@@ -1,7 +1,7 @@
 """A suite, sweep or choice on disk: `suite.json` (schema "writecliff/suite/1") and its runs.
 
 Each member has a directory named after it. A member's status is read only from its run directory
-and stored nowhere else, so the two cannot disagree.
+and is not stored elsewhere, so the status cannot become inconsistent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COMMANDS: Mapping[Kind, str] = {"suite": "suite", "sweep": "sweep", "choice": "
 
 @dataclass(frozen=True)
 class Member:
-    """A run of a set: a test, its options and target, and for sweeps the varied settings."""
+    """A run in a set, with its test, options and target, and for sweeps the varied settings."""
 
     test: str
     options: Mapping[str, Any]
@@ -37,7 +37,7 @@ class Member:
 
 @dataclass(frozen=True)
 class _Stored:
-    """The contents of `suite.json`."""
+    """Contents of `suite.json`."""
 
     kind: Kind
     about: str
@@ -49,9 +49,9 @@ class _Stored:
 class SuiteFolder:
     """A set of runs on disk: a suite, a sweep or a choice.
 
-    A suite has all tests of an edition, a sweep has a test with varied options, and a choice has a
-    load on several drives. `members` are in order. `about` is a suite's edition, a sweep's varied
-    keys (comma-separated), or a choice's load.
+    A suite has all tests in an edition, a sweep has one test with varied options, and a choice has
+    one load on several drives. `members` are in order. `about` is a suite's edition, a sweep's
+    varied keys (comma-separated), or a choice's load.
     """
 
     path: Path
@@ -70,12 +70,12 @@ class SuiteFolder:
         *,
         is_claimed: bool = False,
     ) -> Self:
-        """Write `suite.json` to the directory `path`, which must be absent or empty.
+        """Write `suite.json` to the directory `path`, which must be nonexistent or empty.
 
-        With `is_claimed`, `path` is a directory that the caller has created.
+        If `is_claimed` is set, `path` is a directory that the caller has already created.
 
         Raises:
-            ConfigError: If the directory is in use.
+            ConfigError: If the directory is already in use.
             StoreError: If the file cannot be written.
         """
         if not is_claimed:
@@ -92,7 +92,7 @@ class SuiteFolder:
 
         Raises:
             ConfigError: `path` has no `suite.json`.
-            StoreError: If `suite.json` is damaged or cannot be read.
+            StoreError: If `suite.json` is damaged or unreadable.
         """
         try:
             data = read_regular(path / SUITE_NAME)
@@ -107,7 +107,7 @@ class SuiteFolder:
 
     @classmethod
     def parse(cls, data: bytes, path: Path) -> Self:
-        """Return the set whose `suite.json`, in `path`, has the contents `data`.
+        """Return the set of runs for the contents `data` of `suite.json` in `path`.
 
         Raises:
             StoreError: If the contents are damaged.
@@ -121,17 +121,17 @@ class SuiteFolder:
 
     @property
     def command(self) -> str:
-        """The command that creates this type of set."""
+        """Command that creates this type of set."""
         return _COMMANDS[self.kind]
 
     @property
     def simulated(self) -> bool:
-        """True if all members run on simulated drives."""
+        """`True` if all members run on simulated drives."""
         return all(is_simulated(member.target) for member in self.members.values())
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The members' distinct targets, in order."""
+        """Distinct targets of the members, in order."""
         return tuple(dict.fromkeys(member.target for member in self.members.values()))
 
     def run_directory(self, name: str) -> Path:
@@ -139,13 +139,13 @@ class SuiteFolder:
         return self.path / name
 
     def status(self, name: str) -> Status | None:
-        """Return the status of a member's run; None if it was not started."""
+        """Return the status of a member's run, or None if the run has not started."""
         if not (self.run_directory(name) / MANIFEST_NAME).is_file():
             return None
         return RunDirectory.open(self.run_directory(name)).status
 
     def target_now(self, target: str) -> str:
-        """Return a target's current name, because a restart may have renamed a real drive."""
+        """Return a target's current name, because a reboot may have renamed a real drive."""
         for name, member in self.members.items():
             if member.target == target and self.status(name) is not None:
                 return target_now(RunDirectory.open(self.run_directory(name)).manifest.device)

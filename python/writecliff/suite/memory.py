@@ -19,10 +19,10 @@ PROCESS_BYTES = 300 << 20  # Memory of an interpreter that has loaded arrow, duc
 
 
 def member_memory_bytes(member: Member, engine: Engine | None = None) -> int:
-    """Return the memory in bytes that a run's process and simulated drive need.
+    """Return the memory in bytes required by a run's process and its simulated drive.
 
-    The drive is counted at the scale at which the test simulates it. `engine` is the member's open
-    target, if the caller has opened it.
+    The drive is counted at the scale used for its simulation in the test. `engine` is the member's
+    target, if the caller has already opened it.
 
     Raises:
         ConfigError: If the drive cannot be simulated.
@@ -48,14 +48,14 @@ def member_memory_bytes(member: Member, engine: Engine | None = None) -> int:
 def check_memory(
     members: Mapping[str, Member], engine: Engine, budget_bytes: int | None = None
 ) -> None:
-    """Check that each run fits into memory on its own.
+    """Check that each run on its own fits into memory.
 
-    `engine` is the target that the members share. Its variants, as in sweeps, are assumed to need
-    the same memory. `budget_bytes` is the memory that may be used (default:
+    `engine` is the target shared by the members. Variants of this target, as in sweeps, are assumed
+    to require the same memory. `budget_bytes` is the memory that may be used (default:
     `available_memory_bytes`).
 
     Raises:
-        ConfigError: If runs exceed the budget; the message lists them all.
+        ConfigError: If runs exceed the budget; the message lists all of these runs.
     """
     if not engine.identify().simulated:
         return

@@ -1,4 +1,4 @@
-"""Suite plan: its tests, their order and their options."""
+"""Plan of a suite, with its tests, their order and their options."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def plan_suite(
     common: Mapping[str, Any] | None = None,
     special: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Member]:
-    """Return the runs of an edition's tests by name, in the standard's order.
+    """Return the runs for an edition's tests by name, in the standard's order.
 
-    `tests` restricts them. A test that has several active ranges has a run for each of them.
-    `common` applies to every test, and `special` to the tests that it names.
+    `tests` restricts them. A test with several active ranges has a run for each range. `common`
+    applies to every test, and `special` applies only to the tests that it names.
 
     Raises:
-        ConfigError: If an edition, test or option does not exist, or a value is not allowed.
+        ConfigError: If an edition, test or option does not exist, or if a value is not allowed.
     """
     if edition not in EDITIONS:
         raise ConfigError.unknown("edition", edition, EDITIONS)
@@ -66,11 +66,12 @@ def plan_suite(
 
 
 def check_members(members: Mapping[str, Member], engine: Engine) -> None:
-    """Check that the target supports all runs, before the first run starts.
+    """Check that the target supports all runs before the first run starts.
 
     Raises:
         TargetError: If the target must not be written to.
-        ConfigError: If a run does not suit the target, or needs more memory than is available.
+        ConfigError: If a run is not suitable for the target or requires more memory than is
+            available.
     """
     if (refusal := engine.write_refusal) is not None:
         raise refusal
@@ -79,10 +80,11 @@ def check_members(members: Mapping[str, Member], engine: Engine) -> None:
 
 
 def check_plans(members: Mapping[str, Member], identity: DeviceIdentity) -> None:
-    """Check that every member suits the drive.
+    """Check that every member is suitable for the drive.
 
     Raises:
-        ConfigError: If a member does not suit the drive; the message names the first such member.
+        ConfigError: If a member is not suitable for the drive; the message names the first such
+            member.
     """
     for name, member in members.items():
         procedure = procedure_from_mapping(
@@ -95,7 +97,7 @@ def check_plans(members: Mapping[str, Member], identity: DeviceIdentity) -> None
 
 
 def _runs(test: str, options: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """Return a test's runs by name: one, or one per active range of the client edition."""
+    """Return a test's runs by name: a single run, or a run per active range (client edition)."""
     limited = issubclass(procedure_class(test).options_type, SegmentOptions)
     client = (options["edition"], options.get("revision", "1.x")) == CLIENT
     chosen = {"active_range_pct", "ar_amount_gib"} & set(options)

@@ -1,8 +1,8 @@
-"""Execution of a suite or sweep: its remaining members, and how many run at a time.
+"""Execution of a suite or sweep, which runs the remaining members, in parallel if possible.
 
-Every test starts with a purge. Tests on simulated drives are therefore independent. They run side
-by side within a memory budget, and produce the same results as in sequence. On a real drive, tests
-run in sequence, and a failure ends the suite.
+Every test starts with a purge. Tests on simulated drives are therefore independent. Simulated tests
+run in parallel within a memory budget, and produce the same results as in sequence. On a real
+drive, tests run in sequence, and a failure ends the suite.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LONGEST = ("ecw", "dirth", "hir", "wsat", "iops", "xsr", "lat", "tp")
 
 
 class SuiteStopped(WritecliffError):
-    """The user stopped the set; the complete steps of all tests are stored."""
+    """Raised if the user stopped the set; the complete steps of all tests are stored."""
 
     exit_code = 130
 
@@ -52,15 +52,15 @@ def run_suite(
     memory_budget_bytes: int | None = None,
     cluster: Cluster | None = None,
 ) -> list[Outcome]:
-    """Run all incomplete members, locally or on a cluster, and return the outcomes.
+    """Run all incomplete members, locally or on a cluster, and return their outcomes.
 
-    Several threads call `log` with the events. `opening` holds the keyword arguments of
-    `open_target`. Each run's process calls `finish` with the run directory.
+    Several threads call `log` with events. `opening` holds the keyword arguments of `open_target`.
+    Each run's process calls `finish` with the run directory.
 
     Raises:
         SuiteStopped: If the user stopped the set.
-        EngineError: If a test failed; the runs of the other tests remain.
-        ConfigError: If an option is not allowed, or memory is insufficient.
+        EngineError: If a test failed; the other tests' runs are preserved.
+        ConfigError: If an option is not allowed or memory is insufficient.
     """
     stop = Event()
     specs = [
@@ -103,7 +103,7 @@ def _checked(processes: MemberProcesses, spec: ChildSpec, log: Log, stop: Event)
 
 
 def _left(folder: SuiteFolder, names: Collection[str] | None = None) -> Sequence[str]:
-    """Return the incomplete members, longest first if they run side by side."""
+    """Return the incomplete members, longest first if they run in parallel."""
     left = [name for name in folder.left() if names is None or name in names]
     return sorted(left, key=lambda name: _rank(folder.members[name])) if folder.simulated else left
 
@@ -142,7 +142,7 @@ _processes = MemberProcesses()  # Process pool of this worker for the current sw
 
 @dataclass(frozen=True)
 class Parcel:
-    """A member to be sent to a worker. `before` is the archive of an interrupted run."""
+    """A member to send to a worker. `before` is an interrupted run's archive."""
 
     spec: ChildSpec
     before: bytes | None
@@ -156,9 +156,9 @@ def run_members(
     log: Callable[[ChildEvent], None],
     stop: Event,
 ) -> list[Outcome]:
-    """Run members on a cluster, and store each returned run in its spec's directory.
+    """Run members on a cluster, and store each returned run in the directory given by its spec.
 
-    Each spec comes with the memory of its run, in bytes.
+    Each spec is accompanied by its run's memory size in bytes.
 
     Raises:
         Stopped: `stop` was set.
@@ -180,7 +180,7 @@ def run_members(
 
 
 def _processes_end() -> None:
-    """Stop a worker's idle processes. Busy processes stop together with their worker."""
+    """Stop the idle processes of a worker. Busy processes stop when their worker stops."""
     _processes.close_idle()
 
 
@@ -214,7 +214,8 @@ def run_parcel(parcel: Parcel) -> tuple[Outcome, bytes | None]:
     """Run a member on a worker.
 
     Returns:
-        The outcome, and the run directory's archive, or `None` if the run created no directory.
+        The outcome, and the archive of the run directory, or `None` if the run created no
+        directory.
     """
     from distributed import get_worker
 
@@ -238,7 +239,7 @@ def run_parcel(parcel: Parcel) -> tuple[Outcome, bytes | None]:
 
 
 def _archive(directory: Path) -> bytes:
-    """Return a run directory's files as an archive that omits owners, modes and times."""
+    """Return a run directory's files as an archive without owners, modes and times."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as archive:
         for path in sorted(directory.rglob("*")):
@@ -257,7 +258,7 @@ def _extract(archive: bytes, directory: Path) -> None:
 
 
 def _store(archive: bytes, directory: Path) -> None:
-    """Replace a run directory atomically by the contents of an archive."""
+    """Replace a run directory atomically with the contents of an archive."""
     made = Path(mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
     try:
         _extract(archive, made / "new")

@@ -1,7 +1,7 @@
-"""Sweeps: a test or load repeated with different options or drive properties.
+"""Sweeps, which repeat a test or load with different options or drive properties.
 
-The workload tests that accompany the standard are write saturation sweeps: active range,
-over-provisioning, write cache, data pattern, demand (SNIA, "Solid State Storage Performance: a
+The workload tests that accompany the standard are write saturation sweeps over active range,
+over-provisioning, write cache, data pattern and demand (SNIA, "Solid State Storage Performance: a
 primer", 2013: two settings side by side, IOPS over volume written and over time).
 """
 
@@ -22,7 +22,7 @@ from writecliff.suite.folder import Member, SuiteFolder
 
 @dataclass(frozen=True)
 class Preset:
-    """A named sweep: the option that it varies, and its default values."""
+    """A named sweep, with the option that it varies and the option's default values."""
 
     option: str
     values: tuple[str, ...]
@@ -49,13 +49,13 @@ DEVICE, LOAD = "device.", "load."  # Key prefixes for the device file and for th
 
 @dataclass(frozen=True)
 class Sweep:
-    """The runs of a sweep, and the device files that they need, by path."""
+    """The runs in a sweep, and the device files required by the runs, by path."""
 
     members: Mapping[str, Member]
     devices: Mapping[Path, str]
 
     def create(self, path: Path, about: str) -> SuiteFolder:
-        """Create the sweep's directory and device files. Raises as `SuiteFolder`."""
+        """Create the sweep directory and its device files. Raises as `SuiteFolder`."""
         folder = SuiteFolder.create(path, "sweep", about, self.members)
         for device, text in self.devices.items():
             write_atomically(device, text.encode())
@@ -70,15 +70,16 @@ def plan_sweep(
     *,
     folder: Path,
 ) -> Sweep:
-    """Return a member for each distinct cell of `cells`, without writing anything.
+    """Return a member for each distinct cell in `cells`, without writing any files.
 
-    A cell has a value for each varied key. A key is an option of the test, `OVERPROVISION`, or
-    "device.KEY" of the simulated drive's file (with a TOML value). For the test "workload", whose
-    options are `common`, it may also be "load.KEY" for all jobs or "load.JOB.KEY" for a single job.
-    A cell's run is named "KEY-VALUE", and its device file is in `folder`.
+    A cell holds a value for each varied key. A key is a test option, `OVERPROVISION`, or
+    "device.KEY" for a key in the simulated drive's file (with a TOML value). For the test
+    "workload", whose options are in `common`, a key may also be "load.KEY" for all jobs or
+    "load.JOB.KEY" for a single job. A cell's run is named "KEY-VALUE", and its device file is in
+    `folder`.
 
     Raises:
-        ConfigError: If there are fewer than two distinct cells, or a value is not allowed.
+        ConfigError: If there are fewer than two distinct cells or a value is not allowed.
     """
     different = [cell for number, cell in enumerate(cells) if cell not in cells[:number]]
     if len(different) < 2:
@@ -112,7 +113,7 @@ def plan_sweep(
 
 
 def is_of_drive(key: str) -> bool:
-    """Return True if a key changes the simulated drive instead of the test or load."""
+    """Return `True` if a key changes the simulated drive instead of the test or load."""
     return key == OVERPROVISION or key.startswith(DEVICE)
 
 
@@ -132,13 +133,13 @@ def _word(value: object) -> str:
 
 
 def changed_device(target: str, changes: Mapping[str, Any]) -> str:
-    """Return the device file of `target` with modified values.
+    """Return the device file for `target` with modified values.
 
-    Over-provisioning is (flash - user capacity) / user capacity, where the flash size includes the
+    Over-provisioning is (flash - user capacity) / user capacity, with the flash size after all
     other changes.
 
     Raises:
-        ConfigError: If the drive is not simulated, or cannot be built with these values.
+        ConfigError: If the drive is not simulated or cannot be built with these values.
     """
     from writecliff.devices import describe_device, read_device_file
     from writecliff.devices.edit import toml_word, with_values
@@ -165,7 +166,7 @@ def changed_device(target: str, changes: Mapping[str, Any]) -> str:
 
 
 def _with_load(options: Mapping[str, object], changes: Mapping[str, Any]) -> dict[str, object]:
-    """Return a load's options with modified values in its jobs. Raises ConfigError."""
+    """Return a load's options, with modified values in its jobs. Raises ConfigError."""
     from writecliff.procedures.workload import WorkloadRun
 
     procedure = WorkloadRun.from_mapping(options)

@@ -82,10 +82,10 @@ def arrivals_of(
     continues: NDArray[np.bool_],
     back: NDArray[np.int64],
 ) -> Arrivals:
-    """Fit the state chain, as finely as the I/O count permits.
+    """Fit the state chain as finely as the I/O count permits.
 
     Args:
-        trace: The trace.
+        trace: Trace to fit.
         stream: Stream number of each I/O.
         continues: `True` for I/Os that continue a run.
         back: Distance in bytes from the start of an I/O to the end of the run that it continues.
@@ -138,10 +138,10 @@ def arrivals_of(
 def _kinds(
     continues: NDArray[np.bool_], back: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Classify I/Os by their distance from the end of the run that they continue.
+    """Classify I/Os by their distance from the end of the run they continue.
 
-    Kind 0 starts a run. The other kinds continue a run at the most frequent distances. Rare
-    distances count as the nearest frequent distance.
+    Kind 0 starts a run. All other kinds continue a run at one of the most frequent distances. Rare
+    distances are counted as the nearest frequent distance.
 
     Returns:
         The distance of each kind in bytes, and the kind of each I/O.
@@ -163,9 +163,9 @@ def _plain(values: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def _period_of(time_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Return each I/O's period, and the longest gap that is modelled, in ns.
+    """Return each I/O's period, and the longest modelled gap in ns.
 
-    A period ends at the boundaries of equal time spans, which resolve quiet times, and at the
+    Periods end at the boundaries of equal time spans, which resolve quiet times, and at the
     boundaries of equal I/O counts, which resolve bursts.
     """
     count = min(max(len(time_ns) // _IOS_OF_PERIOD, 1), _PERIODS_MAX)
@@ -179,9 +179,9 @@ def _period_of(time_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
 def _phases(
     number: NDArray[np.int64], stream: NDArray[np.int32], gap: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the phase of each period. Periods that have a similar mix and rate share a phase.
+    """Return the phase of each period. Periods with similar mixes and rates share a phase.
 
-    The clustering is k-means, initialised along the axis of largest variance.
+    Periods are clustered by k-means, initialised along the axis of largest variance.
     """
     periods, streams = int(number[-1]) + 1, int(stream.max()) + 1
     count = min(max(len(number) // _IOS_OF_PHASE, 1), _PHASES_MAX, periods)
@@ -213,7 +213,7 @@ def _phases(
 
 
 def _positions(gap: NDArray[np.int64], burst_ns: float) -> NDArray[np.int64]:
-    """Return classes of the position in a burst (0, 1, 2-3, 4-7, ...), which a longer gap ends."""
+    """Return classes of the position in a burst (0, 1, 2-3, 4-7, ...); longer gaps end bursts."""
     begins = gap >= burst_ns
     begins[0] = True
     first = np.maximum.accumulate(np.where(begins, np.arange(len(gap)), 0))
@@ -236,7 +236,7 @@ def _values(
 
 
 def _idle_ns(gap: NDArray[np.int64], bounds: tuple[float, ...]) -> int:
-    """Return the class bound at which gaps become idle time instead of part of a burst."""
+    """Return the class bound above which gaps are idle time instead of part of a burst."""
     above = [bound for bound in bounds if bound >= max(_BURST_MIN_NS, float(gap.mean()))]
     return int(min(above, default=bounds[-1]))
 
@@ -275,7 +275,7 @@ _HOT_USES = 8  # Minimum mean use count of a place that is followed by a free un
 
 @dataclass(frozen=True)
 class _Fineness:
-    """Resolution at which places are grouped."""
+    """Resolution for grouping locations."""
 
     pieces: int  # Number of pieces that the range is divided into.
     begins: int  # Number of classes for the time of first use.
@@ -302,7 +302,7 @@ _LADDER = (
 
 @dataclass(frozen=True)
 class _Objects:
-    """Distinct places where runs of a stream start, stored as columns."""
+    """Distinct start locations of a stream's runs, stored as columns."""
 
     stream: NDArray[np.int64]
     offset: NDArray[np.int64]  # Offset in the range of addresses in use.
@@ -323,9 +323,9 @@ class _Objects:
 def places_of(
     trace: LaidOut, streams: StreamsOf, run: NDArray[np.int64], back: NDArray[np.int64]
 ) -> tuple[ModelPlaces, int]:
-    """Fit the places, and return them with the bytes of the range that they occupy.
+    """Fit the locations, and return them with the bytes that they occupy in the range.
 
-    `run` and `back` come from `_native.trace_runs`.
+    `run` and `back` are computed by `_native.trace_runs`.
     """
     every = np.flatnonzero(trace.operation != FLUSH)
     end = trace.offset + trace.length
@@ -345,7 +345,7 @@ def places_of(
 
 
 def _together(touched: Extents, address: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the addresses after moving the extents together."""
+    """Return the addresses after the extents are moved together."""
     lengths = touched.end - touched.begin
     before = np.cumsum(lengths) - lengths
     at = np.maximum(np.searchsorted(touched.begin, address, side="right") - 1, 0)
@@ -361,9 +361,9 @@ def _objects(
     offset: NDArray[np.int64],
     alone_max: int,
 ) -> _Objects:
-    """Return the places of a trace.
+    """Return the locations in a trace.
 
-    `grows` holds the bytes by which each I/O extends its run.
+    `grows` holds the number of bytes by which each I/O extends its run.
     """
     rows = np.arange(len(run))
     starts = rows[(run == rows) & (trace.operation != FLUSH)]
@@ -407,7 +407,7 @@ def _objects(
 
 
 def _much(traffic: NDArray[np.float64], most: int) -> NDArray[np.bool_]:
-    """Select the places that receive a large fraction of the traffic."""
+    """Select the locations that receive a large fraction of the traffic."""
     order = np.argsort(-traffic, kind="stable")[:most]
     selected = np.zeros(len(traffic), bool)
     selected[order] = traffic[order] >= _ALONE_SHARE * traffic.sum()
@@ -426,7 +426,7 @@ def _shared(
     reads: NDArray[np.bool_],
     among: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Select the places in `among` whose middle the other kind of operation also uses."""
+    """Select the locations in `among` whose middle is also used by the other kind of operation."""
     middle = offset + extent // 2
     shared = np.zeros(len(offset), bool)
     for kind in (reads, ~reads):
@@ -440,7 +440,7 @@ def _squares(
     uses: NDArray[np.int64],
     life: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return each place's sum of squared times between uses, relative to their mean."""
+    """Return each location's sum of squared times between uses, relative to the mean."""
     order = np.lexsort((rank, which))
     step = np.diff(rank[order])
     same = which[order][1:] == which[order][:-1]
@@ -461,7 +461,7 @@ def _variation(squares: NDArray[np.float64], gaps: NDArray[np.float64]) -> NDArr
 
 
 def _shape(variation: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the tabulated Weibull shape that is nearest to this variation."""
+    """Return the tabulated Weibull shape whose variation is nearest."""
     wanted = np.log(np.maximum(variation, 1e-3))
     nearest = np.abs(np.log(_VARIATIONS)[None] - wanted[:, None]).argmin(axis=1)
     shape: NDArray[np.float64] = _SHAPES[nearest]
@@ -471,7 +471,7 @@ def _shape(variation: NDArray[np.float64]) -> NDArray[np.float64]:
 def _traffic(
     offset: NDArray[np.int64], length: NDArray[np.int64], end: int
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the cumulative I/Os up to each cell of the range, and the cell size in bytes."""
+    """Return the cumulative I/O count up to each cell in the range, and the cell size in bytes."""
     cell = UNIT_BYTES
     while end // cell > _CELLS_MAX:
         cell *= 2
@@ -485,7 +485,7 @@ def _traffic(
 
 
 def _pieces_max(of: _Objects, end: int) -> int:
-    """Return the number of pieces that each have room for several typical runs."""
+    """Return the number of pieces that have room for several typical runs."""
     among = ~of.alone
     if not among.any():
         return 1
@@ -494,7 +494,7 @@ def _pieces_max(of: _Objects, end: int) -> int:
 
 
 def _pieces(upto: NDArray[np.int64], cell: int, end: int, count: int) -> NDArray[np.int64]:
-    """Return the starts of pieces of equal traffic, and the end of the last piece."""
+    """Return the starts of pieces with equal traffic, and the end of the last piece."""
     wanted = upto[-1] * np.arange(1, count) / count
     cuts = np.unique(np.searchsorted(upto, wanted) + 1) * cell
     bounds: NDArray[np.int64] = np.concatenate(([0], cuts[cuts < end], [end]))
@@ -504,7 +504,7 @@ def _pieces(upto: NDArray[np.int64], cell: int, end: int, count: int) -> NDArray
 def _groups(
     of: _Objects, bounds: NDArray[np.int64], fine: _Fineness
 ) -> tuple[NDArray[np.int64], int]:
-    """Return each place's group, and the number of groups."""
+    """Return each location's group, and the number of groups."""
     octave = np.round(np.log2(np.maximum(of.life, _LIFE_MIN)) / fine.life)
     key = np.stack(
         (
@@ -526,7 +526,7 @@ def _groups(
 
 
 def _regular(of: _Objects) -> NDArray[np.int64]:
-    """Return the regularity of each place's use: 0 clustered, 1 random, 2 even."""
+    """Return how regularly each location is used: 0 clustered, 1 random, 2 even."""
     gaps = (of.uses - 1).astype(float)
     variation = _variation(of.squares, gaps)
     regularity = np.where(variation > _CLUSTERED, 0, np.where(variation < _EVEN, 2, 1))
@@ -540,7 +540,7 @@ def _placed(
     streams: StreamsOf,
     end: int,
 ) -> ModelPlaces:
-    """Lay out the groups, with the most frequently used places first in each piece."""
+    """Lay out the groups, with the most frequently used locations first in each piece."""
     count = np.bincount(group)
     uses = np.bincount(group, weights=of.uses).astype(np.int64)
 
@@ -605,10 +605,10 @@ def _placed(
 
 
 def _areas(bounds: NDArray[np.int64], taken: Extents, end: int) -> dict[int, list[tuple[int, int]]]:
-    """Return the extents of each piece, by area.
+    """Return each piece's extents, by area.
 
-    Area 2 n + 1 is the part of piece n in individually stored places, and area 2 n is the rest of
-    the piece.
+    Area 2 n + 1 is the part of piece n with individually stored locations, and area 2 n is the
+    remainder of the piece.
     """
     cuts = np.unique(np.concatenate((bounds, np.minimum(taken.begin, end), taken.end)))
     cuts = cuts[cuts <= end]
@@ -628,7 +628,7 @@ def _other_begins(
     reads: NDArray[np.bool_],
     shared: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """Return the bytes at the start of each area that are both read and written."""
+    """Return the number of bytes at the start of each area that are both read and written."""
     each = [
         np.bincount(area[of], weights=taken[of], minlength=count).astype(np.int64)
         for of in (shared & reads, shared & ~reads)
@@ -640,12 +640,12 @@ def _other_begins(
 def _slots(
     count: int, slot: int, at: int, area: list[tuple[int, int]], end: int
 ) -> tuple[list[tuple[int, int, int]], int]:
-    """Position `count` places of `slot` bytes in an area where `at` bytes are already used.
+    """Position `count` slots of `slot` bytes in an area where `at` bytes are already in use.
 
-    Places that do not fit wrap around to the start of the area.
+    Slots that do not fit wrap around to the start of the area.
 
     Returns:
-        Address, stride and number of each part, and the bytes used afterwards.
+        Address, stride and slot count of each part, and the number of bytes in use afterwards.
     """
     size = sum(last - first for first, last in area)
     if slot > max(last - first for first, last in area):

@@ -24,7 +24,7 @@ _COLUMNS = ("time_ns", "operation", "offset_bytes", "length_bytes", "volume")
 
 @dataclass(frozen=True)
 class LaidOut:
-    """The I/Os of a trace in time order, at addresses in a single range."""
+    """The I/Os in a trace in time order, at addresses within a single range."""
 
     time_ns: NDArray[np.int64]  # Time since the first I/O, in ascending order.
     operation: NDArray[np.uint8]  # Operation: READ, WRITE, FLUSH or TRIM.
@@ -54,7 +54,7 @@ def lay_out(source: Source, *, progress: WorkProgress = UNSEEN) -> LaidOut:
     """Read a trace, or the first `IOS_MAX` I/Os of a longer trace.
 
     Raises:
-        ConfigError: If the trace has no I/Os, or neither reads nor writes.
+        ConfigError: If the trace has no I/Os or has neither reads nor writes.
     """
     parts: list[dict[str, Any]] = []
     rows = 0
@@ -103,7 +103,7 @@ def lay_out(source: Source, *, progress: WorkProgress = UNSEEN) -> LaidOut:
 
 
 def _split_trims(columns: dict[str, NDArray[Any]]) -> bool:
-    """Split TRIMs that are longer than a workload I/O; return `True` if any were split."""
+    """Split TRIMs that are longer than a workload I/O, and return `True` if any were split."""
     is_trim = columns["operation"] == TRIM
     pieces = np.where(is_trim, -(-columns["length_bytes"] // _LENGTH_MAX), 1).clip(min=1)
     if (pieces == 1).all():
@@ -120,7 +120,7 @@ def _split_trims(columns: dict[str, NDArray[Any]]) -> bool:
 def _dense(
     volume: NDArray[np.int64], begin: NDArray[np.int64], length: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the addresses with unused pieces removed, and the number of pieces in use."""
+    """Return the addresses without unused pieces, and the number of used pieces."""
     shift = 62 - _PIECE_BITS
     first, last = begin >> _PIECE_BITS, (begin + np.maximum(length, 1) - 1) >> _PIECE_BITS
     several = last > first
@@ -147,7 +147,7 @@ def _span(volume: NDArray[np.int64], end: NDArray[np.int64]) -> int:
 
 
 def union(begin: NDArray[np.int64], end: NDArray[np.int64], unit: int) -> Extents:
-    """Return the union of address ranges, rounded out to whole units."""
+    """Return the union of address ranges, rounded outwards to whole units."""
     if not len(begin):
         return Extents(np.zeros(0, np.int64), np.zeros(0, np.int64))
     order = np.argsort(begin, kind="stable")
@@ -161,7 +161,7 @@ def union(begin: NDArray[np.int64], end: NDArray[np.int64], unit: int) -> Extent
 
 @dataclass(frozen=True)
 class Extents:
-    """Disjoint address ranges, ascending."""
+    """Disjoint address ranges in ascending order."""
 
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
@@ -172,7 +172,7 @@ class Extents:
         return int((self.end - self.begin).sum())
 
     def has(self, address: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return `True` for each address that is in one of the ranges."""
+        """Return `True` for each address within one of the ranges."""
         if not len(self.begin):
             return np.zeros(len(address), bool)
         at = np.searchsorted(self.begin, address, side="right") - 1

@@ -1,16 +1,16 @@
-"""A trace and its synthetic workload, run on the same simulated drives.
+"""A trace and its synthetic workload, which run on the same simulated drives.
 
-Each drive is reduced to the range that the trace uses, but not below 1 GiB. It is filled, and then
-overwritten once at random. Each load is then repeated on copies of the drive. The load first runs
-without its timing: until the drive has settled, then for several drive fills that measure write
-amplification. It then runs with its original timing as an open loop: until the drive has settled
-again, then for many I/Os that measure response times from the intended arrival.
+Each drive is reduced to the range used by the trace, but not below 1 GiB. The drive is filled, and
+then overwritten once at random. Each load is then repeated on copies of the drive. The load first
+runs without its timing until the drive has settled, then for several drive fills that measure write
+amplification. The load then runs with its original timing as an open loop until the drive has
+settled again, then for many I/Os that measure response times from the intended arrival.
 
-The effect of a repeated load on a small drive depends on where its reclaim units start. Several
-drives are therefore used, which differ in their random writes. Their number is chosen, within
-limits, by the required precision of the means. The figures cover all drives. The spread of the
-drives under the trace itself is also reported, because no difference smaller than the spread is
-significant.
+The effect of a repeated load on a small drive depends on where the load's reclaim units start.
+Several drives are therefore used, which differ in their initial random writes. Within limits, the
+number of drives depends on the required precision of the means. The figures cover all drives. The
+spread between drives under the trace itself is also reported, because differences smaller than this
+spread are not significant.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _TIMED = ("read", "write", "trim")
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of a load on the drives: over all drives, and for each drive."""
+    """Figures of a load on the drives, over all drives and for each drive."""
 
     waf: float | None  # Mean write amplification; `None` if the load does not write.
     iops: float
@@ -71,7 +71,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Passes:
-    """Number of passes of a load on a drive, by phase."""
+    """Number of passes of a load on a drive, by measurement phase."""
 
     settling: int  # Untimed passes before write amplification is measured.
     measured: int  # Untimed passes while write amplification is measured.
@@ -94,7 +94,7 @@ class Played:
     def differences(self, of: Figures | None = None) -> dict[str, float | None]:
         """Return the differences from the trace in percent.
 
-        `of` holds the figures to compare with the trace; `None` selects the synthetic workload.
+        `of` holds the figures to compare with the trace (`None`: the synthetic workload).
         """
         other = of or self.synthetic
         a, b = self.trace, other
@@ -130,7 +130,7 @@ class Played:
 
     @property
     def within(self) -> bool:
-        """`True` if the differences in write amplification and p99.9 are within their bounds."""
+        """`True` if the differences in write amplification and p99.9 are within bounds."""
         differences = self.differences()
         bounds = {"waf_pct": WAF_BOUND_PCT, "p99_9_pct": LATENCY_BOUND_PCT}
         return all(abs(differences[key] or 0.0) <= bound for key, bound in bounds.items())
@@ -150,7 +150,7 @@ class Played:
 
 
 def trace_job(trace: LaidOut) -> Job:
-    """Return the trace as a job that repeats it with its original timing."""
+    """Return the trace as a job that repeats the trace with its original timing."""
     letters = bytes(LETTERS, "ascii")
     log = IoLog(
         operations=bytes(letters[n] for n in trace.operation.tolist()).decode(),
@@ -173,15 +173,15 @@ def play(
     """Run a trace and its synthetic workload on the same simulated drives.
 
     Args:
-        trace: The trace.
+        trace: Trace to run.
         synthetic: Job of the synthetic workload.
-        on: The simulated drive.
-        fio_job: Text of a fio job file to run as well, if any.
-        seed: Seed of the drives' random data.
+        on: Name or file of the simulated drive.
+        fio_job: Text of a fio job file that is also run, if any.
+        seed: Seed for the drives' random data.
         on_part: Function that receives a description of each step when it starts.
 
     Raises:
-        ConfigError: If the drive is unknown, or too small for the trace.
+        ConfigError: If the drive is unknown or is too small for the trace.
     """
     opened = open_device(*read_device_file(simulated_name(on)))
     wanted = max(round(trace.range_bytes * 100 / FILL_PCT), CAPACITY_MIN_BYTES)
@@ -244,7 +244,7 @@ def _error_pct(values: list[float]) -> float:
 
 
 def _full(device: Any, capacity_bytes: int, seed: int) -> SimEngine:
-    """Return a drive that was filled, then overwritten once at random."""
+    """Return a drive that was filled and then overwritten once at random."""
     engine = SimEngine.from_device(device, seed=seed)
     fill = Job(pattern="sequential", block_size=1 << 17, queue_depth=32,
                volume_bytes=capacity_bytes)  # fmt: skip
@@ -255,7 +255,7 @@ def _full(device: Any, capacity_bytes: int, seed: int) -> SimEngine:
 
 
 def _fio_jobs(text: str, capacity_bytes: int) -> list[Job]:
-    """Return the jobs of a job file that has a single step."""
+    """Return the jobs from a job file with a single step."""
     import tempfile
 
     from writecliff.workload.load import load_workload
@@ -285,7 +285,7 @@ def _passes(ios: int, written: int, capacity_bytes: int) -> Passes:
 
 @dataclass(frozen=True)
 class _Done:
-    """Figures of a load on a single drive."""
+    """Figures for a load on a single drive."""
 
     waf: float | None
     result: StepResult
@@ -332,7 +332,7 @@ def _figures(done: list[_Done]) -> Figures:
 
 
 def _responses(results: list[StepResult], operations: tuple[str, ...]) -> Histogram | None:
-    """Return the response times from intended arrivals, for some operations of all jobs."""
+    """Return the response times from intended arrivals, for given operations of all jobs."""
     histograms = (
         done.response
         for result in results
@@ -349,7 +349,7 @@ def _at(of: Histogram | None, q: float) -> float | None:
 
 
 class PlayedRow(NamedTuple):
-    """A figure of the trace, the workload and the fio job; None if unknown."""
+    """A figure for the trace, the workload and the fio job; None if unknown."""
 
     name: str
     text: Callable[[float | None], str]
@@ -362,7 +362,7 @@ class PlayedRow(NamedTuple):
 
 
 def rows_of(played: Played) -> list[PlayedRow]:
-    """Return the rows of a table of the figures, with differences from the trace."""
+    """Return the rows for a table of the figures, with differences from the trace."""
     job, of_job = played.fio_job, played.differences(played.fio_job)
     differences = played.differences()
     latency: tuple[Callable[[float | None], str], str] = units.latency, "ns"

@@ -30,7 +30,7 @@ Measures = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Synthesised:
-    """A synthetic workload and the trace that it models."""
+    """A synthetic workload and the trace modelled by it."""
 
     trace: Path
     formats: tuple[str, ...]
@@ -45,29 +45,29 @@ class Synthesised:
 
     @property
     def job(self) -> Job:
-        """Job of the workload file: one pass of the model."""
+        """Job in the workload file, which is one pass of the model."""
         counted = self.model.ios - self.model.flushes
         return Job(name="synthetic", model=self.model, ios=counted, queue_depth=QUEUE_DEPTH)
 
     @property
     def rows(self) -> list[MeasureRow]:
-        """Measures of the trace and the workload side by side."""
+        """Measured properties of the trace and the workload, side by side."""
         return compared(self.measures, self.synthetic)
 
     @property
     def missed(self) -> list[MeasureRow]:
-        """Measures that exceed their bounds."""
+        """Measured properties that exceed their bounds."""
         return [row for row in self.rows if row.within is False]
 
     def workload_text(self) -> str:
-        """Return the workload file's text, in TOML."""
+        """Return the workload file's text in TOML."""
         return workload_text(self.model, self.trace.name, queue_depth=QUEUE_DEPTH)
 
     def write(self, folder: Path) -> tuple[Path, Path]:
-        """Write the workload file and the fio job file, replacing existing files.
+        """Write the workload file and the fio job file, replacing any existing files.
 
         Returns:
-            The paths of both files.
+            Paths of both files.
         """
         folder.mkdir(parents=True, exist_ok=True)
         workload, job = folder / WORKLOAD_FILE, folder / FIO_FILE
@@ -115,14 +115,14 @@ def synthesise(
     progress: WorkProgress = UNSEEN,
     on_part: Callable[[str], None] = lambda text: None,
 ) -> Synthesised:
-    """Fit a synthetic workload to a trace and measure it.
+    """Fit a synthetic workload to a trace, and measure the workload.
 
     Args:
-        source: Trace reader.
-        trace: Trace path.
-        on: Simulated drive on which both are run, if any.
+        source: Reader of the trace.
+        trace: Path of the trace.
+        on: Simulated drive on which both loads are run, if any.
         seed: Model seed.
-        progress: Function that receives the reading progress.
+        progress: Function that receives the progress of reading.
         on_part: Function that receives a description of each step when it starts.
 
     Raises:

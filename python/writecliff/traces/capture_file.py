@@ -8,11 +8,11 @@ A table is a TOML file:
       { access = "random", operation = "read", size = "4 KiB", share = "60 %" },
       { access = "sequential", operation = "write", size = "64 KiB", share = "40 %" },
     ]
-    [[step]]                # optional: a single step without it
+    [[step]]                # optional (default: a single step)
     duration = "5 min"
     iops = 1200             # optional
     queue_depth = 6         # optional
-    shares = ["70 %", "30 %"]  # optional: shares of the streams in this step, in order
+    shares = ["70 %", "30 %"]  # optional: percentages of the streams in this step, in order
 """
 
 from __future__ import annotations

@@ -94,11 +94,12 @@ class Evidence:
 
     Attributes:
         gentle: `True` if only reads were measured.
-        seconds: length of each load.
-        overwritten_pct: volume of the random overwrites, in percent of the capacity.
-        waf: write amplification at the end of the overwrites; None if the drive does not count.
-        single_reads_ns: latencies of 4 KiB reads at queue depth 1 by a number of parts: the median
-            of each part of all reads, the fastest part first.
+        seconds: Duration of each load.
+        overwritten_pct: Volume of the random overwrites, in percent of the capacity.
+        waf: Write amplification at the end of the overwrites, or None if the drive does not report
+            it.
+        single_reads_ns: Latencies of 4 KiB reads at queue depth 1, by number of parts. All reads
+            are divided into equal parts, and each part's median is listed, fastest part first.
     """
 
     identity: DeviceIdentity

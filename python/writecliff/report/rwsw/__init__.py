@@ -1,1 +1,1 @@
-"""Reports of the tests of I/O captures: the capture first, then the test."""
+"""Reports for tests of I/O captures, which show the capture before the test."""

@@ -1,4 +1,4 @@
-"""Capture section of all RWSW test reports: streams, queue depth and processes."""
+"""Capture section shared by all RWSW test reports, with streams, queue depth and processes."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ NS_PER_S = 1e9
 
 
 def unknown(value: float | None) -> float:
-    """Return NaN for None, for use in drawings."""
+    """Return NaN instead of None, for use in drawings."""
     return math.nan if value is None else value
 
 
 class CaptureReport(TestReport):
-    """Report of a capture test."""
+    """Report for a test based on a capture."""
 
     procedure: CaptureProcedure[Any]
 
     @property
     def capture(self) -> IoCapture:
-        """The capture that the test replays."""
+        """Capture that the test replays."""
         return self.procedure.capture
 
     @cached_property
     def mean_iops(self) -> float | None:
-        """The capture's mean IOPS over its whole duration; None if a step was not counted."""
+        """Mean IOPS over the capture's whole duration, or None if a step was not counted."""
         mean_iops = self.capture
         measured = all(step.counted for step in mean_iops.steps)
         return mean_iops.ios / mean_iops.duration_s if measured else None
 
     @cached_property
     def peak_iops(self) -> float | None:
-        """IOPS of the busiest time step."""
+        """IOPS in the busiest time step."""
         return max((step.iops for step in self.capture.steps if step.iops is not None),
                    default=None)  # fmt: skip
 
@@ -123,7 +123,7 @@ class CaptureReport(TestReport):
         return table("Processes", head, rows, note=note)
 
     def _maps(self) -> Iterator[Figure | None]:
-        """Yield streams, all reads and writes, and queue depth over the time steps."""
+        """Yield the streams, all reads and writes, and the queue depth over the time steps."""
         steps = self.capture.steps
         if len(steps) < 2:
             return
@@ -148,7 +148,7 @@ class CaptureReport(TestReport):
         )  # fmt: skip
 
     def _by_stream(self) -> Iterator[tuple[str, list[float]]]:
-        """Yield the IOPS of each of the first applied streams by time step."""
+        """Yield the IOPS of the first applied streams by time step."""
         capture = self.capture
         shown = [share.stream for share in self.procedure.applied][:DRAWN]
         numbers = {capture.streams.index(stream): stream for stream in shown}
@@ -196,7 +196,7 @@ class CaptureReport(TestReport):
         return data_file("capture-steps.csv", head, map(row, self.capture.steps))
 
     def capture_figures(self) -> Iterator[KeyFigure]:
-        """Yield the capture's key figure."""
+        """Yield the key figure of the capture."""
         if self.mean_iops is not None:
             peak = units.number(self.peak_iops)
             note = f"mean; {peak} in its busiest time step"
@@ -215,6 +215,6 @@ class CaptureReport(TestReport):
         }
 
     def notes(self) -> tuple[str, ...]:
-        """Return a note if the capture was recalled."""
+        """Return a note if the capture has been recalled."""
         recalled = self.data.manifest.setup.get("recalled", "")
         return (f"{recalled[:1].upper()}{recalled[1:]}.",) if recalled else ()

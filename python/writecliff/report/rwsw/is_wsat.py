@@ -1,4 +1,4 @@
-"""Report of individual streams; summary "writecliff/is-wsat/1"."""
+"""Report for individual streams, with the summary "writecliff/is-wsat/1"."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NARROW_BARS = 4  # Maximum number of bars in half the page width.
 
 @dataclass(frozen=True)
 class Alone:
-    """The result of a stream that ran alone, as far as measured."""
+    """Result of a stream that ran alone, as far as it was measured."""
 
     share: StreamShare
     view: SteadyView
@@ -44,7 +44,7 @@ class Alone:
 
     @property
     def samples(self) -> Sequence[float]:
-        """Mean IOPS of the window or, if there is no window, of all samples."""
+        """Mean IOPS over the window or, without a window, over all samples."""
         samples = self.view.determination
         if samples is not None:
             return samples.values
@@ -52,19 +52,19 @@ class Alone:
 
     @property
     def iops(self) -> float | None:
-        """Average IOPS of the window or, if there is none, of the samples or the last step."""
+        """Mean IOPS over the window or, without a window, over all samples or the last step."""
         if self.samples:
             return sum(self.samples) / len(self.samples)
         return self.rows[-1].iops if self.rows else None
 
     @property
     def bytes_per_s(self) -> float | None:
-        """Throughput in bytes per second; None if unknown."""
+        """Throughput in bytes per second, or None if unknown."""
         return None if self.iops is None else self.iops * self.share.stream.size_bytes
 
     @property
     def waf(self) -> float | None:
-        """Write amplification over the window's rounds; None if unknown."""
+        """Write amplification over the window's rounds, or None if unknown."""
         rows = [row for row in self.rows if row.round in self.view.window]
         host = sum(row.host_write_bytes for row in rows)
         if not host or any(row.waf is None for row in rows):
@@ -73,18 +73,18 @@ class Alone:
 
     @property
     def five_nines_ns(self) -> float | None:
-        """99.999th percentile of the response times in ns; None if there are too few I/Os."""
+        """99.999th percentile response time in ns, or None if there are too few I/Os."""
         return None if self.histogram is None else self.histogram.quantile(FIVE_NINES).value_ns
 
 
 class IsWsatReport(CaptureReport):
-    """The report of an individual streams run."""
+    """Report for an individual streams run."""
 
     procedure: IsWsat
 
     @cached_property
     def streams(self) -> Sequence[Alone]:
-        """Measured streams, in run order."""
+        """Measured streams, in the order of the run."""
         streams = []
         for number, share in enumerate(self.procedure.applied):
             phase = phase_of(number)
@@ -97,15 +97,15 @@ class IsWsatReport(CaptureReport):
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
-        """Saturation of each stream."""
+        """Saturation result of each stream."""
         return [stream.view for stream in self.streams]
 
     def loaded(self) -> str:
-        """Return a participle for the treatment of the streams, each alone."""
+        """Return a participle for the treatment of the individually tested streams."""
         return "loaded with each stream alone"
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the main streams' IOPS, then those of the capture."""
+        """Yield the IOPS of the main streams, followed by the capture's IOPS."""
         for stream in self.streams[:4]:
             yield stream.view.key_figure(stream.text, stream.iops, "IOPS")
         yield from self.capture_figures()
@@ -122,7 +122,7 @@ class IsWsatReport(CaptureReport):
         return headlines
 
     def sections(self) -> Iterator[Section]:
-        """Yield the capture, the streams side by side, and each stream."""
+        """Yield the sections about the capture, all streams side by side, and each stream."""
         yield from self.capture_sections()
         yield section(
             "Each stream alone",

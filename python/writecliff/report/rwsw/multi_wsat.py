@@ -1,4 +1,4 @@
-"""The Multi-WSAT report; summary "writecliff/multi-wsat/1"."""
+"""Report for Multi-WSAT, with the summary "writecliff/multi-wsat/1"."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from writecliff.report.wsat import WsatReport
 
 
 class MultiWsatReport(CaptureReport, WsatReport):
-    """The report of a Multi-WSAT run."""
+    """Report for a Multi-WSAT run."""
 
     procedure: MultiWsat
 
     def sections(self) -> Iterator[Section]:
-        """Yield the capture, the drive compared with the capture, then the saturation."""
+        """Yield sections on the capture, the drive compared with it, and the saturation."""
         yield from self.capture_sections()
         yield self._against()
         yield from WsatReport.sections(self)
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the saturation's key figures, then those of the capture."""
+        """Yield the saturation's key figures, followed by the capture's key figures."""
         yield from WsatReport.key_figures(self)
         yield from self.capture_figures()
 
     def _against(self) -> Section:
-        """Return the drive's IOPS next to those of the capture."""
+        """Return the drive's IOPS alongside the capture's IOPS."""
         wsat, mean = self.wsat, self.mean_iops
         label = "steady state" if wsat.view.steady else "last window, not steady"
         rows = [
@@ -48,7 +48,7 @@ class MultiWsatReport(CaptureReport, WsatReport):
         return section("The drive against the capture", intro, table("", head, cells))
 
     def results(self) -> dict[str, Any]:
-        """Return the saturation results, then the capture."""
+        """Return the saturation results, followed by the capture."""
         return {**WsatReport.results(self), **self.capture_results()}
 
     def notes(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The capture replay report; summary "writecliff/replay-native/1"."""
+"""Report for a capture replay, with the summary "writecliff/replay-native/1"."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ class Replayed:
 
     @property
     def middle_ns(self) -> float:
-        """Middle of the step in ns, on the capture's clock."""
+        """Middle of the time step in ns, on the capture's clock."""
         return (self.captured.begin_s + self.captured.length_s / 2) * NS_PER_S
 
     @property
     def ratio(self) -> float | None:
-        """The drive's IOPS relative to those of the capture; None if there are no I/Os."""
+        """Ratio of the drive's IOPS to the capture's IOPS, or None without I/Os."""
         asked = self.captured.iops
         return self.row.iops / asked if asked else None
 
 
 class ReplayNativeReport(CaptureReport):
-    """The report of a replay run."""
+    """Report for a replay run."""
 
     procedure: ReplayNative
 
     @cached_property
     def steps(self) -> Sequence[Replayed]:
-        """Replayed time steps."""
+        """Time steps that were replayed."""
         by_seq = self.data.run.histograms_by_step()
         steps = []
         rows = self.data.stage_rows(PHASE)
@@ -70,13 +70,13 @@ class ReplayNativeReport(CaptureReport):
 
     @cached_property
     def histogram(self) -> Histogram | None:
-        """Response times of all time steps."""
+        """Response times over all time steps."""
         rows = self.data.stage_rows(PHASE)
         return self.data.histogram(rows) if rows else None
 
     @property
     def latency_note(self) -> str:
-        """The steps that `histogram` covers."""
+        """Steps covered by `histogram`."""
         return service_note(self.histogram, ": all time steps", otherwise="No step is complete.")
 
     def loaded(self) -> str:
@@ -85,19 +85,19 @@ class ReplayNativeReport(CaptureReport):
 
     @cached_property
     def iops(self) -> float | None:
-        """IOPS over all steps; None if no step ran."""
+        """IOPS over all steps, or None if no step ran."""
         took = sum(step.row.elapsed_ns for step in self.steps)
         return sum(step.row.ios for step in self.steps) / (took / NS_PER_S) if took else None
 
     @cached_property
     def bytes_per_s(self) -> float | None:
-        """Throughput over all steps in bytes per second; None if no step ran."""
+        """Throughput over all steps in bytes per second, or None if no step ran."""
         took = sum(step.row.elapsed_ns for step in self.steps)
         return sum(step.row.bytes for step in self.steps) / (took / NS_PER_S) if took else None
 
     @cached_property
     def least_ratio(self) -> float | None:
-        """Smallest replay-to-capture ratio of any time step."""
+        """Smallest replay-to-capture ratio over all time steps."""
         return min((step.ratio for step in self.steps if step.ratio is not None), default=None)
 
     @property
@@ -117,7 +117,7 @@ class ReplayNativeReport(CaptureReport):
         return sentences
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield IOPS, throughput and the smallest ratio to the capture."""
+        """Yield the IOPS, the throughput and the smallest ratio to the capture."""
         yield KeyFigure("Replay IOPS", units.number(self.iops), "", "over all time steps")
         value, _, unit = units.throughput(self.bytes_per_s or 0.0).rpartition(" ")
         yield KeyFigure("Throughput", value, unit, "over all time steps")
@@ -127,7 +127,7 @@ class ReplayNativeReport(CaptureReport):
         yield from self.capture_figures()
 
     def headlines(self) -> list[Headline]:
-        """Return IOPS, latencies and the smallest ratio to the capture."""
+        """Return the IOPS, the latencies and the smallest ratio to the capture."""
         mean = None if self.histogram is None else ms(self.histogram.mean_ns)
         slow = self.histogram if self.tails_are_real else None
         return [
@@ -138,7 +138,7 @@ class ReplayNativeReport(CaptureReport):
         ]
 
     def curves(self) -> list[Curve]:
-        """Return IOPS and average response time over the capture's time."""
+        """Return the IOPS and average response time over the capture's duration."""
         x = time_axis(self.capture.duration_s * NS_PER_S, "Time of the capture")
         iops = [(step.middle_ns, step.row.iops) for step in self.steps]
         art = [(step.middle_ns, unknown(step.row.latency_mean_ns)) for step in self.steps]
@@ -149,7 +149,7 @@ class ReplayNativeReport(CaptureReport):
         ]
 
     def sections(self) -> Iterator[Section]:
-        """Yield the capture, the replay next to it, and response times."""
+        """Yield the capture, the replay next to the capture, and the response times."""
         yield from self.capture_sections()
         yield section(
             "The replay beside the capture",

@@ -1,4 +1,4 @@
-"""The thread count and queue depth sweep report; summary "writecliff/tcqd/1"."""
+"""Report for the thread count and queue depth sweep, with the summary "writecliff/tcqd/1"."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from writecliff.report.rwsw.capture_view import CaptureReport
 
 
 class TcqdReport(CaptureReport, DemandIntensityReport):
-    """The report of a thread count and queue depth sweep."""
+    """Report for a thread count and queue depth sweep."""
 
     procedure: Tcqd
 
     def sections(self) -> Iterator[Section]:
-        """Yield the capture, then the demand intensity."""
+        """Yield the sections about the capture, followed by those about demand intensity."""
         yield from self.capture_sections()
         yield from DemandIntensityReport.sections(self)
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        """Yield the operating points, then the capture."""
+        """Yield the operating points, followed by the capture."""
         yield from DemandIntensityReport.key_figures(self)
         yield from self.capture_figures()
 
     def results(self) -> dict[str, Any]:
-        """Return the demand intensity, then the capture."""
+        """Return the demand intensity, followed by the capture."""
         return {**DemandIntensityReport.results(self), **self.capture_results()}
 
     def notes(self) -> tuple[str, ...]:
