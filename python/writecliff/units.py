@@ -31,7 +31,7 @@ LATENCY_UNITS = (Unit("ns", 1), Unit("µs", 1e3), Unit("ms", 1e6), Unit("s", 1e9
 BYTE_UNITS = (Unit("MB", 1e6), Unit("GB", 1e9), Unit("TB", 1e12))
 SIZE_UNITS = (Unit("B", 1), Unit("kB", 1e3), *BYTE_UNITS, Unit("PB", 1e15))
 TIME_UNITS = (Unit("s", 1e9), Unit("min", 60e9), Unit("h", 3600e9))
-MB_S = Unit("MB/s", 1e6)  # unit of the standard, which is decimal at any magnitude
+MB_S = Unit("MB/s", 1e6)  # Unit in the standard, which is decimal at any magnitude.
 _MINUTES_FROM, _HOURS_FROM = 2 * 60e9, 3 * 3600e9
 
 
@@ -79,7 +79,7 @@ def significant(value: float | None, digits: int = 3) -> str:
         return UNKNOWN
     if value == 0:
         return "0"
-    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # because 9.996 is rounded to 10.0
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # Rounding turns 9.996 into 10.0.
     places = max(0, digits - 1 - exponent)
     return f"{value:,.{places}f}"
 
@@ -176,7 +176,7 @@ def parse_size(text: str) -> int:
     """
     from writecliff import _native
 
-    if text.strip().isdecimal() and len(text) < 20:  # longer numbers exceed 64 bits
+    if text.strip().isdecimal() and len(text) < 20:  # Longer numbers exceed 64 bits.
         return int(text)
     try:
         return int(_native.parse_size(text))

@@ -84,7 +84,8 @@ def until(page: Any, expression: str) -> None:
 @contextmanager
 def looking(browser: Any, served: Served, width: int = 1200) -> Iterator[Look]:
     context = browser.new_context(viewport={"width": width, "height": 900})
-    context.set_default_timeout(60_000)  # for a machine that also runs other programs
+    # The timeout allows for a machine that also runs other programs.
+    context.set_default_timeout(60_000)
     try:
         look = Look(context.new_page(), served)
         look.page.goto(served.address)
@@ -135,7 +136,7 @@ def test_plots_are_drawn_in_colours_of_the_reports(browser: Any, served: Served)
                     } });
                 walk(document.querySelector('.canvas')); return [...seen]; }"""
         )
-        assert "29,79,145" in painted  # --s1 of report.css
+        assert "29,79,145" in painted  # The colour is --s1 in report.css.
 
 
 def test_the_list_is_used_by_keyboard(browser: Any, served: Served) -> None:

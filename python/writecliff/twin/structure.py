@@ -36,8 +36,8 @@ _TRIES = 12
 _FASTER = 0.25  # Factor on the firmware times if flash is the write bottleneck.
 _FASTER_FLASH = 0.6  # Factor on the program time if firmware is the bottleneck.
 _LEAST_NS = 50.0
-_UNITS_LEAST = 150  # minimum number of reclaim units, because fewer would be too coarse
-_LEAST_READ, _SAME_READ = 0.3, 0.04  # fractions of the mean read time
+_UNITS_LEAST = 150  # Minimum number of reclaim units, because fewer units would be too coarse.
+_LEAST_READ, _SAME_READ = 0.3, 0.04  # Fractions of the mean read time.
 _TRIED = "measured here: best of the tried values"
 _SUSPENSIONS, _USUAL_SUSPENSIONS = "controller.suspends_per_operation", "8"
 LINK = "link.bandwidth"
@@ -51,7 +51,7 @@ class Spare:
     text: str
     blocks: int
     waf: float
-    exact: bool  # `True` if `waf` equals the measured value
+    exact: bool  # `True` if `waf` equals the measured value.
 
 
 def with_spare_for(text: str, path: str, overwritten_pct: float, waf: float, log: Log) -> Spare:
@@ -66,7 +66,8 @@ def with_spare_for(text: str, path: str, overwritten_pct: float, waf: float, log
     each = raw / number(value_of(text, "flash.blocks_per_plane"))
     low, high = int(np.ceil(capacity / each)), int(2.0 * capacity / each)
     best: Spare | None = None
-    tries = min(_TRIES, max(1, (high - low + 1).bit_length()))  # each iteration halves the range
+    # Each iteration halves the search range.
+    tries = min(_TRIES, max(1, (high - low + 1).bit_length()))
     progress = FitProgress(log)
     for nth in range(tries):
         blocks = (low + high) // 2
@@ -77,7 +78,7 @@ def with_spare_for(text: str, path: str, overwritten_pct: float, waf: float, log
 
         try:
             simulated = simulated_waf(made, path, overwritten_pct, look)
-        except ConfigError:  # too little spare flash
+        except ConfigError:  # There is too little spare flash.
             low = blocks + 1
             if low > high:
                 break
@@ -110,8 +111,7 @@ def simulated_waf(
     drive = drive.scaled(scale) if scale > 1 else drive
     engine = SimEngine.from_text(drive.text, drive.file_name)
     capacity = engine.identify().capacity_bytes
-    # The last part has a different seed, so that addresses do not follow each other in the same
-    # order.
+    # The last step has a different seed, so that addresses do not repeat in the same order.
     steps = recipe(f"overwritten:{0.75 * overwritten_pct:.4g}%", capacity)
     last = recipe(f"overwritten:{0.25 * overwritten_pct:.4g}%", capacity)[-1]
     steps.append(type(last)(last.name, last.jobs, seed=last.seed + 1))
@@ -139,7 +139,7 @@ class Variant:
     suspends: bool
     flash_bounds: tuple[
         str, ...
-    ]  # operations ("reads", "writes") that flash limits; firmware limits the others
+    ]  # Operations ("reads", "writes") that flash limits; firmware limits all other operations.
 
     @property
     def bounds(self) -> str:
@@ -187,8 +187,8 @@ def with_dies(text: str, dies: int) -> str | None:
     while dies % wanted_channels:
         wanted_channels -= 1
     share = dies / (channels * per)
-    # A block of each plane forms a reclaim unit. With more dies, their number is preserved by using
-    # smaller blocks.
+    # A reclaim unit consists of one block on each plane. Drives with more dies have smaller blocks,
+    # which preserves the number of reclaim units.
     made = {
         "flash.channels": str(wanted_channels),
         "flash.dies_per_channel": str(dies // wanted_channels),

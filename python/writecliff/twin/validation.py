@@ -26,13 +26,14 @@ from writecliff.twin.result import FOLDER, keep
 from writecliff.workload.model import Pattern
 
 Log = Callable[[str], None]
-RATES_PCT, TAILS_PCT = 5.0, 10.0  # maximum median errors
+RATES_PCT, TAILS_PCT = 5.0, 10.0  # Maximum median errors in percent.
 KIB = 1024
-SECONDS = 2.0  # duration of each load
-MEASURED_S, REST_S = 1.0, 2.0  # duration of a measured load, and of the idle phase
+SECONDS = 2.0  # Duration of each load, in seconds.
+MEASURED_S, REST_S = 1.0, 2.0  # Durations of a measured load and of the idle phase, in seconds.
 
-OtherLoad = tuple[Pattern, int, float, int]  # KiB, fraction of reads, outstanding I/Os
-# Loads that do not occur in `procedures.twin_loads`.
+# Pattern, size in KiB, fraction of reads, outstanding I/Os.
+OtherLoad = tuple[Pattern, int, float, int]
+# Loads that `procedures.twin_loads` does not contain.
 OTHER_LOADS: Sequence[OtherLoad] = (
     ("random", 4, 100.0, 3), ("random", 4, 100.0, 6), ("random", 4, 100.0, 12),
     ("random", 4, 100.0, 24), ("random", 8, 100.0, 1), ("random", 8, 100.0, 4),
@@ -75,7 +76,7 @@ class TwinCase:
     """A hidden drive, its twin's estimates of hidden values, and the errors under other loads."""
 
     drive: str
-    values: Mapping[str, tuple[str, str]]  # by key: the hidden value and the twin's value
+    values: Mapping[str, tuple[str, str]]  # Hidden value and twin's value by key.
     loads: tuple[PredictedLoad, ...]
     kept_rates_pct: float | None
     kept_tails_pct: float | None

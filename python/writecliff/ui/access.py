@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from writecliff.errors import ConfigError
 from writecliff.http_manners import is_own_host
 
-TOKEN = "token"  # name of the token in an address
-SHORTEST = 16  # minimum token length
+TOKEN = "token"  # Name of the token parameter in an address.
+SHORTEST = 16  # Minimum token length.
 _TOKEN_BYTES = 24
 
 
@@ -19,7 +19,8 @@ class Access:
     """Token of the dashboard, and the host names under which it may be requested."""
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(_TOKEN_BYTES))
-    names: frozenset[str] = frozenset()  # in addition to `localhost` and this machine's names
+    # Additional host names besides `localhost` and this machine's names.
+    names: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Check the format of the token.
@@ -59,8 +60,8 @@ def page_policy(nonce: str) -> str:
     )
 
 
-# A report is a file of unknown origin. Its scripts run without access to pages and cookies, and
-# cannot load or send anything.
+# A report file may come from an unknown origin. The scripts in a report have no access to other
+# pages and cookies, and can neither load nor send data.
 REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; "
     "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "

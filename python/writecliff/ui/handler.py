@@ -21,8 +21,8 @@ from writecliff.ui.library import Library, NoSuchRun, OutsideError
 from writecliff.ui.series import Shelf
 
 T = TypeVar("T")
-_LONGEST = 8_000  # maximum length of an address, in characters
-_MOST = 40  # maximum number of arguments in an address
+_LONGEST = 8_000  # Maximum length of an address, in characters.
+_MOST = 40  # Maximum number of arguments in an address.
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Dashboard:
     access: Access
     executor: Executor
     allow_changes: bool
-    complain: Callable[[str], None]  # reports internal errors on the console
+    complain: Callable[[str], None]  # Callback that prints internal errors on the console.
     cookie: str = "writecliff-ui"
     shelf: Shelf = field(default_factory=Shelf)
 
@@ -86,7 +86,8 @@ class Guard(RequestHandler):
         if self.request.method in ("GET", "HEAD"):
             parts = urlsplit(self.request.uri or "/")
             left = [pair for pair in parse_qsl(parts.query) if pair[0] != TOKEN]
-            path = "/" + parts.path.lstrip("/")  # not the address of another machine
+            # A leading double slash must not address another machine.
+            path = "/" + parts.path.lstrip("/")
             self.redirect(urlunsplit(("", "", path, urlencode(left), "")), status=303)
 
     def compute_etag(self) -> str | None:
@@ -162,7 +163,7 @@ class Handler(Guard):
         if self.request.path.startswith("/api/"):
             self.json({"error": message, "hint": hint})
         elif isinstance(error, HTTPError) and status == 403:
-            # No template is used, because a client without the token must not learn anything about
+            # No template is used, because a client that has no token must not learn anything about
             # the store.
             self.set_header("Content-Type", "text/plain; charset=utf-8")
             self.finish(f"403: {message}\n{hint or ''}\n")

@@ -21,8 +21,8 @@ from writecliff.store.manifest import MANIFEST_NAME
 if TYPE_CHECKING:
     from writecliff.store.db import Views
 
-_FRESH_S = 1.0  # lifetime of the catalogue, because a page queries it several times
-_PARTS = frozenset(("rounds", "intervals", "histograms"))  # folders of a run in progress
+_FRESH_S = 1.0  # Lifetime of the catalogue in seconds, because a page queries it several times.
+_PARTS = frozenset(("rounds", "intervals", "histograms"))  # Folders of a run in progress.
 
 
 class NoSuchRun(StoreError):
@@ -48,7 +48,7 @@ class Library:
         self._catalogue = Catalogue(self.place, ours=True)
         self._lock = threading.Lock()
         self._looked_s = float("-inf")
-        self._names: set[str] = set()  # run names, exactly as in the catalogue
+        self._names: set[str] = set()  # Run names, exactly as in the catalogue.
 
     @contextmanager
     def catalogue(self, *, figures: bool = False) -> Iterator[Views]:
@@ -153,7 +153,7 @@ def _links_out(folder: str | Path, root: str, *, inner: bool = False) -> bool:
     try:
         entries = list(os.scandir(folder))
     except OSError:
-        return False  # deleted in the meantime, which reading it will report
+        return False  # The run was deleted in the meantime, and reading it will report this.
     for entry in entries:
         if entry.is_symlink():
             if not _is_below(entry.path, root):
@@ -162,7 +162,7 @@ def _links_out(folder: str | Path, root: str, *, inner: bool = False) -> bool:
             if entry.name in _PARTS and not inner and _links_out(entry.path, root, inner=True):
                 return True
         elif not inner and not _is_file(entry):
-            return True  # reading a pipe would block
+            return True  # Reading a pipe would block.
     return False
 
 

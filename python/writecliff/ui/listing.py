@@ -13,7 +13,7 @@ from writecliff.runs.queries import LISTED, Selection
 from writecliff.ui.library import Library
 
 PAGE = 100  # runs
-_OFFERED = 200  # maximum number of names in each list of the form
+_OFFERED = 200  # Maximum number of names in each list of the form.
 SORTABLE = ("run", "status", "test", "target", "created_utc", "verdict")
 
 
@@ -26,9 +26,9 @@ class Asked:
     test: str = ""
     device: str = ""
     status: str = ""
-    tag: str = ""  # separated by commas
+    tag: str = ""  # Tags, separated by commas.
     since: str = ""
-    set: str = ""  # a suite or sweep
+    set: str = ""  # Name of a suite or sweep.
     sort: str = "-created_utc"
     page: int = 1
 
@@ -85,7 +85,8 @@ class Listing:
     asked: Asked
     rows: Sequence[Mapping[str, Any]]
     total: int
-    offered: Mapping[str, Sequence[str]]  # values of kind, test, status and tag in the store
+    # Values of kind, test, status and tag that occur in the store.
+    offered: Mapping[str, Sequence[str]]
 
     @property
     def pages(self) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-MOST = 5_000  # maximum number of marks in all plots of a page
+MOST = 5_000  # Maximum number of marks in all plots on a page.
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -37,7 +37,7 @@ def within(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[A
     for begin, end in pairwise(starts):
         part = y[begin:end]
         lowest, highest = int(np.argmin(part)), int(np.argmax(part))
-        if np.isnan(part[lowest]):  # NaN counts as minimum and as maximum
+        if np.isnan(part[lowest]):  # NaN counts both as the minimum and as the maximum.
             measured = np.flatnonzero(~np.isnan(part))
             if not len(measured):
                 continue

@@ -14,7 +14,7 @@ from writecliff.ui.marks import columns_for
 from writecliff.ui.plots import PLOTS, QUANTITIES, drawn, key_title, page_of_plots, view_of
 from writecliff.ui.series import Line, Series, Shelf, named, scaled
 
-MOST = 8  # maximum number of runs, limited by the available colours
+MOST = 8  # Maximum number of runs, limited by the available colours.
 NORMS: Mapping[str, str] = {
     "": "as measured",
     "first": "relative to the mean of the first run",

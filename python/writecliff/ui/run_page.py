@@ -18,8 +18,8 @@ from writecliff.ui.library import Library
 from writecliff.ui.listing import begun
 from writecliff.ui.overlay import figure_text
 
-_LONGEST = 600  # maximum length of a value, in characters
-_MOST = 200  # maximum number of entries in a list
+_LONGEST = 600  # Maximum length of a value, in characters.
+_MOST = 200  # Maximum number of entries in a list.
 Pairs = Sequence[tuple[str, str]]
 
 
@@ -28,7 +28,7 @@ class Figure:
     """A headline figure."""
 
     label: str
-    text: str  # figures with intervals and units
+    text: str  # Figures with their intervals and units.
     interval_of: str
     at: str
 
@@ -50,10 +50,10 @@ class RunPage:
     damage: str
     figures: Sequence[Figure]
     limits: Sequence[str]
-    groups: Sequence[tuple[str, Pairs]]  # set-up, drive, options and machine
+    groups: Sequence[tuple[str, Pairs]]  # Set-up, drive, options and machine.
     warnings: Sequence[str]
     tags: Sequence[str]
-    unsteady: bool  # a figure was not measured in steady state
+    unsteady: bool  # `True` if a figure was not measured in steady state.
 
 
 def run_page(library: Library, run: str) -> RunPage:

@@ -31,15 +31,16 @@ from writecliff.ui.marks import Array
 if TYPE_CHECKING:
     from writecliff._native import Histogram
 
-MOST_ROWS = 30_000_000  # maximum rows of a run, which need about 2 GB while they are read
-_MOST_STEPS = 5_000  # maximum number of steps with quantiles, counted from the last step
+# Maximum number of rows in a run, which need about 2 GB while they are read.
+MOST_ROWS = 30_000_000
+_MOST_STEPS = 5_000  # Maximum number of steps with quantiles, counted back from the last step.
 _KEPT_BYTES = 1 << 29
 _NS = 1e9
 _BASIS_NAMES: Mapping[Basis, str] = {"arrival": "latency", "service": "service"}
 _COLUMNS = ("seq", "end_ns", "time_ns", "operation", "ios", "bytes", "latency_mean_ns",
             "latency_max_ns", "response_mean_ns", "response_max_ns", "latency_p99_ns", "waf",
             "watts", "temperature_c", "free_units")  # fmt: skip
-# Quantities of the drive rather than of an operation: column and name in plots.
+# Quantities of the drive rather than of an operation: column, and name in plots.
 _OF_DRIVE = (("waf", "waf"), ("watts", "watts"), ("temperature_c", "temperature"),
              ("free_units", "free_units"))  # fmt: skip
 
@@ -52,8 +53,8 @@ class Line:
     for unknown values.
     """
 
-    quantity: str  # see plots.py
-    operation: str  # operation, or "" for the drive
+    quantity: str  # Quantity (see plots.py).
+    operation: str  # Operation; "" for the whole drive.
     x: Array
     y: Array
 
@@ -68,8 +69,9 @@ class Series:
     """All lines of a run."""
 
     lines: Sequence[Line]
-    intervals: int  # number of intervals of a single operation
-    span_s: tuple[float, float]  # from the start of the first step to the end of the last step
+    intervals: int  # Number of intervals for a single operation.
+    # Time span from the start of the first step to the end of the last step.
+    span_s: tuple[float, float]
 
     @property
     def size_bytes(self) -> int:
@@ -80,7 +82,7 @@ class Series:
 def lines_of(rows: Mapping[str, Array]) -> Iterator[Line]:
     """Yield the lines for the columns of `intervals`, whose rows may be in any order."""
     steps, ends = np.diff(rows["seq"]), np.diff(rows["end_ns"])
-    if not ((steps > 0) | ((steps == 0) & (ends >= 0))).all():  # flushes are stored in time order
+    if not ((steps > 0) | ((steps == 0) & (ends >= 0))).all():  # Flushes are stored in time order.
         order = np.lexsort((rows["end_ns"], rows["seq"]))
         rows = {name: column[order] for name, column in rows.items()}
     ends = whole_ends(rows["seq"], rows["end_ns"])
@@ -119,7 +121,8 @@ def _of_operation(operation: str, rows: Mapping[str, Array]) -> Iterator[Line]:
     with np.errstate(divide="ignore", invalid="ignore"):
         yield _line("iops", operation, x, ios / width_ns * _NS)
         yield _line("mbps", operation, x, total(rows["bytes"]) / width_ns * (_NS / 1e6))
-        scheduled = np.isfinite(rows["response_mean_ns"])  # rows of jobs with intended arrivals
+        # Rows of jobs that have intended arrivals.
+        scheduled = np.isfinite(rows["response_mean_ns"])
         for basis, name in _BASIS_NAMES.items():
             if basis == "service" and not scheduled.any():
                 continue
@@ -189,7 +192,7 @@ def _flush_columns(run: RunDirectory, after: int) -> dict[str, Array]:
     table = table.filter(pc.field("operation") == TIMED_NAMES.index(FLUSH))
     table = table.sort_by([("seq", "ascending"), ("end_ns", "ascending")])
     columns = _columns(table)
-    columns["end_ns"] = columns["end_ns"] * run.manifest.device.scale  # batches are not scaled
+    columns["end_ns"] = columns["end_ns"] * run.manifest.device.scale  # Batches are not scaled.
     rounds = run.rows_after("rounds", after, ("seq", "started_ns")).to_pylist()
     started_ns = {row["seq"]: row["started_ns"] for row in rounds}
     begin_ns = np.array([started_ns[seq] for seq in table["seq"].to_pylist()], dtype=np.float64)
@@ -199,7 +202,7 @@ def _flush_columns(run: RunDirectory, after: int) -> dict[str, Array]:
     return {**columns, "time_ns": begin_ns + columns["end_ns"], "latency_mean_ns": mean_ns}
 
 
-Steps = list[tuple[str, float, float, float]]  # operation, start and end in s, and latency in ms
+Steps = list[tuple[str, float, float, float]]  # Operation, start and end in s, and latency in ms.
 
 
 def _step_quantiles(run: RunDirectory, after: int) -> Steps:
@@ -257,7 +260,7 @@ def _from_issue(run: RunDirectory, columns: Mapping[str, Array]) -> bool:
 
 
 def _as_service(line: Line) -> Line:
-    if line.operation == FLUSH:  # a flush follows a write and has no arrival of its own
+    if line.operation == FLUSH:  # A flush follows a write and has no separate arrival.
         return line
     name = line.quantity.removeprefix("latency_")
     return replace(line, quantity=f"service_{name}") if name != line.quantity else line
@@ -283,8 +286,8 @@ class _CachedSeries:
 
     state: tuple[str, ...]
     steps: int
-    rows: Mapping[str, Array]  # empty for a run that has stopped
-    flushes: Mapping[str, Array]  # rows of flushes, from batches; empty after the run has stopped
+    rows: Mapping[str, Array]  # Interval rows; empty for a run that has stopped.
+    flushes: Mapping[str, Array]  # Flush rows from batches; empty after the run has stopped.
     quantiles: Steps
     series: Series
 
@@ -313,7 +316,7 @@ class Shelf:
         """
         with self._lock:
             reading = self._reading.setdefault(name, threading.Lock())
-        with reading:  # because the plots of a page all read the same run
+        with reading:  # All plots on a page read the same run.
             run = RunDirectory.open(folder)
             state: tuple[str, ...] = (run.manifest.created, str(len(run.manifest.interruptions)))
             with self._lock:
@@ -367,7 +370,7 @@ class Shelf:
         low = min([first, *(float(begin) for begin, _ in ends)])
         high = max([low, *(float(end) for _, end in ends)])
         series = Series(lines, longest, (low, high))
-        if run.status != "running":  # only an active run adds rows
+        if run.status != "running":  # Only an active run adds rows.
             columns, flushes = {}, {}
         return _CachedSeries(state, run.steps, columns, flushes, quantiles, series)
 

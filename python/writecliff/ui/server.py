@@ -192,7 +192,7 @@ def is_open_to_others(options: UiOptions) -> bool:
 
 # -- static files ----------------------------------------------------------------------------------
 
-# Scripts and styles of the dashboard and of reports, and Bokeh's JavaScript from its package.
+# Scripts and styles for the dashboard and the reports, and Bokeh's JavaScript from its package.
 
 
 class StaticFiles(Handler, StaticFileHandler):
@@ -214,7 +214,7 @@ class StaticFiles(Handler, StaticFileHandler):
 
 # -- changes ---------------------------------------------------------------------------------------
 
-# Changes, if allowed: tags and deletion.
+# Changes, if allowed: tagging and deletion.
 
 
 class _Change(Handler):
@@ -274,7 +274,7 @@ def _delete(library: Library, run: str) -> None:
 
 # -- JSON data of plots ----------------------------------------------------------------------------
 
-_WIDEST = 4_000  # maximum screen width in pixels
+_WIDEST = 4_000  # Maximum screen width in pixels.
 _USUAL = 800
 
 
@@ -347,7 +347,7 @@ def _columns(handler: Handler) -> int:
 
 # -- the pages -------------------------------------------------------------------------------------
 
-_drawing = threading.Lock()  # matplotlib has a single style for all threads
+_drawing = threading.Lock()  # matplotlib has a single style for all threads.
 
 
 class ListPage(Handler):
@@ -375,7 +375,7 @@ class RunPageHandler(Handler):
         """Answer with the page of a run, and load its series."""
         dashboard, name = self.dashboard, self.argument("name")
         page = await self.in_thread(run_page, dashboard.library, name)
-        if page.status != "damaged":  # the page requests all its plots at once
+        if page.status != "damaged":  # The page requests all its plots at once.
             dashboard.executor.submit(_take_down, dashboard, name)
         self.page("run.html.j2", run=page)
 

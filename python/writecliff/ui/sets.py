@@ -10,9 +10,9 @@ from writecliff.suite.folder import SuiteFolder
 from writecliff.ui.library import Library, NoSuchRun, OutsideError
 from writecliff.ui.overlay import figure_text
 
-MOST_FIGURES = 6  # maximum number of figures that get an axis
-MOST_RUNS = 2_000  # maximum number of runs to draw
-MOST_MADE = 50  # maximum number of runs whose figures are computed for a page, at 0.1 s each
+MOST_FIGURES = 6  # Maximum number of figures that have an axis.
+MOST_RUNS = 2_000  # Maximum number of runs to draw.
+MOST_MADE = 50  # Maximum number of runs whose figures are computed for a page, at 0.1 s each.
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class SetRow:
     test: str
     settings: Mapping[str, str]
     figures: Mapping[str, float]
-    cells: Mapping[str, str]  # figures as text
+    cells: Mapping[str, str]  # Figures as text.
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class SetTable:
     """The runs of one test in a set; `test` is empty if all runs are of the same test."""
 
     test: str
-    labels: Mapping[str, str]  # titles of figures, by key
+    labels: Mapping[str, str]  # Figure titles by key.
     rows: Sequence[SetRow]
 
 
@@ -44,7 +44,7 @@ class Set:
     name: str
     kind: str
     about: str
-    settings: Sequence[str]  # names of the varied settings
+    settings: Sequence[str]  # Names of the varied settings.
     labels: Mapping[str, str]  # titles of figures, by key
     rows: Sequence[SetRow]
 

@@ -15,19 +15,20 @@ from pathlib import Path
 
 from writecliff.errors import ConfigError
 
-BLOCK_BYTES = 4096  # unit in which drives map, compress and compare data
-_COMPRESSED_MAX = 1 << 14  # maximum number of compressed blocks, evenly spaced in the file
-_LEVEL = 1  # zlib level whose compression is similar to that of drive hardware during writes
+BLOCK_BYTES = 4096  # Unit in which drives map, compress and compare data.
+_COMPRESSED_MAX = 1 << 14  # Maximum number of blocks to compress, evenly spaced in the file.
+_LEVEL = 1  # zlib level with a compression ratio similar to that of drive hardware during writes.
 
 
 @dataclass(frozen=True)
 class DataPattern:
     """Percentages of a file's data in whole percent, as fio requires."""
 
-    compressible_pct: float  # of the data in blocks that are not duplicates
-    duplicate_pct: float  # of the blocks
+    # Compressible percentage of the data in blocks that are not duplicates.
+    compressible_pct: float
+    duplicate_pct: float  # Percentage of duplicate blocks.
     blocks: int
-    sha256: str  # of the whole file
+    sha256: str  # SHA-256 digest of the whole file.
 
 
 def data_pattern_of(path: Path) -> DataPattern:

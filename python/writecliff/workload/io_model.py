@@ -32,17 +32,17 @@ def _plain(value: Any) -> Any:
 class ModelStreams(_Table):
     """I/O streams, defined by operation and length."""
 
-    operations: str  # a letter each: r read, w write, t trim, f flush
-    lengths: Column  # in bytes; 0 for flushes
-    several: Column  # 1: of several sizes, of which the length is the mean
+    operations: str  # Operations, one letter each: r read, w write, t trim, f flush.
+    lengths: Column  # Length in bytes; 0 for flushes.
+    several: Column  # 1 for I/Os of several sizes, whose mean is the length.
 
 
 @dataclass(frozen=True)
 class ModelGaps(_Table):
     """Times since the previous I/O, grouped into classes."""
 
-    values_ns: Column  # eight values per class: the means of its eighths
-    idle_ns: int  # longer gaps are stretched to fit the period length
+    values_ns: Column  # Eight values per class, which are the means of its eighths.
+    idle_ns: int  # Gap in ns above which gaps are stretched to fit the period length.
 
 
 @dataclass(frozen=True)
@@ -50,63 +50,65 @@ class ModelStates(_Table):
     """States of the Markov chain of arrivals."""
 
     stream: Column  # of the I/O
-    continues: Column  # 1 if the I/O continues a run, 0 if it starts one
-    back: Column  # distance in bytes between its start and the end of the run that it continues
-    gap: Column  # class of the gap before the I/O
+    continues: Column  # 1 if the I/O continues a run, 0 if it starts a run.
+    # Distance in bytes from the I/O start to the end of the run that the I/O continues.
+    back: Column
+    gap: Column  # Class of the gap before the I/O.
 
 
 @dataclass(frozen=True)
 class ModelTransitions(_Table):
     """Transition counts between states."""
 
-    phase: Column  # phase of the trace
+    phase: Column  # Phase of the trace.
     before: Column  # previous state
-    after: Column  # the state after
-    count: Column  # how often
+    after: Column  # State after the transition.
+    count: Column  # Number of transitions.
 
 
 @dataclass(frozen=True)
 class ModelPeriods(_Table):
     """Demand over time."""
 
-    phase: Column  # phase whose transitions apply
-    ios: Column  # number of I/Os, including flushes
-    length_ns: Column  # from the last I/O of the previous period to the last I/O of this period
-    longest_ns: Column  # longest time between two I/Os
+    phase: Column  # Phase whose transitions apply.
+    ios: Column  # Number of I/Os, including flushes.
+    # Time from the last I/O of the previous period to the last I/O of this period.
+    length_ns: Column
+    longest_ns: Column  # Longest time between two I/Os.
 
 
 @dataclass(frozen=True)
 class ModelPlaces(_Table):
     """Groups of run start addresses with similar usage."""
 
-    stream: Column  # stream of the I/Os that start at these addresses
-    begin: Column  # time of first use, in 2^-24 of the stream's I/Os that start runs
-    within: Column  # time over which first uses are spread
-    life: Column  # time from a place's first use to its last use
-    # Shape of the Weibull distribution of times between uses of a place, in hundredths: 100 is
-    # random, larger values are evenly spread, and smaller values are clustered.
+    stream: Column  # Stream of the I/Os that start at these addresses.
+    begin: Column  # Time of first use, in 2^-24 of the stream's I/Os that start runs.
+    within: Column  # Time over which first uses are spread.
+    life: Column  # Time from the first to the last use of a place.
+    # Shape of the Weibull distribution of times between uses of a place, in hundredths. A shape of
+    # 100 is random, larger values are evenly spread, and smaller values are clustered.
     shape: Column
     count: Column  # of places
-    uses: Column  # number of uses of all places together
-    run_bytes: Column  # length of the run that starts with a use
-    offset: Column  # address of the first place
-    stride: Column  # from one place to the next
+    uses: Column  # Number of uses of all places together.
+    run_bytes: Column  # Length of the run that starts with a use.
+    offset: Column  # Address of the first place.
+    stride: Column  # Distance from one place to the next.
 
 
 @dataclass(frozen=True)
 class ModelSweeps(_Table):
     """Sequences of I/Os with ascending addresses, one per row."""
 
-    begin: Column  # index of the first I/O within the pass
-    end: Column  # index of the last I/O within the pass
+    begin: Column  # Index of the first I/O within the pass.
+    end: Column  # Index of the last I/O within the pass.
     offset: Column  # least address
     ios: Column
-    mix: Column  # index of the mix of sizes
-    span: Column  # bytes from the lowest address to the end of the last I/O
-    # Columns for the last rows only; the sequences in the other rows have no gaps.
-    steps: Column  # I/Os that are preceded by a gap
-    left_out: Column  # gap size in bytes
-    # Weights by which sweeps choose the pages that they use; each page has one weight.
+    mix: Column  # Index of the size mix.
+    span: Column  # Bytes from the lowest address to the end of the last I/O.
+    # Columns for the last rows only. The sequences in all other rows have no gaps.
+    steps: Column  # I/Os that follow a gap.
+    left_out: Column  # Gap size in bytes.
+    # Weights that sweeps use to choose pages. Each page has one weight.
     read_weights: Column = ()
     write_weights: Column = ()
 
@@ -115,16 +117,16 @@ class ModelSweeps(_Table):
 class ModelMixes(_Table):
     """Mixes of I/O streams that similar sweeps share."""
 
-    sizes: Column  # number of rows of the other columns, which list the mixes one after another
+    sizes: Column  # Number of rows in the other columns, which list the mixes consecutively.
     stream: Column  # I/O stream
-    back: Column  # distance in bytes between the start of the I/O and the end of the previous I/O
-    count: Column  # I/Os of that kind in all sweeps with the mix
-    begins: Column  # number of these I/Os that come first in a sweep
-    # For kinds with other I/Os: index of the first other I/O among all I/Os of the mix.
+    back: Column  # Distance in bytes from the start of the I/O to the end of the previous I/O.
+    count: Column  # Number of I/Os of this kind in all sweeps with the mix.
+    begins: Column  # Number of these I/Os that come first in a sweep.
+    # For kinds with other I/Os: index of the first other I/O among all I/Os in the mix.
     first: Column
     # For kinds with several other I/Os:
-    last: Column  # index of the last other I/O
-    groups: Column  # number of groups of consecutive I/Os; groups are evenly spaced
+    last: Column  # Index of the last other I/O.
+    groups: Column  # Number of evenly spaced groups of consecutive I/Os.
 
 
 @dataclass(frozen=True)
@@ -132,8 +134,9 @@ class ModelDemand(_Table):
     """Demand over time, in intervals."""
 
     ios: Column  # flushes included
-    length_ns: Column  # from the last I/O of the previous interval to the last I/O of this interval
-    shape: Column  # shape of the Weibull distribution of times between I/Os, in hundredths
+    # Time from the last I/O of the previous interval to the last I/O of this interval.
+    length_ns: Column
+    shape: Column  # Shape of the Weibull distribution of times between I/Os, in hundredths.
 
 
 _NO_CHAIN: dict[str, Any] = {
@@ -147,17 +150,18 @@ _NO_CHAIN: dict[str, Any] = {
 class IoModel:
     """Model of a trace's I/Os; a pass is generated from the model and its seed, and repeated."""
 
-    seed: int = 1  # seed of the pass
-    range_bytes: int  # upper bound of the addresses, relative to the job's offset
-    streams: ModelStreams  # operations and lengths
-    gaps: ModelGaps = _NO_CHAIN["gaps"]  # times between I/Os
-    states: ModelStates = _NO_CHAIN["states"]  # states of the Markov chain of arrivals
-    transitions: ModelTransitions = _NO_CHAIN["transitions"]  # transitions of the chain
-    periods: ModelPeriods = _NO_CHAIN["periods"]  # demand over time
-    places: ModelPlaces = _NO_CHAIN["places"]  # start addresses of runs
-    read_ranks: Column = ()  # how often the run is continued that was used last, before that, ...
-    write_ranks: Column = ()  # the same for writes
-    # These three tables together replace all tables from `gaps` on.
+    seed: int = 1  # Seed for the pass.
+    range_bytes: int  # Upper bound of the addresses, relative to the job's offset.
+    streams: ModelStreams  # Operations and lengths of the streams.
+    gaps: ModelGaps = _NO_CHAIN["gaps"]  # Times between I/Os.
+    states: ModelStates = _NO_CHAIN["states"]  # States of the Markov chain of arrivals.
+    # Transitions of the Markov chain of arrivals.
+    transitions: ModelTransitions = _NO_CHAIN["transitions"]
+    periods: ModelPeriods = _NO_CHAIN["periods"]  # Demand over time.
+    places: ModelPlaces = _NO_CHAIN["places"]  # Start addresses of runs.
+    read_ranks: Column = ()  # Number of continuations by recency rank of the run, for reads.
+    write_ranks: Column = ()  # Number of continuations by recency rank of the run, for writes.
+    # These three tables jointly replace all tables from `gaps` on.
     sweeps: ModelSweeps | None = None
     mixes: ModelMixes | None = None
     demand: ModelDemand | None = None

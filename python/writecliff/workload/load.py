@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from writecliff.workload.fiojob import FioJobFile
 
 
-_LARGEST_DRIVE_BYTES = 1 << 60  # capacity for checks without a drive
+_LARGEST_DRIVE_BYTES = 1 << 60  # Drive capacity for checks that have no drive.
 _STREAMS_MAX = (1 << 16) - 1
 
 
@@ -25,10 +25,10 @@ _STREAMS_MAX = (1 << 16) - 1
 class LoadStep:
     """A step in a workload file."""
 
-    workload: Workload  # the whole step, or a single round
-    rest_ns: int = 0  # idle time of a rest, before the read of `workload`; 0: no rest
-    measured: bool = True  # `False` if the step only changes the drive state
-    until_steady: bool = False  # repeat rounds of `workload` until steady state
+    workload: Workload  # Workload of the whole step, or of a single round.
+    rest_ns: int = 0  # Idle time before the read in `workload`; 0 for no rest.
+    measured: bool = True  # `False` if the step only changes the drive state.
+    until_steady: bool = False  # `True` to repeat rounds of `workload` until steady state.
     max_rounds: int = 1  # limit for `until_steady`
 
     @classmethod
@@ -46,11 +46,12 @@ class WorkloadFile:
     """Contents of a workload file or fio job file."""
 
     path: Path  # the file
-    steps: tuple[LoadStep, ...]  # in execution order
-    precondition: str | None = None  # preconditioning, such as "sustained"; `None` if not specified
-    expect: tuple[str, ...] = ()  # limits on the run's figures
-    notes: tuple[str, ...] = ()  # differences from fio
-    fio: FioJobFile | None = None  # the fio job file, if the file is one
+    steps: tuple[LoadStep, ...]  # Steps in execution order.
+    # Preconditioning, such as "sustained"; `None` if not specified.
+    precondition: str | None = None
+    expect: tuple[str, ...] = ()  # Limits on the run's figures.
+    notes: tuple[str, ...] = ()  # Differences from fio.
+    fio: FioJobFile | None = None  # fio job file; `None` for other files.
 
     @property
     def workloads(self) -> list[Workload]:
@@ -82,7 +83,7 @@ def load_workload(
     _check_loads(loaded, capacity_bytes)
     if seed is None:
         return loaded
-    step_seed = 0 if loaded.fio is not None else 1  # the jobs of a fio file share a seed
+    step_seed = 0 if loaded.fio is not None else 1  # The jobs in a fio file share a seed.
     seeded = (step.seeded(seed + step_seed * number) for number, step in enumerate(loaded.steps))
     return replace(loaded, steps=tuple(seeded))
 

@@ -32,10 +32,10 @@ SECOND_NS = 1_000_000_000
 class BlockSize:
     """A size in a block-size mix."""
 
-    bytes: int  # of one I/O
-    weight: float = 1.0  # weight of the size among the I/Os
-    # For random I/O: fraction of the I/Os of this size that form a sequential stream from a random
-    # address, with separate streams for each operation of each thread.
+    bytes: int  # I/O size in bytes.
+    weight: float = 1.0  # Relative frequency of the size.
+    # For random I/O: percentage of I/Os of this size that form a sequential stream from a random
+    # address. Each operation in each thread has a separate stream.
     sequential_pct: float = 0.0
 
 
@@ -43,8 +43,8 @@ class BlockSize:
 class Zone:
     """`access_pct` of the accesses go to the next `size_pct` of the range (JESD219 zones)."""
 
-    access_pct: float  # % of the accesses
-    size_pct: float  # % of the range
+    access_pct: float  # Percentage of the accesses.
+    size_pct: float  # Percentage of the range.
 
 
 @dataclass(frozen=True)
@@ -69,21 +69,24 @@ class Addresses:
       sizes is cut where it would meet a block that the pass has accessed
     """
 
-    kind: AddressKind = "uniform"  # see above
-    theta: float | None = None  # zipf: skew exponent, up to 10
-    generator: Literal["exact", "fio"] = "exact"  # zipf: see above
-    ranks: int | None = None  # zipf: adjacent ranks share a block; `None`: one per block
-    hot_pct: float | None = None  # pareto: see above
-    deviation_pct: float | None = None  # normal: see above
-    zones: tuple[Zone, ...] = ()  # of zoned and hot_cold
-    blocks: tuple[int, ...] = ()  # of sequence: numbers of blocks, in order
-    advancing: bool = False  # sequence: each pass is shifted by its own length in blocks
-    spare_pct: float | None = None  # sprandom: spare flash, in % of the range
-    regions: int | None = None  # sprandom: number of parts of the flash; `None`: 100
-    # Pieces of this size are permuted over the range. `None`: zones are contiguous, and ranks of
-    # zipf, pareto and normal are scattered block by block.
+    kind: AddressKind = "uniform"  # Kind, as listed in the class description.
+    theta: float | None = None  # Skew exponent for `zipf`, up to 10.
+    generator: Literal["exact", "fio"] = "exact"  # Generator for `zipf`: "exact" or "fio".
+    # Number of ranks for `zipf`, where adjacent ranks share a block; `None` for one per block.
+    ranks: int | None = None
+    hot_pct: float | None = None  # Percentage of hot blocks for `pareto`.
+    # Standard deviation for `normal`, as a percentage of the blocks.
+    deviation_pct: float | None = None
+    zones: tuple[Zone, ...] = ()  # Zones for `zoned` and `hot_cold`.
+    blocks: tuple[int, ...] = ()  # Block numbers for `sequence`, in order.
+    # For `sequence`: `True` to shift each pass by its own length in blocks.
+    advancing: bool = False
+    spare_pct: float | None = None  # Spare flash for `sprandom`, as a percentage of the range.
+    regions: int | None = None  # Number of flash regions for `sprandom`; `None` for 100.
+    # Size of the chunks that are permuted over the range. If `None`, zones are contiguous, and the
+    # ranks of zipf, pareto and normal are scattered block by block.
     scatter_bytes: int | None = None
-    scatter_seed: int = 0  # number of the permutation, which jobs with the same number share
+    scatter_seed: int = 0  # Permutation number; jobs with the same number share a permutation.
 
 
 @dataclass(frozen=True)
@@ -94,9 +97,9 @@ class Segments:
     because all steps of a test must use the same segments.
     """
 
-    count: int  # number of segments
-    amount_bytes: int  # total size of the segments
-    seed: int = 1  # seed of the segment starts
+    count: int  # Number of segments.
+    amount_bytes: int  # Total size of the segments.
+    seed: int = 1  # Seed for the segment starts.
 
     def length(self, unit_bytes: int) -> int:
         """Return the segment size in bytes, in whole blocks of `unit_bytes`; 0 if none fits."""
@@ -107,8 +110,8 @@ class Segments:
 class OwnBlocks:
     """Block sizes and alignment of an operation, if they differ from the job's."""
 
-    block_sizes: tuple[BlockSize, ...]  # mix of block sizes
-    align_bytes: int | None = None  # `None`: the block size of each I/O
+    block_sizes: tuple[BlockSize, ...]  # Mix of block sizes.
+    align_bytes: int | None = None  # Alignment in bytes; `None` for the block size of each I/O.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,19 +122,19 @@ class HostZones:
     jobs in a workload share the zones, and a job's range and offset are whole zones.
     """
 
-    size_bytes: int  # of a zone
-    capacity_bytes: int | None = None  # writable size of each zone; `None`: the whole zone
-    max_open: int = 0  # maximum number of zones that all jobs write at a time; 0: no limit
-    max_open_per_thread: int = 0  # the same limit for each thread
-    begin_full: bool = False  # `True` if zones are initially full, otherwise empty
-    read_unwritten: bool = False  # reads access any address, not just written addresses
-    short_writes: bool = False  # the last write in a zone may be shorter than a block
-    reset_above_pct: float = 0.0  # while this percentage of the range is written,
-    reset_every_writes: int = 0  # zones are reset at this interval, in writes; 0: never
+    size_bytes: int  # Zone size in bytes.
+    capacity_bytes: int | None = None  # Writable size of each zone; `None` for the whole zone.
+    max_open: int = 0  # Maximum number of zones that all jobs write concurrently; 0 for no limit.
+    max_open_per_thread: int = 0  # Maximum number of open zones per thread; 0 for no limit.
+    begin_full: bool = False  # `True` if zones are initially full, `False` if they are empty.
+    read_unwritten: bool = False  # `True` if reads may access unwritten addresses.
+    short_writes: bool = False  # `True` if the last write in a zone may be shorter than a block.
+    reset_above_pct: float = 0.0  # Written percentage of the range above which zones are reset.
+    reset_every_writes: int = 0  # Number of writes between two zone resets; 0 for no resets.
 
 
-_COMMAND_BYTES = 1 << 32  # the length of a command is below this
-_TRIM_BYTES = 1 << 31  # length of the commands of a split TRIM
+_COMMAND_BYTES = 1 << 32  # Exclusive upper bound on the command length.
+_TRIM_BYTES = 1 << 31  # Length of the commands that a long TRIM is split into.
 
 
 @dataclass(frozen=True)
@@ -146,10 +149,10 @@ class IoLog:
     the kernel does for drives with a lower limit.
     """
 
-    operations: str  # a letter each
-    offsets: tuple[int, ...]  # in bytes; 0 for flushes
-    lengths: tuple[int, ...]  # in bytes; 0 for flushes
-    times_ns: tuple[int, ...] = ()  # arrivals, ascending
+    operations: str  # Operations, one letter per I/O.
+    offsets: tuple[int, ...]  # Offsets in bytes; 0 for flushes.
+    lengths: tuple[int, ...]  # Lengths in bytes; 0 for flushes.
+    times_ns: tuple[int, ...] = ()  # Arrival times in ascending order.
 
     def __post_init__(self) -> None:
         """Split TRIMs that are too long."""
@@ -191,13 +194,13 @@ class SteadyEnd:
     `limit`. Times are multiples of the workload's `interval_ns`.
     """
 
-    metric: Literal["iops", "bandwidth", "latency"]  # over all operations together
-    limit: float  # in % of the mean if `relative`; otherwise in IOPS, bytes/s or ns
-    relative: bool = True  # `True` if `limit` is in % of the mean
-    slope: bool = False  # `True` if `limit` applies to the slope
-    window_ns: int  # time that must be steady
-    check_ns: int = SECOND_NS  # time per value
-    ramp_ns: int = 0  # time before the first value
+    metric: Literal["iops", "bandwidth", "latency"]  # Metric over all operations together.
+    limit: float  # Limit in percent of the mean if `relative`; otherwise in IOPS, bytes/s or ns.
+    relative: bool = True  # `True` if `limit` is a percentage of the mean.
+    slope: bool = False  # `True` if `limit` applies to the slope.
+    window_ns: int  # Duration that must be steady.
+    check_ns: int = SECOND_NS  # Interval between two values.
+    ramp_ns: int = 0  # Time before the first value.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,20 +212,20 @@ class LatencyTarget:
     `keeps_running`, the search continues until the job stops.
     """
 
-    latency_ns: int  # latency that I/Os must meet
-    percentile: float = 100.0  # percentage of the I/Os that must meet it
-    window_ns: int  # a multiple of the workload's `interval_ns`
-    keeps_running: bool = False  # see above
+    latency_ns: int  # Latency that I/Os must meet.
+    percentile: float = 100.0  # Percentage of the I/Os that must meet the latency.
+    window_ns: int  # Window length, which is a multiple of the workload's `interval_ns`.
+    keeps_running: bool = False  # `True` to continue the search until the job stops.
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeastRate:
     """Minimum rate: after two seconds, an operation that is slower for one cycle stops the job."""
 
-    operation: Literal[0, 1, 2]  # read, write, trim, as in the measured series
-    iops: float | None = None  # either this or bytes_per_s
-    bytes_per_s: float | None = None  # the same rate in bytes
-    cycle_ns: int = SECOND_NS  # a multiple of the workload's `interval_ns`
+    operation: Literal[0, 1, 2]  # Operation number in the measured series: read, write, trim.
+    iops: float | None = None  # Minimum IOPS; either `iops` or `bytes_per_s` is set.
+    bytes_per_s: float | None = None  # Minimum rate in bytes per second.
+    cycle_ns: int = SECOND_NS  # Cycle length, which is a multiple of the workload's `interval_ns`.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,63 +237,81 @@ class Job:
     end conditions may stop it earlier: `until_steady`, `latency_target`, `least_rates`.
     """
 
-    name: str = "job"  # name shown in results
-    pattern: Pattern = "random"  # address order
-    read_pct: float = 0.0  # share of the I/Os that read, 0 to 100; what is left writes
-    trim_pct: float = 0.0  # share of the I/Os that trim, 0 to 100
-    sequential_read_pct: float = 0.0  # random: reads that continue after the thread's last read
-    sequential_write_pct: float = 0.0  # random: writes that continue after the thread's last write
-    block_sizes: tuple[BlockSize, ...] = (BlockSize(4 * KIB),)  # mix of block sizes
-    block_size: InitVar[int | str | None] = None  # a single size instead of a mix: 4096, "4 KiB"
-    writes: OwnBlocks | None = None  # write sizes, if different
-    trims: OwnBlocks | None = None  # trim sizes, if different
-    threads: int = 1  # host threads
-    queue_depth: int = 1  # outstanding I/Os per thread
-    offset_bytes: int = 0  # start of the range
-    range_bytes: int | None = None  # range length; `None`: to the end of the device
-    segments: Segments | None = None  # segments of the range to use; `None`: the whole range
-    thread_stride_bytes: int = 0  # thread t starts at offset `t * stride` in the range
-    start_bytes: int = 0  # sequential: offset of each thread's start in its range
-    write_start_bytes: int | None = None  # sequential: the same for writes; `None`: as for reads
-    align_bytes: int | None = None  # `None`: the block size of each I/O
-    addresses: Addresses = field(default_factory=Addresses)  # of random I/O
-    run_ios: int = 1  # random: number of consecutive I/Os from each random address
-    hole_bytes: int = 0  # sequential: bytes skipped after each I/O; negative: backwards
-    hole_after_bytes: int = 0  # hole after this volume instead of after each I/O
-    files: int = 1  # sequential: equal parts of the range, whose I/Os alternate
-    one_position: bool = False  # sequential: all operations continue after the last I/O
-    trim_first: bool = False  # each block is trimmed, then written
-    host_zones: HostZones | None = None  # writes are sequential within each zone
-    log: IoLog | None = None  # replaces generated I/Os
-    model: IoModel | None = None  # model of a trace instead of generated I/Os; an open loop
-    compressible_pct: float = 0.0  # percentage of the data that a compressing controller can save
-    duplicate_pct: float = 0.0  # percentage of writes that repeat the thread's last original data
-    stream: int = 0  # stream of the writes; 0: the default stream
-    streams: tuple[int, ...] = ()  # several streams for the writes, instead of `stream`
-    stream_order: StreamOrder = "in_turn"  # how the stream of a write is chosen
-    rate_iops: float | None = None  # arrivals per second; `None`: as fast as the drive completes
-    rate_bytes_per_s: float | None = None  # the same rate in bytes
-    rate_read_pct: float | None = None  # share of the rate that reads follow on a schedule of their
-    # own, as do writes; `None`: a single schedule for all operations
-    arrival: Arrival = "linear"  # arrival spacing for a rate
-    think_ns: int = 0  # idle time after every `think_after_ios` I/Os of a thread
-    think_after_ios: int = 1  # see `think_ns`
-    rate_ignores_think: bool = False  # think time shifts the rate's schedule
-    burst_ns: int = 0  # issue for `burst_ns`, then nothing for `pause_ns`, over and over from the
-    pause_ns: int = 0  # job's start (PTS HIR); 0: no pauses; not with a rate
-    start_delay_ns: int = 0  # delay before the first I/O
-    ramp_ns: int = 0  # from the first I/O on, until `duration_ns` and `ios` start and I/Os count
-    flush_every_writes: int = 0  # 0: never
-    dsync: bool = False  # O_DSYNC: a write completes on the media (simulated: a flush after each)
-    duration_ns: int | None = None  # end condition: device time
-    volume_bytes: int | None = None  # end condition: bytes transferred
-    ios: int | None = None  # end: number of I/Os
-    ends_all: bool = False  # all jobs end with this one
-    flow_weight: int = 0  # weight of each thread in its group's I/Os; 0: not limited
-    flow_group: int = 0  # group of the job
-    until_steady: SteadyEnd | None = None  # end condition: steady state
-    latency_target: LatencyTarget | None = None  # end: the queue depth that meets it is found
-    least_rates: tuple[LeastRate, ...] = ()  # end condition: an operation is slower than this
+    name: str = "job"  # Name shown in results.
+    pattern: Pattern = "random"  # Address order.
+    read_pct: float = 0.0  # Percentage of reads; I/Os that are neither reads nor trims are writes.
+    trim_pct: float = 0.0  # Percentage of trims.
+    # For random I/O: percentage of reads that continue after the thread's last read.
+    sequential_read_pct: float = 0.0
+    # For random I/O: percentage of writes that continue after the thread's last write.
+    sequential_write_pct: float = 0.0
+    block_sizes: tuple[BlockSize, ...] = (BlockSize(4 * KIB),)  # Mix of block sizes.
+    # Single size instead of a mix, such as 4096 or "4 KiB".
+    block_size: InitVar[int | str | None] = None
+    writes: OwnBlocks | None = None  # Write sizes, if different.
+    trims: OwnBlocks | None = None  # Trim sizes, if different.
+    threads: int = 1  # Number of host threads.
+    queue_depth: int = 1  # Number of outstanding I/Os per thread.
+    offset_bytes: int = 0  # Start of the range.
+    # Range length; `None` extends the range to the end of the device.
+    range_bytes: int | None = None
+    segments: Segments | None = None  # Segments of the range to use; `None` for the whole range.
+    # Distance between the start offsets of consecutive threads in the range.
+    thread_stride_bytes: int = 0
+    start_bytes: int = 0  # For sequential I/O: start offset of each thread in its range.
+    # For sequential writes: start offset of each thread; `None` for the same offset as reads.
+    write_start_bytes: int | None = None
+    align_bytes: int | None = None  # Alignment in bytes; `None` for the block size of each I/O.
+    addresses: Addresses = field(default_factory=Addresses)  # Address distribution of random I/O.
+    run_ios: int = 1  # For random I/O: number of consecutive I/Os from each random address.
+    # For sequential I/O: bytes skipped after each I/O; negative to move backwards.
+    hole_bytes: int = 0
+    hole_after_bytes: int = 0  # Volume between two holes; 0 for a hole after each I/O.
+    # For sequential I/O: number of equal sections of the range, whose I/Os alternate.
+    files: int = 1
+    # For sequential I/O: `True` if all operations continue after the last I/O.
+    one_position: bool = False
+    trim_first: bool = False  # `True` to trim each block before writing it.
+    # Host zones, in which writes are sequential; `None` if there are no zones.
+    host_zones: HostZones | None = None
+    log: IoLog | None = None  # Recorded I/Os that replace generated I/Os.
+    model: IoModel | None = None  # Trace model that replaces generated I/Os with an open loop.
+    compressible_pct: float = 0.0  # Percentage of the data that a compressing controller can save.
+    duplicate_pct: float = 0.0  # Percentage of writes that repeat the thread's last original data.
+    stream: int = 0  # Stream number of the writes; 0 for the default stream.
+    streams: tuple[int, ...] = ()  # Several streams for the writes, instead of `stream`.
+    stream_order: StreamOrder = "in_turn"  # Order in which writes use the streams.
+    # Arrivals per second; `None` to issue I/Os as fast as the drive completes them.
+    rate_iops: float | None = None
+    rate_bytes_per_s: float | None = None  # Arrival rate in bytes per second.
+    # Percentage of the rate that reads receive, with separate schedules for reads and writes;
+    # `None` for a single schedule for all operations.
+    rate_read_pct: float | None = None
+    arrival: Arrival = "linear"  # Arrival spacing for a rate.
+    think_ns: int = 0  # Idle time after every `think_after_ios` I/Os of a thread.
+    think_after_ios: int = 1  # Number of I/Os between two idle times of `think_ns`.
+    rate_ignores_think: bool = False  # `True` if think time shifts the rate's schedule.
+    # Duration of each burst (PTS HIR). Bursts and pauses alternate from the start of the job.
+    burst_ns: int = 0
+    pause_ns: int = 0  # Pause between two bursts; 0 for no pauses. A job with pauses has no rate.
+    start_delay_ns: int = 0  # Delay before the first I/O.
+    # Time after the first I/O before `duration_ns` and `ios` start and I/Os count.
+    ramp_ns: int = 0
+    flush_every_writes: int = 0  # Number of writes between two flushes; 0 for no flushes.
+    # `True` for O_DSYNC writes, which complete on the media (simulated by a flush after each
+    # write).
+    dsync: bool = False
+    duration_ns: int | None = None  # End condition: device time.
+    volume_bytes: int | None = None  # End condition: bytes transferred.
+    ios: int | None = None  # End condition: number of I/Os.
+    ends_all: bool = False  # `True` if all jobs end with this job.
+    flow_weight: int = 0  # Weight of each thread in the I/Os of its group; 0 for no limit.
+    flow_group: int = 0  # Group of the job.
+    until_steady: SteadyEnd | None = None  # End condition: steady state.
+    # End condition: the highest queue depth that meets the target has been found.
+    latency_target: LatencyTarget | None = None
+    # End condition: an operation falls below its minimum rate.
+    least_rates: tuple[LeastRate, ...] = ()
 
     def __post_init__(self, block_size: int | str | None) -> None:
         """Replace the mix of block sizes if a single size is given."""
@@ -325,10 +346,10 @@ class Job:
 class Workload:
     """Jobs that run at the same time; `seed` determines all their random choices."""
 
-    name: str  # name shown in results
-    jobs: tuple[Job, ...]  # run at the same time
-    seed: int = 1  # seed of every random choice
-    interval_ns: int = SECOND_NS  # time resolution of the measured series
+    name: str  # Name shown in results.
+    jobs: tuple[Job, ...]  # Jobs that run concurrently.
+    seed: int = 1  # Seed for every random choice.
+    interval_ns: int = SECOND_NS  # Time resolution of the measured series.
 
     def to_json(self) -> str:
         """Return the JSON for the native crate, whose keys are the field names of these classes."""

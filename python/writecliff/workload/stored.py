@@ -107,7 +107,7 @@ def _single_values() -> dict[str, object]:
         if kind is None and len(parts) == 1 and parts <= {int, float}:
             kind = parts.pop()
         if kind is None and parts and all(isinstance(part, str) for part in parts):
-            kind = tuple(sorted(parts))  # the words of a literal type
+            kind = tuple(sorted(parts))  # Sort the words of a literal type.
         if kind is not None:
             kinds[field.name] = kind
     return kinds

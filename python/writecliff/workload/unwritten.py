@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from writecliff.workload.load import LoadStep
 from writecliff.workload.model import Job
 
-Range = tuple[int, int]  # start and end in bytes
+Range = tuple[int, int]  # Start and end in bytes.
 
 
 def reads_unwritten(steps: Iterable[LoadStep], capacity_bytes: int) -> bool:
@@ -29,7 +29,7 @@ def reads_unwritten(steps: Iterable[LoadStep], capacity_bytes: int) -> bool:
 def _reads(job: Job) -> bool:
     zones = job.host_zones
     if zones is not None and not (zones.begin_full or zones.read_unwritten):
-        return False  # the job reads only data that it wrote itself
+        return False  # The job reads only data that it wrote itself.
     given = job.log.operations if job.log is not None else ""
     given += job.model.streams.operations if job.model is not None else ""
     return "r" in given if given else job.read_pct > 0

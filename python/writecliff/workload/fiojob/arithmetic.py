@@ -15,7 +15,7 @@ from writecliff.input_files import shortened
 _TOKEN = re.compile(r"\s*(?:(0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?[A-Za-z]*)|([-+*/%^()]))")
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "^": 3}
 _POWER_MAX = 64
-TERMS_MAX = 200  # numbers, operators and parentheses
+TERMS_MAX = 200  # Maximum number of numbers, operators and parentheses.
 _BITS_MAX = 256
 
 

@@ -23,9 +23,10 @@ _DIRECTIONS: dict[str, tuple[Pattern, tuple[str, ...]]] = {
     "trimwrite": ("sequential", ("trim", "write")),
     "randtrimwrite": ("random", ("trim", "write")),
 }
-SECTOR_BYTES = 512  # smallest unit of a simulated drive
+SECTOR_BYTES = 512  # Smallest unit of a simulated drive, in bytes.
 PROTECTION_INFORMATION = {"md_per_io_size", "pi_act", "pi_chk", "apptag", "apptag_mask"}
-_METADATA_BYTES = (8, 16, 64, 128)  # metadata of a sector, in formats whose blocks include it
+# Metadata sizes per sector, for formats whose blocks include metadata.
+_METADATA_BYTES = (8, 16, 64, 128)
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,9 @@ class Operations:
 class Blocks:
     """Block sizes of the operations in use, and values that fio derives from all sizes."""
 
-    by_operation: Mapping[str, OwnBlocks]  # sizes of the operations in use
-    smallest: int  # smallest size of the operations in use
-    unit: int  # smallest size of all operations, to which fio rounds offsets in percent
+    by_operation: Mapping[str, OwnBlocks]  # Block sizes of the operations in use.
+    smallest: int  # Smallest size of the operations in use.
+    unit: int  # Smallest size of all operations, which fio rounds percentage offsets to.
 
     @property
     def common(self) -> OwnBlocks:

@@ -21,7 +21,7 @@ from writecliff.workload.fiojob.values import flag
 _HERE = SourceLocation(Path("command line"), 0)
 _FORMATS = ("normal", "json", "json+")
 
-# fio options that do not concern jobs. Options that have an effect here are parsed below.
+# fio options that do not concern jobs. Options that writecliff supports are parsed in this module.
 _WITH_VALUE = ("output", "output-format", "section", "aux-path")
 _WITHOUT_VALUE = ("parse-only", "readonly", "minimal")
 _NO_EFFECT = {
@@ -40,7 +40,7 @@ _REFUSED = {
     "is not written": "latency-log bandwidth-log append-terse minimal",
     "is not available": "profile",
 }
-# Options without a value that have no effect here.
+# Options that take no value and have no effect in writecliff.
 _FLAGS = frozenset(
     (
         "thread", "refill_buffers", "hipri", "fixedbufs", "registerfiles", "sqthread_poll",
@@ -56,10 +56,10 @@ class FioCommand:
 
     sections: list[RawSection] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
-    only: tuple[str, ...] = ()  # names of the sections to run; empty for all sections
+    only: tuple[str, ...] = ()  # Names of the sections to run; empty for all sections.
     formats: tuple[str, ...] = ("normal",)
     output: Path | None = None
-    folder: Path = Path()  # interval of log files
+    folder: Path = Path()  # Folder for log files.
     parse_only: bool = False
     readonly: bool = False
 

@@ -35,8 +35,7 @@ _OTHERS: dict[str, str] = {
 }
 NOT_A_DRIVE = {name: reason for reason, names in _OTHERS.items() for name in names.split()}
 
-# Options that only these and other engines support; each engine states which of the options it
-# supports.
+# Options that only these and other engines support. Each engine states which options it supports.
 ENGINE_OPTIONS = (
     "cpuload cpumode cpuchunks exit_on_io_done pool cont chunk_size/chunck_size object_class svcl "
     "donorname inplace program arguments grace_time std_redirect stat_type volume brick "

@@ -23,16 +23,16 @@ from writecliff.workload.fiojob.syntax import SourceLocation, fail
 from writecliff.workload.model import IoLog
 
 _US = 1000
-_COMMAND_BYTES = 1 << 32  # the length of a command is below this
-_SLOW_IOPS, _FAST_IOPS = 10.0, 2e6  # plausible rates for the log of a fio job
-_MANY_IOS, _LONG_NS = 100, 600 * 10**9  # fewer I/Os in a shorter time may simply be slow
-LOG_BYTES_MAX = 64 << 20  # two million I/Os, which take 1 GB as Python numbers
+_COMMAND_BYTES = 1 << 32  # Exclusive upper bound on the command length.
+_SLOW_IOPS, _FAST_IOPS = 10.0, 2e6  # Plausible rates for the log of a fio job.
+_MANY_IOS, _LONG_NS = 100, 600 * 10**9  # Fewer I/Os in a shorter time may simply be slow.
+LOG_BYTES_MAX = 64 << 20  # Maximum log size: two million I/Os, which take 1 GB as Python numbers.
 _HEADER = re.compile(r"fio version (\d+) iolog")
 _FILE_ACTIONS = ("add", "open", "close", "unlink")
 _FLUSHES = ("sync", "datasync")
 _LETTERS = {"read": "r", "write": "w", "trim": "t", **dict.fromkeys(_FLUSHES, "f")}
 _ACTIONS = {*_FILE_ACTIONS, *_LETTERS, "wait"}
-_BLKTRACE = (b"\x07\x61\x74\x65", b"\x65\x61\x74\x07")  # magic number, in both byte orders
+_BLKTRACE = (b"\x07\x61\x74\x65", b"\x65\x61\x74\x07")  # Magic number in both byte orders.
 
 
 @dataclass
@@ -105,7 +105,8 @@ def doubt_of_times(ios: int, span_ns: int) -> str | None:
 
 def _action(location: SourceLocation, words: list[str], version: int) -> tuple[str, str, list[str]]:
     """Return (file, action, [offset, length]); pauses have no length, and flushes no numbers."""
-    if len(words) == 2 and words[0] == "wait":  # applies to the whole log, so no file is named
+    # The wait applies to the whole log, so no file is named.
+    if len(words) == 2 and words[0] == "wait":
         words = ["", *words]
     name, action, *numbers = [*words, "", ""] if len(words) < 2 else words
     if (action == "wait" and len(numbers) == 1) or (action in _FLUSHES and not numbers):

@@ -40,7 +40,7 @@ _US = 1000
 _RATE_MIN, _RATE_MAX = (
     1e-3,
     10**12,
-)  # limit of the simulated drive's load generator, in bytes or I/Os per second
+)  # Maximum of the simulated drive's load generator, in bytes or I/Os per second.
 
 
 def section_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
@@ -238,7 +238,7 @@ def _add_general_notes(settings: Settings) -> None:
 
 # -- addresses -------------------------------------------------------------------------------------
 
-# Distribution of a job's addresses: `random_distribution` and `sprandom`.
+# Address distribution of a job: `random_distribution` and `sprandom`.
 
 
 def addresses(
@@ -353,10 +353,11 @@ def add_notes_on_addresses(settings: Settings, ops: Operations, blocks: Blocks) 
 
 # -- extent ----------------------------------------------------------------------------------------
 
-# Range and end of a job's thread: size, offset, loops and runtime.
+# Range and end condition of a job's thread: size, offset, loops and runtime.
 #
-# fio 3.33: filesetup.c (`get_start_offset`, `setup_files`), backend.c (`io_bytes_exceeded`,
-# `keep_running`). The drive replaces fio's file, so a job that would extend a file is rejected.
+# Based on fio 3.33: filesetup.c (`get_start_offset`, `setup_files`), backend.c
+# (`io_bytes_exceeded`, `keep_running`). The drive replaces fio's file, so a job that would extend a
+# file is rejected.
 
 
 @dataclass(frozen=True)
@@ -502,7 +503,7 @@ def _volume(
         limit = min(one_pass, int(length * io_size.percent // 100) or length)
     elif io_size is not None and io_size.bytes:
         limit = io_size.bytes
-    if settings.sprandom:  # as large as the flash of the drive
+    if settings.sprandom:  # The range must be as large as the drive's flash.
         return one_pass + math.ceil(one_pass * settings.spr_op[0]) // blocks.unit * blocks.unit
     total = limit * loops
     if not _endless(settings, ops):
@@ -511,7 +512,7 @@ def _volume(
         else:
             total = min(total, max(whole * loops, limit))
     if ops.trim_first:
-        total *= 2  # each block is trimmed and written
+        total *= 2  # Each block is trimmed and written.
     if len(blocks.sizes) > 1:
         return total
     block = blocks.sizes[0].bytes
@@ -529,11 +530,11 @@ def _endless(settings: Settings, ops: Operations) -> bool:
 
 # -- pace ------------------------------------------------------------------------------------------
 
-# Arrival rate of a job: the rates of its threads and operations, and pauses.
+# Arrival rate of a job: the rates of its threads and operations, and its pauses.
 #
 # fio paces every thread and every operation separately (init.c `__setup_rate`, backend.c
 # `usec_for_io`, io_u.c `rate_ddir`). If both reads and writes have rates, these rates determine the
-# mix instead of rwmixread.
+# mix, and rwmixread is ignored.
 
 
 @dataclass(frozen=True)
@@ -543,7 +544,7 @@ class Pace:
     rate_iops: float | None = None
     rate_bytes_per_s: float | None = None
     arrival: Arrival = "linear"
-    rate_read_pct: float | None = None  # fraction of reads; `None` for a single operation
+    rate_read_pct: float | None = None  # Percentage of reads; `None` for a single operation.
     ignores_think: bool = False
 
 
@@ -575,7 +576,7 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
     in_ios = option == "rate_iops"
     amounts = [float(rate) for rate in rates]
     if not in_ios and arrival == "poisson":
-        # fio draws gaps for I/Os of the smallest size, whatever the actual size is.
+        # fio draws gaps for I/Os of the smallest size, regardless of the actual size.
         amounts = [rate / _smallest(blocks, op) for rate, op in zip(rates, ops.used, strict=False)]
         in_ios = True
     elif in_ios and blocks.is_mix and arrival == "linear":

@@ -29,7 +29,7 @@ from writecliff.workload.model import Arrival
 Unified = Literal["none", "mixed", "both"]
 WriteHint = Literal["none", "short", "medium", "long", "extreme"]
 
-_LOG_NAME = "\0"  # a log file that is named after its job
+_LOG_NAME = "\0"  # Placeholder for a log file that is named after its job.
 
 
 def numbers(text: str, context: read.Context) -> tuple[int, ...]:
@@ -62,7 +62,7 @@ _PERCENTILES = "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99"
 class FioOptions:
     """The options of a job, with fio's defaults."""
 
-    # Jobs and their order
+    # Job names and order.
     name: str | None = option(read.string, None, "job name in the results")
     description: str | None = option(read.string, None, "`desc` in the fio JSON")
     numjobs: int = option(read.integer(1, 4096), "1", "threads of the job")
@@ -109,7 +109,7 @@ class FioOptions:
     blockalign: Triple[int] | None = option(
         read.triple(1), None, "alignment of random addresses", "ba"
     )
-    # Range and end
+    # Address range and end conditions.
     size: Size | None = option(
         read.size, None, "address range and pass volume of each thread; % of the drive"
     )
@@ -264,7 +264,7 @@ class FioOptions:
         read.integer(0, LARGEST), "0", "strided: zone size, if it differs from zonesize"
     )
     zoneskip: int = option(read.integer(0, LARGEST), "0", "strided: bytes skipped after each zone")
-    # Rates and pauses
+    # Rates and pauses.
     rate: Triple[int] = option(
         read.triple(0), "0", "bytes per second of each thread, for each operation"
     )
@@ -299,7 +299,7 @@ class FioOptions:
         "fraction of the I/Os of its flow_id that each thread issues; not with rates",
     )
     flow_id: int = option(read.integer(), "0", "group of jobs that share their I/Os by flow")
-    # Data and flushes
+    # Data contents and flushes.
     buffer_compress_percentage: int = option(
         read.whole_percent, "0", "percentage of the data that the drive could compress"
     )
@@ -357,7 +357,7 @@ class FioOptions:
         "distribution of writes over plids; scheme is rejected",
         "fdp_pli_select",
     )
-    # Target, units, series
+    # Target, units and series.
     filename: str | None = option(
         read.string, None, "replaced by the drive of the run; reported in a note"
     )
@@ -376,7 +376,7 @@ class FioOptions:
     log_avg_msec: int = option(
         read.integer(0), "0", "interval of the measured series and of log files"
     )
-    # Log files and the fio-shaped JSON
+    # Log files and JSON output in fio's format.
     write_bw_log: str | None = reported(log_name, None, "one row per window, in KiB/s")
     write_iops_log: str | None = reported(log_name, None, "one row per window, in IOPS")
     write_lat_log: str | None = reported(
@@ -435,7 +435,7 @@ def _fdp(text: str, context: read.Context) -> str:
     return "fdp" if read.boolean(text, context) else "none"
 
 
-# Options that set another option's value.
+# Options that set the value of another option.
 _STORED_AS = (
     Option("rwmixwrite", Treatment.HONOURED, read.complement, "100 minus rwmixread",
            store_as="rwmixread"),
@@ -468,10 +468,10 @@ def by_name() -> dict[str, Option]:
 
 # -- options unused --------------------------------------------------------------------------------
 
-# fio options that have no effect on a simulated drive, and options that are rejected.
+# fio options that have no effect on a simulated drive, and fio options that are rejected.
 #
-# Each table maps a reason to its options: `name`, with `/alias` for each further spelling, and
-# `=value,...` for values with which a rejected option has no effect and is accepted.
+# Each table lists options by reason: an entry is `name`, with `/alias` for each other spelling, and
+# `=value,...` for values that make a rejected option acceptable because it has no effect.
 
 NO_EFFECT: dict[str, str] = {
     "histogram logs are not written; the fio JSON has the bins": (

@@ -30,8 +30,8 @@ class Settings(FioOptions):
     location: SourceLocation
     locations: dict[str, SourceLocation] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    problems: list[ConfigError] = field(default_factory=list)  # problems in the whole file
-    failed: bool = False  # an option was invalid
+    problems: list[ConfigError] = field(default_factory=list)  # Problems in the whole file.
+    failed: bool = False  # `True` if an option was invalid.
 
     def given(self, name: str) -> bool:
         """Return `True` if the file sets an option, in the section or in [global]."""

@@ -93,7 +93,8 @@ def _block_sizes(text: str, context: Context) -> Split:
         raise FioValueError(f"block size {min(sizes)} in '{text}'")
     shares = [_share(second, text, context) for _, second in entries]
     weights = [100] if len(shares) == 1 else _fill(shares, "bssplit")
-    # fio chooses from the list in order of the percentages; the remainder goes to the last entry.
+    # fio chooses from the list in the order of the percentages. The last entry receives the
+    # remainder.
     order = sorted(range(len(sizes)), key=lambda index: weights[index])
     weights[order[-1]] += 100 - sum(weights)
     merged: dict[int, int] = {}
@@ -147,7 +148,7 @@ def distribution(text: str, context: Context) -> Distribution:
     )
 
 
-# Name in the model, and fio's default for its parameter.
+# Name in the model, and fio's default for the parameter.
 _PARAMETERS = {
     "zipf": ("zipf", 1.1),
     "pareto": ("pareto", 0.2),
@@ -165,7 +166,7 @@ def _with_parameter(kind: str, rest: str) -> Distribution:
         centre = float(centre_text) if centre_text else None
     except ValueError:
         raise FioValueError(f"'{kind}:{rest}' has no number", f"for example {kind}:1.2") from None
-    # The comparisons also reject "nan".
+    # These comparisons also reject "nan".
     if name == "zipf" and (not 0 < value <= 10 or value == 1.0):
         raise FioValueError(
             f"zipf theta is {value:g}", "it must be above 0, at most 10 and not 1, for example 1.2"

@@ -33,10 +33,10 @@ class FioSection:
     """A job section: its options, its group, and its jobs in the step."""
 
     name: str
-    options: Mapping[str, str]  # option values as written, under canonical names
+    options: Mapping[str, str]  # Option values as written, under canonical names.
     settings: FioOptions
     group_id: int
-    jobs: tuple[int, ...]  # indices into the step's workload
+    jobs: tuple[int, ...]  # Job indices in the step's workload.
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class _Section:
         return self.settings.job_name
 
 
-_Group = list[_Section]  # sections of a single step
+_Group = list[_Section]  # Sections of a single step.
 
 
 def load_fio_job(
@@ -124,7 +124,7 @@ def of_sections(
         names.add(raw.name)
         before = len(problems)
         settings = defaults.child(raw)
-        # Invalid options would cause confusing errors later on.
+        # Invalid options would cause confusing errors later.
         understood = raw.is_whole and len(problems) == before and not defaults.failed
         jobs = settings.attempt(section_jobs, settings, capacity_bytes) if understood else ()
         if (settings.stonewall or settings.new_group) and in_group:

@@ -16,11 +16,12 @@ from writecliff.errors import ConfigError, printable
 from writecliff.input_files import read_bytes, shortened, whole_number
 from writecliff.workload.fiojob.arithmetic import ExpressionError, evaluate
 
-_INCLUDES_MAX = 16  # maximum nesting depth; deeper nesting indicates a cycle
-INCLUDED_MAX = 1000  # maximum number of included files, counting repetitions
-JOBS_MAX = 10_000  # jobs in a file, counting threads reported separately; 40 KB each
-TOGETHER_MAX = 2000  # maximum number of jobs in a step, as in the simulator
-VALUE_CHARACTERS_MAX = 4096  # maximum length of an option's value
+_INCLUDES_MAX = 16  # Maximum nesting depth; deeper nesting indicates a cycle.
+INCLUDED_MAX = 1000  # Maximum number of included files, counting repetitions.
+# Maximum number of jobs in a file, counting separately reported threads; each needs 40 KB.
+JOBS_MAX = 10_000
+TOGETHER_MAX = 2000  # Maximum number of jobs in a step, as in the simulator.
+VALUE_CHARACTERS_MAX = 4096  # Maximum length of an option value.
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class RawSection:
     name: str
     location: SourceLocation
     options: list[RawOption] = field(default_factory=list)
-    is_whole: bool = True  # `False` if the section has invalid lines
+    is_whole: bool = True  # `False` if the section has invalid lines.
 
     @property
     def is_global(self) -> bool:
@@ -143,7 +144,7 @@ class _FileReader:
         if not name.strip():
             raise fail(location, f"'{text}' names no option")
         if value[:1].isspace() and not re.fullmatch(r"\s*\d*\s*", value):
-            # fio drops the unit of such a number, and does not know such a word.
+            # fio drops the unit of such a number, and does not recognise such a word.
             raise fail(
                 location,
                 f"{name.strip()}: space before the value",
@@ -159,7 +160,7 @@ class _FileReader:
             raise fail(location, f"include {name}: more than {INCLUDED_MAX:,} files are included")
         path = Path(name)
         if not path.is_absolute() and not path.exists():
-            path = location.path.parent / name  # relative to the including file
+            path = location.path.parent / name  # The path is relative to the including file.
         for inner, text in _lines(path, location):
             if text.startswith("["):
                 raise fail(inner, f"section {text} in an included file", "include options only")

@@ -10,7 +10,7 @@ from writecliff.workload.fiojob.engines import ASYNCHRONOUS, NOT_A_DRIVE, SYNCHR
 from writecliff.workload.fiojob.settings import Settings
 from writecliff.workload.fiojob.write_modes import becomes
 
-_NO_DRIVES = ("/dev/null", "/dev/zero")  # any drive can replace them
+_NO_DRIVES = ("/dev/null", "/dev/zero")  # Any drive can replace these pseudo-devices.
 _HINT_STREAMS = {"none": 0, "short": 2, "medium": 3, "long": 4, "extreme": 5}
 
 

@@ -18,7 +18,7 @@ from writecliff.workload.fiojob.arithmetic import ExpressionError, evaluate
 DIRECTIONS = ("read", "write", "trim")
 T = TypeVar("T")
 
-LARGEST = 2**63 - 1  # as in fio: a signed 64-bit number
+LARGEST = 2**63 - 1  # Largest signed 64-bit number, as in fio.
 
 _NUMBER = re.compile(r"([+-]?\d+)\s*([A-Za-z%]*)")
 _BYTE_SUFFIX = re.compile(r"([kmgtp])(i?b?|bytes)")
@@ -188,7 +188,7 @@ def time_us(default_unit: str) -> Reader:
                 f"'{text}': fio reads {unit} as microseconds", "use us, ms, s, m, h or d"
             )
         time = int(match.group(1)) * _TIMES_US[unit]
-        if time > LARGEST // 1000:  # nanoseconds must also fit
+        if time > LARGEST // 1000:  # The value in nanoseconds must also fit.
             raise FioValueError(f"'{text.strip()}' is too long")
         return time
 

@@ -15,8 +15,8 @@ from writecliff.workload.fiojob.settings import Settings
 from writecliff.workload.fiojob.values import Size
 from writecliff.workload.model import HostZones, Job
 
-_DEFAULT_BYTES = 256 << 20  # zone size of zoned hard disks, and of fio's examples
-_ZONES_MAX = 1 << 20  # limit of the native crate
+_DEFAULT_BYTES = 256 << 20  # Zone size of zoned hard disks and of fio's examples.
+_ZONES_MAX = 1 << 20  # Maximum number of zones in the native crate.
 
 
 def zone_bytes(settings: Settings) -> int:
