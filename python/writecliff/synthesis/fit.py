@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def fit(trace: LaidOut, *, seed: int = 1) -> IoModel:
-    """Return the model of a trace: sweeps if few suffice, otherwise a chain. Deterministic."""
+    """Return the trace model, with sweeps if few suffice, otherwise a chain. Deterministic."""
     swept = swept_model(trace, seed=seed)
     return swept if swept is not None else _chained(trace, seed=seed)
 

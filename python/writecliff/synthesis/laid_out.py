@@ -1,4 +1,4 @@
-"""A trace as columns in memory, with its volumes joined into one range without unused addresses."""
+"""A trace as columns in memory, with its volumes joined into one address range."""
 
 from __future__ import annotations
 

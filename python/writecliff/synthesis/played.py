@@ -112,7 +112,7 @@ class Played:
 
     @property
     def spread(self) -> dict[str, float | None]:
-        """Spread of the drives under the trace: maximum minus minimum, in percent of the mean."""
+        """Spread between the drives under the trace, (maximum - minimum) / mean in percent."""
 
         def pct(figures: tuple[float, ...]) -> float | None:
             mean = sum(figures) / len(figures) if figures else 0.0

@@ -1,4 +1,4 @@
-"""Result of `writecliff trace synthesise`: the workload, and its difference from the trace."""
+"""Result of `writecliff trace synthesise`: a workload, and how it differs from the trace."""
 
 from __future__ import annotations
 
@@ -123,10 +123,10 @@ def synthesise(
         on: Simulated drive on which both loads are run, if any.
         seed: Model seed.
         progress: Function that receives the progress of reading.
-        on_part: Function that receives a description of each step when it starts.
+        on_part: Function that receives each step's description when the step starts.
 
     Raises:
-        ConfigError: If the trace has neither reads nor writes, or the drive is unknown.
+        ConfigError: If the trace has neither reads nor writes, or if the drive is unknown.
     """
     laid_out = lay_out(source, progress=progress)
     on_part("fitting the model")
@@ -181,7 +181,7 @@ NOTES = (
 
 
 def fio_job_text(measures: Mapping[str, Any], name: str, range_bytes: int) -> str:
-    """Return the text of a fio job file for the measures of a trace."""
+    """Return the text of a fio job file derived from a trace's metrics."""
     seconds = max(measures["duration_s"], 1e-3)
     lines = [
         f"; Made by `writecliff trace synthesise` from {name}. fio's language cannot express:",
@@ -251,13 +251,13 @@ def _percentages(counts: Sequence[float]) -> list[int]:
 
 
 def _alignment(measures: Mapping[str, Any]) -> int:
-    """Return the largest power of two to which nearly all I/Os are aligned, at most 4 KiB."""
+    """Return the largest power of two, at most 4 KiB, to which nearly all I/Os are aligned."""
     aligned = [row["bytes"] for row in measures["alignment"] if (row["ios_pct"] or 0) >= 99]
     return int(min(max(aligned, default=512), 4096))
 
 
 def _zones(hottest: Sequence[Mapping[str, Any]], key: str) -> str:
-    """Return fio zones for a Lorenz curve: percentages of accesses and of the range."""
+    """Return fio zones for a Lorenz curve, as percentages of accesses and of the range."""
     points = [(row["blocks_pct"], row[key]) for row in hottest if row["blocks_pct"] >= 1]
     if any(traffic is None for _, traffic in points):
         return ""
@@ -286,7 +286,7 @@ _TABLE_COMMENTS = {
 
 
 def workload_text(model: IoModel, name: str, *, queue_depth: int) -> str:
-    """Return a model's workload file, in TOML. The file's job ends after one pass."""
+    """Return a model's workload file as TOML. The file's job ends after a single pass."""
     span = units.duration(model.duration_ns)
     lines = [
         f"# Made by `writecliff trace synthesise` from {name}: {model.ios:,} I/Os in {span},",
@@ -317,7 +317,7 @@ def workload_text(model: IoModel, name: str, *, queue_depth: int) -> str:
 
 
 def _column(name: str, values: Column) -> list[str]:
-    """Return the lines of a number column, limited in length."""
+    """Return the lines that format a number column, limited in length."""
     lines, line = [], f"{name} = ["
     for n, value in enumerate(values):
         word = f"{value}" + ("" if n == len(values) - 1 else ", ")
@@ -342,7 +342,7 @@ _LEAST_SHARE = 1.0  # Minimum percentage of I/Os for a stream to be compared.
 
 @dataclass(frozen=True)
 class MeasureRow:
-    """A measure of the trace and the workload."""
+    """A metric of the trace and of the workload."""
 
     name: str
     unit: str  # Unit: "%", "bytes", "s", "IOPS" or "".
@@ -353,7 +353,7 @@ class MeasureRow:
 
     @property
     def difference(self) -> float | None:
-        """Difference between workload and trace, in the unit of `kind`; None if undefined."""
+        """Difference between workload and trace in the unit of `kind`, or None if undefined."""
         if self.trace is None or self.synthetic is None:
             return None
         if self.kind == "points":
@@ -364,7 +364,7 @@ class MeasureRow:
 
     @property
     def within(self) -> bool | None:
-        """`True` if the difference is within its bound; None without a bound or difference."""
+        """`True` if the difference is within its bound, or None without a bound or difference."""
         difference = self.difference
         if self.bound is None or difference is None:
             return None
@@ -375,7 +375,7 @@ class MeasureRow:
         return {**asdict(self), "difference": self.difference, "within": self.within}
 
     def text(self, value: float | None) -> str:
-        """Return a value and its unit, rounded for display."""
+        """Return a value with its unit, rounded for display."""
         if value is None:
             return units.UNKNOWN
         if self.unit == "bytes":
@@ -388,21 +388,21 @@ class MeasureRow:
 
     @property
     def difference_text(self) -> str:
-        """Difference and its unit: "+0.50 points"."""
+        """Difference with its unit, such as "+0.50 points"."""
         if self.difference is None:
             return units.UNKNOWN
         return f"{self.difference:+.2f} " + ("points" if self.kind == "points" else "%")
 
     @property
     def bound_text(self) -> str:
-        """Bound and its unit ("± 5 %"), or "" without a bound."""
+        """Bound with its unit ("± 5 %"), or "" without a bound."""
         if self.bound is None:
             return ""
         return f"± {self.bound:g} " + ("points" if self.kind == "points" else "%")
 
 
 def compared(trace: Measures, synthetic: Measures) -> list[MeasureRow]:
-    """Return the rows of all measures that both have."""
+    """Return the rows for all metrics that the trace and the workload share."""
     return [*_mix(trace, synthetic), *_places(trace, synthetic), *_demand(trace, synthetic)]
 
 
@@ -461,7 +461,7 @@ def _quantiles(
     quantiles: tuple[str, ...],
     scale: float = 1.0,
 ) -> Iterator[MeasureRow]:
-    """Yield quantiles of two distributions, without bounds."""
+    """Yield quantiles of two distributions, which have no bounds."""
     if a is not None and b is not None:
         for quantile in quantiles:
             of, by = a[quantile] * scale, b[quantile] * scale
@@ -487,7 +487,7 @@ def _demand(a: Measures, b: Measures) -> Iterator[MeasureRow]:
 
 
 def _moved(a: Measures, b: Measures) -> float | None:
-    """Return the fraction of I/Os in a different interval; None if interval lengths differ."""
+    """Return the fraction of I/Os in different intervals, or None if interval lengths differ."""
     of, by = a["intervals"], b["intervals"]
     if of["length_s"] != by["length_s"]:
         return None

@@ -1,4 +1,4 @@
-"""I/O streams of a trace: its operations and sizes, where rare sizes are grouped into classes."""
+"""I/O streams of a trace by operation and size, where rare sizes are grouped into classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNIT_BYTES = 4096
 
 @dataclass(frozen=True)
 class StreamsOf:
-    """The streams of a trace, and the stream number of each I/O."""
+    """Streams of a trace, with the stream number of each I/O."""
 
     model: ModelStreams
     of: NDArray[np.int32]
@@ -41,7 +41,7 @@ class StreamsOf:
 def streams_of(trace: LaidOut, *, exact: int = _EXACT) -> StreamsOf:
     """Return a trace's I/O streams.
 
-    The `exact` most frequent sizes of each operation each have a separate stream. Other sizes are
+    The `exact` most frequent sizes of each operation have separate streams. All other sizes are
     grouped by octave, and each group uses its mean size.
     """
     of = np.zeros(len(trace), np.int32)
@@ -70,7 +70,7 @@ def streams_of(trace: LaidOut, *, exact: int = _EXACT) -> StreamsOf:
 
 
 def _classes(sizes: NDArray[np.int64], counts: NDArray[np.int64], exact: int) -> NDArray[np.int64]:
-    """Return the class of each size: the size itself if it is frequent, otherwise its octave."""
+    """Return the class of each size, which is the size if it is frequent, otherwise its octave."""
     frequent = np.argsort(-counts, kind="stable")[:exact]
     classes = -1 - np.floor(np.log2(np.maximum(sizes, 1))).astype(np.int64)
     classes[frequent] = sizes[frequent]
@@ -78,7 +78,7 @@ def _classes(sizes: NDArray[np.int64], counts: NDArray[np.int64], exact: int) ->
 
 
 def _mean_size(sizes: NDArray[np.int64], counts: NDArray[np.int64], taken: set[int]) -> int:
-    """Return the mean of several sizes, or the next larger size that is not `taken`."""
+    """Return the mean of several sizes, or the next larger size that is not in `taken`."""
     if len(sizes) == 1:
         return int(sizes[0])
     unit = min(_UNIT_BYTES, int(np.gcd.reduce(sizes)))

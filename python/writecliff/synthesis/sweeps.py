@@ -1,9 +1,9 @@
 """Model of a trace as sweeps: I/Os in ascending address order over a part of the pass.
 
 An I/O continues the sweep that ended nearest to its address. Data that are written and overwritten
-in sequence therefore remain in sequence, which determines write amplification. A model with more
+in sequence therefore remain sequential, which determines write amplification. A model with more
 sweeps follows the trace more closely. The I/O count limits the number of sweeps, because a model
-with as many numbers as the trace would be a copy of it.
+with as many numbers as the trace would be a copy of the trace.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _IOS_MAX = 500_000  # Maximum I/O count; longer traces are modelled as chains.
 
 
 def swept_model(trace: LaidOut, *, seed: int) -> IoModel | None:
-    """Return the model of a trace as sweeps; None if it has too many sweeps."""
+    """Return the model of a trace as sweeps, or None if the trace has too many sweeps."""
     if len(trace) > _IOS_MAX:
         return None
     least = int(min(len(trace) * _OF_SHORT, NUMBERS_MIN))
@@ -89,7 +89,7 @@ def swept_model(trace: LaidOut, *, seed: int) -> IoModel | None:
 
 
 def _streams(trace: LaidOut, numbers: float) -> StreamsOf:
-    """Return the streams, with as many exact sizes as the limit on numbers permits."""
+    """Return the streams, with as many exact sizes as the limit on model numbers permits."""
     for exact in _EXACT:
         streams = streams_of(trace, exact=exact)
         if _OF_STREAM * len(streams.model.lengths) <= numbers:
@@ -121,9 +121,9 @@ def _table(trace: LaidOut, pieces: list[Piece], mix: list[int], *, weighted: boo
 
 
 def _split_at_gaps(trace: LaidOut, chain: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Split a chain at gaps next to large parts that have no gaps.
+    """Split a chain at gaps next to large parts without gaps.
 
-    A gap between files has a fixed address, but gaps between written pages do not.
+    A gap between files has a fixed address, whereas gaps between written pages do not.
     """
     end = trace.offset[chain] + trace.length[chain]
     first = np.concatenate(([0], np.flatnonzero(trace.offset[chain][1:] > end[:-1]) + 1))
@@ -136,7 +136,7 @@ def _split_at_gaps(trace: LaidOut, chain: NDArray[np.int64]) -> list[NDArray[np.
 def _kinds(trace: LaidOut, streams: StreamsOf, chains: list[NDArray[np.int64]]) -> KindsOf:
     """Return the I/O kinds: I/Os of a stream that go back by the same distance share a kind.
 
-    Rare distances count as the nearest frequent distance.
+    Rare distances are counted as the nearest frequent distance.
     """
     back = np.zeros(len(trace), np.int64)
     for chain in chains:
@@ -155,7 +155,7 @@ def _kinds(trace: LaidOut, streams: StreamsOf, chains: list[NDArray[np.int64]]) 
 
 
 def _chains(trace: LaidOut, most: int) -> list[NDArray[np.int64]] | None:
-    """Return chains of I/Os that continue each other; None if there are more than `most`."""
+    """Return chains of I/Os that continue each other, or None if there are more than `most`."""
     chains: list[list[int]] = []
     flushes = np.flatnonzero(trace.operation == FLUSH)
     if len(flushes):
@@ -208,7 +208,7 @@ _VARIATIONS = np.array(
 
 
 def demand_of(trace: LaidOut, intervals_max: int) -> ModelDemand:
-    """Return the intervals of a pass, where the first interval is the first I/O."""
+    """Return the intervals in a pass, where the first interval is the first I/O."""
     work = (trace.length + _WORK_OF_IO).astype(np.float64)
     time_ns = trace.time_ns.astype(np.float64)
     weight = work * (_WITHOUT_QUEUE + _longest_queue(time_ns, work) ** 2)
@@ -223,7 +223,7 @@ def demand_of(trace: LaidOut, intervals_max: int) -> ModelDemand:
 
 
 def _longest_queue(time_ns: NDArray[np.float64], work: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the longest queue in each I/O's burst, relative to the longest of all."""
+    """Return the longest queue in each I/O's burst, relative to the longest queue of all bursts."""
     done_ns = np.cumsum(work) / _RATE_BYTES_S * 1e9
     # The work before an I/O minus the elapsed time is smallest where the queue was empty.
     idle_ns = np.minimum.accumulate(np.concatenate(([0.0], done_ns[:-1])) - time_ns)
@@ -247,7 +247,7 @@ def _ends(
     """Return the I/Os that end intervals.
 
     These I/Os are the first and the last I/O, and the I/Os around `idle` times. The interval with
-    the largest weighted deviation is then repeatedly split at the I/O that deviates most.
+    the largest weighted deviation is then repeatedly split at the I/O with the largest deviation.
     """
     ends = {0, len(time_ns) - 1} | idle
     worst: list[tuple[float, int, int, int]] = []
@@ -296,7 +296,7 @@ _OF_SURPRISE = 0.1  # Cost of a nat of entropy, in mean I/Os.
 
 @dataclass(frozen=True)
 class KindsOf:
-    """The kind of each I/O, and the properties of each kind, stored as columns."""
+    """Kind of each I/O, and the properties of each kind, stored as columns."""
 
     of: NDArray[np.int64]
     stream: NDArray[np.int64]
@@ -307,7 +307,7 @@ class KindsOf:
 
 @dataclass(frozen=True)
 class _Mix:
-    """A mix: sweeps of an operation, and the total I/O count of each kind."""
+    """A mix of sweeps for one operation, and the total I/O count of each kind."""
 
     sweeps: tuple[int, ...]
     operation: str
@@ -329,7 +329,7 @@ class _Mix:
 
     @property
     def surprise(self) -> float:
-        """Entropy of the drawn streams times the I/O count, in nats."""
+        """Entropy of the randomly chosen streams times the I/O count, in nats."""
         used = self.count[self.count > 0].astype(float)
         return float((used * np.log(used.sum() / used)).sum())
 
@@ -342,10 +342,10 @@ class _Mix:
 def mixes_of(
     sweeps: list[NDArray[np.int64]], kinds: KindsOf, numbers_max: int
 ) -> tuple[ModelMixes, list[int]]:
-    """Return the mixes, and each sweep's mix.
+    """Return the mixes, and the mix of each sweep.
 
-    Mixes with adjacent mean sizes are merged, most similar first, until the table has at most
-    `numbers_max` numbers or each operation has a single mix.
+    Mixes with adjacent mean sizes are merged, beginning with the most similar, until the table has
+    at most `numbers_max` numbers or each operation has a single mix.
     """
     mixes = sorted(_first(sweeps, kinds), key=lambda of: (of.operation, of.bytes / of.ios))
     costs = [_cost(a, b) for a, b in pairwise(mixes)]
@@ -378,7 +378,7 @@ def mixes_of(
 
 @dataclass(frozen=True)
 class _Place:
-    """Positions, within a mix, of the I/Os of a kind that do not start a sweep."""
+    """Positions within a mix of those I/Os of a kind that do not start a sweep."""
 
     ios: int  # Number of I/Os that do not start a sweep.
     first: int  # Position of the first I/O.
@@ -387,7 +387,7 @@ class _Place:
 
     @property
     def at(self) -> NDArray[np.float64]:
-        """Positions in the model, as `Spread::places` of `io_model/mixes.rs` computes them."""
+        """Positions in the model, computed as in `Spread::places` in `io_model/mixes.rs`."""
         group = np.arange(self.ios) * self.groups // max(self.ios, 1)
         distance = max(self.last - self.first - max(self.ios // self.groups - 1, 0), 0)
         positions: NDArray[np.float64] = self.first + distance * group / max(self.groups - 1, 1)
@@ -395,10 +395,10 @@ class _Place:
 
 
 def _places(mix: _Mix, sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Place]:
-    """Return the positions of each kind in a mix.
+    """Return each kind's positions in a mix.
 
-    The I/Os of a kind form as many groups as in the trace, or are all separate. The choice is the
-    one that better preserves the sequence of kinds.
+    The I/Os of a kind either form as many groups as in the trace, or are all separate. The option
+    that better preserves the sequence of kinds is used.
     """
     others = kinds.of[np.concatenate([sweeps[n][1:] for n in mix.sweeps])]
     used = np.flatnonzero(mix.count).tolist()
@@ -418,7 +418,7 @@ def _places(mix: _Mix, sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[
 
 
 def _differently_followed(places: list[_Place], of: NDArray[np.int64]) -> int:
-    """Return how many I/Os of a mix are followed by another kind in the model than in the trace."""
+    """Return how many I/Os in a mix have different successors in model and trace."""
     kinds = len(places)
     drawn = np.repeat(np.arange(kinds), [place.ios for place in places])
     drawn = drawn[np.argsort(np.concatenate([place.at for place in places]), kind="stable")]
@@ -430,7 +430,7 @@ def _differently_followed(places: list[_Place], of: NDArray[np.int64]) -> int:
 
 
 def _first(sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Mix]:
-    """Return the initial mixes: sweeps of a single kind share a mix, and others each have one."""
+    """Return the initial mixes, where sweeps of a single kind share a mix."""
     single: dict[int, _Mix] = {}
     several: list[_Mix] = []
     for number, ios in enumerate(sweeps):
@@ -450,10 +450,10 @@ def _first(sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Mix]:
 
 
 def _cost(a: _Mix, b: _Mix) -> float:
-    """Return the cost of a merge per number that it saves.
+    """Return a merge's cost per number saved.
 
-    The cost is the number of bytes that move from one mix to the other, plus a small part of the
-    additional entropy.
+    The cost is the number of bytes that move between mixes, plus a small part of the additional
+    entropy.
     """
     if a.operation != b.operation:
         return inf
@@ -481,7 +481,7 @@ _UNIT = 1000  # Number of weight units in 1.
 
 
 def weights_of(trace: LaidOut, sweeps: Sequence[NDArray[np.int64]]) -> tuple[int, ...]:
-    """Return page weights in an operation's sweeps; empty if pages are used equally."""
+    """Return page weights for an operation's sweeps, or empty if all pages are used equally."""
     pages = trace.range_bytes // _PAGE_BYTES + 1
     if pages > _PAGES_MAX:
         return ()
@@ -530,20 +530,20 @@ OF_ROW, _OF_OPEN_ROW = 6, 2  # Number counts per row and per open row.
 
 @dataclass(frozen=True)
 class Piece:
-    """A sweep and its I/Os."""
+    """A sweep with its I/Os."""
 
     ios: NDArray[np.int64]
     left_out: int  # Number of I/Os that follow a gap in the sweep.
 
     @property
     def numbers(self) -> int:
-        """Count of numbers in the piece's row of the model."""
+        """Number of values in the piece's row of the model."""
         return OF_ROW + (_OF_OPEN_ROW if self.left_out else 0)
 
 
 @dataclass
 class Pieces:
-    """The current pieces, and each piece's possible division."""
+    """Current pieces, with each piece's possible division."""
 
     trace: LaidOut
     weight: NDArray[np.float64] = field(init=False)
@@ -556,7 +556,7 @@ class Pieces:
     numbers: int = 0  # Count of the numbers that the pieces take in a model.
 
     def __post_init__(self) -> None:
-        """Compute the weight of each I/O and the clock of the pass."""
+        """Compute each I/O's weight and the clock of the pass."""
         of, length = self.trace.operation, self.trace.length
         weight = np.where(of == WRITE, length, length * _READ_WEIGHT).astype(float)
         weight[of == FLUSH] = 0
@@ -568,16 +568,16 @@ class Pieces:
 
     @property
     def live(self) -> list[Piece]:
-        """The current pieces."""
+        """Current pieces of the model."""
         return list(self._live.values())
 
     @property
     def gain(self) -> float:
-        """Reduction of the error by the best division."""
+        """Error reduction by the best division."""
         return -self._divisions[0][0] if self._divisions else 0.0
 
     def add(self, piece: Piece) -> None:
-        """Add a piece and its best division."""
+        """Add a piece with its best division."""
         number, self._next = self._next, self._next + 1
         self._live[number] = piece
         self.numbers += piece.numbers
@@ -593,7 +593,7 @@ class Pieces:
             self.add(part)
 
     def _divided(self, ios: NDArray[np.int64]) -> tuple[float, tuple[Piece, Piece] | None]:
-        """Cut the piece before or after the I/O that has the largest deviation."""
+        """Cut the piece before or after the I/O with the largest deviation."""
         off = self._off(ios)
         at, error = int(off.argmax()), self._error(ios, off)
         best: tuple[float, tuple[Piece, Piece] | None] = (0.0, None)
@@ -608,7 +608,7 @@ class Pieces:
         return best
 
     def sweep(self, ios: NDArray[np.int64]) -> Piece:
-        """Return I/Os as a piece."""
+        """Return I/Os combined as a piece."""
         begin, end = self.trace.offset[ios], (self.trace.offset + self.trace.length)[ios]
         return Piece(ios, left_out=int((begin[1:] > end[:-1]).sum()))
 
@@ -618,7 +618,7 @@ class Pieces:
     def _off(self, ios: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return each I/O's deviation from uniform progress, in units of the clock.
 
-        A deviation of the address counts as the time that the sweep takes to cover it.
+        An address deviation counts as the time that the sweep takes to cover it.
         """
         rank, ends = np.arange(len(ios)), [0, max(len(ios) - 1, 1)]
         order, address = self.clock[ios], self.trace.offset[ios].astype(float)
@@ -632,7 +632,7 @@ class Pieces:
 
 
 def written_again(trace: LaidOut) -> NDArray[np.float64]:
-    """Return the fraction of each I/O's bytes that are written more than once in the pass."""
+    """Return the fraction of each I/O's bytes that are written more than once during the pass."""
     begin, end = trace.offset // _UNIT_BYTES, -(-(trace.offset + trace.length) // _UNIT_BYTES)
     writes = trace.operation == WRITE
     size = int(end.max()) + 1
@@ -643,9 +643,9 @@ def written_again(trace: LaidOut) -> NDArray[np.float64]:
 
 
 def pieces_of(trace: LaidOut, chains: list[NDArray[np.int64]], numbers: int) -> list[Piece] | None:
-    """Return pieces of the chains whose rows take at most `numbers` numbers.
+    """Return pieces of the chains whose rows require at most `numbers` values.
 
-    The result is `None` if undivided chains already take more.
+    The result is `None` if undivided chains already require more values.
     """
     pieces = Pieces(trace)
     for chain in chains:

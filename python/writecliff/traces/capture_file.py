@@ -1,4 +1,4 @@
-"""A reader for I/O captures: traces in any format, or tables of streams.
+"""Reader for I/O captures, which are traces in any format or tables of streams.
 
 A table is a TOML file:
 
@@ -44,14 +44,14 @@ _OPERATION = ("read", "write")
 
 
 def load_capture(path: Path, *, step_s: float | None = None) -> IoCapture:
-    """Read a capture: a table if the suffix is .toml, otherwise a trace in any format.
+    """Read a capture, which is a table if the suffix is .toml, otherwise a trace in any format.
 
     Args:
-        path: the file.
-        step_s: length of a time step of a trace in seconds; None: according to its duration.
+        path: Path of the capture file.
+        step_s: Time step length for traces, in s (default: depends on the trace duration).
 
     Raises:
-        ConfigError: If the file is malformed, or the step is not allowed.
+        ConfigError: If the file is malformed or the step length is not allowed.
     """
     path = trace_path(path)
     if path.suffix == ".toml":
@@ -103,7 +103,7 @@ class _Table:
         return float(value)
 
     def share(self, value: Any, where: str) -> float:
-        """Return a fraction: "30 %", or a number in a unit that all fractions share."""
+        """Return a fraction, given as "30 %" or in a unit common to all fractions."""
         if isinstance(value, str):
             try:
                 value = float(value.strip().removesuffix("%"))

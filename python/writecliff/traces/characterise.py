@@ -1,4 +1,4 @@
-"""Metrics of a trace's workload, which the native module computes in one pass."""
+"""Metrics of a trace's workload, computed by the native module in one pass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAY_S = 86_400.0
 
 @dataclass(frozen=True)
 class Characterised:
-    """The metrics of a trace."""
+    """Metrics of a trace."""
 
     trace: Path
     formats: tuple[str, ...]
@@ -32,12 +32,12 @@ class Characterised:
 
     @property
     def format(self) -> str:
-        """Format of the trace, or formats of the members of an archive."""
+        """Format of the trace, or formats of the archive's members."""
         return ", ".join(self.formats)
 
     @property
     def drive(self) -> dict[str, Any]:
-        """Load on a drive: writes per day and year, footprint, overwrites, and the replay."""
+        """Load on a drive, with writes per day and year, footprint, overwrites, and the replay."""
         seconds, measures = self.measures["duration_s"], self.measures
         per_second = measures["write_bytes"] / seconds if seconds > 0 else None
         footprint = measures["unique_bytes"]
@@ -67,7 +67,7 @@ def characterise(source: Source, trace: Path, *, progress: WorkProgress = UNSEEN
     """Read a whole trace, and compute its metrics.
 
     Raises:
-        ConfigError: If the trace has no I/Os, is truncated, or is mostly not in its format.
+        ConfigError: If the trace has no I/Os, is truncated, or mostly does not match its format.
     """
     measures = _native.TraceMeasures()
     for _ in source.feed(measures):

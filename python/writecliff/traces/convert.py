@@ -53,7 +53,7 @@ def written_format(output: Path, to: str | None) -> str:
     """Return the output format: `to`, or else the format of the suffix.
 
     Raises:
-        ConfigError: If the format is unknown, or no format has this suffix.
+        ConfigError: If the format is unknown or no format has this suffix.
     """
     if to is not None:
         if to not in written_formats():

@@ -12,7 +12,7 @@ from writecliff.traces.source import PARQUET
 
 @dataclass(frozen=True)
 class TraceFormat:
-    """A trace format, with its title, columns and units."""
+    """A trace format with its title, columns and units."""
 
     name: str
     title: str
@@ -26,7 +26,7 @@ class TraceFormat:
 
 
 def all_formats() -> list[TraceFormat]:
-    """Return all formats, in the order in which they are tried."""
+    """Return all formats, in the order used for detection."""
     written = written_formats()
     native = [TraceFormat(*row, row[0] in written) for row in _native.trace_formats()]
     parquet = TraceFormat(
@@ -40,7 +40,7 @@ def all_formats() -> list[TraceFormat]:
 
 
 def reference() -> str:
-    """Return the contents of the page `docs/reference/trace-formats.md`."""
+    """Return the content of the page `docs/reference/trace-formats.md`."""
     roles, times, sizes = _native.trace_column_words()
     lines = [
         "# Trace formats",

@@ -1,10 +1,10 @@
-"""I/O captures: a workload as time steps, each with its own I/O streams and queue depth.
+"""I/O captures, which describe a workload as time steps with I/O streams and queue depths.
 
 The terms are those of SNIA's Real World Storage Workload PTS (RWSW, 1.0.7). An *I/O stream* is a
-combination of access (random or sequential), operation and size. The *cumulative workload* lists
-the streams of the whole capture with their percentages of the I/Os. The dominant streams, with
-percentages normalised to 100 %, are the *applied test workload*. A capture is derived from a trace
-in any format, or entered as a table of streams (`capture_file.py`).
+combination of access pattern (random or sequential), operation and size. The *cumulative workload*
+lists the streams of the whole capture with their percentages of all I/Os. The dominant streams,
+with percentages normalised to 100 %, are the *applied test workload*. A capture is derived from a
+trace in any format or entered as a table of streams (`capture_file.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STEP_S = (1.0, 600.0)  # Allowed length of a time step.
 
 @dataclass(frozen=True, order=True)
 class IoStream:
-    """An I/O stream: access, operation and size."""
+    """An I/O stream with its access pattern, operation and size."""
 
     access: Access
     operation: StreamOperation
@@ -42,7 +42,7 @@ class IoStream:
 
 @dataclass(frozen=True)
 class StreamShare:
-    """A stream and its percentage of the I/Os."""
+    """A stream with its percentage of the I/Os."""
 
     stream: IoStream
     share_pct: float
@@ -80,7 +80,7 @@ class CaptureStep:
 
 @dataclass(frozen=True, kw_only=True)
 class IoCapture:
-    """A capture: streams in descending order of I/Os, and time steps in time order."""
+    """A capture with its streams, most I/Os first, and its time steps in time order."""
 
     name: str
     source: str  # Trace format, or publisher of the table.
@@ -91,7 +91,7 @@ class IoCapture:
 
     @property
     def ios(self) -> float:
-        """Number of reads and writes in all steps together."""
+        """Total number of reads and writes in all steps."""
         return sum(step.ios for step in self.steps)
 
     @property
@@ -105,9 +105,9 @@ class IoCapture:
         return 100 * sum(step.reads for step in self.steps) / self.ios
 
     def cumulative(self) -> list[StreamShare]:
-        """Return the streams of the whole capture, in descending order of I/Os.
+        """Return the streams of the whole capture, in descending order of I/O count.
 
-        The percentages add up to less than 100 % if the trace has streams that are not listed.
+        The percentages add up to less than 100 % if the trace has unlisted streams.
         """
         ios = dict.fromkeys(range(len(self.streams)), 0.0)
         for step in self.steps:
@@ -120,17 +120,17 @@ class IoCapture:
         """Return the applied test workload.
 
         Args:
-            streams: number of streams with the most I/Os.
-            cover_pct: share of the I/Os that the streams must have, in percent; replaces `streams`.
+            streams: Number of streams to apply, starting with the most I/Os.
+            cover_pct: Percentage of the I/Os that the streams must cover; replaces `streams`.
         """
         return dominant(self.cumulative(), streams=streams, cover_pct=cover_pct)
 
     def streams_of(self, step: CaptureStep) -> list[StreamShare]:
-        """Return the streams of a step, in descending order of I/Os."""
+        """Return a step's streams, in descending order of I/O count."""
         return [StreamShare(self.streams[n], 100 * ios / step.ios) for n, ios in step.streams]
 
     def to_text(self) -> str:
-        """Return the capture as a line of JSON, for a run's manifest."""
+        """Return the capture as one line of JSON, for a run's manifest."""
         streams = [[stream.access, stream.operation, stream.size_bytes] for stream in self.streams]
         steps = [{**vars(step)} for step in self.steps]
         data = {**vars(self), "streams": streams, "steps": steps}
@@ -138,7 +138,7 @@ class IoCapture:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Parse text that `to_text` produced."""
+        """Parse text produced by `to_text`."""
         data = json.loads(text)
         return cls(
             **{
@@ -166,9 +166,9 @@ def dominant(
     """Return the first of the given streams, with percentages normalised to 100 %.
 
     Args:
-        shares: streams in descending order of shares.
-        streams: number of streams to return.
-        cover_pct: share that the streams must have in total, in percent; replaces `streams`.
+        shares: Streams with their percentages, in descending order.
+        streams: Number of streams to return.
+        cover_pct: Total percentage that the streams must cover; replaces `streams`.
     """
     count, covered = min(streams, len(shares)), 0.0
     if cover_pct is not None:
@@ -180,14 +180,14 @@ def dominant(
 
 
 def normalised(shares: Iterable[StreamShare]) -> list[StreamShare]:
-    """Return the streams with percentages that add up to 100 %."""
+    """Return the streams with their percentages scaled to add up to 100 %."""
     listed = list(shares)
     total = sum(share.share_pct for share in listed)
     return [replace(share, share_pct=100 * share.share_pct / total) for share in listed]
 
 
 def on_sectors(shares: Iterable[StreamShare], sector_bytes: int) -> list[StreamShare]:
-    """Return the streams with sizes rounded up to whole sectors, as a block layer would do.
+    """Return the streams with sizes rounded up to whole sectors, as in a block layer.
 
     Streams that become equal are merged.
     """
@@ -200,15 +200,16 @@ def on_sectors(shares: Iterable[StreamShare], sector_bytes: int) -> list[StreamS
 
 
 def captured(source: Source, trace: Path, *, step_s: int | None = None) -> IoCapture:
-    """Return the capture that corresponds to a trace.
+    """Return the capture derived from a trace.
 
     Args:
-        source: reader of the trace.
-        trace: path of the trace.
-        step_s: length of a step in seconds; None: according to the length of the trace.
+        source: Reader of the trace.
+        trace: Path of the trace.
+        step_s: Step length in s (default: depends on the trace duration).
 
     Raises:
-        ConfigError: If the file is not a trace, has no reads and writes, or has too many steps.
+        ConfigError: If the file is not a trace, contains no reads and writes, or has too many
+            steps.
     """
     measures = _native.TraceMeasures(steps=True, length_s=step_s)
     for _ in source.feed(measures):

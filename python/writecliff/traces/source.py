@@ -29,7 +29,7 @@ _PARQUET_MAGIC = b"PAR1"
 
 @dataclass(frozen=True)
 class Skipped:
-    """Lines, or rows of a table, that are not I/Os."""
+    """Lines or table rows that are not I/Os."""
 
     reason: str
     lines: int
@@ -38,7 +38,7 @@ class Skipped:
 
 
 def skipped_mapping(skipped: Iterable[Skipped]) -> dict[str, Any]:
-    """Return the JSON keys about skipped lines."""
+    """Return the JSON keys for skipped lines."""
     rows = [asdict(reason) for reason in skipped]
     return {"skipped_lines": sum(row["lines"] for row in rows), "skipped": rows}
 
@@ -47,18 +47,18 @@ class Target(Protocol):
     """A consumer of I/Os: `_native.TraceMeasures` or `_native.TraceWriter`."""
 
     def take(self, reader: _native.TraceReader) -> bool:
-        """Consume the next I/Os of a reader, or return `False` at its end."""
+        """Consume the next I/Os from a reader, or return `False` at the end."""
 
     def add(self, columns: dict[str, Any], volumes: list[str], processes: list[str]) -> None:
-        """Consume I/Os in columns. `volumes` and `processes` are the names of their numbers."""
+        """Consume I/Os in columns. `volumes` and `processes` map numbers to names."""
 
 
 class Source(Protocol):
-    """A trace that is read once, from start to end."""
+    """A trace that is read once from start to end."""
 
     @property
     def formats(self) -> list[str]:
-        """Format of the trace, or formats of the members of an archive."""
+        """Format of the trace, or formats of the archive's members."""
 
     @property
     def volumes(self) -> list[str]:
@@ -70,31 +70,31 @@ class Source(Protocol):
 
     @property
     def late(self) -> int:
-        """Number of I/Os so far that have an earlier time than a previous I/O."""
+        """Number of I/Os so far whose time is before a previous I/O's time."""
 
     @property
     def size_bytes(self) -> int:
-        """Size of the file as stored, or of all files of the trace."""
+        """Stored size of the file, or of all files in the trace."""
 
     @property
     def share(self) -> float:
-        """Fraction read so far, from 0 to 1, of the stored bytes or of a table's rows."""
+        """Fraction of the stored bytes or table rows read so far, from 0 to 1."""
 
     def batches(self) -> Iterator[dict[str, Any]]:
         """Yield I/Os in the form of `_native.TraceReader.next`."""
 
     def feed(self, target: Target) -> Iterator[None]:
-        """Pass all I/Os to `target`, yielding after every few milliseconds of work."""
+        """Pass all I/Os to `target`, yielding every few milliseconds."""
 
     def skipped(self) -> list[Skipped]:
         """Return the lines skipped so far, by reason."""
 
     def notes(self) -> list[str]:
-        """Return remarks about the trace for the user."""
+        """Return remarks for the user about the trace."""
 
 
 class _NativeSource:
-    """A trace in a format that the native module reads."""
+    """A trace in a format supported by the native module."""
 
     def __init__(
         self, path: Path, format: str | None, columns: str | None, member: str | None
@@ -102,7 +102,7 @@ class _NativeSource:
         """Open the trace.
 
         Raises:
-            ConfigError: If the file cannot be read, or is not a trace in this format.
+            ConfigError: If the file cannot be read or is not a trace in this format.
         """
         with as_user_errors():
             self._reader = _native.TraceReader(path, format=format, columns=columns, member=member)
@@ -170,14 +170,14 @@ def open_trace(
     """Open a trace.
 
     Args:
-        path: the file.
-        format: name of its format; None: detected from the content.
-        columns: meaning of the columns of a table, such as
+        path: Path of the trace file.
+        format: Format name (default: detected from the content).
+        columns: Meaning of a table's columns, such as
             `time=ts:us,operation=op,offset=lba:sectors,length=size`.
-        member: member of an archive to read; None: all.
+        member: Archive member to read (default: all members).
 
     Raises:
-        ConfigError: If the file is not a trace, or has another format.
+        ConfigError: If the file is not a trace or has a different format.
     """
     if format == CAPTURED_TRACE:
         format = PARQUET
@@ -227,7 +227,7 @@ _CAPTURED_COLUMNS = (
 
 
 class _Names:
-    """Numbers for names, assigned in the order in which the names appear."""
+    """Numbers for names, assigned in order of first appearance."""
 
     def __init__(self, *first: str) -> None:
         self.words = [*first]
@@ -259,7 +259,7 @@ class _ParquetSource:
         """Open the table's file.
 
         Raises:
-            ConfigError: If the file is not Parquet, or a column is missing.
+            ConfigError: If the file is not Parquet or lacks a column.
         """
         self._path = path
         if not path.is_file():
@@ -373,7 +373,7 @@ class _ParquetSource:
     def _numbers(
         self, column: pa.ChunkedArray, name: str, unit: int
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return a column in nanoseconds or bytes, with `True` for rows without a valid number."""
+        """Return a column in ns or bytes, and `True` for each row without a valid number."""
         kind = column.type
         if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
             column = column.cast(pa.timestamp("ns") if pa.types.is_timestamp(kind) else
@@ -454,7 +454,7 @@ class _ParquetSource:
 
 
 def _hashes(column: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """Return hashes of the I/Os' data; equal words of a column have equal hashes in all batches."""
+    """Return hashes of the I/Os' data; equal words in a column have equal hashes in all batches."""
     if pa.types.is_integer(column.type):
         hashes: NDArray[np.uint64] = column.fill_null(0).to_numpy().astype(np.uint64)
         return hashes

@@ -1,4 +1,4 @@
-"""Twins: models of real drives that are fitted to measurements of the drives.
+"""Twins, which are models of real drives fitted to measurements of these drives.
 
 evidence.py     figures and series from a run of `procedures.twin`
 start.py        data sheet and first device file, derived from measurements

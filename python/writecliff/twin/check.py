@@ -1,8 +1,8 @@
-"""Comparison of a drive's measurements with its twin, another model, or a data sheet.
+"""Comparison of a drive's measurements with a twin, another model, or a data sheet.
 
-A figure is worse if it differs in the wrong direction by more than the model permits: twice the
-model's known error, and at least `LEAST_PCT`. The median over the figures of a kind of load is
-judged, so that a single outlier does not fail a drive.
+A figure is worse if it differs in the wrong direction by more than the model permits, which is
+twice the model's known error and at least `LEAST_PCT`. The median over the figures for a kind of
+load is judged, so a single outlier does not fail a drive.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ UNKNOWN_PCT = 20.0  # Limit for a model with an unknown error, in percent.
 
 @dataclass(frozen=True)
 class Judged:
-    """A figure and its expected value; `worse_pct` is negative if the figure is better."""
+    """A figure with its expected value; `worse_pct` is negative if the figure is better."""
 
     kind: str
     load: str
@@ -49,7 +49,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Kind:
-    """The figures of a kind of load: their median `worse_pct`, and the limit `allowed_pct`."""
+    """Figures for a kind of load, with the median of `worse_pct` and the limit `allowed_pct`."""
 
     name: str
     figures: int
@@ -82,7 +82,7 @@ class Check:
 
     @property
     def verdict(self) -> str:
-        """One-line result of the comparison."""
+        """Comparison result as one line."""
         worse = [kind for kind in self.kinds if kind.outcome == "degraded"]
         if worse:
             kinds = ", ".join(
@@ -116,12 +116,12 @@ def check(evidence: Evidence, expected: str, log: Log = lambda text: None) -> Ch
     """Compare a drive with its expected figures.
 
     Args:
-        evidence: the measurements.
-        expected: a device file, a drive of the catalogue, or a file of answers for a data sheet.
-        log: receives messages about the progress.
+        evidence: Measurements of the drive.
+        expected: Device file, catalogue drive, or file with data sheet values.
+        log: Function called with progress messages.
 
     Raises:
-        ConfigError: If `expected` is none of these, or has none of the measured figures.
+        ConfigError: If `expected` is not one of these, or contains none of the measured figures.
     """
     if is_sheet(expected):
         rows, errors = _sheet_rows(evidence, Path(expected)), None
@@ -138,7 +138,7 @@ def check(evidence: Evidence, expected: str, log: Log = lambda text: None) -> Ch
 
 
 def is_sheet(text: str) -> bool:
-    """Return `True` for a file of data sheet values (`writecliff device new --answers`)."""
+    """Return `True` for a file with data sheet values (`writecliff device new --answers`)."""
     path = Path(text)
     if not text.endswith(".toml") or not path.is_file():
         return False
@@ -158,7 +158,7 @@ def _model_rows(
 
 
 def _sheet_rows(evidence: Evidence, path: Path) -> list[Row]:
-    """Return the measured figures that a data sheet states, with the sheet's expected values."""
+    """Return the measured figures stated in a data sheet, with expected values."""
     measured = {_load(observed.figure): observed.figure for observed in evidence.observed}
     steady = evidence.steady_iops
     rows = []

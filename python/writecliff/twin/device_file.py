@@ -1,4 +1,4 @@
-"""Device file of a twin: every value with its source, and the errors of held-out figures.
+"""Device file for a twin, with each value's source and the errors of held-out figures.
 
 The errors are a comment in the file, so that they stay with the file: `choose` reads them as the
 model's errors.
@@ -57,7 +57,7 @@ def errors_of(rows: Sequence[Row]) -> HeldOutErrors:
 
 
 def held_out_errors(text: str) -> HeldOutErrors | None:
-    """Return the errors in a device file's comment, or `None` if it is not a twin's file."""
+    """Return the errors from a device file's comment, or `None` if the file is not a twin's."""
     match = _LINE.search(text)
     if match is None:
         return None
@@ -67,7 +67,7 @@ def held_out_errors(text: str) -> HeldOutErrors | None:
 
 
 def twin_text(fitted: Fitted, identity: DeviceIdentity, name: str, when: str) -> str:
-    """Return the text of the device file, with the sources of all values."""
+    """Return the text of the device file with the sources of all values."""
     sources: dict[str, tuple[str, str | None]] = {
         "name": (f'"{name}"', "name of its file"),
         "description": (f'"twin of {_who(identity)}, by measurements"', "writecliff twin"),
@@ -91,7 +91,7 @@ def twin_text(fitted: Fitted, identity: DeviceIdentity, name: str, when: str) ->
 
 
 def source_of(estimate: Estimate, keys: Sequence[str]) -> str:
-    """Return the comment that states the source of a fitted value."""
+    """Return the comment that states a fitted value's source."""
     if not estimate.determined:
         return "default: no measured figure determines it; see the twin's page"
     ended = ", at a bound of the range" if estimate.at_bound else ""

@@ -1,6 +1,6 @@
-"""Evidence for a twin: figures with their conditions, and time series, from a measurement run.
+"""Evidence for a twin, which consists of figures with conditions and time series from a run.
 
-The figures have the form of published figures, so that fits and comparisons can use them.
+The figures have the same form as published figures, so fits and comparisons can use them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LAST = 4  # Number of final overwrite steps that determine the steady rate.
 
 @dataclass(frozen=True)
 class Observed:
-    """A measured figure; `held_out` if the fit must not use it."""
+    """A measured figure; `held_out` is set if the fit must not use the figure."""
 
     figure: PublishedFigure
     held_out: bool
@@ -50,7 +50,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Curve:
-    """A rate over the written volume, in bytes and bytes/s, at the ends of intervals."""
+    """A rate over the written volume at the ends of intervals, in bytes/s and bytes."""
 
     volume_bytes: npt.NDArray[np.float64]
     rate_bytes_per_s: npt.NDArray[np.float64]
@@ -67,9 +67,9 @@ class Curve:
 
     @property
     def drop_bytes(self) -> float | None:
-        """Volume after which the rate stays below the midpoint of its levels, in bytes.
+        """Volume in bytes after which the rate stays below the midpoint between its two levels.
 
-        The volume is `None` if the levels hardly differ.
+        The volume is `None` if the two levels hardly differ.
         """
         first, last = self.first, self.last
         if first is None or last is None or first < CACHE_RATIO * last:
@@ -116,15 +116,15 @@ class Evidence:
 
     @property
     def cache_bytes(self) -> float | None:
-        """Volume of the first writes before their rate dropped, in bytes, or `None`."""
+        """Volume in bytes of the first writes until the rate dropped, or `None`."""
         return None if self.fill is None else self.fill.drop_bytes
 
     def figures(self, *, held_out: bool) -> list[PublishedFigure]:
-        """Return the fitted figures, or the held-out figures."""
+        """Return either the fitted or the held-out figures."""
         return [observed.figure for observed in self.observed if observed.held_out is held_out]
 
     def of(self, device: str) -> Evidence:
-        """Return the evidence with figures that refer to the device file path `device`."""
+        """Return the evidence with figures that refer to `device`, the path of a device file."""
         observed = tuple(
             replace(observed, figure=replace(observed.figure, device=device))
             for observed in self.observed
@@ -134,7 +134,7 @@ class Evidence:
     def value(
         self, pattern: str, block_kib: int, read_pct: float, outstanding: int, metric: str
     ) -> float | None:
-        """Return the value of a fitted figure, given its load, or `None` if it was not measured."""
+        """Return the value of a fitted figure for a load, or `None` if it was not measured."""
         for observed in self.observed:
             f = observed.figure
             load = (f.access, f.block_bytes, f.read_pct, f.outstanding, f.metric)
@@ -148,7 +148,7 @@ def read_evidence(run: Path) -> Evidence:
     """Return the evidence stored in a run directory.
 
     Raises:
-        ConfigError: If the run belongs to another test, or is not complete.
+        ConfigError: If the run belongs to a different test or is incomplete.
     """
     directory = RunDirectory.open(run)
     if directory.manifest.procedure != Twin.name:
@@ -165,7 +165,7 @@ def read_evidence(run: Path) -> Evidence:
 
 
 def evidence_of(data: TestData) -> Evidence:
-    """Return the evidence of a run, which may be incomplete."""
+    """Return the evidence from a run, which may be incomplete."""
     procedure, identity = data.procedure, data.manifest.device
     assert isinstance(procedure, Twin)
     overwrites = data.stage_rows(OVERWRITE_PHASE)

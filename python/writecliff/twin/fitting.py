@@ -1,7 +1,7 @@
-"""Fit of a twin: a starting point from measurements, the times, and the errors of held-out figures.
+"""Fit of a twin, which finds a starting point, the times, and the errors of held-out figures.
 
-Several starting points are compared: different numbers of dies, each with firmware or flash as the
-bottleneck. The fit of `published.fit` continues from the best starting points, with the same
+Several starting points with different numbers of dies are compared, each with firmware or flash as
+the bottleneck. The fit of `published.fit` continues from the best starting points, with the same
 residuals.
 """
 
@@ -84,13 +84,13 @@ class Fitted:
     """A fitted twin.
 
     Attributes:
-        text: the device file, with the reasons of its start.
-        path: path of the device file, as figures and errors name it.
-        fit_result: result of the fit; None before it.
-        bounds: bottlenecks of reads and writes at the start.
-        starts: number of starts that were compared.
-        held_out: held-out figures with their predictions.
-        scale: factor by which the twin was simulated smaller than it is.
+        text: Device file, with the reasons for its starting point.
+        path: Device file path used in figures and errors.
+        fit_result: Result of the fit, or None before the fit.
+        bounds: Bottlenecks of reads and writes at the starting point.
+        starts: Number of starting points that were compared.
+        held_out: Held-out figures with their predictions.
+        scale: Factor by which the simulated twin was scaled down.
     """
 
     text: str
@@ -105,7 +105,7 @@ class Fitted:
 
     @property
     def result(self) -> FitResult:
-        """Result of the fit, which must already have run."""
+        """Result of a fit that has already run."""
         assert self.fit_result is not None
         return self.fit_result
 
@@ -123,14 +123,14 @@ def make_twin(
     facts: Mapping[str, object],
     log: Log = lambda text: None,
 ) -> Fitted:
-    """Fit the twin of a drive. The device files of the starting points are stored in `folder`.
+    """Fit a twin to a drive. The device files of the starting points are stored in `folder`.
 
     Args:
-        evidence: the measurements.
-        folder: folder of the twin.
-        name: name of the twin.
-        facts: facts of the user, by keys of a data sheet.
-        log: receives messages about the progress.
+        evidence: Measurements of the drive.
+        folder: Folder for the twin.
+        name: Name of the twin.
+        facts: Facts stated by the user, by data sheet key.
+        log: Function called with progress messages.
 
     Raises:
         ConfigError: If no simulated drive can reach the measured figures.
@@ -163,7 +163,7 @@ def make_twin(
 
 
 def _fit_from(start: Variant, path: Path, evidence: Evidence, log: Log) -> Fitted:
-    """Fit from a start, after refitting its over-provisioning, which depends on the dies."""
+    """Fit from a starting point with refitted over-provisioning, which depends on the dies."""
     text, spare = _with_spare(start.text, str(path), evidence, log)
     scale = fitting_scale(text, str(path), SMALL_BYTES)
     log(f"fitting from {start.dies} dies, {start.bounds}")
@@ -172,10 +172,10 @@ def _fit_from(start: Variant, path: Path, evidence: Evidence, log: Log) -> Fitte
 
 
 def _refined(best: Fitted, path: Path, evidence: Evidence, log: Log) -> Fitted:
-    """Refine a fit by changing write buffer, channels and suspensions, which no parameter covers.
+    """Refine a fit by changing write buffer, channels and suspensions, which are not parameters.
 
     Returns:
-        The fit from the best change, or the given fit if no change improves it.
+        The fit after the best change, or the given fit if no change improves it.
     """
     least = _cost_of(best.text, path, evidence)
     chosen: tuple[float, str, str] | None = None
@@ -196,7 +196,7 @@ def _refined(best: Fitted, path: Path, evidence: Evidence, log: Log) -> Fitted:
 
 
 def _searched(start: Fitted, evidence: Evidence, log: Log) -> Fitted:
-    """Fit from the device file of `start`, which is written to its path."""
+    """Fit from the device file of `start`, after writing the file to its path."""
     write_atomically(Path(start.path), start.text.encode())
     here = evidence.of(start.path)
     specification = _specification(start.text, start.path, start.scale, gentle=evidence.gentle)
@@ -217,7 +217,7 @@ def _cost_of(text: str, path: Path, evidence: Evidence) -> float:
 
 
 def _seconds_of(evidence: Evidence) -> Callable[[Load], float]:
-    """Return the simulated duration of a load: enough I/Os for its tail, at most as measured."""
+    """Return a load's simulated duration, which covers enough I/Os for its tail."""
     most = min(SECONDS_MAX, evidence.seconds)
     rates: dict[tuple[object, ...], float] = {}
     for observed in evidence.observed:
@@ -235,7 +235,7 @@ def _seconds_of(evidence: Evidence) -> Callable[[Load], float]:
 
 
 def _with_spare(text: str, path: str, evidence: Evidence, log: Log) -> tuple[str, Spare | None]:
-    """Return the device file with over-provisioning fitted to write amplification, if measured."""
+    """Return the device file with its over-provisioning fitted to the write amplification."""
     if evidence.waf is None or not evidence.overwritten_pct:
         return text, None
     try:
@@ -246,7 +246,7 @@ def _with_spare(text: str, path: str, evidence: Evidence, log: Log) -> tuple[str
 
 
 def _nearest(text: str, path: Path, evidence: Evidence, log: Log) -> tuple[Sequence[Variant], int]:
-    """Return the starts with the lowest costs, and the number of starts compared."""
+    """Return the starting points with the lowest costs, and the number of starting points."""
     starts = [
         variant
         for variant in variants(text)
@@ -280,8 +280,8 @@ def _nearest(text: str, path: Path, evidence: Evidence, log: Log) -> tuple[Seque
 def _is_worse(far: Sequence[tuple[float, Variant]], start: Variant) -> bool:
     """Return `True` if more dies cannot improve the fit.
 
-    This is the case if the best start for the last number of dies is far worse than the best start
-    for a lower number.
+    This is the case if the best starting point for the latest number of dies is far worse than the
+    best starting point for a lower number.
     """
     best: dict[int, float] = {}
     for cost, variant in far:
@@ -291,7 +291,7 @@ def _is_worse(far: Sequence[tuple[float, Variant]], start: Variant) -> bool:
 
 
 def _specification(text: str, device: str, scale: float, *, gentle: bool) -> Specification:
-    """Return the free values with bounds around the device file; no write values if `gentle`."""
+    """Return the free values with bounds around the device file (if `gentle`, no write values)."""
     start = number(value_of(text, LATENCY))
     low, high = min(LATENCY_NS[0], start), max(LATENCY_NS[1], start)
     carried = number(value_of(text, LINK))
@@ -326,7 +326,7 @@ def predicted(
     seconds: float = SECONDS_MAX,
     observer: MeasurementObserver | None = None,
 ) -> tuple[Row, ...]:
-    """Return the figures with a device file's predictions."""
+    """Return the figures with predictions from a device file."""
     drive = ComparedDrive(path, text, path)
     drive = drive.scaled(scale) if scale > 1 else drive
     loads = {

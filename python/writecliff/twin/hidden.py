@@ -1,7 +1,8 @@
-"""Hidden drives for the validation of `writecliff twin`: presets with changed values.
+"""Hidden drives for the validation of `writecliff twin`, which are presets with changed values.
 
-Two hidden drives are fixed, and were known while the fit was developed. Others are generated from a
-number, such as "drawn-7". A number that was never used before yields a drive that nobody has seen.
+Two hidden drives are fixed, and they were known during development of the fit. Other hidden drives
+are generated from a number, such as "drawn-7". A previously unused number yields a drive that
+nobody has seen.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ _PAGE_BYTES = 16 * 1024  # Page size in both presets.
 
 
 def hidden_drive(name: str) -> tuple[str, Sequence[str]]:
-    """Return a hidden drive's device file, and the keys that differ from its preset.
+    """Return a hidden drive's device file, and the keys whose values differ from its preset.
 
     Raises:
-        ConfigError: If there is no such drive.
+        ConfigError: If the hidden drive does not exist.
     """
     if name in _FIXED:
         preset, changes = _FIXED[name]
@@ -69,7 +70,7 @@ def hidden_drive(name: str) -> tuple[str, Sequence[str]]:
 
 @dataclass(frozen=True)
 class _Class:
-    """A preset, and the value ranges of its class; `least_spare` leaves room for streams."""
+    """A preset, with the value ranges of its class; `least_spare` leaves room for streams."""
 
     preset: str
     capacity_gb: int
@@ -88,9 +89,10 @@ _CLASSES = (
 
 
 def _drawn(draw: random.Random) -> tuple[str, Mapping[str, str]]:
-    """Choose a preset, and values within the ranges of its class, at random.
+    """Choose a preset and values within its class's ranges at random.
 
-    The flash has up to 28 % spare capacity, in 300 or more reclaim units of matching size.
+    The flash has up to 28 % spare capacity, divided into at least 300 reclaim units of matching
+    size.
     """
     of = draw.choice(_CLASSES)
     channel_count, dies_each = draw.choice(of.channels), draw.choice(of.dies_per_channel)

@@ -1,4 +1,4 @@
-"""Report pages of a twin, and of the comparison of a drive with its twin."""
+"""Report pages about a twin, and about the comparison of a drive with its twin."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PLOTS = (
 
 @one_page()
 def write_twin_page(result: TwinResult, run: Path) -> Path:
-    """Write the page of a twin to its run directory, and return its path.
+    """Write a twin's page to its run directory, and return the page's path.
 
     Raises:
         StoreError: If the page cannot be written.
@@ -45,7 +45,7 @@ def write_twin_page(result: TwinResult, run: Path) -> Path:
 
 @one_page()
 def write_check_page(check: Check, run: Path) -> Path:
-    """Write the page of a comparison next to the measurements, and return its path.
+    """Write a comparison's page next to the measurements, and return the page's path.
 
     Raises:
         StoreError: If the page cannot be written.

@@ -23,7 +23,7 @@ FILE_NAME, DEVICE_NAME, FOLDER = "twin.json", "twin.toml", "twin"
 
 @dataclass(frozen=True)
 class ComparedFigure:
-    """A measured figure, and the twin's figure. `error_pct` is relative."""
+    """A measured figure with the twin's prediction. `error_pct` is relative."""
 
     load: str
     state: str
@@ -35,14 +35,14 @@ class ComparedFigure:
 
     @classmethod
     def of(cls, row: Row) -> Self:
-        """Return the figure in a row that was measured and predicted."""
+        """Return the figure from a row that was measured and predicted."""
         f = row.figure
         return cls(f.item, f.state, f.metric, f.unit, f.value, row.simulated, row.error_pct)
 
 
 @dataclass(frozen=True)
 class FittedValue:
-    """A fitted device file value, in `unit`; `error_pct` is a standard error."""
+    """A fitted device file value in `unit`, with its standard error `error_pct`."""
 
     key: str
     unit: str
@@ -84,7 +84,7 @@ class TwinResult:
 
     @property
     def verdict(self) -> str:
-        """One-line result."""
+        """Result as one line."""
         errors = self.errors
         medians = [
             f"{name} {value:.1f} %"
@@ -112,10 +112,10 @@ class TwinResult:
 
     @classmethod
     def read(cls, run: Path) -> Self:
-        """Read the result in a run directory.
+        """Read the result from a run directory.
 
         Raises:
-            ConfigError: If the run has no result yet.
+            ConfigError: If the run does not have a result yet.
             StoreError: If twin.json is damaged.
         """
         path = run / FILE_NAME
@@ -127,7 +127,7 @@ class TwinResult:
 
 
 def keep(fitted: Fitted, evidence: Evidence, run: Path, name: str, device_file: Path) -> TwinResult:
-    """Write the device file, and write the result to the run directory.
+    """Write the device file, and store the result in the run directory.
 
     Raises:
         StoreError: If a file cannot be written.

@@ -1,7 +1,7 @@
 """Data sheet and first device file of a twin, derived from measurements like those of `device new`.
 
-The user can state facts that measurements cannot reveal (year, bits per cell, DRAM). Otherwise
-these facts have defaults, which the device file marks.
+The user can state facts that measurements cannot reveal (year, bits per cell and DRAM). Facts that
+the user does not state have defaults, which are marked in the device file.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _STATED_KEYS = ("flash.cell", "link.interface", "rated_writes", "form_factor", "
 
 
 def check_drive(identity: DeviceIdentity) -> None:
-    """Check that a twin of the drive can be created, before anything is measured.
+    """Check before any measurement that a twin of the drive can be created.
 
     Raises:
-        ConfigError: If the drive has no flash, or its capacity is not supported.
+        ConfigError: If the drive has no flash or an unsupported capacity.
     """
     if what := identity.without_flash:
         raise ConfigError(
@@ -40,7 +40,7 @@ def check_drive(identity: DeviceIdentity) -> None:
 
 
 def measured_sheet(evidence: Evidence, name: str, facts: Mapping[str, object]) -> DataSheet:
-    """Return the data sheet of a measured drive.
+    """Return a measured drive's data sheet.
 
     Args:
         evidence: the measurements.
@@ -104,10 +104,10 @@ def interface_of(identity: DeviceIdentity) -> str:
 
 
 def first_values(sheet: DataSheet, *, protected: bool | None) -> list[Value]:
-    """Return the values of the first device file, marked as measured or default.
+    """Return the values for the first device file, marked as measured or default.
 
     Raises:
-        ConfigError: If no flash of this year can reach the measured figures.
+        ConfigError: If no flash from this year can reach the measured figures.
     """
     values = []
     for value in derived(sheet):

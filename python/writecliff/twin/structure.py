@@ -1,9 +1,10 @@
-"""Flash structure that no single rate reveals: over-provisioning, dies and bottlenecks.
+"""Flash structure that no single rate reveals, which is over-provisioning, dies and bottlenecks.
 
-Over-provisioning follows from the write amplification after the measured overwrites, which depends
-on little else, so no timing has to be simulated. The number of dies is chosen by figures that
-depend on collisions of I/Os on a die: reads by queue depth, and slow I/Os in a mix. The program
-time scales with the number of dies, so that all dies together program at the same rate.
+Over-provisioning is determined by the write amplification after the measured overwrites, which
+depends on little else, so timing is not simulated. The number of dies is determined by figures that
+depend on collisions between I/Os on a die: reads by queue depth, and slow I/Os in a mix. The
+program time scales with the number of dies, so that the total program rate of all dies remains
+constant.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ class Spare:
 
 
 def with_spare_for(text: str, path: str, overwritten_pct: float, waf: float, log: Log) -> Spare:
-    """Return the device file with as many blocks as yield the measured write amplification.
+    """Return the device file with the block count that yields the measured write amplification.
 
     Raises:
-        ConfigError: If no number of blocks yields a possible drive.
+        ConfigError: If no block count yields a possible drive.
     """
     log("simulating write amplification by over-provisioning")
     capacity = number(value_of(text, "user_capacity"))
@@ -102,7 +103,7 @@ def simulated_waf(
     overwritten_pct: float,
     on_share: Callable[[float], None] = lambda share: None,
 ) -> float:
-    """Return the write amplification over the last quarter of the overwrites, without timing.
+    """Return the untimed write amplification over the last quarter of the overwrites.
 
     `on_share` receives the completed fraction of the writes, from 0 to 1.
     """
@@ -143,7 +144,7 @@ class Variant:
 
     @property
     def bounds(self) -> str:
-        """The bottlenecks as text."""
+        """Description of the bottlenecks."""
         both = (("reads", "firmware"), ("writes", "firmware"))
         named = [(what, "flash" if what in self.flash_bounds else who) for what, who in both]
         words = [f"{what} bound by {who}" for what, who in named]
@@ -151,9 +152,9 @@ class Variant:
 
 
 def variants(text: str) -> Iterator[Variant]:
-    """Yield starting points: other dies, with or without suspension, flash- or firmware-bound.
+    """Yield starting points with other die counts, suspension settings and bottlenecks.
 
-    Each device file occurs once.
+    Each device file occurs only once.
     """
     seen: set[str] = set()
     channels, per = (round(number(value_of(text, f"flash.{key}")))
@@ -174,9 +175,9 @@ def variants(text: str) -> Iterator[Variant]:
 
 
 def with_dies(text: str, dies: int) -> str | None:
-    """Return the device file with other dies, but equal flash capacity and total program rate.
+    """Return the device file with a different die count, but equal flash capacity and program rate.
 
-    Return `None` if such a drive is not possible.
+    Return `None` if no such drive is possible.
     """
     channels, per, blocks, pages = (
         round(number(value_of(text, f"flash.{key}")))
@@ -214,7 +215,7 @@ def with_dies(text: str, dies: int) -> str | None:
 def with_write_times(text: str, fill_bytes_per_s: float, steady_iops: float, waf: float) -> str:
     """Return the device file with write times that explain the measured rates.
 
-    The program time and the firmware times each explain, on their own, the fill and the steady
+    The program time and the firmware times each explain, without the other, the fill and the steady
     random writes at the measured write amplification.
     """
     dies, planes, pages = (
@@ -249,10 +250,10 @@ def _firmware_bound(text: str) -> str:
 
 
 def _flash_bound(text: str, bounds: Sequence[str]) -> str:
-    """Return the device file with firmware so fast that flash limits the operations in `bounds`.
+    """Return the device file with faster firmware, so that flash limits the operations in `bounds`.
 
-    The latency of a single command is preserved: the time that the command loses is added to the
-    controller's latency.
+    The latency of a single command is preserved, because the time removed from the command is added
+    to the controller's latency.
     """
     every = "controller.command_time"
     keys = {
@@ -279,7 +280,7 @@ def _flash_bound(text: str, bounds: Sequence[str]) -> str:
 
 
 def link_most(text: str) -> float:
-    """Return the maximum rate of the drive's link, in bytes/s."""
+    """Return the maximum rate of the drive link in bytes/s."""
     name = value_of(text, "link.interface")
     every = [link.most_mb_s * 1e6 for link in LINKS.values() if link.name == name]
     return every[0] if every else number(value_of(text, LINK))
@@ -300,7 +301,7 @@ def _time(text: str, key: str) -> float | None:
 
 
 def with_page_times(text: str, single_reads_ns: Mapping[int, Sequence[float]]) -> str:
-    """Return the device file with page read times that differ like the measured reads."""
+    """Return the device file with page read times that differ as in the measured reads."""
     times = value_of(text, "flash.read")
     middles = single_reads_ns.get(len(times))
     if middles is None:
@@ -346,7 +347,7 @@ def _with_suspensions(text: str, *, suspends: bool) -> str:
 
 
 def _other_blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Yield blocks of half and twice the size, erased proportionally more or less often."""
+    """Yield half and double block sizes, erased proportionally more or less often."""
     pages, blocks = (
         round(number(value_of(text, f"flash.{key}")))
         for key in ("pages_per_block", "blocks_per_plane")

@@ -124,7 +124,7 @@ def twin_case(
     """Create the twin of a hidden drive in `folder`, and measure both under other loads.
 
     Raises:
-        ConfigError: If there is no such drive.
+        ConfigError: If the hidden drive does not exist.
         EngineError: If a simulation fails.
         StoreError: If a file cannot be written.
     """

@@ -1,4 +1,4 @@
-"""The dashboard: a run store in a browser, served on this machine.
+"""Dashboard that shows a run store in a browser, served on this machine.
 
     server.py      listening, addresses, pages, the JSON of plots, tags and deletion, static files
     access.py      access control: token, cookie, host names, headers of every answer
@@ -12,6 +12,6 @@
     overlay.py     several runs on one plot
     sets.py        suites and sweeps: a row for each run, parallel coordinates
 
-Pages are rendered on the server and need no script; scripts only draw plots. Tornado serves the
-pages, and Bokeh's JavaScript draws the plots; both come with the extra `ui`.
+Pages are rendered on the server and work without scripts, which only draw plots. Tornado serves the
+pages, and Bokeh's JavaScript draws the plots; both are installed with the extra `ui`.
 """

@@ -16,7 +16,7 @@ _TOKEN_BYTES = 24
 
 @dataclass(frozen=True)
 class Access:
-    """Token of the dashboard, and the host names under which it may be requested."""
+    """Dashboard token, and the host names accepted in requests."""
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(_TOKEN_BYTES))
     # Additional host names besides `localhost` and this machine's names.
@@ -26,8 +26,8 @@ class Access:
         """Check the format of the token.
 
         Raises:
-            ConfigError: If the token is too short, or contains characters that are not allowed in
-                an address.
+            ConfigError: If the token is too short or contains characters that are not allowed in a
+                URL.
         """
         plain = self.token.isascii() and self.token.replace("-", "").replace("_", "").isalnum()
         if len(self.token) < SHORTEST or not plain:
@@ -37,11 +37,11 @@ class Access:
             )
 
     def opens(self, given: str | None) -> bool:
-        """Return `True` if the token is correct, comparing in constant time."""
+        """Return `True` if the token is correct, using a constant-time comparison."""
         return given is not None and hmac.compare_digest(given.encode(), self.token.encode())
 
     def knows_host(self, host: str) -> bool:
-        """Return `True` if `host`, as sent by a browser, is a name of this machine.
+        """Return `True` if `host`, as sent by a browser, is one of this machine's names.
 
         `host` may include a port.
         """
@@ -49,7 +49,7 @@ class Access:
 
 
 def page_policy(nonce: str) -> str:
-    """Return the Content-Security-Policy of pages: no foreign content, and no inline scripts.
+    """Return the Content-Security-Policy for pages, without foreign content and inline scripts.
 
     Bokeh's JavaScript creates `<style>` elements, which carry the page's `nonce`.
     """
@@ -70,5 +70,5 @@ REPORT_POLICY = (
 
 
 def new_nonce() -> str:
-    """Return a random number that permits the styles of one page."""
+    """Return a random nonce that permits the styles of one page."""
     return secrets.token_urlsafe(16)

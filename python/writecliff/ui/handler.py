@@ -27,7 +27,7 @@ _MOST = 40  # Maximum number of arguments in an address.
 
 @dataclass
 class Dashboard:
-    """State shared by all responses."""
+    """State that all responses share."""
 
     library: Library
     access: Access
@@ -52,10 +52,10 @@ def _environment() -> Environment:
 
 
 class Guard(RequestHandler):
-    """Rejects requests without the token, or under another machine's host name."""
+    """Rejects requests that lack the token or use another machine's host name."""
 
     def initialize(self, dashboard: Dashboard) -> None:
-        """Store the shared state."""
+        """Store a reference to the shared state."""
         self.dashboard = dashboard
 
     def set_default_headers(self) -> None:
@@ -67,7 +67,7 @@ class Guard(RequestHandler):
         self.clear_header("Server")
 
     def prepare(self) -> None:
-        """Check the address, the host name and the token."""
+        """Check the request's address, host name and token."""
         access = self.dashboard.access
         if not access.knows_host(self.request.headers.get("Host", "")):
             raise HTTPError(403, reason="Unknown host name")
@@ -79,7 +79,7 @@ class Guard(RequestHandler):
         return None
 
     def _keep_token(self) -> None:
-        """Move the token from the address, which others may see, to a cookie."""
+        """Move the token from the URL, which others may see, to a cookie."""
         self.set_cookie(
             self.dashboard.cookie, self.dashboard.access.token, httponly=True, samesite="Lax"
         )
@@ -91,22 +91,22 @@ class Guard(RequestHandler):
             self.redirect(urlunsplit(("", "", path, urlencode(left), "")), status=303)
 
     def compute_etag(self) -> str | None:
-        """Return `None`, because pages have no ETag."""
+        """Return `None`, because pages do not have an ETag."""
         return None
 
 
 class Handler(Guard):
-    """A page or a JSON response."""
+    """Handler for a page or a JSON response."""
 
     def arguments(self, name: str) -> list[str]:
-        """Return the address arguments with a given name, unchanged.
+        """Return the URL arguments with a given name, unchanged.
 
         Run names may contain any characters.
         """
         return [_text(value) for value in self.request.query_arguments.get(name, ())]
 
     def argument(self, name: str) -> str:
-        """Return the last argument with a given name, or "" if there is none."""
+        """Return the last argument with a given name, or ""."""
         return next(reversed(self.arguments(name)), "")
 
     def form(self, name: str) -> str:
@@ -114,7 +114,7 @@ class Handler(Guard):
         return next(map(_text, reversed(self.request.body_arguments.get(name, ()))), "")
 
     def number(self, name: str) -> float | None:
-        """Return a numeric address argument, or `None` if it is absent.
+        """Return a numeric URL argument, or `None` if it is absent.
 
         Raises:
             ConfigError: If the text is not a number.

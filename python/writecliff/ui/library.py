@@ -1,4 +1,4 @@
-"""The store behind the dashboard: its catalogue, thread-safe, without access outside the store."""
+"""Thread-safe access to the dashboard's store and catalogue, but not outside the store."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _PARTS = frozenset(("rounds", "intervals", "histograms"))  # Folders of a run in
 
 
 class NoSuchRun(StoreError):
-    """The store does not contain the run, or no longer contains it."""
+    """Raised if the store does not contain the run."""
 
 
 class OutsideError(StoreError):
-    """A run contains a link to a file outside the store."""
+    """Raised if a run contains a link to a file outside the store."""
 
 
 class Library:
-    """A store, which need not exist yet; all methods are thread-safe."""
+    """A store that need not exist yet; all methods are thread-safe."""
 
     def __init__(self, location: str) -> None:
         """Open the store.
 
         Raises:
-            ConfigError: If `location` is a file, or a type of URL that is not supported.
+            ConfigError: If `location` is a file or an unsupported type of URL.
         """
         self.place: Place = open_place(location)
         self.location = location
@@ -52,7 +52,7 @@ class Library:
 
     @contextmanager
     def catalogue(self, *, figures: bool = False) -> Iterator[Views]:
-        """Yield the views of the catalogue, which is at most a second old.
+        """Yield the views of the catalogue, which is at most one second old.
 
         Raises:
             StoreError: If the store cannot be read.
@@ -65,15 +65,15 @@ class Library:
                 yield database
 
     def changed(self) -> None:
-        """Read all directories again at the next query."""
+        """Read all directories again for the next query."""
         self._looked_s = float("-inf")
 
     def details(self, run: str) -> Details:
-        """Return the details of a run.
+        """Return a run's details.
 
         Raises:
             NoSuchRun: If the store does not contain the run.
-            OutsideError: If the run contains a link out of the store.
+            OutsideError: If the run contains a link to outside the store.
             StoreError: If the run is damaged.
         """
         self.check(run)
@@ -97,7 +97,7 @@ class Library:
 
         Raises:
             NoSuchRun: If the store does not contain the run.
-            OutsideError: If the run contains a link out of the store.
+            OutsideError: If the run contains a link to outside the store.
         """
         if not (run in self._names and self._is_there(run)):
             with self.catalogue() as database:
@@ -112,7 +112,7 @@ class Library:
 
     @contextmanager
     def folder(self, run: str) -> Iterator[Path]:
-        """Yield the directory of a run, or a copy of the directory.
+        """Yield a run's directory, or a copy of the directory.
 
         Raises:
             NoSuchRun: see `check`.
@@ -134,8 +134,8 @@ class Library:
     def _is_there(self, run: str) -> bool:
         """Return `True` if a known run still exists.
 
-        Zooming queries a run repeatedly, and reading all directories of a large store would take
-        longer than the response itself.
+        Zooming queries a run repeatedly, so reading all directories of a large store would take
+        longer than the response.
         """
         return not self._remote and (self.place.path_of(run) / MANIFEST_NAME).is_file()
 
@@ -149,7 +149,7 @@ def _is_below(path: str | Path, root: str) -> bool:
 
 
 def _links_out(folder: str | Path, root: str, *, inner: bool = False) -> bool:
-    """Return `True` if an entry of a run directory is a link out of `root`, or is not a file."""
+    """Return `True` if a run directory entry is a link out of `root` or is not a file."""
     try:
         entries = list(os.scandir(folder))
     except OSError:

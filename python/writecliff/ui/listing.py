@@ -1,4 +1,4 @@
-"""A page of the run list: its filter and its rows."""
+"""A page of the run list, with its filter and its rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SORTABLE = ("run", "status", "test", "target", "created_utc", "verdict")
 
 @dataclass(frozen=True)
 class Asked:
-    """The list's filter, as in its address; empty fields match everything."""
+    """Filter of the list, as encoded in its URL; empty fields match everything."""
 
     q: str = ""
     kind: str = ""
@@ -34,10 +34,10 @@ class Asked:
 
     @classmethod
     def of(cls, arguments: Mapping[str, str]) -> Self:
-        """Return the filter given by the arguments of an address.
+        """Return the filter encoded in URL arguments.
 
         Raises:
-            ConfigError: If the page is not a number.
+            ConfigError: If the page number is not a number.
         """
         measured = {field.name: arguments[field.name].strip() for field in fields(cls)
                  if arguments.get(field.name, "").strip()}  # fmt: skip
@@ -47,16 +47,16 @@ class Asked:
         return cls(**measured, page=int(page))
 
     def address(self, **changes: Any) -> str:
-        """Return the address of the list with some arguments changed."""
+        """Return the list's URL with some arguments changed."""
         asked = {k: v for k, v in asdict(replace(self, **changes)).items() if v != _NOTHING[k]}
         return f"/?{urlencode(asked)}" if asked else "/"
 
     def sorted_by(self, column: str) -> str:
-        """Return the address of the list sorted by a column, in reverse if it is sorted already."""
+        """Return the URL for the list sorted by a column, or in reverse if it is already sorted."""
         return self.address(sort=f"-{column}" if self.sort == column else column, page=1)
 
     def selection(self) -> Selection:
-        """Return the filter as a selection for `writecliff runs list`."""
+        """Return the filter as a `writecliff runs list` selection."""
         given = {name: getattr(self, name) or None
                  for name in ("kind", "test", "device", "status", "since")}  # fmt: skip
         return Selection(
@@ -90,7 +90,7 @@ class Listing:
 
     @property
     def pages(self) -> int:
-        """Number of pages."""
+        """Total number of pages."""
         return max(1, -(-self.total // PAGE))
 
     @property
@@ -103,7 +103,7 @@ def listing(library: Library, asked: Asked) -> Listing:
     """Return a page of the run list.
 
     Raises:
-        ConfigError: If a time or column is not valid.
+        ConfigError: If a time or a column is not valid.
         StoreError: If the store cannot be read.
     """
     selection = asked.selection()
@@ -125,7 +125,7 @@ def listing(library: Library, asked: Asked) -> Listing:
 
 
 def _shown(library: Library, row: dict[str, Any]) -> dict[str, object]:
-    """Return the row of a run, or only its name if the run links out of the store."""
+    """Return a run's row, or only its name if the run links to outside the store."""
     if library.leads_outside(row["run"]):
         nothing = dict.fromkeys(row)
         return {**nothing, "run": row["run"], "status": "outside", "tags": [],

@@ -1,7 +1,7 @@
-"""Reduce a series for a plot to the minimum and maximum of each pixel column.
+"""Reduction of a series for a plot to the minimum and maximum in each pixel column.
 
-A line through these points covers the same pixels as a line through all points. Every point that is
-drawn is a measured point at its time.
+A line through these points covers the same pixels as a line through all points. Every drawn point
+is a measured point at its measured time.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def columns_for(lines: int, wanted: int) -> int:
-    """Return the pixel columns for each of `lines` lines; `wanted` is the screen width."""
+    """Return the number of pixel columns for `lines` lines and the screen width `wanted`."""
     return max(1, min(wanted, MOST // (2 * max(1, lines)) - 1))
 
 
 def within(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[Array, Array, bool]:
-    """Return the points from `low` to `high`, and `True` if these are all points.
+    """Return the points from `low` to `high`, and `True` if no point was omitted.
 
-    An additional point on each side continues the line to the edge. A column that has more than two
+    An additional point on each side extends the line to the edge. A pixel column with more than two
     points is reduced to its minimum and maximum. Unknown values are NaN and are not drawn.
     """
     first = max(0, int(np.searchsorted(x, low, "left")) - 1)

@@ -26,7 +26,7 @@ def check_runs(runs: Sequence[str]) -> list[str]:
     """Return the runs without duplicates.
 
     Raises:
-        ConfigError: If there are no runs, or more runs than colours.
+        ConfigError: If no run is given, or more runs than there are colours.
     """
     check_runs = list(dict.fromkeys(runs))
     if not 1 <= len(check_runs) <= MOST:
@@ -43,15 +43,15 @@ def overlay(
     view: tuple[float | None, float | None],
     wanted: int,
 ) -> dict[str, object]:
-    """Return the plot of a quantity over the time of each of several runs.
+    """Return the plot of a quantity over time for several runs.
 
     Args:
-        library: The store.
-        shelf: Cache of series.
-        runs: Names of the runs.
-        key: Name of the quantity; empty for the first quantity.
+        library: Store that contains the runs.
+        shelf: Cache of the runs' series.
+        runs: Run names.
+        key: Name of the quantity (empty: the first quantity).
         norm: Key of `NORMS`.
-        view: Part of the time in s.
+        view: Time range in s.
         wanted: Screen width in pixels.
 
     Raises:
@@ -93,7 +93,7 @@ def overlay(
 
 
 def _factors(lines: Mapping[str, Line | None], norm: str) -> dict[str, float]:
-    """Return the factor for the values of each run, or 0 if there is no reference value."""
+    """Return the factor for each run's values, or 0 without a reference value."""
     if not norm:
         return dict.fromkeys(lines, 1.0)
     if norm == "first":
@@ -110,7 +110,7 @@ def _over(kind: Any, line: Line | None) -> float:
 
 
 def figures_beside(library: Library, runs: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Return the headline figures of several runs, each with its label and a cell per run."""
+    """Return the headline figures of several runs, each with a label and a cell per run."""
     library.complete(runs)
     marks = ", ".join("?" * len(runs))
     with library.catalogue() as database:

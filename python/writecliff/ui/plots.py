@@ -1,4 +1,4 @@
-"""Plots on a page: the quantities of each plot, their names, and their points."""
+"""Plots on a page, with the quantities of each plot, their names, and their points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from writecliff.ui.series import Line, Series
 
 
 class Quantity(NamedTuple):
-    """A quantity: its plot, its name on the plot, and its name in a list of all quantities."""
+    """A quantity, with its plot, its name on the plot, and its name in a list of all quantities."""
 
     plot: str
     name: str
@@ -72,7 +72,7 @@ def key_title(key: str) -> str:
 
 
 def drawn(line: Line, name: str, view: tuple[float, float], columns: int) -> dict[str, Any]:
-    """Return a line for the page: its points in view, whether these are all, and overall limits."""
+    """Return a line for the page: its points in view, a completeness flag, and overall limits."""
     x, y, whole = within(line.x, line.y, *view, columns)
     inside = line.y[(line.x >= view[0]) & (line.x <= view[1])]
     measured = inside[np.isfinite(inside)]
@@ -103,7 +103,7 @@ def page_of_plots(
     view: tuple[float, float],
     intervals: int,
 ) -> dict[str, object]:
-    """Return the response for a page of plots."""
+    """Return the response for a page with plots."""
     marks = sum(len(line["x"]) for plot in plots for line in plot["lines"])
     return {"plots": plots, "span": span_s, "view": view, "intervals": intervals, "marks": marks}
 
@@ -111,7 +111,7 @@ def page_of_plots(
 def view_of(
     span_s: tuple[float, float], low: float | None, high: float | None
 ) -> tuple[float, float]:
-    """Return the requested part of a span, or the whole span if the part is empty."""
+    """Return the requested part of a span, or the whole span if that part is empty."""
     begin = span_s[0] if low is None else max(low, span_s[0])
     end = span_s[1] if high is None else min(high, span_s[1])
     return (begin, end) if begin < end else span_s

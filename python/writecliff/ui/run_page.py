@@ -1,4 +1,4 @@
-"""The page of a run, excluding its plots."""
+"""Page of a run without its plots."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class RunPage:
-    """The texts on the page."""
+    """Texts on the page."""
 
     run: str
     title: str
@@ -57,11 +57,11 @@ class RunPage:
 
 
 def run_page(library: Library, run: str) -> RunPage:
-    """Return the texts on the page of a run.
+    """Return the texts for a run's page.
 
     Raises:
         NoSuchRun: If the store does not contain the run.
-        OutsideError: If the run contains a link out of the store.
+        OutsideError: If the run contains a link to outside the store.
         StoreError: If the run is damaged.
     """
     details = library.details(run)
@@ -161,11 +161,11 @@ def _words(name: str) -> str:
 
 
 def doing(library: Library, run: str) -> dict[str, object]:
-    """Return the progress of a run from its directory: `status`, `steps`, and `says`, a line.
+    """Return the progress of a run, read from its directory: `status`, `steps`, and `says`, a line.
 
     Raises:
         NoSuchRun: If the store does not contain the run.
-        OutsideError: If the run contains a link out of the store.
+        OutsideError: If the run contains a link to outside the store.
         StoreError: If the run is damaged.
     """
     with library.folder(run) as folder:
@@ -186,7 +186,7 @@ def _phase(manifest: Manifest) -> str:
 
 
 def _latest(opened: RunDirectory, steps: int) -> str:
-    """Return the last completed step as text."""
+    """Return the last complete step as text."""
     with suppress(WritecliffError):
         rows = opened.rows_after("rounds", steps - 1, ("seq", "label", "round", "iops")).to_pylist()
         if rows:

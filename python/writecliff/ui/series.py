@@ -1,10 +1,10 @@
-"""The intervals of a run as lines over time, with a line for each operation and quantity.
+"""Intervals of a run as lines over time, with a line for each operation and quantity.
 
-Partial intervals are merged with their neighbours (`store.partial_intervals`). Jobs are combined:
-counts are summed, maxima are maximised, and means are weighted by I/Os. Each point is at the end of
-its interval. Only served drives have quantiles for intervals; other runs have quantiles for their
-steps, which are drawn over the duration of the step. Intervals do not count flushes, so their mean
-latency comes from the batches of a step.
+Partial intervals are merged with their neighbours (`store.partial_intervals`). Jobs are combined by
+summing counts, taking the largest maxima, and weighting means by I/O count. Each point is at the
+end of its interval. Only served drives have quantiles for intervals; for other runs, the quantiles
+of a step are drawn over the step's duration. Intervals do not count flushes, so the mean flush
+latency comes from a step's batches.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _OF_DRIVE = (("waf", "waf"), ("watts", "watts"), ("temperature_c", "temperature"
 class Line:
     """A quantity over time.
 
-    `x` is the time in s since the first step, ascending; `y` is in the quantity's unit, with NaN
-    for unknown values.
+    `x` is the time in s since the first step, in ascending order; `y` is in the quantity's unit,
+    with NaN for unknown values.
     """
 
     quantity: str  # Quantity (see plots.py).
@@ -60,13 +60,13 @@ class Line:
 
     @property
     def key(self) -> str:
-        """Name in addresses, such as "iops.write" or "waf"."""
+        """Name used in URLs, such as "iops.write" or "waf"."""
         return ".".join(filter(None, (self.quantity, self.operation)))
 
 
 @dataclass(frozen=True)
 class Series:
-    """All lines of a run."""
+    """All lines for a run."""
 
     lines: Sequence[Line]
     intervals: int  # Number of intervals for a single operation.
@@ -147,7 +147,7 @@ def flush_lines(rows: Mapping[str, Array]) -> Iterator[Line]:
     """Yield the mean flush latency over time.
 
     Args:
-        rows: The flushes in batches, with the columns of `intervals`, ordered by step and time.
+        rows: Flushes in the batches, with the columns of `intervals`, ordered by step and time.
     """
     if rows["ios"].any():
         ends = whole_ends(rows["seq"], rows["end_ns"])
@@ -157,7 +157,7 @@ def flush_lines(rows: Mapping[str, Array]) -> Iterator[Line]:
 
 
 def _starts(rows: Mapping[str, Array]) -> Any:
-    """Return a mask of the first row of each interval in sorted rows."""
+    """Return a mask that selects the first row of each interval in sorted rows."""
     if not len(rows["seq"]):
         return np.array([], dtype=np.int64)
     new = (np.diff(rows["end_ns"]) != 0) | (np.diff(rows["seq"]) != 0)
@@ -187,7 +187,7 @@ _BATCH_COLUMNS = ("seq", "operation", "end_ns", "ios", "bytes", "latency_sum_ns"
 
 
 def _flush_columns(run: RunDirectory, after: int) -> dict[str, Array]:
-    """Return the flushes in the batches of steps after `after`, as rows of `intervals`."""
+    """Return the flushes in the batches of steps after `after`, in the form of `intervals` rows."""
     table = run.rows_after("batches", after, _BATCH_COLUMNS)
     table = table.filter(pc.field("operation") == TIMED_NAMES.index(FLUSH))
     table = table.sort_by([("seq", "ascending"), ("end_ns", "ascending")])
@@ -206,7 +206,7 @@ Steps = list[tuple[str, float, float, float]]  # Operation, start and end in s, 
 
 
 def _step_quantiles(run: RunDirectory, after: int) -> Steps:
-    """Return the 99th percentile of each operation in the steps after `after`."""
+    """Return the 99th percentile for each operation in the steps after `after`."""
     if run.merged_rows("histograms") > MOST_ROWS:
         return []
     rows = run.rows_after("rounds", after, ("seq", "started_ns", "elapsed_ns")).to_pylist()
@@ -235,7 +235,7 @@ def _step_quantiles(run: RunDirectory, after: int) -> Steps:
 
 
 def _by_cell(table: pa.Table, kind: str) -> dict[tuple[int, int, str], Histogram]:
-    """Return the histograms of a kind, by step, job and operation."""
+    """Return the histograms of a kind by step, job and operation."""
     order = ("seq", "job", "operation", "kind", "lower_ns")
     rows = table.filter(pc.field("kind") == kind).sort_by([(n, "ascending") for n in order])
     return {
@@ -245,9 +245,9 @@ def _by_cell(table: pa.Table, kind: str) -> dict[tuple[int, int, str], Histogram
 
 
 def _from_issue(run: RunDirectory, columns: Mapping[str, Array]) -> bool:
-    """Return `True` if latencies of open-loop loads were measured only from issue.
+    """Return `True` if open-loop latencies were measured only from the issue time.
 
-    This is the case for fio, and for runs of earlier versions.
+    This is the case for fio and for runs from earlier versions.
     """
     if np.isfinite(columns["response_mean_ns"]).any():
         return False
@@ -267,7 +267,7 @@ def _as_service(line: Line) -> Line:
 
 
 def _step_lines(steps: Steps) -> Iterator[Line]:
-    """Yield quantiles as constant levels over the duration of each step."""
+    """Yield quantiles as constant levels over each step's duration."""
     for operation in TIMED_NAMES:
         recent = [step for step in steps if step[0] == operation][-_MOST_STEPS:]
         if recent:
@@ -278,9 +278,9 @@ def _step_lines(steps: Steps) -> Iterator[Line]:
 
 @dataclass(frozen=True)
 class _CachedSeries:
-    """Cached columns of a run up to a step.
+    """Cached columns of a run up to a given step.
 
-    A run that is resumed after a crash has different steps, so the cache is valid only for the
+    A run that is resumed after a crash has different steps, so the cache is valid only for a
     manifest with this `created` value.
     """
 
@@ -297,10 +297,10 @@ class _CachedSeries:
 
 
 class Shelf:
-    """A cache for the series of recently viewed runs; `series` is thread-safe."""
+    """A cache for the series of recently viewed runs; the method `series` is thread-safe."""
 
     def __init__(self, kept_bytes: int = _KEPT_BYTES) -> None:
-        """Create an empty cache of at most this size in bytes."""
+        """Create an empty cache with this maximum size in bytes."""
         self._cached: OrderedDict[str, _CachedSeries] = OrderedDict()
         self._kept_bytes = kept_bytes
         self._lock = threading.Lock()
@@ -376,7 +376,7 @@ class Shelf:
 
 
 def named(series: Series, key: str) -> Line | None:
-    """Return the line with this key, or `None` if there is none."""
+    """Return the line with this key, or `None`."""
     return next((line for line in series.lines if line.key == key), None)
 
 

@@ -1,4 +1,4 @@
-"""The dashboard server: addresses and their handlers."""
+"""Dashboard server, with its URLs and their handlers."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ async def serve(
 
 
 def _application(dashboard: Any) -> Any:
-    """Return the application, which consists of addresses and their handlers."""
+    """Return the application, which consists of URLs and their handlers."""
     import bokeh
     from tornado.web import Application
 
@@ -148,7 +148,7 @@ def _sockets(options: UiOptions) -> list[socket.socket]:
     """Return the listening sockets.
 
     Raises:
-        ConfigError: If the port or address cannot be used.
+        ConfigError: If the port or the address cannot be used.
     """
     from tornado.netutil import bind_sockets
 
@@ -173,7 +173,7 @@ def _sockets(options: UiOptions) -> list[socket.socket]:
 
 
 def _address(options: UiOptions, port: int) -> str:
-    """Return the address to open in a browser."""
+    """Return the URL to open in a browser."""
     host = options.listen
     with suppress(ValueError):
         number = ip_address(host)
@@ -196,7 +196,7 @@ def is_open_to_others(options: UiOptions) -> bool:
 
 
 class StaticFiles(Handler, StaticFileHandler):
-    """An installed file, to which access is checked as for pages."""
+    """An installed file, with the same access check as for pages."""
 
     def initialize(self, dashboard: Dashboard, path: str) -> None:  # type: ignore[override]
         """Store the shared state and the folder."""
@@ -204,11 +204,11 @@ class StaticFiles(Handler, StaticFileHandler):
         StaticFileHandler.initialize(self, path)
 
     def set_extra_headers(self, path: str) -> None:
-        """Let browsers cache a file, but require revalidation."""
+        """Let browsers cache a file, but require them to revalidate it."""
         self.set_header("Cache-Control", "private, max-age=0, must-revalidate")
 
     def compute_etag(self) -> Any:
-        """Return the ETag of the file, which pages do not have."""
+        """Return the file's ETag; pages have none."""
         return StaticFileHandler.compute_etag(self)
 
 
@@ -218,7 +218,7 @@ class StaticFiles(Handler, StaticFileHandler):
 
 
 class _Change(Handler):
-    """A form that changes the store."""
+    """Handler for a form that changes the store."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -305,7 +305,7 @@ def _series(
 
 
 class OverlayAnswer(Handler):
-    """The plot of a quantity of several runs.
+    """Plot of a quantity for several runs.
 
     Arguments: `name` of each run, `key`, `norm`, and the arguments of `SeriesAnswer`.
     """
@@ -323,7 +323,7 @@ class OverlayAnswer(Handler):
 
 
 class StatusAnswer(Handler):
-    """The progress of a run."""
+    """Progress of a run."""
 
     async def get(self) -> None:
         """Answer with status, steps and a line of text."""
@@ -331,7 +331,7 @@ class StatusAnswer(Handler):
 
 
 class SetAnswer(Handler):
-    """The parallel coordinates of a sweep."""
+    """Parallel coordinates of a sweep."""
 
     async def get(self) -> None:
         """Answer with axes and lines."""
@@ -351,7 +351,7 @@ _drawing = threading.Lock()  # matplotlib has a single style for all threads.
 
 
 class ListPage(Handler):
-    """The runs in the store."""
+    """List of the runs in the store."""
 
     async def get(self) -> None:
         """Answer with the page of the list that the address selects."""
@@ -381,13 +381,13 @@ class RunPageHandler(Handler):
 
 
 def _take_down(dashboard: Dashboard, run: str) -> None:
-    """Load a run's series into the cache; errors are reported when the plots are requested."""
+    """Load a run's series into the cache; errors are reported with the later plot request."""
     with suppress(Exception), dashboard.library.folder(run) as folder:
         dashboard.shelf.series(run, folder)
 
 
 class ReportPage(Handler):
-    """A run's report, isolated from other pages because its origin is unknown."""
+    """Report of a run, isolated from other pages by its opaque origin."""
 
     async def get(self) -> None:
         """Answer with the stored report, or with a new report."""
@@ -398,10 +398,10 @@ class ReportPage(Handler):
 
 
 def report(library: Library, run: str) -> bytes:
-    """Return the report in the run directory, or a new report that is not stored.
+    """Return the report in the run directory, or create a report that is not stored.
 
     Raises:
-        StoreError: If the run has no measurements or is damaged.
+        StoreError: If the run is damaged or has no measurements.
     """
     with library.folder(run) as folder:
         try:
@@ -419,7 +419,7 @@ def report(library: Library, run: str) -> bytes:
 
 
 class OverlayPage(Handler):
-    """Several runs on a single plot."""
+    """Page with several runs on a single plot."""
 
     async def get(self) -> None:
         """Answer with the page of an overlay and its table of figures."""
@@ -433,7 +433,7 @@ class OverlayPage(Handler):
 
 
 class SetsPage(Handler):
-    """Suites and sweeps."""
+    """List of suites and sweeps."""
 
     async def get(self) -> None:
         """Answer with the list of suites and sweeps."""
@@ -441,7 +441,7 @@ class SetsPage(Handler):
 
 
 class SetPage(Handler):
-    """A suite or sweep."""
+    """Page of a suite or sweep."""
 
     async def get(self) -> None:
         """Answer with the tables of a suite or sweep."""
@@ -450,7 +450,7 @@ class SetPage(Handler):
 
 
 class NotFoundPage(Handler):
-    """Responds at all other addresses."""
+    """Responds at all other URLs."""
 
     async def get(self) -> None:
         """Answer with status 404."""

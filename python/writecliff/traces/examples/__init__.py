@@ -1,6 +1,6 @@
 """Captured traces that ship with writecliff: `example:NAME`.
 
-Each contains the I/Os of a database on ext4 on a loop device, captured at the block layer by
+Each trace contains the I/Os of a database on ext4 on a loop device, captured at the block layer by
 `tools/capture-examples`, which also defines the loads.
 """
 
@@ -34,15 +34,15 @@ class Example:
 
 
 def examples() -> list[Example]:
-    """Return all examples, by name."""
+    """Return all example traces, by name."""
     return [Example(name, title, FOLDER / f"{name}.parquet") for name, title in _TITLES.items()]
 
 
 def trace_path(path: str | Path) -> Path:
-    """Return a trace's file: the example's file for "example:NAME", otherwise `path` itself.
+    """Return the path of a trace file, or of the example for "example:NAME".
 
     Raises:
-        ConfigError: If there is no such example.
+        ConfigError: If the example does not exist.
     """
     text = str(path)
     if not text.startswith(SCHEME):
