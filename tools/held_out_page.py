@@ -73,7 +73,7 @@ _LOADS = (
 )  # fmt: skip
 _TAILS = ("p50", "p99", "p99.9", "p99.99", "p99.999")
 _WHOSE = ("reads beside writes", "writes")
-# Percentage of I/Os within 10 % of their latency, as published: source, subject, percentage.
+# Published percentage of I/Os within 10 % of their latency: source, subject, percentage.
 _OTHERS = (
     ("Das Sharma, Ji, Jeong, Kim, IEEE CAL 24(2), 2025", "https://doi.org/10.1109/LCA.2025.3581580",
      "existing simulators and models; individual I/Os", "6 to 37 %"),
@@ -215,7 +215,7 @@ def _measured() -> str:
     )
 
 
-_ALWAYS = f", {FULL_RATE}"  # the loads of these sources have no rate
+_ALWAYS = f", {FULL_RATE}"  # The loads in these sources have no rate.
 
 
 def _capacities() -> str:
@@ -354,7 +354,7 @@ def _winners() -> str:
     )
 
 
-CLOSE = 2.0  # factor up to which two published figures count as close
+CLOSE = 2.0  # Maximum factor between two published figures that count as close.
 _WON, _NEAR = ("pairs", "correct winner"), f"within {CLOSE:g} x"
 _WINNER_KINDS = {
     "skewed writes, SSD-iq": (SKEWED,),
@@ -461,18 +461,18 @@ def replaced(page: str) -> str:
 # Percentage of I/Os whose simulated latency is within 10 % of the measured latency, from
 # percentiles.
 #
-# Das Sharma, Ji, Jeong and Kim (IEEE CAL 24(2), 2025) compare the latency of each I/O. A source
-# that publishes only percentiles allows a comparison of the distributions: the fraction of
-# quantiles where the simulated latency is within 10 % of the measured latency. This metric is more
-# lenient, because it ignores which I/Os are slow.
+# Das Sharma, Ji, Jeong and Kim (IEEE CAL 24(2), 2025) compare the latency of each I/O. If a source
+# publishes only percentiles, the distributions can be compared: the metric is the fraction of
+# quantiles where the simulated latency is within 10 % of the measured latency. This distribution
+# metric is more lenient, because it ignores which I/Os are slow.
 #
-# The logarithm of a latency is interpolated linearly in -log10(1 - q) between two percentiles. I/Os
-# below the lowest or beyond the highest percentile do not count, because their latencies are
+# The logarithm of the latency is interpolated linearly in -log10(1 - q) between two percentiles.
+# I/Os below the lowest or beyond the highest percentile do not count, because their latencies are
 # unknown.
 
 TOLERANCE = 0.10
-_FEWEST = 3  # minimum number of percentiles of a distribution
-_MEDIAN = 0.5  # quantile that every distribution must contain
+_FEWEST = 3  # Minimum number of percentiles in a distribution.
+_MEDIAN = 0.5  # Quantile that every distribution must contain.
 _METRIC = re.compile(r"(read|write) latency p([\d.]+)")
 
 
@@ -481,9 +481,9 @@ class Distribution:
     """Published and simulated latencies of reads or writes in an open loop."""
 
     drive: str
-    operation: str  # "read" or "write"
-    rate_iops: float  # arrival rate of the open loop
-    latencies: Mapping[float, tuple[float, float]]  # published and simulated, by quantile
+    operation: str  # Operation: "read" or "write".
+    rate_iops: float  # Arrival rate of the open loop.
+    latencies: Mapping[float, tuple[float, float]]  # Published and simulated latencies by quantile.
 
     @property
     def share_pct(self) -> float:

@@ -199,7 +199,7 @@ def test_a_run_of_a_million_intervals_has_few_marks(browser: Any, tmp_path: Path
         assert area.get_attribute("data-whole") == "false"
         box = page.locator(".canvas").first.bounding_box()
         middle, y = box["x"] + 64 + (box["width"] - 70) / 2, box["y"] + 60
-        for _ in range(6):  # drag across the middle of the visible range
+        for _ in range(6):  # Drag across the middle of the visible range.
             before = page.evaluate(VIEW)
             page.mouse.move(middle - 20, y)
             page.mouse.down()

@@ -109,7 +109,7 @@ def test_zoom_and_back(page: Any, kind: str) -> None:
 
 
 def test_values_and_ticks_are_right_in_a_zoomed_plot(page: Any) -> None:
-    svg = plot(page, "throughput v time")  # of a ten-hour run
+    svg = plot(page, "throughput v time")  # Plot of a ten-hour run.
     drag(page, svg, 0.3, 0.5)
     hours = [float(text) for text in svg.evaluate(TICKS) if text[0].isdigit()]
     assert len(hours) >= 3

@@ -67,11 +67,12 @@ def ran(visit: Visit) -> str | None:
 def test_names_run_nothing_and_figures_still_answer(browser: Any, run: Path) -> None:
     with Visit(browser, run / "report.html", 1200) as visit:
         assert ran(visit) is None
-        assert visit.complaints == []  # including violations that the policy had to block
+        # The complaints include violations that the policy had to block.
+        assert visit.complaints == []
         assert visit.page.query_selector("img, iframe, object, embed") is None
         assert EVIL in visit.page.inner_text("body")
         figure = visit.page.query_selector("figure svg")
-        assert figure.get_attribute("role") == "group"  # set by the page's script
+        assert figure.get_attribute("role") == "group"  # The script on the page sets this role.
 
 
 def test_what_would_be_put_into_a_page_cannot_run(browser: Any, run: Path, tmp_path: Path) -> None:

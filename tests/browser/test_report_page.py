@@ -129,7 +129,7 @@ def test_header_block_and_verdict(browser: Any, reports: dict[str, Path]) -> Non
         assert "Test Run Date\n03/02/2026 03:30 PM UTC" in dates
         assert "Report Run Date" in dates
         tops = {e.bounding_box()["y"] for e in columns}
-        assert len(tops) == 1  # four columns side by side
+        assert len(tops) == 1  # The four columns are side by side.
 
 
 def test_the_first_screen_has_answer_figures_plot_and_disclosures(

@@ -55,7 +55,7 @@ def attach(tmp_path: Path) -> Iterator[Callable[..., str]]:
         except subprocess.CalledProcessError as error:
             pytest.skip(f"device tests: losetup: {error.stderr.strip()}")
         attached.append(device)
-        # BFQ, if it is the default scheduler, may delay one of two jobs by a second.
+        # If BFQ is the default scheduler, it may delay one of two jobs by a second.
         Path("/sys/block", Path(device).name, "queue/scheduler").write_text("none")
         return device
 

@@ -271,7 +271,7 @@ def _engine(target: str, situation: Situation) -> tuple[int, str]:
     try:
         engine = open_target(target, destroy_serial=serial, allow_signatures=situation.wipe)
         try:
-            engine.purge()  # files are rejected at the first write
+            engine.purge()  # Files are rejected at the first write.
         finally:
             engine.close()
     except WritecliffError as error:

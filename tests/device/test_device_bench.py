@@ -26,7 +26,8 @@ def test_pairs_on_a_loop_device(loop: str, cli: CommandLine) -> None:
     document = json.loads(output.out)
     assert (document["schema"], document["target"]) == ("writecliff/bench-fio/1", loop)
     (row,) = document["rows"]
-    # On a busy machine, one-second figures vary, so check only that both come from this load.
+    # On a busy machine, one-second figures vary, so the test checks only that both come from this
+    # load.
     assert 0.2 < row["iops_ratio"] < 5
     assert row["iops_ratio"] == pytest.approx(row["writecliff_iops"] / row["bare_iops"])
     assert 1.0 <= row["bare_wall_s"] < 5

@@ -13,7 +13,7 @@ from writecliff.workload.model import Job, Workload
 
 pytest.importorskip("writecliff._native", reason="the native module is not built")
 
-TRIES = 3  # a busy machine may be slow during the measurement
+TRIES = 3  # A busy machine may be slow during the measurement.
 FACTOR = 20
 pytestmark = [pytest.mark.usefixtures("no_fio_left"), pytest.mark.measures]
 
@@ -32,7 +32,7 @@ def test_the_speed_is_measured_once_and_by_reading(loop: str, image: Path) -> No
 def test_the_bound_is_true_and_says_something(loop: str) -> None:
     options = {"end": ["time"], "time_hours": 2 / 3600, "sample_seconds": 1.0, "round_minutes": 0.1}
     procedure = procedure_from_mapping("wsat", options)
-    Path(loop).read_bytes()  # fill the page cache, from which a loop device reads
+    Path(loop).read_bytes()  # Fill the page cache, which a loop device reads from.
     for remaining in reversed(range(TRIES)):
         with FioEngine.open_device(loop, destroy_serial=loop) as engine:
             plan = procedure.plan(engine.identify(), engine.speed_limit)

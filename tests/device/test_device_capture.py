@@ -99,7 +99,7 @@ def test_discards_flushes_and_reads_are_told_apart(loop: str, tmp_path: Path) ->
         for row, flags in zip(
             trace.table.to_pylist(), trace.requests["flags"].to_pylist(), strict=True
         )
-        # Excludes the kernel's own reads of the partition table.
+        # Exclude the kernel's own reads of the partition table.
         if row["process"] in ("dd", "blkdiscard") and (row["op"] != "read" or flags == "sync")
     ]
     assert [row for row in rows if row[0] == "write"] == [
@@ -174,12 +174,12 @@ def test_requests_are_those_that_the_kernel_counts(
     assert trace.requests is not None
     request_flags = trace.requests["flags"].to_pylist()
     for row, flags in zip(trace.table.to_pylist(), request_flags, strict=True):
-        # The kernel counts Write Zeroes as writes, although no data are transferred.
+        # The kernel counts Write Zeroes commands as writes, although they transfer no data.
         op = "write" if "zeroes" in flags else row["op"]
         captured[op][0] += 1
         captured[op][1] += row["length_bytes"]
-    assert any("zeroes" in flags for flags in request_flags)  # issued by mkfs
-    # The kernel also counts pure flush requests, and counts a request's post-flush as another
+    assert any("zeroes" in flags for flags in request_flags)  # mkfs issues these requests.
+    # The kernel also counts pure flush requests, and counts the post-flush of a request as another
     # request.
     flushes, more = counted["fsync"][0], counted["write"][0] - captured["write"][0]
     assert 0 <= more <= flushes

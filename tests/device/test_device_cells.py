@@ -23,7 +23,7 @@ pytest.importorskip("writecliff._native", reason="the native module is not built
 KIB, MIB = 1 << 10, 1 << 20
 SECOND = 1_000_000_000
 SHORT = SECOND
-RESOLUTION = 1 / 128  # half a bin of either histogram, relative to the value
+RESOLUTION = 1 / 128  # Half a bin of either histogram, relative to the value.
 pytestmark = pytest.mark.usefixtures("no_fio_left")
 
 
@@ -56,7 +56,7 @@ def fios_job(result: StepResult) -> dict[str, Any]:
     return job
 
 
-@pytest.mark.measures  # a busy machine may do too few I/Os per second for the percentiles
+@pytest.mark.measures  # A busy machine may perform too few I/Os per second for the percentiles.
 @pytest.mark.parametrize("job", CELLS.values(), ids=CELLS.keys())
 def test_figures_of_a_cell_are_fios_own(loop: str, job: Job) -> None:
     with FioEngine.open_device(loop, destroy_serial=loop) as engine:
@@ -66,7 +66,8 @@ def test_figures_of_a_cell_are_fios_own(loop: str, job: Job) -> None:
     assert set(result.jobs[0].operations) <= {"read", "write"}
     for name, mine in result.jobs[0].operations.items():
         raw = theirs[name]
-        # Use the same run time for both, because fio rounds it to milliseconds before dividing.
+        # Use the same run time for both figures, because fio rounds it to milliseconds before
+        # dividing.
         assert seconds == pytest.approx(raw["runtime"] / 1000, abs=0.0015)
         assert mine.ios / seconds == pytest.approx(raw["iops"], rel=RESOLUTION)
         assert result.iops(name) == pytest.approx(raw["iops"], rel=RESOLUTION)
@@ -75,10 +76,12 @@ def test_figures_of_a_cell_are_fios_own(loop: str, job: Job) -> None:
         assert (mine.service.count, mine.service.max_ns) == (raw["total_ios"], raw["lat_ns"]["max"])
         for percent, value in raw["lat_ns"]["percentile"].items():
             ours = mine.service.quantile(float(percent) / 100)
-            if ours.value_ns is None:  # too few samples beyond it: fio reports a figure anyway
+            # fio reports a figure even if there are too few samples beyond it.
+            if ours.value_ns is None:
                 assert raw["total_ios"] * (1 - float(percent) / 100) < 10
                 continue
-            # writecliff reports the upper end of the bin (or the maximum in it), fio its middle.
+            # writecliff reports the upper end of the bin (or the maximum in the bin), but fio
+            # reports its midpoint.
             assert ours.value_ns == pytest.approx(value, rel=RESOLUTION)
             compared += 1
     assert compared >= (3 if job.block_sizes[0].bytes <= 8 * KIB else 1)
@@ -116,11 +119,12 @@ def test_the_composite_load_runs_on_any_sector(
                 engine.run(Workload("half", (cell(512, 0, 1, 1),)))
     reads, writes = result.total("read"), result.total("write")
     assert reads[0] + writes[0] == 20_000
-    assert reads[0] == pytest.approx(8_000, abs=350)  # 40 %, five standard deviations
+    # The expected value is 40 %, within five standard deviations.
+    assert reads[0] == pytest.approx(8_000, abs=350)
     raised = [text for text in result.warnings if "were rounded up" in text]
     assert len(raised) == (1 if sector == 4096 else 0)
     mean = (reads[1] + writes[1]) / 20_000 / KIB
-    # 10 % of the I/Os grow to 4 KiB; the spread of the mean of 20,000 is 0.08 KiB.
+    # 10 % of the I/Os grow to 4 KiB. The standard deviation of the mean of 20,000 I/Os is 0.08 KiB.
     expected = (
         MEAN_KIB
         if sector == 512
@@ -143,15 +147,15 @@ def test_its_zones_take_their_shares(attach: Callable[..., str], image: Path, se
     hot = sum(at < size * 0.05 for at in set(blocks))
     middle = sum(size * 0.05 <= at < size * 0.2 for at in set(blocks))
     cold = sum(at >= size * 0.2 for at in set(blocks))
-    # Few of 300 writes to the 1,638 blocks of the hot zone overlap; with mixed sizes, fractions are
-    # rough.
+    # Few of 300 writes to the 1,638 blocks in the hot zone overlap. With mixed sizes, fractions are
+    # approximate.
     assert hot > middle > 0
     assert hot > cold > 0
     assert max(blocks) > size * 0.6
     if sector == 512:
         assert any(
             at % 4096 for at in written_sectors(loop)
-        )  # not all offsets are multiples of 4 KiB
+        )  # Not all offsets are multiples of 4 KiB.
 
 
 def written_sectors(device: str) -> list[int]:

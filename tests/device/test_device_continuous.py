@@ -52,14 +52,15 @@ def test_steps_are_cut_out_of_one_load(loop: str) -> None:
     total = 0
     for before, after in itertools.pairwise(results):
         assert after.started_ns == before.started_ns + before.elapsed_ns
-        # On a busy machine, a report may be late and the next one early: I/Os move between steps.
+        # On a busy machine, one report may be late and the next report early: I/Os then move
+        # between steps.
         assert after.elapsed_ns == pytest.approx(STEP_NS, rel=0.5)
     last = results[-1]
     end_ns = last.started_ns + last.elapsed_ns - results[0].started_ns
     assert end_ns == pytest.approx(len(results) * STEP_NS, abs=STEP_NS / 2)
     for result in results:
         total += result.total()[0]
-        assert total == ios_at_end(result)  # none lost, none counted twice
+        assert total == ios_at_end(result)  # No I/O is lost or counted twice.
         service = result.service()
         assert service is not None
         assert service.count == result.total()[0] == result.intervals["ios"].sum()
@@ -103,7 +104,7 @@ def test_a_sequential_stream_goes_on_and_wraps(loop: str) -> None:
         pattern="sequential",
         block_sizes=(BlockSize(64 * KIB),),
         range_bytes=size,
-        rate_bytes_per_s=32 * MIB,  # a third of the range per step
+        rate_bytes_per_s=32 * MIB,  # Each step covers a third of the range.
         duration_ns=STEP_NS,
     )
     with opened(loop) as engine:

@@ -28,7 +28,7 @@ def filled(loop: str, job: Job, volume: int) -> tuple[int, dict[int, float]]:
     """Return the number of duplicate 4 KiB pages, and the compressed size by chunk size."""
     fill = Workload("fill", (replace(job, volume_bytes=volume, range_bytes=volume),))
     with FioEngine.open_device(loop, destroy_serial=loop) as engine:
-        for seed in (1, 2, 3):  # buffers change as they are scrambled repeatedly
+        for seed in (1, 2, 3):  # Buffers change because they are scrambled repeatedly.
             engine.run(replace(fill, seed=seed))
     with Path(loop).open("rb") as device:
         data = device.read(volume)

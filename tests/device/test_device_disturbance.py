@@ -35,7 +35,7 @@ def write_from_another_program(loop: str, size: int) -> None:
 
 
 def test_another_writer_is_named(loop: str) -> None:
-    # Rate-limited, so that the other writer's fraction does not depend on the machine.
+    # The rate is limited so that the other writer's fraction does not depend on the machine.
     job = Job(duration_ns=2 * SECOND, rate_iops=500, range_bytes=32 * MIB)
     with FioEngine.open_device(loop, destroy_serial=loop) as engine:
         alone = engine.run(Workload("alone", (job,)))
@@ -46,7 +46,8 @@ def test_another_writer_is_named(loop: str) -> None:
     assert foreign_texts(alone) == []
     machine = alone.raw["machine"]
     assert isinstance(machine, dict)
-    assert machine["foreign_bytes"]["write"] == 0  # the kernel's count equals fio's, to the byte
+    # The kernel's byte count equals fio's byte count exactly.
+    assert machine["foreign_bytes"]["write"] == 0
     assert 0 < machine["cpu_busy_pct"] <= 100
     (text,) = foreign_texts(disturbed)
     name = Path(loop).name

@@ -14,7 +14,7 @@ pytest.importorskip("writecliff._native", reason="the native module is not built
 MS = 1_000_000
 BURST_MS, PAUSE_MS, CYCLES = 1000, 1000, 2
 LATE_MS = 300
-TRIES = 4  # on a busy machine, fio may be late
+TRIES = 4  # On a busy machine, fio may be late.
 pytestmark = [pytest.mark.usefixtures("no_fio_left"), pytest.mark.measures]
 
 
@@ -39,7 +39,8 @@ def stretches(result: StepResult) -> list[tuple[bool, float]]:
 def test_bursts_and_pauses_come_out_right(loop: str, threads: int, depth: int) -> None:
     job = Job(
         name="hir",
-        read_pct=100,  # writes to a loop device occasionally wait for the disk below
+        # Writes to a loop device occasionally wait for the underlying disk, so the test uses reads.
+        read_pct=100,
         threads=threads,
         queue_depth=depth,
         burst_ns=BURST_MS * MS,

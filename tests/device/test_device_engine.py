@@ -71,7 +71,8 @@ def test_figures_are_fios_own(loop: str) -> None:
             assert iops == pytest.approx(theirs["iops"], rel=0.01)
             for percent, value in theirs["lat_ns"]["percentile"].items():
                 ours = mine.service.quantile(float(percent) / 100).value_ns
-                if ours is not None:  # within one bin, and not above the maximum
+                # The two values lie within one bin, and not above the maximum.
+                if ours is not None:
                     assert ours == pytest.approx(value, rel=1 / 32)
                     assert ours <= theirs["lat_ns"]["max"]
     assert set(result.jobs[0].operations) == {"read", "write"}
@@ -103,7 +104,7 @@ def test_ends_by_volume_and_count_are_exact(loop: str) -> None:
         pattern="sequential",
         block_sizes=(BlockSize(131072),),
         queue_depth=8,
-        volume_bytes=160 * MIB,  # larger than the device, so addresses wrap around
+        volume_bytes=160 * MIB,  # The volume exceeds the device size, so addresses wrap around.
     )
     with opened(loop) as engine:
         assert engine.run(Workload("fill", (fill,))).total() == (1280, 160 * MIB)
@@ -306,7 +307,8 @@ def test_a_file_of_a_decimal_size(tmp_path: Path, capsys: pytest.CaptureFixture[
     load, path = tmp_path / "w.toml", tmp_path / "target.img"
     load.write_text('name = "w"\n[[job]]\nname = "j"\nios = 100\n')
     cli = CommandLine(capsys)
-    for run, size in enumerate(("--size 10MB", "--size 10MB", "")):  # then again without --size
+    # The last run repeats the command without --size.
+    for run, size in enumerate(("--size 10MB", "--size 10MB", "")):
         output = cli(f"run {load} --on file:{path} {size} --output {tmp_path / str(run)}")
         assert output.code == 0, output.err
         rounded = f"{path}: the size was rounded down to whole sectors: 9998336 bytes"
@@ -329,7 +331,8 @@ def test_a_full_disk_is_reported_in_fios_words(tmp_path: Path, attach: Callable[
         with path.open("wb") as file:
             file.truncate(8 * MIB)
         fill = Job(pattern="sequential", block_sizes=(BlockSize(65536),), volume_bytes=8 * MIB)
-        with FioEngine.open_file(path, size_bytes=None) as engine:  # while there is free space
+        # The file system has enough free space.
+        with FioEngine.open_file(path, size_bytes=None) as engine:
             (mount / "other.img").write_bytes(bytes(9 * MIB))
             with pytest.raises(EngineError, match="No space left on device") as caught:
                 engine.run(Workload("fill", (fill,)))

@@ -30,8 +30,8 @@ pytestmark = pytest.mark.measures
 STEPS = 12
 STEP_NS = 480_000_000
 WINDOW_S = 0.05
-PATTERN_S = 0.04  # two bursts of 40 reads, one large read, one large write
-GAP_MS = 5.0  # with a process per step, gaps are 50 to 140 ms
+PATTERN_S = 0.04  # Two bursts of 40 reads, one large read and one large write.
+GAP_MS = 5.0  # With a process per step, gaps are 50 to 140 ms.
 
 
 def large(name: str, read_pct: float) -> Job:

@@ -45,7 +45,8 @@ def test_the_drive_returns_write_errors(thin: tuple[str, Path]) -> None:
         assert re.match(
             rf"{device}: write error at byte \d+ \(of 65\.\d+ kB\): ", str(caught.value)
         )
-        assert f"dev {Path(device).name}, sector " in str(caught.value)  # the kernel's message
+        # This text is the kernel's message.
+        assert f"dev {Path(device).name}, sector " in str(caught.value)
         assert caught.value.partial.total()[0] > 0
         assert caught.value.exit_code == 1
     assert "\n" not in str(caught.value)
@@ -64,7 +65,8 @@ def frozen_while_running(thin: tuple[str, Path], bench: Bench, seconds: float | 
     bench.callback(thaw)
 
     def freeze(progress: Progress) -> None:
-        if progress.ios and not frozen:  # a busy machine reports before the first I/O is counted
+        # A busy machine may report before the first I/O is counted.
+        if progress.ios and not frozen:
             frozen.append(True)
             run("fsfreeze", "--freeze", folder)
             if seconds is not None:

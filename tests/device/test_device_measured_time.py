@@ -23,7 +23,7 @@ MS = 1_000_000
 MIB = 1 << 20
 CLOSED_WORKLOADS = int(os.environ.get("WRITECLIFF_CLOSED_WORKLOADS_FILE", "3"))
 
-# `late` and `long` overlap; `after` is a separate step.
+# The steps `late` and `long` overlap, and `after` is a separate step.
 JOB_FILE = """\
 [global]
 rw=randread
@@ -44,7 +44,7 @@ runtime=300ms
 RUN_S = {"late": 0.4, "long": 1.0, "after": 0.3}
 
 
-Log = list[tuple[float, float]]  # completion time since the job's start and latency, in ns
+Log = list[tuple[float, float]]  # Completion time since the job's start, and latency, in ns.
 
 
 def _ios(result: JobResult) -> int:
@@ -72,7 +72,7 @@ def test_timed_jobs_have_their_own_times(kind: str, loop: str, tmp_path: Path) -
     assert [(name, jobs[name].began_ns) for name in jobs] == [
         ("late", 300 * MS), ("counted", 0), ("long", 0)
     ]  # fmt: skip
-    # `counted` ends with its last I/O, 99 intervals of 2 ms after the first I/O.
+    # The step `counted` ends with its last I/O, 99 intervals of 2 ms after the first I/O.
     for name, length_ms in (("late", 200), ("counted", 198), ("long", 800)):
         _check_length(jobs[name], length_ms)
     assert step.elapsed_ns == max(job.began_ns + job.elapsed_ns for job in step.jobs)
@@ -83,7 +83,8 @@ def test_timed_jobs_have_their_own_times(kind: str, loop: str, tmp_path: Path) -
 
 def _check_length(result: JobResult, length_ms: int) -> None:
     """Check that a job of 500 I/Os per second ends at its duration, or with a later, slow I/O."""
-    assert 0 < _ios(result) <= 0.5 * length_ms + 1  # fewer if the machine stalls until the end
+    # The count is lower if the machine stalls until the end.
+    assert 0 < _ios(result) <= 0.5 * length_ms + 1
     read = result.operations["read"]
     assert read.response is not None
     over_ns = result.elapsed_ns - length_ms * MS
@@ -147,7 +148,8 @@ def _outstanding_by_log(jobs: Sequence[Job], logs: list[Log]) -> Iterator[float]
     each = iter(logs)
     for job in jobs:
         ios = [io for _ in range(job.threads) for io in next(each)]
-        # Times are in whole milliseconds, so the last I/O may be 1 ms later, 0.3 % of a job.
+        # Times are whole milliseconds, so the last I/O may appear 1 ms later, which is 0.3 % of a
+        # job.
         length_ns = max(job.duration_ns or 0, *(at_ns for at_ns, _ in ios))
         yield sum(latency_ns for _, latency_ns in ios) / length_ns
 
@@ -215,7 +217,7 @@ def test_every_output_has_the_same_rates(
         for job in step["jobs"]:
             key = f"{step['workload']}/{job['name']}/reads/iops"
             assert figures[key] == pytest.approx(rates[job["name"]])
-    # Figures of partially overlapping jobs cannot be added.
+    # Figures for partially overlapping jobs cannot be added.
     both = sum(job["operations"]["read"]["ios"] for job in answer["steps"][0]["jobs"])
     rate = 1e9 * both / answer["steps"][0]["elapsed_ns"]
     assert f"times-1: {rate:,.0f} reads/s" in Run(run).verdict
@@ -245,7 +247,7 @@ def test_rates_and_means_of_a_real_file_have_intervals(
     file = tmp_path / "reads.fio"
     file.write_text("[reads]\nrw=randread\nbs=4k\ntime_based\nruntime=1200ms\nrate_iops=500\n"
                     "log_avg_msec=100\nstartdelay=150ms\n")  # fmt: skip
-    for attempt in range(5):  # a run with drifting latencies has no confidence interval
+    for attempt in range(5):  # A run with drifting latencies has no confidence interval.
         words = ["run", file, "--on", f"file:{tmp_path / 'drive'}", "--quiet", "--json"]
         words += ["--output", tmp_path / f"run-{attempt}"]
         assert main([*map(str, words)]) == 0

@@ -38,7 +38,7 @@ def partitioned(attach: Callable[..., str], image: Path) -> Iterator[str]:
         pytest.skip("device tests: mkfs.ext4 or partx is not installed")
     write_mbr(image)
     device = attach(image)
-    # partx parses the table itself, because not every kernel is built with DOS partition support.
+    # partx parses the partition table itself, because not every kernel supports DOS partitions.
     subprocess.run([partx, "--add", device], check=True, capture_output=True)
     if not wait_for(lambda: os.path.exists(f"{device}p1"), 30):
         pytest.skip("device tests: no partitions on loop devices here")
@@ -73,7 +73,7 @@ def test_the_claim_keeps_others_out_but_not_fio(partitioned: str, tmp_path: Path
             ["mount", f"{partitioned}p1", str(mount)], capture_output=True, check=False
         )
         assert tried.returncode != 0
-        os.close(os.open(partitioned, os.O_RDWR))  # opened with the same flags as in fio
+        os.close(os.open(partitioned, os.O_RDWR))  # fio opens the device with the same flags.
     finally:
         held.close()
 

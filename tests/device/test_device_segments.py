@@ -19,7 +19,7 @@ from writecliff.report.model import ReportModel
 from writecliff.store.rundir import RunDirectory
 
 MIB = 1 << 20
-SEGMENTS, SIZE = 16, 2 * MIB  # 32 MiB in total
+SEGMENTS, SIZE = 16, 2 * MIB  # The segments have 32 MiB in total.
 RANGE_PCT = 75.0
 RANGE = {
     "edition": "pts-c",
@@ -47,7 +47,7 @@ def written(image: Path) -> Iterator[tuple[int, int]]:
         while True:
             try:
                 begin = os.lseek(fd, at, os.SEEK_DATA)
-            except OSError:  # a hole up to the end
+            except OSError:  # The rest of the file is a hole.
                 return
             at = os.lseek(fd, begin, os.SEEK_HOLE)
             yield begin, at

@@ -34,7 +34,7 @@ def _fio(uri: str, folder: Path, *words: str) -> dict[str, dict[str, int]]:
         capture_output=True,
         cwd=folder,
     )
-    text = report.read_text()  # may start with client messages
+    text = report.read_text()  # The report may start with client messages.
     job = json.loads(text[text.index("{") :])["jobs"][0]
     assert job["error"] == 0
     return {name: {"ios": job[name]["total_ios"]} for name in ("read", "write", "trim")}

@@ -51,7 +51,7 @@ def test_a_file_of_ours_is_not_written_while_it_is_mounted_nor_afterwards(
 ) -> None:
     path = tmp_path / "x.img"
     run_on_file(path, 32 * MIB)
-    run_on_file(path)  # may be reused until another program writes to it
+    run_on_file(path)  # The file may be reused until another program writes to it.
     device = attach(path)
     with pytest.raises(TargetError, match=r"in use: .* is behind the loop device loop"):
         run_on_file(path)

@@ -76,7 +76,8 @@ for n in range(1000): os.pwrite(fd, page, (n * 619 % 1024) * 4096)
     assert data is not None
     assert (data.traffic.count, data.traffic.sizes) == (1000, {4096: 1000})
     assert stack.data_amplification == 1
-    assert stack.calls.syncs == 0  # syncs implied by direct writes are not counted as the program's
+    # Syncs implied by direct writes do not count as the program's syncs.
+    assert stack.calls.syncs == 0
     assert data.service_p50_ns is not None and data.service_p50_ns > 0
 
 
@@ -116,7 +117,8 @@ for n in range(1000): os.pwrite(fd, b"x" * 4096, n % 10 * 4096)
     assert stack.calls.writes.bytes == 1000 * 4096
     assert stack.written_bytes("data") == 10 * 4096
     assert stack.data_amplification == pytest.approx(0.01)
-    assert stack.program_ns < stack.duration_ns  # written back after the program has ended
+    # The data were written back after the program ended.
+    assert stack.program_ns < stack.duration_ns
 
 
 def test_reading_again_hits_the_page_cache(mounted: Path) -> None:

@@ -17,7 +17,7 @@ from writecliff.store.rundir import RunDirectory
 pytest.importorskip("writecliff._native", reason="the native module is not built")
 
 ROOT = Path(__file__).resolve().parents[2]
-# A one-minute step: a member that misses its parent's death would write for that long.
+# The step takes a minute. A member that misses its parent's death would write for that long.
 LONG = ["--set", "sample_seconds=60", "--set", "round_minutes=1"]
 
 
@@ -35,7 +35,7 @@ def test_kill_9_of_a_sweep_ends_its_member_and_its_fio(loop: str, tmp_path: Path
     run = tmp_path / "s" / "queue-depth-4"
 
     def writing() -> bool:
-        if not (run / MANIFEST_NAME).exists():  # earlier fio processes only measure reads
+        if not (run / MANIFEST_NAME).exists():  # Earlier fio processes only measure reads.
             return False
         members[:] = children(sweep.pid, b"writecliff.suite.member")
         fios[:] = [fio for member in members for fio in children(member, b"workload.fio")]

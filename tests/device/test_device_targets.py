@@ -146,7 +146,7 @@ def swap_on_a_partition(bench: Bench) -> Danger:
     refused = r"in use: loop\d+p1 is active swap space"
     return Danger(
         disk, refused, "swapoff", [disk], first=MIB
-    )  # everything before the swap partition
+    )  # The range contains everything before the swap partition.
 
 
 # -- in use: processes ----------------------------------------------------------------------------

@@ -203,7 +203,7 @@ def _own_file(bench: Bench) -> Path:
 
 # -- contents -------------------------------------------------------------------------------------
 
-# Offset and value of each format's signature; tests/drives uses the real tools.
+# Offset and value of each format's signature. The tests in tests/drives use the real tools.
 SIGNATURES: dict[str, tuple[int, bytes]] = {
     "LVM2_member": (512, b"LABELONE"),
     "linux_raid_member": (4096, b"\xfc\x4e\x2b\xa9\x01\0\0\0"),
@@ -215,7 +215,7 @@ SIGNATURES: dict[str, tuple[int, bytes]] = {
     "swap": (4086, b"SWAPSPACE2"),
     "xfs": (0, b"XFSB"),
     "bluestore": (0, b"bluestore block device"),
-    "gpt": (SIZE - 512, b"EFI PART"),  # only the backup header
+    "gpt": (SIZE - 512, b"EFI PART"),  # Only the backup header of a GPT.
 }
 
 
@@ -241,7 +241,7 @@ def test_contents_are_kept_without_a_second_consent(
     assert_refused(danger, capsys, tmp_path)
     assert (
         inspect(device).refusal(device, allow_signatures=True) is None
-    )  # may be written without the signature
+    )  # Without the signature, the device may be written.
 
 
 def test_the_disk_of_the_root_file_system_is_refused() -> None:

@@ -56,11 +56,12 @@ def test_a_workload_with_rates_is_issued_at_its_times(loop: str) -> None:
     timing = result.raw["timing"]
     assert isinstance(timing, dict)
     assert timing["left"] == 0
-    # The last write is due after 499 intervals of 1 ms. In the Poisson process, which has a mean of
-    # 0.5 s and a standard deviation of 0.03 s, the last read is hardly ever due after 0.65 s.
+    # The last write is due after 499 intervals of 1 ms. In the Poisson process, the last read is
+    # due after 0.5 s on average, with a standard deviation of 0.03 s, so it is hardly ever due
+    # after 0.65 s.
     assert 499_000_000 <= timing["intended_ns"] < 650_000_000
     assert timing["lateness_ns"]["max"] >= timing["lateness_ns"]["mean"] > 0
-    # Response time counts from the due time of an I/O and includes the delay of issue.
+    # The response time of an I/O starts at its due time and includes the delay of its issue.
     response, service = writes["write"].response, writes["write"].service
     assert response is not None and response.mean_ns is not None and service.mean_ns is not None
     assert response.mean_ns > service.mean_ns
@@ -107,7 +108,7 @@ def test_closed_loops_stay_with_fio(loop: str) -> None:
 
 
 def test_a_drive_that_is_too_slow_is_said_to_be(loop: str) -> None:
-    # Queue depth 1, at a rate that no loop device reaches.
+    # The job has queue depth 1 and a rate that no loop device reaches.
     job = Job(rate_iops=5_000_000, ios=2000)
     with opened(loop) as engine:
         result = engine.run(Workload("fast", (job,)))

@@ -22,7 +22,8 @@ pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("nbdfuse") is None or not Path("/dev/fuse").exists(),
     reason="needs root, FUSE and nbdfuse",
 )
-# Appends one page-sized line at a time and reports it when it is durable, or immediately.
+# The program appends one page-sized line at a time and reports the line when it is durable, or
+# immediately.
 APPEND = """
 import os, sys
 with open("file", "ab") as file:

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("no_fio_left")
 def drop_out(loop: str, image: Path) -> None:
     """Remove the medium of a loop device: its node remains, without capacity."""
     size = Path("/sys/block", Path(loop).name, "size")
-    while size.read_text() != "0\n":  # writes in flight may extend the file again
+    while size.read_text() != "0\n":  # Writes in flight may extend the file again.
         os.truncate(image, 0)
         subprocess.run(["losetup", "--set-capacity", loop], check=True)
 
@@ -58,7 +58,7 @@ def test_the_engine_says_that_it_is_gone(loop: str, image: Path) -> None:
         size = image.stat().st_size
         with pytest.raises(EngineError, match="the drive vanished"):
             engine.run(Workload("again", (job,)))
-        assert image.stat().st_size == size  # rejected before any write
+        assert image.stat().st_size == size  # The drive is rejected before any write.
 
 
 def test_a_run_keeps_its_whole_steps(loop: str, image: Path, tmp_path: Path) -> None:

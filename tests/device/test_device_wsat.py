@@ -20,7 +20,8 @@ from writecliff.store.rundir import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 3
-LIGHT = ["--threads", "1", "--queue-depth", "1"]  # for tests that check only the list of steps
+# Options for tests that check only the list of steps.
+LIGHT = ["--threads", "1", "--queue-depth", "1"]
 
 
 def for_steps(steps: int) -> list[str]:
@@ -81,22 +82,23 @@ def test_stored_steps_are_fios_figures(loop: str, tmp_path: Path) -> None:
         bins = added(before, write)
         assert row["ios"] == sum(bins.values()) == histograms[row["seq"]].count
         assert row["bytes"] == 4096 * row["ios"]
-        # fio does not update all of its counters simultaneously.
+        # fio does not update all its counters simultaneously.
         ios = write["total_ios"] - before["total_ios"]
         assert row["ios"] == pytest.approx(ios, rel=0.02)
         assert row["elapsed_ns"] == (write["runtime"] - before["runtime"]) * 10**6
         assert row["latency_max_ns"] <= write["lat_ns"]["max"]
         middle = fios_percentile(bins, 0.9999)
-        # writecliff reports the bin's upper edge, fio its middle; a bin is 1/64 of its lower edge.
-        # In the bin of the maximum, writecliff reports the maximum, which may lie below fio's
-        # middle.
+        # writecliff reports the upper edge of the bin, but fio reports its midpoint. A bin is 1/64
+        # of its lower edge wide. In the bin with the maximum, writecliff reports the maximum, which
+        # may lie below fio's midpoint.
         least = min(middle * (1 - 1e-9), row["latency_max_ns"])
         assert least <= row["latency_p9999_ns"] <= middle * (1 + 1 / 64)
 
 
 @pytest.mark.parametrize("victim", ["writecliff", "fio"])
 def test_a_kill_loses_the_step_in_progress_only(loop: str, tmp_path: Path, victim: str) -> None:
-    run, steps = tmp_path / "run", 7  # long enough not to end before the kill on a busy machine
+    # The run must not end before the kill, even on a busy machine.
+    run, steps = tmp_path / "run", 7
     process = start(
         "--on", loop, "--destroy", loop, "--output", str(run), *for_steps(steps), *LIGHT
     )

@@ -16,7 +16,7 @@ from tests.support import tcmu
 from tests.support.guest_drives import Drive, drives_by_serial, hot_plug
 from tests.support.scsi_drive import ScsiDrive
 
-SAS_BYTES = 8 << 20  # small, because its commands are handled in Python on an emulated CPU
+SAS_BYTES = 8 << 20  # The drive is small because Python handles its commands on an emulated CPU.
 IN_GUEST = os.environ.get("WRITECLIFF_GUEST") == "1"
 
 
@@ -91,8 +91,8 @@ def plug(qmp: Qmp) -> Iterator[Callable[..., Drive]]:
         yield make
 
 
-# Other tests find the older tools in PATH; recorded output of both generations is in the unit
-# tests.
+# Other tests find the older tools in PATH. The unit tests contain recorded output from both
+# generations.
 @pytest.fixture(params=[pytest.param("older", marks=pytest.mark.long), "newer"])
 def generation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run the test twice: with nvme-cli 2.3 and fio 3.33 in PATH, and with 2.16 and 3.41."""

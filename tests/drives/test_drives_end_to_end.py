@@ -23,7 +23,7 @@ from writecliff.procedures.registry import procedure_from_mapping, suite_tests
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SuiteFolder
 
-LOGS = Path("/run/out")  # retained by --results
+LOGS = Path("/run/out")  # Folder that --results retains.
 INTENSITY = {
     "threads": "2,1",
     "queue_depths": "2",
@@ -167,7 +167,7 @@ def check_conforms(run: Path, test: str, drive: Drive) -> None:
     assert manifest.write_cache is not None
     assert manifest.write_cache.enabled is False, manifest.write_cache
     assert manifest.purge is not None
-    # QEMU's SATA drive has neither security erase nor sanitize, which must be reported.
+    # QEMU's SATA drive supports neither security erase nor sanitize, which the output must state.
     assert manifest.purge.conformant is (drive.kind != "sata"), manifest.purge
     if drive.kind == "sata":
         assert "ATA security erase: " in manifest.purge.note
@@ -184,7 +184,7 @@ def test_wsat_runs_to_the_end_and_to_its_page(drive: Drive, command: str, result
     assert outcome["status"] == "complete"
     assert Path(outcome["report"]).stat().st_size > 10_000
     assert "Traceback" not in ran.err
-    assert "UserWarning" not in ran.err  # of a plotting library
+    assert "UserWarning" not in ran.err  # A plotting library would print this warning.
     check_conforms(folder, "wsat", drive)
 
 

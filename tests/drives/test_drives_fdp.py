@@ -114,7 +114,7 @@ def test_events_of_the_drive(nvme_fdp: Drive) -> None:
     drive = NvmeDrive(system, device_at(system, Path(nvme_fdp.path)))
     with FioEngine.open_device(nvme_fdp.path, destroy_serial=nvme_fdp.serial) as engine:
         job = Job(name="w", block_sizes=(BlockSize(65536),), read_pct=0, volume_bytes=MIB)
-        engine.run(Workload("w", (job,)))  # no stream: the default handle
+        engine.run(Workload("w", (job,)))  # The job has no stream, so it uses the default handle.
         before = fdp.read_status(drive)
         drive.command("fdp", "update", nvme_fdp.path, "--pids=0")
         after = fdp.read_status(drive)

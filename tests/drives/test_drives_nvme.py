@@ -27,7 +27,7 @@ PATTERN = bytes(range(256)) * 4096  # 1 MiB
 OF_ALL = {
     "format": 0b011,
     "sanitize": 0b010,
-}  # FNA: format affects all namespaces; SANICAP: block erase
+}  # FNA: format affects all namespaces. SANICAP: block erase.
 
 
 @contextmanager
@@ -172,8 +172,8 @@ def test_nothing_that_would_erase_a_detached_namespace_is_sent(
     assert "admin-passthru" in sent
 
 
-# QEMU's formats: 0 to 3 have 512-byte sectors, 4 to 7 have 4096-byte sectors, with 0, 8, 16 and 64
-# bytes of metadata.
+# QEMU's LBA formats 0 to 3 have 512-byte sectors and formats 4 to 7 have 4096-byte sectors, each
+# with 0, 8, 16 and 64 bytes of metadata.
 @pytest.mark.figure(purge="NVMe format of 4 KiB sectors and of metadata")
 @pytest.mark.parametrize(
     ("lbaf", "layout"),
@@ -202,7 +202,7 @@ def test_counters_of_the_flash_from_the_ocp_log(nvme: Drive, generation: str) ->
     assert result.counted.nand_write_bytes == 8 * MIB
     assert result.waf == pytest.approx(
         1.0, abs=0.07
-    )  # the drive counts host writes in units of 512,000 bytes
+    )  # The drive counts host writes in units of 512,000 bytes.
     assert health is not None
     assert health["nand_write_source"] == "OCP SMART log (C0h)"
     assert health["temperature_c"] == 50.0

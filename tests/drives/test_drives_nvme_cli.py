@@ -13,7 +13,7 @@ from tests.support.served_in_guest import connected, run
 from tests.support.small_drive import write_small_drive
 from writecliff.serve import DriveServer, ServeOptions
 
-# Features that are mandatory for an I/O controller over fabrics and readable without a data buffer.
+# Features that are mandatory for an I/O controller over fabrics and need no data buffer to be read.
 FEATURES = ("0x01", "0x02", "0x04", "0x05", "0x06", "0x07", "0x0a", "0x0b", "0x0f")
 
 

@@ -26,7 +26,7 @@ def descriptor_watts(drive: Drive) -> float:
     """Return the power of state 0 from the raw page, in 0.01 W, or in 0.1 mW if bit 0 is set."""
     words = ["nvme", "id-ctrl", drive.controller, "--raw-binary"]
     page = subprocess.run(words, capture_output=True, check=True).stdout
-    assert page[263] == 0  # number of power states, zero-based
+    assert page[263] == 0  # Zero-based number of power states.
     return int.from_bytes(page[2048:2050], "little") * (1e-4 if page[2051] & 1 else 1e-2)
 
 

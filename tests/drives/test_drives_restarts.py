@@ -35,7 +35,7 @@ class ServerProcess:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "writecliff", "serve", f"sim:{self._drive}", "--quiet"]
-        # Slowed down, so that commands are outstanding when the server ends.
+        # The drive is slowed down so that commands are outstanding when the server ends.
         words = ("--slow-down", "10", "--state", str(self._state))
         self.process = subprocess.Popen(
             [*command, *words, "--listen", f"127.0.0.1:{self.port}"],

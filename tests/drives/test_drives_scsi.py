@@ -98,7 +98,7 @@ def test_a_hint_applies_to_the_node_not_to_one_descriptor(scsi: Drive) -> None:
     with mmap.mmap(-1, 4096) as block:
         os.pwritev(opened[0], [block], 0)
     assert groups() == {5: 1}
-    fcntl.fcntl(opened[0], 1036, struct.pack("=Q", 0))  # reset the hint
+    fcntl.fcntl(opened[0], 1036, struct.pack("=Q", 0))  # Reset the hint.
     for fd in opened:
         os.close(fd)
 

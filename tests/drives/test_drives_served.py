@@ -204,7 +204,7 @@ def test_a_file_system_has_the_stream_of_its_loop_device(tmp_path: Path) -> None
                     run("losetup", "--detach", loop)
     finally:
         server.end()
-    # Write stream n is placement identifier n - 1.
+    # Write stream n corresponds to placement identifier n - 1.
     assert all(list(numbers) == [n - 1] for n, numbers in written.items()), written
 
 

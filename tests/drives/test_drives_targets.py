@@ -335,7 +335,7 @@ kind |= {f"a_member_of_a_stopped_array_{version}": _member(version) for version 
 
 def _bcache(shelf: Shelf, option: str, *, register: bool) -> str:
     shelf.module("bcache")
-    device = shelf.loop(shelf.zeros(64 * MIB))  # a cache has at least a few hundred buckets
+    device = shelf.loop(shelf.zeros(64 * MIB))  # A cache has at least a few hundred buckets.
     run("make-bcache", option, "--bucket", "64k", device)
     folder = Path("/sys/block", Path(device).name, "bcache")
     if register and not folder.exists():  # without udev
@@ -477,7 +477,7 @@ def shelf(
 def test_a_dangerous_target_is_refused_and_unchanged(
     name: str, shelf: Shelf, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    # A command takes seconds in the guest; other tests check that errors reach the user.
+    # A command takes seconds in the guest, and other tests check that errors reach the user.
     assert_refused(kind[name](shelf), capsys, tmp_path, command=name == "a_mounted_nvme_drive")
 
 

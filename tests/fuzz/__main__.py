@@ -12,17 +12,19 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from pathlib import Path
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: threads do not survive a fork
+# This setting must precede the import of numpy, because threads do not survive a fork.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 from tests.fuzz.campaign import run_cases
 from tests.fuzz.kinds import all_kinds
 from tests.fuzz.outcome import Summary
 
-TURN = 20  # cases of each kind per turn
+TURN = 20  # Number of cases of each kind per turn.
 
 
 def main() -> int:
-    # A background process may ignore SIGINT, and the commands to be interrupted would inherit this.
+    # A background process may ignore SIGINT, and the commands to be interrupted would inherit this
+    # setting.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     kinds = all_kinds()
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)

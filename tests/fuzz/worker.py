@@ -22,10 +22,10 @@ from tests.support.forked import fork, left_behind, wait_within
 
 SECONDS_MAX = 10.0
 BYTES_MAX = 2 << 30
-_LEFT_S = 1.0  # until the children of a stopped command have also been stopped
-_ADDRESSES = 5 << 30  # bytes beyond the memory already mapped; reserved memory counts
-# A simulation may take as long as its load requires if it prints its progress, as a percentage
-# or by steps or rounds.
+_LEFT_S = 1.0  # Time for the children of a stopped command to stop as well.
+_ADDRESSES = 5 << 30  # Number of bytes beyond the mapped memory; reserved memory counts.
+# A simulation may take as long as its load requires if it prints its progress as a percentage or by
+# steps or rounds.
 _SAYS_HOW_FAR = re.compile(
     r"^.*\b\d+ %(  (about|at most) .* left)?$|^(step-|round )\d+  ", re.MULTILINE
 )
@@ -47,7 +47,7 @@ def run_case(number: int, folder: Path, words: Callable[[Path], list[str]]) -> O
             os.kill(child, signal.SIGKILL)
     _, status, used = os.wait4(child, 0)
     left_behind(_LEFT_S)
-    # A fork starts with the memory that it shares, not with the peak of its parent.
+    # A fork starts with the memory that it shares rather than the peak of its parent.
     seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
     message = _text(case / "stderr")
     verdict, place = _judge(case, status, message, seconds, peak)
@@ -98,7 +98,7 @@ def _child(case: Path, words: Callable[[Path], list[str]]) -> int:
     stack = open("stack", "w")  # noqa: SIM115 - it has to stay open
     for number in _STOPS.values():
         signal.signal(number, signal.SIG_DFL)
-        faulthandler.register(number, file=stack, chain=True)  # dump the stack, then exit
+        faulthandler.register(number, file=stack, chain=True)  # Dump the stack, then exit.
     return _main(command)
 
 

@@ -93,7 +93,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     paths = [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
     where = {"PYTHONPATH": ":".join(paths), "PYTHONUNBUFFERED": "1"}
     where["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = (
-        "1"  # no plugin is needed, and some plugins take seconds to import
+        "1"  # The tests need no plugins, and some plugins take seconds to import.
     )
     parts = fetch(options.kernel)
     with run_folder() as run:

@@ -37,6 +37,6 @@ def pytest_runtest_makereport(
             item.config.stash[_KEY].count(figure, name, report.outcome)
     path = item.config.getoption("figures")
     if path is not None and report.when == "teardown":
-        # Save after each test, in case the guest is lost.
+        # Save after each test, because the guest may be lost.
         item.config.stash[_KEY].save(path)
     return report

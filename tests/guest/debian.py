@@ -14,7 +14,8 @@ from pathlib import Path
 from tests.guest.reasons import CannotRun
 
 _KEYRINGS = ("debian-archive-keyring.pgp", "debian-archive-keyring.gpg")
-# Disable the machine's hooks and extra indexes, which concern the machine's state, not the cache.
+# Disable the machine's hooks and extra indexes, which concern the machine's state rather than the
+# cache.
 _CONFIGURATION = """\
 Dir::State "{state}";
 Dir::State::status "{state}/status";

@@ -10,7 +10,7 @@ from pathlib import Path
 SIZE_BYTES = 128 << 20
 FREE_SLOTS = 4
 
-# Modules to load in the guest before its root is mounted, with options; each may be built in.
+# Modules with options to load in the guest before its root is mounted. Each module may be built in.
 MODULES = {
     **dict.fromkeys(("virtio_pci", "9pnet_virtio", "9p", "overlay", "virtio_console"), ""),
     "configfs": "",
@@ -18,7 +18,7 @@ MODULES = {
     "ahci": "",
     "sd_mod": "",
     "sg": "",
-    # A SCSI drive with five permanent streams and UNMAP, in the guest's memory.
+    # A SCSI drive with five permanent streams and UNMAP, backed by the guest's memory.
     "scsi_debug": f"dev_size_mb={SIZE_BYTES >> 20} lbpu=1 lbprz=1 delay=0 max_queue=64",
 }
 
@@ -31,15 +31,15 @@ def options(images: Path) -> list[str]:
         words += ["-device", f"pcie-root-port,id=slot_{name},chassis={number},slot={number}"]
     for name in ("nvme", "nvme_fdp", "sata", "nvme_pair", "nvme_detached"):
         words += ["-drive", f"id=image_{name},if=none,file={_image(images, name)},{_RAW}"]
-    # Volatile cache, several LBA formats, and the Open Compute Project's counters.
+    # A drive with a volatile cache, several LBA formats, and the Open Compute Project's counters.
     words += ["-device", "nvme,id=nvme,bus=slot_nvme,serial=QPLAIN01,drive=image_nvme,ocp=on"]
-    # Flexible data placement: one reclaim group, eight handles, 8 MiB reclaim units.
+    # A drive with flexible data placement: one reclaim group, eight handles, 8 MiB reclaim units.
     placement = "fdp=on,fdp.nruh=8,fdp.nrg=1,fdp.runs=8M"
     words += ["-device", f"nvme-subsys,id=placement,nqn=placement,{placement}"]
     words += ["-device", "nvme,id=nvme_fdp,bus=slot_nvme_fdp,serial=QFDP0001,subsys=placement"]
     words += ["-device", "nvme-ns,drive=image_nvme_fdp,bus=nvme_fdp,nsid=1,fdp.ruhs=0-7"]
-    # Two namespaces, one of which is attached to no controller. A drive with two namespaces cannot
-    # be hot-plugged.
+    # A drive with two namespaces, one of which is not attached to any controller. A drive with two
+    # namespaces cannot be hot-plugged.
     words += ["-device", "nvme-subsys,id=pair,nqn=pair"]
     words += ["-device", "nvme,id=nvme_pair,bus=slot_nvme_pair,serial=QPAIR001,subsys=pair"]
     words += ["-device", "nvme-ns,drive=image_nvme_pair,bus=nvme_pair,nsid=1"]

@@ -24,11 +24,11 @@ from tests.guest.reasons import CannotRun
 # Debian 12's QEMU does not support flexible data placement; Debian 13's does.
 EMULATOR_SUITE = "trixie"
 EMULATOR = ("qemu-system-x86",)
-# Kernels: the newest of each suite. Backports support write streams in the block layer (Linux 6.16
-# and later); 13's own 6.12 does not.
+# Newest kernel of each suite. Kernels from backports support write streams in the block layer
+# (Linux 6.16 and later), but Debian 13's own 6.12 kernel does not.
 KERNEL_SUITES = {"6.12": "trixie", "newest": "trixie-backports"}
 
-# Tool output differs between versions: nvme-cli 2.3 and fio 3.33, nvme-cli 2.16 and fio 3.41.
+# Tool output differs between versions: nvme-cli 2.3 with fio 3.33, and nvme-cli 2.16 with fio 3.41.
 _DRIVE_TOOLS = ("fio", "hdparm", "nvme-cli", "sg3-utils", "smartmontools")
 _OTHER_TOOLS = (
     *("bcache-tools", "blktrace", "btrfs-progs", "busybox-static", "cryptsetup-bin", "dmsetup"),

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Self
 
-# Description of each figure, by the name in the marks of its tests.
+# Description of each figure by the name in its tests' marks.
 FIGURES = {
     "drives": "tests to the end on a drive, conformant but short",
     "purge": "purge methods that succeed and are verified",

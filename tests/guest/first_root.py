@@ -78,8 +78,8 @@ class _Archive:
         """Add a folder, a file, or a symbolic link to `content`."""
         self._inode += 1
         path = name.encode() + b"\0"
-        # inode, mode, user, group, links, time, size, device (2), special device (2), name,
-        # checksum
+        # Fields: inode, mode, user, group, links, time, size, device (2), special device (2), name,
+        # checksum.
         fields = [self._inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(path), 0]
         header = b"070701" + b"".join(b"%08X" % field for field in fields)
         for part in (header + path, content):

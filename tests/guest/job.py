@@ -21,7 +21,7 @@ from tests.guest.reasons import CannotRun, GuestFailed
 
 _PREFIX = "writecliff-guest-"
 _CONSOLE_LINES = 15
-STARTED = "guest: switching"  # printed by init.sh
+STARTED = "guest: switching"  # Line that init.sh prints.
 _START_S, _STARTS = 120.0, 3
 
 

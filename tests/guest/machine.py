@@ -17,13 +17,13 @@ from tests.guest import drives, first_root, programs
 from tests.guest.fetch import Parts
 
 MEMORY = "3G"
-# Hardening and page faults cost most on an emulated CPU.
+# On an emulated CPU, hardening and page faults cost most.
 _KERNEL_OPTIONS = (
     "console=ttyS0 panic=-1 mitigations=off audit=0 cryptomgr.notests nvme_core.io_timeout=255 "
     "init_on_alloc=0 hardened_usercopy=off randomize_kstack_offset=off transparent_hugepage=always"
 )
-# String instructions are emulated byte by byte; without these two features, the C library and the
-# kernel copy words.
+# The CPU emulates string instructions byte by byte. Without these two features, the C library and
+# the kernel copy words.
 _PROCESSOR = "max,la57=off,erms=off,fsrm=off"
 _START = Path(__file__).with_name("start.sh")
 
@@ -59,7 +59,7 @@ class Machine:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            start_new_session=True,  # this process handles Ctrl-C
+            start_new_session=True,  # The parent process handles Ctrl-C.
         )
 
     def _qemu(self, root: Path, terminal: bool) -> list[str]:
@@ -87,10 +87,9 @@ class Machine:
             words += ["-chardev", "stdio,id=output,signal=off"]
             words += ["-device", "virtconsole,chardev=output"]
         else:
-            words += ["-chardev", "file,id=output,path=/proc/self/fd/1"]  # the pipe read by `Job`
+            words += ["-chardev", "file,id=output,path=/proc/self/fd/1"]  # `Job` reads this pipe.
             words += ["-device", "virtserialport,name=output,chardev=output"]
-        # QEMU is both client and server of this socket, so no port of the host's network is
-        # involved.
+        # QEMU is both client and server of this socket, so the socket uses no host network port.
         words += ["-chardev", f"socket,id=monitor,path={monitor},server=on,wait=off"]
         words += ["-mon", "chardev=monitor,mode=control"]
         words += ["-chardev", f"socket,id=qmp,path={monitor},server=off"]

@@ -15,10 +15,11 @@ _LIBRARIES = (
     "lib/x86_64-linux-gnu",
     "usr/lib/x86_64-linux-gnu",
     "lib",  # multipath-tools
-    "usr/lib/x86_64-linux-gnu/ceph",  # fio's Ceph engines refer to it by an absolute path
+    # fio's Ceph engines refer to this library by an absolute path.
+    "usr/lib/x86_64-linux-gnu/ceph",
     "usr/lib/x86_64-linux-gnu/systemd",
 )
-STUBS = "stubs"  # libraries built by `stubs`, searched first
+STUBS = "stubs"  # Folder of the libraries that `stubs` builds, which is searched first.
 _ELF, _LOADER = b"\x7fELF", b"ld-linux"
 
 

@@ -36,7 +36,7 @@ class Qmp:
         try:
             self.execute("qmp_capabilities")
         except QmpError as error:
-            # An earlier client of the same machine may already have negotiated.
+            # An earlier client of the same machine may already have negotiated capabilities.
             if "CommandNotFound" not in str(error):
                 raise
 

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-# Libraries without symbol versions, with the prefix of their functions.
+# Libraries that have no symbol versions, with the prefix of their functions.
 _BY_PREFIX = {"libnfs": "nfs_", "librados": "rados_", "librbd": "rbd_"}
 _BY_VERSION = ("libgfapi", "libibverbs", "libnbd", "libpmem", "libpmemblk", "librdmacm")
 _FUNCTION = re.compile(r" FUNC +GLOBAL +DEFAULT +UND (\w+)(?:@(\S+))?")

@@ -9,7 +9,8 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: threads do not survive a fork
+# This setting must precede the import of numpy, because threads do not survive a fork.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 from tests.kills.disks import FILE_SYSTEMS
 from tests.kills.kinds import all_kinds

@@ -34,7 +34,7 @@ def small_disk(folder: Path, file_system: str) -> Iterator[Resize]:
         image.unlink(missing_ok=True)
         with image.open("wb") as file:
             file.truncate(_SIZE_MIB << 20)
-        _do(f"mkfs.{file_system}", "-q", "-m", "0", image)  # no blocks reserved for root
+        _do(f"mkfs.{file_system}", "-q", "-m", "0", image)  # Reserve no blocks for root.
         _do("mount", "-o", "loop", image, folder)
 
     def resize(room: int | None) -> None:

@@ -98,7 +98,8 @@ def file_kinds(prepare: Callable[[Path], None],
         kind("export", ("store",), ("runs", "export", "run-1", "--store", "store", "--output", "runs.tar.gz"),
              "runs.tar.gz"),
         kind("tag", ("store",), ("runs", "tag", "run-1", "+kept", "--store", "store"), "store/run-1/tags.json"),
-        # Existing files stay, because a command killed after its last step has completed its work.
+        # Existing files remain, because a command that is killed after its last step has completed
+        # its work.
         Kind("drive", everything, placed(), _EXPORT, lambda folder: [] if (folder / "d.toml").exists() else [_EXPORT],
              _files("d.toml")),
         kind("fio", (), ("fio", "--on=sim:small.toml", "--name=j", "--rw=write", "--size=8m", "--output=f.json",

@@ -30,7 +30,7 @@ volume = "{100 + 50 * n} MB"
 SHORT = 'name = "short"\nprecondition = "none"\n[[job]]\nread = "30 %"\nvolume = "40 MB"\n'
 ON = ("--on", "sim:small.toml")
 DRIVE = "small.toml"
-# Keys with the time, location and program version of a run.
+# Keys that contain the time, location and program version of a run.
 ABOUT = (
     "candidate", "command", "finished", "folder", "host", "name", "output", "pdf", "report", "resumed", "run", "runs",
     "seconds", "sessions", "size_bytes", "started", "store", "csv", "sha256", "pid", "path", "wall_s",
@@ -214,7 +214,7 @@ def _of_choice(folder: Path) -> Result:
     return {"answer": plain_json(answer, ABOUT)}
 
 
-# Larger than 1 GiB: twins of smaller drives are not supported.
+# The capacity exceeds 1 GiB because twins of smaller drives are not supported.
 TWIN = ("twin", "sim:large.toml", "--gentle", "--output", "out", "--quiet")
 
 

@@ -20,7 +20,7 @@ from tests.support.forked import fork, left_behind, spent, wait_within
 Disturbance = Literal["kill", "full", "read-only"]
 DISTURBANCES: tuple[Disturbance, ...] = ("kill", "full", "read-only")
 _ROOT = Path(__file__).parents[2]
-_ORPHANS_S = 15.0  # members end when they notice that their parent has exited
+_ORPHANS_S = 15.0  # Time for members to notice that their parent has exited.
 _COMMAND_S = 300.0  # CPU time
 
 Words = Sequence[str]
@@ -90,7 +90,7 @@ class Case:
     folder: Path
     share: float
     by: Disturbance
-    disk: str = "tmpfs"  # the disk's file system, if the trial needs a disk
+    disk: str = "tmpfs"  # File system of the disk, if the trial needs a disk.
 
     def run(self) -> Outcome:
         _fresh(self.folder)
@@ -182,7 +182,7 @@ class Child:
             if had >= seconds:
                 break
             time.sleep(0.002)
-        os.kill(self._pid, signal.SIGKILL)  # harmless if the process is a zombie
+        os.kill(self._pid, signal.SIGKILL)  # The signal is harmless if the process is a zombie.
         self.code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         return had
 
@@ -205,7 +205,7 @@ class Child:
         """Return what is wrong with the exit on a full or read-only disk, or ""."""
         message = self.last_stderr_lines()
         if self.code == 0:
-            return ""  # the command had enough space
+            return ""  # The command had enough space.
         if "Traceback" in message or "unexpected" in message or not message:
             return f"no error that names the disk: {message or 'no output'}"
         return "" if self.code in (1, 2) else f"exit code {self.code}: {message}"

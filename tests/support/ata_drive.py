@@ -14,8 +14,8 @@ from typing import ClassVar
 from tests.support.scsi_drive import GOOD, ILLEGAL_REQUEST, INVALID_OPCODE, ScsiDrive, sense
 from tests.support.tcmu import Reply
 
-_ABORTED, _READY = (0x51, 0x04), (0x50, 0x00)  # status and error registers
-_KEYS = {0x11: 0x43727970, 0x12: 0x426B4572, 0x14: 0x4F57}  # by sanitize feature
+_ABORTED, _READY = (0x51, 0x04), (0x50, 0x00)  # Status and error registers.
+_KEYS = {0x11: 0x43727970, 0x12: 0x426B4572, 0x14: 0x4F57}  # Keys by sanitize feature.
 _BITS = {"crypto": 13, "block": 15}  # word 59
 
 
@@ -113,7 +113,7 @@ class AtaDrive(ScsiDrive):
         pending = self._pending()
         if task.feature == 0x00:
             if self._failed is not None:
-                return _ABORTED, 0, 0x01  # the last command completed unsuccessfully
+                return _ABORTED, 0, 0x01  # The last command completed unsuccessfully.
             flags = 0x2000 if self.sanitize_frozen else 0
             flags |= 0x8000 if self.erases and not self._running else 0
             flags |= 0x4000 if self._running else 0

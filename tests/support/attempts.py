@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.support.dangers import Bench
 
-ROOM_BYTES = 8 << 20  # size of the small disk
+ROOM_BYTES = 8 << 20  # Size of the small disk.
 _BESIDE = ("hint: ", "note: ")
 
 
@@ -150,6 +150,6 @@ def refused(run: Callable[[], tuple[int, str]], seen: Seen, what: str) -> None:
     if code != 2:
         seen.wrong.append(f"{what}: exit code {code}: {output.strip()[-300:]}")
     elif what.endswith("--dry-run") and lines[-1].startswith("the run would be rejected: "):
-        return  # printed after the plan
+        return  # The line follows the plan.
     elif len(lines) != 1 or not lines[0].startswith("error: "):
         seen.wrong.append(f"{what}: {len(lines)} lines instead of one: {output.strip()[:300]}")

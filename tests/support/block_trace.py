@@ -61,7 +61,7 @@ def _traced(instance: Path, device: str) -> Iterator[IssueTimes]:
         event = instance / "events/block/block_rq_issue"
         (instance / "trace_clock").write_text("mono")
         (instance / "buffer_size_kb").write_text(str(_BUFFER_KB))
-        # The kernel's own representation of a device number.
+        # The filter uses the kernel's own representation of a device number.
         (event / "filter").write_text(f"dev == {os.major(number) << 20 | os.minor(number)}")
         (event / "enable").write_text("1")
         times = IssueTimes()

@@ -44,6 +44,6 @@ def serve_fake_drive(monkeypatch: pytest.MonkeyPatch, make: Callable[[], FakeEng
         return make()
 
     # No device file describes the fake drive, so its memory use cannot be estimated. Patching
-    # imports the module; if it were imported later, it would bind the fake permanently.
+    # imports the module. If the module were imported later, it would bind the fake permanently.
     monkeypatch.setattr("writecliff.suite.memory.check_memory", lambda members, engine: None)
     monkeypatch.setattr("writecliff.engines.target.open_target", open_target)

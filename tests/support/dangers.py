@@ -28,7 +28,7 @@ from writecliff.engines.target import open_target
 from writecliff.errors import TargetError
 
 MIB = 1 << 20
-SWAP_HEADER = 4096  # bytes; the kernel may write the rest of active swap at any time
+SWAP_HEADER = 4096  # Size in bytes; the kernel may write the rest of active swap at any time.
 _PIECE = 256 << 10
 B = TypeVar("B", bound="Bench")
 SIZE = 24 * MIB
@@ -41,10 +41,10 @@ class Danger:
     target: str
     refused: str
     hint: str
-    guarded: Sequence[str | Path]  # devices and files that must not change
-    consent: str | None = None  # correct confirmation; `None`: the target's own path
-    wipe: bool = True  # includes consent to the loss of signatures
-    first: int | None = None  # number of leading bytes to compare; None: all
+    guarded: Sequence[str | Path]  # Devices and files that must not change.
+    consent: str | None = None  # Correct confirmation; `None` for the target's own path.
+    wipe: bool = True  # `True` to include consent to the loss of signatures.
+    first: int | None = None  # Number of leading bytes to compare; `None` for all bytes.
 
 
 class Kinds(dict[str, Callable[[B], Danger]], Generic[B]):
@@ -93,7 +93,7 @@ def assert_refused(
     with pytest.raises(TargetError) as caught:
         engine = open_target(danger.target, destroy_serial=consent, allow_signatures=danger.wipe)
         try:
-            engine.purge()  # files are rejected at the first write
+            engine.purge()  # Files are rejected at the first write.
         finally:
             engine.close()
     _assert_clear(danger, str(caught.value), caught.value.hint or "")
@@ -192,8 +192,7 @@ class Bench(contextlib.ExitStack):
             device = self.loop(image)
         else:
             write_mbr(device)
-        # partx parses the table itself, because not every kernel is built with DOS partition
-        # support.
+        # partx parses the partition table itself, because not every kernel supports DOS partitions.
         run("partx", "--add", device)
         self.callback(run, "partx", "--delete", device)
         partition = f"{device}p1" if device[-1].isdigit() else f"{device}1"
@@ -201,16 +200,18 @@ class Bench(contextlib.ExitStack):
         return partition
 
     def mkfs(self, device: str | Path, *size: str) -> None:
-        # Without a journal and lazy inode tables, mounting does not change the file system.
+        # If the file system has neither a journal nor lazy inode tables, mounting does not change
+        # it.
         lazy = "lazy_itable_init=0,nodiscard"
         run("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E", lazy, device, *size)
 
     def mount(self, device: str, *options: str) -> Path:
         where = self.path("mount")
         where.mkdir()
-        # Read-only, because a writable file system changes without any I/O by the test.
+        # The mount is read-only, because a writable file system changes without any I/O by the
+        # test.
         run("mount", "-o", "ro", *options, device, where)
-        # A loop device on the file system may be detached with a delay.
+        # The kernel may detach a loop device on the file system with a delay.
         self.callback(require, lambda: succeeds("umount", where))
         return where
 

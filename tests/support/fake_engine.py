@@ -57,7 +57,7 @@ class FakeEngine:
     wall_s_per_run: float = 0.0
     serial: str | None = "FAKE0001"
     model: str = "Formula 480"
-    speed: float = 1.0  # factor on the IOPS of the formula
+    speed: float = 1.0  # Factor on the IOPS that the formula yields.
     backing: str | None = None
     clock_ns: int = 0
     written_bytes: int = 0
@@ -67,8 +67,8 @@ class FakeEngine:
     runs: int = 0
     calls: list[str] = field(default_factory=list)
     closed: bool = False
-    running: bool = False  # the load of the previous run is still running
-    kept_running: list[bool] = field(default_factory=list)  # argument `keep_running` of each run
+    running: bool = False  # `True` if the load of the previous run is still running.
+    kept_running: list[bool] = field(default_factory=list)  # Value of `keep_running` in each run.
 
     def identify(self) -> DeviceIdentity:
         return DeviceIdentity(

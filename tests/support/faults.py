@@ -16,8 +16,8 @@ from writecliff.store.rundir import RunDirectory
 Fault = Callable[[], object]
 SHORT = ("--end", "time", "--time-hours", "0.0015", "--sample-seconds", "0.5")
 SHORT += ("--round-minutes", "0.025")
-# For faults that need few writes in flight, because a loop device accepts as many as the CPUs
-# issue.
+# Options for faults that need few writes in flight, because a loop device accepts as many writes
+# as the CPUs issue.
 LIGHT = (*SHORT, "--threads", "1", "--queue-depth", "1")
 
 

@@ -30,17 +30,19 @@ from writecliff.workload.fiojob import load_fio_job
 MIB = 1 << 20
 CAPACITY = 64 * MIB
 TOLERANCE = 0.02
-# Only a repeated difference counts, because on a busy machine fio sleeps longer than it should.
+# Only a repeated difference counts, because fio sleeps longer than it should on a busy machine.
 ATTEMPTS = 3
-# Two samples of a binomial or of a sum of sizes exceed this difference once in 16,000 cases.
+# Two samples of a binomial variable or of a sum of sizes exceed this difference once in 16,000
+# cases.
 DEVIATIONS = 4 * 2**0.5
-# fio counts run time in whole milliseconds, and takes up to one more millisecond to start a thread.
+# fio counts run time in whole milliseconds, and takes up to one additional millisecond to start a
+# thread.
 RUNTIME_MS = 2.0
 _FIGURES = ("ios", "bytes", "runtime_ms", "iops")
 _OPERATIONS = ("read", "write")
 _DEVICE = "nvme-ms-480"
-_PAUSE_IS_CUT = (3, 34)  # fio cuts a pause short at the end of `runtime`
-_PAUSES_AFTER_RAMP = (3, 36)  # older: no pause for as many I/Os as the ramp had
+_PAUSE_IS_CUT = (3, 34)  # First version in which fio shortens a pause at the end of `runtime`.
+_PAUSES_AFTER_RAMP = (3, 36)  # Earlier versions omit pauses for as many I/Os as the ramp had.
 
 
 _Entry = tuple[str, dict[str, dict[str, float]]]
@@ -53,8 +55,8 @@ class Section:
     name: str
     lines: tuple[str, ...]
     paced: bool
-    read_share: float | None  # percentage of reads in a random mix; `None`: no mix
-    size_variation: float  # standard deviation of the random sizes, relative to their mean
+    read_share: float | None  # Fraction of reads in a random mix; `None` if there is no mix.
+    size_variation: float  # Standard deviation of the random sizes, relative to their mean.
     begins_group: bool
 
     def option(self, name: str) -> str | None:
@@ -111,7 +113,7 @@ def job_file(seed: int) -> JobFile:
     text = "[global]\nthread\ninvalidate=0\n" + "group_reporting\n" * reports_groups
     sections: list[Section] = []
     for number in range(draw.choice((1, 1, 2, 3))):
-        late = "stonewall" in text  # startdelay counts from fio's own start
+        late = "stonewall" in text  # startdelay counts from fio's own start.
         section = _section(draw, f"j{number}", late=late)
         text += f"[{section.name}]\n" + "".join(f"{line}\n" for line in section.lines)
         sections.append(section)
@@ -167,7 +169,7 @@ def _section(draw: random.Random, name: str, *, late: bool) -> Section:
 def _sizes(draw: random.Random, mixed: bool) -> tuple[list[str], float, float]:
     """Return block sizes, their mean, and their standard deviation relative to the mean."""
     kind = draw.choice(("plain", "plain", "plain", "range", "split", "directions"))
-    if kind == "range":  # four equally frequent sizes
+    if kind == "range":  # The four sizes are equally frequent.
         return ["bsrange=4k-16k"], 10240.0, 1.25**0.5 / 2.5
     if kind == "split":
         shares = draw.choice((
@@ -297,7 +299,7 @@ def _figures(document: dict[str, Any]) -> list[_Entry]:
         of: dict[str, dict[str, float]] = {}
         for name in _OPERATIONS:
             given = entry[name]
-            # Without latencies, the job ended during its ramp, and its I/Os do not count.
+            # A job that has no latencies ended during its ramp, so its I/Os do not count.
             ios = given["total_ios"] if given.get("lat_ns", {}).get("N", 1) else 0
             of[name] = {"ios": ios, "bytes": given["io_bytes"] if ios else 0,
                         "runtime_ms": given["runtime"] if ios else 0,
@@ -327,14 +329,15 @@ class _Allowance:
 
     def __init__(self, members: Sequence[Section], version: tuple[int, int]) -> None:
         self._members = members
-        # If a job ends by time, I/Os due at the end may or may not be issued: one per thread, or
-        # those between two pauses.
+        # If a job ends by time, I/Os due at the end may or may not be issued: one I/O per thread,
+        # or the I/Os between two pauses.
         by_time = [member for member in members if member.option("runtime") is not None]
         self.by_time_alone = all("time_based" in member.lines for member in members)
         self.edge = sum(
             member.threads * max(1, member.number("thinktime_blocks")) for member in by_time
         )
-        # The I/O that ends a ramp and the I/Os then outstanding may or may not count as ramp I/Os.
+        # The I/O that ends a ramp, and the I/Os that are outstanding at that time, may or may not
+        # count as ramp I/Os.
         ramped = [member for member in members if member.option("ramp_time") is not None]
         self.edge += sum(member.threads * member.number("iodepth") for member in ramped)
         pauses = [member.number("thinktime") for member in by_time]
@@ -364,7 +367,7 @@ class _Allowance:
         deviation = self.deviation(operation, ios, size)
         late = self.runtime_ms / max(theirs["runtime_ms"], 1.0)
         edge = self.edge / max(ios, 1.0)
-        # If a job ends by bytes or I/Os, or issues none of an operation, its time is random.
+        # If a job ends by bytes or I/Os, or issues no I/O of an operation, its time is random.
         runtimes_ms = mine["runtime_ms"], theirs["runtime_ms"]
         is_drawn = not self.by_time_alone or not all(runtimes_ms)
         runtime_ms = max(runtimes_ms) * deviation * is_drawn + self.runtime_ms

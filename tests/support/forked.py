@@ -21,16 +21,17 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Literal, NoReturn
 
-# Imported before processes are forked; libraries with thread pools are limited to one thread.
+# These modules are imported before processes are forked. Libraries with thread pools are limited to
+# one thread.
 _MODULES = (
     "numpy", "pyarrow.parquet", "pyarrow.dataset", "duckdb", "msgspec", "cyclopts", "jinja2", "matplotlib.backends.backend_svg",
     "matplotlib.figure", "writecliff._native", "writecliff.cli.commands", "writecliff.report.pages", "writecliff.engines.sim",
     "writecliff.procedures.framework", "writecliff.workload.fiojob", "writecliff.cli.runner",
 )  # fmt: skip
 _PROGRAMS = ("__main__", "member")
-_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+_SUBREAPER = 36  # Value of PR_SET_CHILD_SUBREAPER.
 _LOOKS_S = 0.1
-# A runnable process gets some CPU time within this interval, even behind busier processes.
+# A runnable process receives some CPU time within this interval, even behind busier processes.
 _HANGS_S, _HANGS_BELOW_S = 90.0, 0.02
 
 Why = Literal["", "slow", "hangs"]
@@ -38,7 +39,8 @@ Why = Literal["", "slow", "hangs"]
 
 def get_ready() -> None:
     """Import the modules of all commands, and become the parent of orphaned descendants."""
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # suites start many member processes
+    # Suites start many member processes, which need the bytecode cache.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     for module in _MODULES:
         import_module(module)
     _import_all()
@@ -56,7 +58,7 @@ def _import_all() -> None:
         if module.name.rpartition(".")[2] not in _PROGRAMS:
             with contextlib.suppress(
                 ImportError
-            ):  # the module needs an extra that is not installed
+            ):  # The module needs an extra that is not installed.
                 import_module(module.name)
 
 

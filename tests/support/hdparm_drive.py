@@ -32,25 +32,25 @@ SECURITY = """Security:
 \t2min for SECURITY ERASE UNIT. 8min for ENHANCED SECURITY ERASE UNIT.
 """
 BAD_SENSE = "SG_IO: bad/missing sense data, sb[]:  70 00 05 00 00 00 00 0a 00 00 00 00 20 00 00 00"
-IO_ERROR = 5  # EIO, hdparm's exit code for a command that the drive aborted
+IO_ERROR = 5  # EIO, which is hdparm's exit code for a command that the drive aborted.
 
 
 @dataclass
 class HdparmDrive:
     """A runner of hdparm; its fields are the drive's state and the options it rejects."""
 
-    features: tuple[str, ...] = ()  # capabilities in word 59: "BLOCK_ERASE_EXT command", ...
+    features: tuple[str, ...] = ()  # Capabilities in word 59: "BLOCK_ERASE_EXT command", ...
     security: bool = True
     frozen: bool = False
     password: str | None = None
     locked: bool = False
     enhanced: bool = True
-    refuses: tuple[str, ...] = ()  # options whose command the drive aborts
+    refuses: tuple[str, ...] = ()  # Options whose command the drive aborts.
     state: str = "SD0 Sanitize Idle"
-    polls: int = 3  # number of status queries that report a sanitize in progress
-    fails: bool = False  # the sanitize fails
-    silent: bool = False  # the drive reports no status after the sanitize
-    bridged: bool = False  # a bridge drops the sense data
+    polls: int = 3  # Number of status queries that report a sanitize in progress.
+    fails: bool = False  # `True` if the sanitize fails.
+    silent: bool = False  # `True` if the drive reports no status after the sanitize.
+    bridged: bool = False  # `True` if a bridge drops the sense data.
     erased: list[str] = field(default_factory=list)
     calls: list[list[str]] = field(default_factory=list)
 

@@ -10,7 +10,7 @@ import numpy as np
 from tests.support.synthetic_run import BLOCK_BYTES, Drive, manifest, records
 from writecliff.store.rundir import RunDirectory
 
-SPIKE_IOPS = 9_999_000.0  # position of the interval in the middle
+SPIKE_IOPS = 9_999_000.0  # Rate of the interval in the middle.
 
 
 def make_long_run(path: Path, intervals: int) -> Path:

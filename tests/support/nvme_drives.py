@@ -98,7 +98,7 @@ def controller_page(
     return bytes(data)
 
 
-# LBA formats of `namespace_page`: (metadata bytes, log2 of data bytes)
+# LBA formats in `namespace_page`: metadata bytes, and log2 of the data bytes.
 FORMATS = ((0, 9), (8, 9), (0, 12), (8, 12))
 
 

@@ -11,8 +11,8 @@ from typing import Self
 from tests.support.processes import WAIT_LIMIT_S
 
 HOST_NQN = b"nqn.2014-08.org.nvmexpress:uuid:python-tests"
-_ENABLE = 0x0046_0001  # CC: 64-byte entries, 16-byte completions, enabled
-_DATA_PLACEMENT = 2  # directive type (Base 2.1, 8.1.8)
+_ENABLE = 0x0046_0001  # CC value: 64-byte entries, 16-byte completions, enabled.
+_DATA_PLACEMENT = 2  # Directive type (Base 2.1, 8.1.8).
 
 
 class _Queue:

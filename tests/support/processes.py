@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-WAIT_LIMIT_S = 300.0  # only limits waits: longer than a busy machine needs
+WAIT_LIMIT_S = 300.0  # Limit on waits, which exceeds the time that a busy machine needs.
 
 
 def children(pid: int, program: bytes) -> list[int]:
@@ -30,7 +30,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _read(pid: int, file: str) -> bytes:
-    with suppress(OSError):  # the process has ended
+    with suppress(OSError):  # The process has ended.
         return Path(f"/proc/{pid}/{file}").read_bytes()
     return b""
 

@@ -23,7 +23,7 @@ paper,table 2,hdd-none,,random,4,100,,iops,150,IOPS,
 other,text,pm863-960,,dance,4,100,,iops,9000,IOPS,
 other,text,pm863-960,,random,4,100,,iosp,9000,IOPS,
 """
-# Fixed results of each drive, independent of the load.
+# Fixed results for each drive, independent of the load.
 METRICS = {
     "pm863-960": {"iops": 110_000.0, "latency_max": 4.0, "latency_max_write": 3.5, "waf": 4.0},
     "mlc-a-800": {"iops": 60_000.0, "latency_max": 8.0, "waf": 2.0},

@@ -56,7 +56,7 @@ class ScsiDrive:
 
     def __post_init__(self) -> None:
         self.medium = bytearray(self.size_bytes)
-        self._running: tuple[str, float] | None = None  # operation and start time
+        self._running: tuple[str, float] | None = None  # Operation and start time.
         self._failed: tuple[int, int] | None = None
         self._answers: dict[int, Callable[[bytes, bytes], Reply]] = {
             0x00: lambda command, data: self._guarded() or GOOD,
@@ -150,7 +150,7 @@ class ScsiDrive:
         length = int.from_bytes(command[3:5], "big")
         if not command[1] & 1:
             names = f"{self.vendor:8}{self.model:16}{'1.0':4}".encode()
-            # PROTECT stays 0, because otherwise the kernel's loopback would request protection
+            # PROTECT stays 0, because the kernel's loopback would otherwise request protection
             # information.
             head = bytes([0, 0, 6, 0x12, 31, 0, 0, 2])
             return Reply((head + names)[:length])

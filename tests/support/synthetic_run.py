@@ -43,7 +43,7 @@ class Drive:
     cliff_fills: float = 1.1
     settling_fills: float = 0.45
     noise: float = 0.012
-    drift_per_fill: float = 0.0  # relative slope; not 0: no steady state
+    drift_per_fill: float = 0.0  # Relative slope; any value other than 0 prevents steady state.
     has_waf: bool = True
 
     def iops(self, fills: float) -> float:
@@ -198,7 +198,7 @@ def records(
 ) -> Iterator[RoundRecord]:
     """Yield the steps of a run in order; equal arguments yield equal steps."""
     rng = np.random.default_rng(seed)
-    rates = random.Random(seed)  # not numpy's generator, whose sequence may change between versions
+    rates = random.Random(seed)  # The sequence of numpy's generator may change between versions.
     elapsed_ns = round(step_s * SECOND_NS)
     clock_ns = host = nand = 0
     for number in range(rounds * steps_per_round):

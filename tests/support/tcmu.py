@@ -27,14 +27,14 @@ from typing import Protocol
 from tests.support.processes import WAIT_LIMIT_S
 
 _CONFIG = Path("/sys/kernel/config/target")
-_COMMAND_HEAD, _COMMAND_TAIL = 12, 64  # offsets in the mailbox
+_COMMAND_HEAD, _COMMAND_TAIL = 12, 64  # Offsets in the mailbox.
 _PAD, _COMMAND = 0, 1
 _HAS_READ_LENGTH = 1 << 1
 _READ_LENGTH, _UNKNOWN = 0x2, 0x1
 _FIRST_IOVEC = 48
 _SENSE_BYTES = 96
 _CHECK_CONDITION = 0x02
-_MEDIA_READS = (0x08, 0x28, 0x88)  # reads, which carry no data from the host
+_MEDIA_READS = (0x08, 0x28, 0x88)  # Operation codes of reads, which carry no data from the host.
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class _Ring:
             data = b"".join(self._memory[at : at + length] for at, length in parts)
         try:
             reply = self._drive.answer(command, data)
-        except Exception as error:  # every command needs a response
+        except Exception as error:  # Every command needs a response, even after an error.
             self.failure = error
             reply = Reply(sense=bytes([0x70, 0, 0x04, 0, 0, 0, 0, 10, *bytes(10)]))
         rest = memoryview(reply.data)

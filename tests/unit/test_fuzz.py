@@ -19,7 +19,8 @@ QUICK = ("act", "capture", "device", "events", "figures", "fio", "fio-json", "mo
 STORED = ("columns", "manifest", "parquet", "meter", "archive")
 
 
-# Only a few, because creating the runs that `stored` mutates takes most of its time.
+# The test runs only a few cases, because creating the runs that `stored` mutates takes most of its
+# time.
 @pytest.mark.parametrize(("kinds", "cases"), [(QUICK, 2), (STORED, 2)], ids=["given", "stored"])
 def test_mutated_inputs_are_read_or_refused(
     kinds: tuple[str, ...], cases: int, tmp_path: Path

@@ -16,7 +16,7 @@ from writecliff.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "writecliff"
-# Modules that determine the start-up time; standard modules count with their imports.
+# Modules that determine the start-up time. Standard library modules count with their imports.
 IMPORTED = {
     "import writecliff": {"importlib", "writecliff"},
     "from writecliff.cli.main import main; main(['--help'])": {

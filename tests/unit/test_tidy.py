@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 FILE_LINES = 800
 FUNCTION_LINES = 70
 COLUMNS = 100
-FRAGMENTS = 40  # modules that only one module of their package imports
+FRAGMENTS = 40  # Maximum number of modules that only one module in their package imports.
 BINARY = (".gz", ".png", ".parquet", ".profdata")
 THIS = str(Path(__file__).relative_to(ROOT))
 
@@ -44,13 +44,13 @@ def _text(name: str) -> str:
 
 
 PYTHON = _files(".py", ".pyi")
-SCRIPTS = [  # Python files without a suffix
+SCRIPTS = [  # Python files whose names have no suffix.
     name
     for name in _files("")
     if "." not in Path(name).name
     and (ROOT / name).read_bytes().startswith(b"#!/usr/bin/env python")
 ]
-MODULES = {  # file by name of the module
+MODULES = {  # File by module name.
     name.removeprefix("python/")
     .removesuffix(".py")
     .removesuffix("/__init__")
@@ -116,7 +116,7 @@ def test_no_line_is_over_long() -> None:
     over = [
         f"{name}:{number}"
         for name in PYTHON + RUST
-        if not name.startswith("tests/")  # snapshots contain lines as printed
+        if not name.startswith("tests/")  # Snapshots contain lines as printed.
         for number, line in enumerate(_text(name).splitlines(), 1)
         if len(line) > COLUMNS and not (name.endswith("tests.rs") and '"' in line)
     ]
@@ -145,7 +145,7 @@ def test_no_rust_function_is_over_long() -> None:
     over, functions = [], 0
     for name in RUST:
         if name.endswith("tests.rs"):
-            continue  # tables of cases
+            continue  # Skip tables of cases.
         lines = _text(name).splitlines()
         for start, line in enumerate(lines):
             head = re.match(r"( *)(?:pub(?:\([a-z]+\))? )?(?:const |unsafe )*fn (\w+)", line)
@@ -231,7 +231,7 @@ def test_a_skip_without_a_reason_is_seen(code: str, lines: list[int]) -> None:
     assert _skips_without_reason("a.py", _nodes(code)) == [f"a.py:{line}" for line in lines]
 
 
-# Expressions that a storage engineer has to decode, with replacements.
+# Expressions that a storage engineer has to decode, with their replacements.
 PRIVATE_WORDS = {
     r"(?:is|are|was|were|be|been) (?:told|said)": "reports, prints, states",
     r"(?:tells?|told) (?:how|what|whether|which|where)": "shows, reports",
@@ -303,7 +303,7 @@ def _python_openings(name: str, nodes: list[ast.AST]) -> list[str]:
     """Return lines of comments and docstrings that begin with such a word."""
     lines: list[tuple[int, str]] = []
     text = _text(name)
-    if re.search(rf"#[#: ]*(?:{OPENINGS})\b", text):  # few files need the slow tokenizer
+    if re.search(rf"#[#: ]*(?:{OPENINGS})\b", text):  # Only a few files need the slow tokenizer.
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 lines.append((token.start[0], token.string.lstrip("#: ")))
@@ -419,7 +419,7 @@ class Parsed(NamedTuple):
     """Findings in the syntax trees of all Python files, each of which is parsed once."""
 
     findings: dict[Callable[[str, list[ast.AST]], list[str]], list[str]]
-    imports: dict[str, set[str]]  # modules by file
+    imports: dict[str, set[str]]  # Imported modules by file.
 
 
 CHECKS = {

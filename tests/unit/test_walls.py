@@ -80,7 +80,7 @@ DEPENDENCIES = {
     "tracefs": set(),
     "traces": {"base", "tracefs"},
 }
-# Crates that must not depend on the simulated drives, or on the host that drives them.
+# Crates that must not depend on the simulated drives, or on the host that issues I/O to them.
 WITHOUT_SIMULATOR = [
     "contents",
     "filesystem",
@@ -166,8 +166,9 @@ def test_sector_and_slot_have_one_definition_each() -> None:
     assert defining == {"crates/base/src/units.rs": ["SECTOR", "SLOT"]}
 
 
-# Modules of `report` that may use regular expressions: two clean SVG and HTML, one reads limits written
-# by a user. Other modules have values, and must not parse them from displayed text.
+# Modules in `report` that may use regular expressions: two modules clean SVG and HTML, and one
+# module reads limits written by a user. Other modules have the values, so they must not parse them
+# from displayed text.
 PATTERNS_ALLOWED = {"style.py", "pdf.py", "expectations.py"}
 
 

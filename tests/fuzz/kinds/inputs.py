@@ -42,7 +42,7 @@ TABLE = "ts,op,lba,bytes,pid\n" + "".join(
     f"{100 * n},{'RW'[n % 3 == 0]},{8 * (n * 37 % 500)},{4096 * (1 + n % 4)},{n % 3}\n"
     for n in range(60)
 )
-_STREAM_BYTES = 100_000  # block size of bzip2 at level 1
+_STREAM_BYTES = 100_000  # Block size of bzip2 at level 1.
 COLUMNS = "time=ts:us,operation=op,offset=lba:sectors,length=bytes"
 
 
@@ -198,7 +198,8 @@ def _packings(draw: Random, repeats: int) -> Callable[[bytes], bytes]:
         if len(data) <= _STREAM_BYTES:
             return bz2.compress(data, 1)
         block = repeats * (_STREAM_BYTES // repeats)
-        cuts = (0, *range(tarfile.BLOCKSIZE, len(data), block))  # the archive header separately
+        # The archive header is a separate stream.
+        cuts = (0, *range(tarfile.BLOCKSIZE, len(data), block))
         streams = [data[at:end] for at, end in zip(cuts, (*cuts[1:], len(data)), strict=True)]
         packed = {stream: bz2.compress(stream, 1) for stream in dict.fromkeys(streams)}
         return b"".join(packed[stream] for stream in streams)
@@ -209,7 +210,7 @@ def _packings(draw: Random, repeats: int) -> Callable[[bytes], bytes]:
 def _capture(corpus: Path, folder: Path, draw: Random) -> list[str]:
     words = ["access", "operation", "size", "share", "step", "streams", "duration", "iops", "name"]
     written(folder / "c.toml", mutate.text(CAPTURE, draw, words, mutate.TOML), draw)
-    # tcqd is excluded, because its pilot runs take nine seconds with any capture.
+    # The test tcqd is excluded, because its pilot runs take nine seconds with any capture.
     test = draw.choice(("replay-native", "multi-wsat", "is-wsat"))
     on = ["--on", f"sim:{corpus}/small.toml", "--output", "out", "--quick"]
     # The other tests simulate for ten seconds with any capture.

@@ -42,7 +42,8 @@ duration = "100 ms"
 """
 _TABLES = ("rounds", "intervals", "histograms")
 _STOPS = 10  # attempts
-MORE_RUNS = "WRITECLIFF_FUZZ_RUNS"  # a folder of additional run directories to mutate
+# Variable that names a folder of additional run directories to mutate.
+MORE_RUNS = "WRITECLIFF_FUZZ_RUNS"
 
 
 def _program(*words: str) -> list[str]:
@@ -134,7 +135,7 @@ def sealed(path: Path, schema: str, fields: Any) -> None:
 
     try:
         path.write_bytes(sealed_document(schema, fields))
-    except ValueError:  # not valid JSON: written as another program might write it
+    except ValueError:  # The text is not valid JSON, so write it as another program might.
         path.write_text(json.dumps({"schema": schema, **fields}))
 
 
@@ -320,7 +321,7 @@ def resealed(data: bytes, draw: Random) -> bytes:
             number = draw.randrange(len(chunks))
             packing, packed = chunks[number]
             changed = mutate.raw(packed, draw)
-            if draw.random() < 0.7:  # same length as before, so that decompression succeeds
+            if draw.random() < 0.7:  # The length must not change, so that decompression succeeds.
                 changed = (changed + packed)[: len(packed)]
             chunks[number] = (packing if draw.random() < 0.9 else draw.randrange(4), changed)
         else:

@@ -70,7 +70,7 @@ def _fio(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
     names = [option.name for option in all_options()]
     data = mutate.text(draw.choice(JOBS), draw, names, FIO_VALUES)
-    if draw.random() < 0.1:  # replace the value of one option
+    if draw.random() < 0.1:  # Replace the value of one option.
         data = f"[j]\nsize=1m\nrw=randrw\n{draw.choice(names)}={draw.choice(FIO_VALUES)}\n".encode()
     if draw.random() < 0.01:
         data = b"[global]\nrw=read\nsize=4k\n" + b"".join(b"[j%d]\n" % n for n in range(100_000))
@@ -93,7 +93,7 @@ def _act(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 def _figures(corpus: Path, folder: Path, draw: Random) -> list[str]:
     text = FIGURES.replace("DRIVE", f"{corpus}/small.toml")
-    if draw.random() < 0.5:  # a single row, so that more rows are simulated
+    if draw.random() < 0.5:  # A single row lets more rows be simulated.
         lines = text.splitlines(keepends=True)
         text = lines[0] + draw.choice(lines[1:])
     (folder / "figures.csv").write_bytes(mutate.text(text, draw, METRICS, METRICS))

@@ -95,7 +95,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     drive = write_small_drive(folder)
     plain = drive.read_text()
     (folder / "plain.toml").write_text(plain)
-    (folder / "large").mkdir()  # enough I/Os for a model
+    (folder / "large").mkdir()  # The trace needs enough I/Os for a model.
     write_small_drive(folder / "large", user_capacity='"1100 MB"', blocks_per_plane="208")
     drive.write_text(plain + FDP)
     (folder / "load.toml").write_text(LOAD)
@@ -115,7 +115,7 @@ class Pair:
 
     words: Callable[[Inputs], list[str]]
     function: Callable[[Inputs, Path], Any]
-    files: set[str]  # some of the files that both create
+    files: set[str]  # Files that both the command and the function create.
     output: str = "out"
 
 
@@ -232,7 +232,8 @@ PAIRS = {
         {"workload.toml", "workload.fio"},
     ),
 }  # fmt: skip
-PAGES_OF_COMMANDS = {"synthetic.html"}  # `synthesise` writes the page of the function's result
+# `synthesise` writes the page that belongs to the function's result.
+PAGES_OF_COMMANDS = {"synthetic.html"}
 
 
 @pytest.mark.parametrize("name", PAIRS)

@@ -61,7 +61,7 @@ def test_limits_baseline_and_report_of_a_new_run_read_it_once(
     counts.clear()
     completed = cli(f"{TEST} --output new --expect waf<=99 --baseline base --json")
     assert completed.code == 0, completed.err
-    # One report of the run and one of the baseline.
+    # The counts include one report on the run and one on the baseline.
     assert counts["reports"] == 2
     assert counts["Parquet files"] <= 6
     assert counts["manifests"] <= 3

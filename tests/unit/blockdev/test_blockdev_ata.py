@@ -145,7 +145,8 @@ def test_ata_erase_refuses_drives_that_it_cannot_erase(drive: HdparmDrive, reaso
     outcome = ata_erase.ata_secure_erase(drive, SATA)
     assert isinstance(outcome, str)
     assert reason in outcome
-    assert set(drive.used) <= {"--security-disable"}  # writecliff's own password, if any is set
+    # The only password, if any, is writecliff's own.
+    assert set(drive.used) <= {"--security-disable"}
 
 
 class _Interrupted(HdparmDrive):

@@ -60,7 +60,7 @@ def test_sata_identity_has_the_full_model(machine: Machine, sata: BlockDevice) -
     measured = identify_device(machine.system, sata, SATA)
     assert (measured.model, measured.serial) == ("SAMSUNG MZ7LM480HCHP-00003", "S1AB2C")
     assert (measured.firmware, measured.interface) == ("GXT5103Q", "SATA 6.0 Gb/s")
-    assert measured.vendor is None  # "ATA" is libata's placeholder
+    assert measured.vendor is None  # "ATA" is libata's placeholder, not a vendor.
     assert measured.rotational is False
 
 
@@ -121,7 +121,7 @@ def test_a_sata_drive_under_load_is_sent_no_command(machine: Machine, sata: Bloc
     machine.answer("smartctl -j -A", json.dumps({"ata_smart_attributes": {"table": table}}))
     sensor = machine.sys / "devices/sda/device/hwmon/hwmon0"
     sensor.mkdir(parents=True)
-    (sensor / "temp1_input").write_text("40000")  # drivetemp queries the drive for this value
+    (sensor / "temp1_input").write_text("40000")  # drivetemp queries the drive for this value.
     before, measured = len(machine.calls), read_under_load(machine.system, sata, SATA)
     assert len(machine.calls) == before
     assert (measured.counters, measured.temperature_c) == (Counters(), None)

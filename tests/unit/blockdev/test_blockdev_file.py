@@ -44,7 +44,8 @@ def test_created_with_the_given_size_and_usable_again(tmp_path: Path) -> None:
 def test_a_copy_with_its_attributes_is_not_for_writing(tmp_path: Path) -> None:
     path, copy = tmp_path / "x.img", tmp_path / "copy.img"
     written(path)
-    shutil.copy2(path, copy)  # like cp -a: data, times and extended attributes
+    # The copy has the same data, times and extended attributes, like a copy by cp -a.
+    shutil.copy2(path, copy)
     assert os.listxattr(copy) == os.listxattr(path)
     assert "holds data that was not written by a test" in refusal(copy)
     assert refusal(path) == ""
@@ -63,7 +64,7 @@ def test_a_run_that_was_killed_can_go_on_with_its_file(tmp_path: Path) -> None:
     held = FileTarget.open(path, MIB)
     held.require_writable()
     os.pwrite(held.fd, b"data", 0)
-    os.close(held.fd)  # as the kernel does for a killed process
+    os.close(held.fd)  # The kernel closes the descriptor of a killed process in the same way.
     assert refusal(path) == ""
 
 
@@ -107,7 +108,7 @@ def test_a_size_is_rounded_down_to_whole_sectors(tmp_path: Path) -> None:
     assert held.size_bytes == 9_998_336
     assert held.notes == (f"{path}: the size was rounded down to whole sectors: 9998336 bytes",)
     held.close()
-    FileTarget.open(path, 10_000_000).close()  # the same command again
+    FileTarget.open(path, 10_000_000).close()  # Run the same command again.
 
 
 def test_not_created_without_a_size(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ LINEAR = "{}: 0 1024 linear 8:0 {}\n"
         (LINEAR.format("one", 2048) + "two: 0 2048 striped 2 128 8:0 1024 8:16 0\n", False),
         (LINEAR.format("one", 1024) + "two: 0 2048 striped 2 128 8:0 1024 8:16 0\n", True),
         ("one: 0 1024 thin 8:0 1\ntwo: 0 1024 thin 8:0 2\n", False),
-        (LINEAR.format("one", 0), True),  # the other disk is unknown
+        (LINEAR.format("one", 0), True),  # The other disk is unknown.
     ],
 )
 def test_dm_devices_that_share_sectors_of_a_disk(sda: Machine, table: str, shared: bool) -> None:
@@ -124,7 +124,8 @@ def test_dm_devices_that_share_sectors_of_a_disk(sda: Machine, table: str, share
     identities = uses(sda, "dm-0")
     expected = (Use("holder", "sda", "is also mapped by dm-1 (two)"),)
     assert identities == (expected if shared else ())
-    assert [use.kind for use in uses(sda)] == ["holder"]  # the disk itself belongs to both
+    # The device-mapper device is a holder of the disk itself.
+    assert [use.kind for use in uses(sda)] == ["holder"]
 
 
 # -- users in the kernel --------------------------------------------------------------------------
@@ -226,7 +227,7 @@ def test_the_node_of_libdevmapper_is_a_name_of_the_device(sda: Machine) -> None:
         ({}, None),
         ({"device__state": "running"}, None),
         ({"device__state": "offline"}, "its state is offline"),
-        ({"device__state": "resetting"}, None),  # the device will return
+        ({"device__state": "resetting"}, None),  # The device will return after the reset.
         ({"device__nvme0__state": "dead", "device__nvme1__state": "live"}, None),
         ({"device__nvme0__state": "dead"}, "its state is dead"),
         ({"dm__suspended": "1"}, "suspended by device mapper"),
@@ -240,7 +241,7 @@ def test_a_drive_that_cannot_answer_is_not_read(
     if expected is None:
         inspect(path, sda.system)
         return
-    path.unlink()  # reading it would cause another error
+    path.unlink()  # Reading this file would cause another error.
     with pytest.raises(TargetError, match=expected) as caught:
         inspect(path, sda.system)
     assert caught.value.hint == "reconnect the drive, then start again"

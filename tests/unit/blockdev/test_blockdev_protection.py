@@ -132,7 +132,7 @@ def test_contents_are_listed_and_need_the_second_flag(machine: Machine) -> None:
     assert "--wipe-signatures" in error.hint
     assert refusal(machine, path, allow_signatures=True) is None
     wrong = refusal(machine, path, "other", allow_signatures=True)
-    assert wrong is not None  # the second flag does not replace the serial number
+    assert wrong is not None  # The second flag does not replace the serial number.
 
 
 def test_an_unreadable_answer_of_blkid_is_no_empty_device(machine: Machine) -> None:
@@ -175,7 +175,8 @@ def test_the_kernel_has_the_last_word(machine: Machine, monkeypatch: pytest.Monk
 
 
 def test_a_device_that_changes_while_it_is_claimed_is_refused(machine: Machine) -> None:
-    # The node of the simulated machine is a file, so its number never equals the number from stat.
+    # The device node in the simulated machine is a regular file, so its number never equals the
+    # number from stat.
     path = machine.disk("sda", (8, 0), serial=SERIAL)
     before = path.read_bytes()
     with pytest.raises(TargetError, match="no longer the device that was claimed"):
@@ -213,7 +214,8 @@ def test_a_claim_removes_the_password_of_an_interrupted_erase(machine: Machine) 
     path = machine.disk("sda", (8, 0), serial=SERIAL)
     machine.attributes("sda", device__vendor="ATA")
     machine.answer(f"hdparm -I {path}", LOCKED.replace("\t\tlocked", "\tnot\tlocked"))
-    with pytest.raises(TargetError, match="no longer the device"):  # the node is a file
+    # The device node is a regular file.
+    with pytest.raises(TargetError, match="no longer the device"):
         claim(path, SERIAL, system=machine.system)
     disable = ["hdparm", "--user-master", "u", "--security-disable", "writecliff", str(path)]
     assert disable in machine.calls

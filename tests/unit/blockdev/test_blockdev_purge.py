@@ -209,7 +209,7 @@ class _Medium:
 
 @pytest.fixture
 def buffered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "O_DIRECT", 0)  # a file system in memory may not support it
+    monkeypatch.setattr(os, "O_DIRECT", 0)  # A file system in memory may not support O_DIRECT.
 
 
 @pytest.mark.usefixtures("buffered")

@@ -47,8 +47,10 @@ def test_what_is_not_found_for_certain_keeps_its_name(
         replace(before, serial=None),
         replace(before, capacity_bytes=2 * MIB),
         replace(before, backing="namespace 3"),
-        replace(before, target=str(machine.dev / "nvme0n1p1")),  # as large as its disk
-        replace(before, target=str(machine.dev / "disk/by-id/S2")),  # follows it automatically
+        # The partition is as large as its disk.
+        replace(before, target=str(machine.dev / "nvme0n1p1")),
+        # The link follows the drive automatically.
+        replace(before, target=str(machine.dev / "disk/by-id/S2")),
     ):
         assert node_now(other, machine.system) == other.target
 

@@ -65,7 +65,8 @@ def test_a_format_names_the_whole_layout(machine: Machine, version: str) -> None
 
 def test_metadata_and_protection_are_kept(machine: Machine) -> None:
     disk = alone(machine)
-    answer_controller(machine, fna=0b001)  # nvme-cli uses LBA format 0 there by default
+    # On this controller, nvme-cli uses LBA format 0 by default.
+    answer_controller(machine, fna=0b001)
     blocks = MIB // 4096
     page = namespace_page(blocks=blocks, flbas=0b10011, dps=0b1010)
     machine.answer(f"nvme id-ns {machine.dev}/nvme0", data=page)
@@ -81,7 +82,7 @@ def test_an_index_above_15_has_its_upper_bits_elsewhere() -> None:
     data[25] = 20 - 1
     data[128 + 4 * 18 : 132 + 4 * 18] = (12 << 16 | 16).to_bytes(4, "little")
     assert Namespace.of(bytes(data)).layout == Layout(18, 4096, 16, False, 0, False)
-    data[25] = 16 - 1  # the upper bits are reserved if 16 formats are enough
+    data[25] = 16 - 1  # The upper bits are reserved if there are at most 16 formats.
     assert Namespace.of(bytes(data)).layout.lba_format == 2
 
 
@@ -148,7 +149,7 @@ def test_crypto_erase_where_the_drive_refuses_user_data_erase(machine: Machine) 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_other_namespaces_are_never_erased(machine: Machine, version: str, fna: int) -> None:
     disk = alone(machine, size_bytes=GIB)
-    replay(machine, version, "QTWONS01")  # lists the namespaces 1 and 5
+    replay(machine, version, "QTWONS01")  # The replay lists the namespaces 1 and 5.
     from tests.support.nvme_drives import controller_page
 
     machine.answer(
@@ -175,11 +176,13 @@ def test_namespaces_of_other_controllers_of_the_drive_count(machine: Machine) ->
     managed = controller_page(oacs=0b1010, fna=1, sanicap=2)
     machine.answer(f"nvme id-ctrl {node}", data=managed)
     outcome = nvme_erase(machine.system, disk)
-    assert isinstance(outcome, str) and "format: " in outcome  # alone, but `nvme format` is missing
+    # The drive has a single namespace, but `nvme format` is not installed.
+    assert isinstance(outcome, str) and "format: " in outcome
     assert sent(machine, "format") and sent(machine, "format")[0][2] == str(node)
     machine.calls.clear()
     allocated = f"nvme admin-passthru {node} --opcode=0x06 --cdw10=0x10"
-    machine.answer(allocated, data=list_page(1, 9))  # attached to no controller of this machine
+    # Namespace 9 is not attached to any controller of this machine.
+    machine.answer(allocated, data=list_page(1, 9))
     outcome = nvme_erase(machine.system, disk)
     assert outcome == (
         "format: would erase namespace 9 of the same drive too; "

@@ -18,7 +18,7 @@ from writecliff.engines.data_placement_status import DataPlacementStatus, FdpSta
 from writecliff.engines.fio.measured import counted_since
 from writecliff.engines.fio.targets import DeviceTarget
 
-BLOCKS = 8 << 20 >> 9  # reclaim unit size
+BLOCKS = 8 << 20 >> 9  # Number of 512-byte blocks in a reclaim unit.
 
 
 @pytest.mark.parametrize("version", VERSIONS)

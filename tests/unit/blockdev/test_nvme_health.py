@@ -50,15 +50,15 @@ def test_fdp_statistics_count_host_and_flash(machine: Machine) -> None:
     reading = read_vitals(machine.system, disk, NODE)
     written = reading.counters.since(before)
     assert written.host_write_bytes == 20 << 20
-    assert written.nand_write_bytes == 44_564_480 - 22_020_096  # counted as in the emulator
+    assert written.nand_write_bytes == 44_564_480 - 22_020_096  # The emulator counts these bytes.
     assert reading.media_source == "FDP statistics (log 22h)"
     log = next(call for call in machine.calls if "--log-id=0x22" in call)
-    assert "--lsi=1" in log  # the namespace's endurance group
+    assert "--lsi=1" in log  # The log belongs to the endurance group of the namespace.
 
 
 def test_statistics_that_are_still_zero_are_known(machine: Machine) -> None:
     disk = alone(machine)
-    replay(machine, "2.3", "QFDP0001")  # before any write
+    replay(machine, "2.3", "QFDP0001")  # Replay the log from before any write.
     reading = read_vitals(machine.system, disk, NODE).counters
     assert (reading.host_write_bytes, reading.nand_write_bytes) == (0, 0)
 
@@ -145,7 +145,8 @@ def test_the_endurance_group_log(machine: Machine) -> None:
         5 * 10**9,
     )
     assert reading.media_source == "endurance group log (09h)"
-    log(machine, 0x09, page(512, {64: (16, 5)}), "--lsi=3")  # the optional field is not retained
+    # The drive does not support the optional field.
+    log(machine, 0x09, page(512, {64: (16, 5)}), "--lsi=3")
     reading = read_vitals(machine.system, disk, NODE)
     assert (reading.counters.nand_write_bytes, reading.counters.host_write_bytes) == (
         None,
@@ -165,7 +166,7 @@ def test_ocps_log_is_known_by_its_guid(machine: Machine) -> None:
         3_584_000,
     )
     assert reading.media_source == "OCP SMART log (C0h)"
-    log(machine, 0xC0, page(512, {0: (16, 5)}))  # a vendor-specific log with that number
+    log(machine, 0xC0, page(512, {0: (16, 5)}))  # The log with this number is vendor-specific.
     assert read_vitals(machine.system, disk, NODE).counters.nand_write_bytes is None
 
 
@@ -283,7 +284,7 @@ def test_the_controllers_of_a_shared_namespace(machine: Machine) -> None:
 
 
 def test_a_link_that_is_none(machine: Machine) -> None:
-    disk = alone(machine)  # as shown by QEMU's drives
+    disk = alone(machine)  # QEMU's drives show this behaviour.
     function = machine.sys / "devices/pci0000:00/0000:00:06.0"
     machine.write(function, {"current_link_speed": "Unknown", "current_link_width": "0"})
     assert read_vitals(machine.system, disk, NODE).link is None

@@ -19,7 +19,7 @@ from writecliff.engines.blockdev.nvme.power import (
 from writecliff.engines.blockdev.tools import ToolResult
 from writecliff.errors import TargetError
 
-# Number, power, flags (1: units of 0.1 mW, 2: no I/O), entry and exit latency in us.
+# Number, power, flags (1: units of 0.1 mW, 2: no I/O), and entry and exit latencies in us.
 DESCRIPTORS = ((825, 0, 0, 0), (460, 0, 0, 0), (0, 0, 5, 5), (500, 3, 210, 1200))
 
 

@@ -31,7 +31,8 @@ def test_a_drive_that_was_read_after_a_step_is_not_asked_before_the_next(
     assert machine.calls == []
     assert before.vitals == after.vitals
     assert (after.machine.cpu, before.machine.cpu and before.machine.cpu.busy) == (None, 19)
-    target.reading_before()  # of another step, because a load has run since
+    # The last reading belongs to another step, because a load has run since.
+    target.reading_before()
     assert machine.calls
 
 

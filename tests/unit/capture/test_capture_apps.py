@@ -41,8 +41,8 @@ def test_rocksdb(tmp_path: Path) -> None:
     trace = _run("rocksdb", tmp_path / "t.parquet", tmp_path / "data", Size(30_000, 30_000))
     streams = _bytes_by_stream(trace, "rocksdb-native")
     user = 60_000 * 416
-    assert user < streams[1] < 1.2 * user  # the log contains every record once, with its frame
-    assert streams[2] > user  # flushed once, and compacted
+    assert user < streams[1] < 1.2 * user  # The log contains every record once, with its frame.
+    assert streams[2] > user  # The data were flushed once and compacted.
     threads = set(trace.table.column("thread").to_pylist())
     assert {"db_bench", "rocksdb:high", "rocksdb:low"} <= threads
     hints = trace.metadata["hints"]
@@ -50,7 +50,7 @@ def test_rocksdb(tmp_path: Path) -> None:
 
 
 def test_postgres(tmp_path: Path) -> None:
-    with tempfile.TemporaryDirectory() as place:  # other users cannot enter pytest's folders
+    with tempfile.TemporaryDirectory() as place:  # Other users have no access to pytest's folders.
         Path(place).chmod(0o755)
         folder = Path(place) / "data"
         try:
@@ -58,8 +58,8 @@ def test_postgres(tmp_path: Path) -> None:
         except TargetError as error:
             pytest.skip(str(error))
     streams = _bytes_by_stream(trace, "postgres")
-    assert streams[1] > 16e6  # the first segment of the log alone
-    assert streams[2] > 13e6  # 100,000 accounts
+    assert streams[1] > 16e6  # The first log segment alone has this size.
+    assert streams[2] > 13e6  # 100,000 accounts occupy this size.
     processes = set(trace.table.column("process").to_pylist())
     assert {"initdb", "postgres: checkpointer", "postgres: backend"} <= processes
     assert trace.metadata["program"].startswith("postgresql ")

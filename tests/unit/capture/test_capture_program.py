@@ -340,7 +340,7 @@ def _started(place: Path) -> subprocess.Popen[bytes]:
 def test_what_is_interrupted_keeps_what_it_has(place: Path, number: signal.Signals) -> None:
     child = _started(place)
     if number == signal.SIGINT:
-        os.killpg(child.pid, number)  # as a terminal does
+        os.killpg(child.pid, number)  # A terminal sends the signal in the same way.
     else:
         child.send_signal(number)
     code = child.wait(WAIT_LIMIT_S)

@@ -62,7 +62,7 @@ def test_requests_are_of_the_program_the_kernel_the_journal_or_others() -> None:
             ("write", "kworker/u8:1", "", 90),
             ("write", "kworker/u8:1", "metadata", 90),
             ("write", "jbd2/sda1-8", "sync metadata", 91),
-            ("write", "jbd2/sda1-8", "sync", 91),  # file data, before their commit
+            ("write", "jbd2/sda1-8", "sync", 91),  # File data, which precede their commit.
             ("fsync", "jbd2/sda1-8", "", 91),
             ("write", "capture", "", 8),
             ("write", "backup", "sync", 9),
@@ -106,16 +106,16 @@ def _calls(*rows: tuple[int, str, int, int, int]) -> pa.Table:
 def test_data_wait_from_their_last_call_until_the_driver_gets_them() -> None:
     calls = _calls(
         (100, "write", 0, 0, 4096),
-        (200, "write", 0, 0, 100),  # the same page again
+        (200, "write", 0, 0, 100),  # Second write of the same page.
         (300, "write", 0, 4096, 4096),
         (400, "read", 0, 0, 4096),
-        (500, "write", 1, 0, 4096),  # a file that cannot be located
+        (500, "write", 1, 0, 4096),  # Write to a file that cannot be located.
     )
     places = {0: [Extent(0, 1 << 20, 4096), Extent(4096, 5 << 20, 4096)], 1: []}
     requests = (
         _numbers(1 << 20, 5 << 20, 5 << 20, 9 << 20),
         _numbers(4096, 4096, 4096, 4096),
-        _numbers(1250, 1320, 1290, 2000),  # one row precedes the call
+        _numbers(1250, 1320, 1290, 2000),  # One row precedes the call.
     )
     waiting = waits(calls, requests, places, shift_ns=1000)
     assert waiting is not None
@@ -199,8 +199,9 @@ def test_threads_are_of_processes_while_they_live(tmp_path: Path) -> None:
     (tmp_path / "71/status").write_text("Name:\tserver\nno more")
     processes = Processes(tmp_path)
     assert processes.of(72, "worker") == (71, "server")
-    assert processes.of(71, "server") == (71, None)  # incomplete because the process is ending
+    # The result is incomplete because the process is ending.
+    assert processes.of(71, "server") == (71, None)
     assert processes.of(73, "ended") == (73, None)
     (tmp_path / "71/comm").write_text("next\n")
-    assert processes.of(72, "worker") == (71, "server")  # as read the first time
-    assert processes.of(72, "other") == (71, "next")  # the number was reused
+    assert processes.of(72, "worker") == (71, "server")  # The first result remains valid.
+    assert processes.of(72, "other") == (71, "next")  # The kernel has reused the process number.

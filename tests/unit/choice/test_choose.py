@@ -53,7 +53,7 @@ def load(tmp_path: Path) -> Path:
 def asked(load: Path, drives: list[str], output: Path, *more: str) -> list[str]:
     words = ["choose", "--workload", str(load), "--candidates", ",".join(drives), "--json"]
     if "--jobs" not in more:
-        words += ["--jobs", "1"]  # each job is a process that loads the program
+        words += ["--jobs", "1"]  # Each job is a process that loads the program.
     return [*words, "--quiet", "--output", str(output), *more]
 
 
@@ -102,7 +102,7 @@ def test_the_answer_has_reasons_and_can_be_asked_again(
     assert f"The model&#39;s error of {' and '.join(unknown)} is not known." in page
     assert str(tmp_path) not in page
 
-    # Other limits do not need new measurements, and no drive meets them.
+    # New limits do not need new measurements, and no drive meets these limits.
     begun = {path: path.stat().st_mtime_ns for path in output.glob("*/*.parquet")}
     words = ["choose", "--resume", str(output), "--json", "--quiet", "--limit", "p99.9 <= 1 ns"]
     again = answered(cli(words), code=3)
@@ -110,7 +110,7 @@ def test_the_answer_has_reasons_and_can_be_asked_again(
     assert again["verdict"].startswith("None of 3 drives meets all limits")
     assert begun == {path: path.stat().st_mtime_ns for path in output.glob("*/*.parquet")}
 
-    # Variants can be omitted, and added later.
+    # Variants can be omitted first and added later.
     words = ["choose", "--resume", str(output), "--json", "--quiet", "--limit", "p99.9 <= 1 s"]
     assert answered(cli([*words, "--no-what-if"]))["what_if"] == []
     assert answered(cli(words))["what_if"] == []
@@ -201,7 +201,7 @@ def test_a_trace_is_a_load(
     assert again["ranking"] == answer["ranking"]
     assert [row["device"] for row in answer["ranking"]] == ["usual", "slow"]
     assert all(row["scale"] == 1 for row in answer["ranking"])
-    assert "p99.99" not in answer["weights"]  # too few I/Os for this percentile
+    assert "p99.99" not in answer["weights"]  # There are too few I/Os for this percentile.
 
 
 def test_one_drive_may_be_asked_about_a_limit(

@@ -61,7 +61,8 @@ def test_a_stationary_load_lasts_longer_on_a_drive_that_is_scaled_down(tmp_path:
 
 def test_the_load_of_a_drive_with_an_slc_cache_is_shortened_with_it(tmp_path: Path) -> None:
     rows = levels_of("t500-1000", tmp_path)
-    assert [scale for _, scale, _ in rows] == [64.0, 16.0, 4.0]  # at least 0.5, 2 and 10 s
+    # The durations are at least 0.5, 2 and 10 s.
+    assert [scale for _, scale, _ in rows] == [64.0, 16.0, 4.0]
     assert [seconds for _, _, seconds in rows] == [60 / 64, 60 / 16, 60 / 4]
 
 

@@ -66,7 +66,7 @@ def ranked(
 
 def test_the_score_is_the_geometric_mean_of_the_shares_of_the_best() -> None:
     first, second = ranked(asked(), a=figures(1.0, 2.0), b=figures(4.0, 8.0))
-    assert (first.name, second.name) == ("a", "b")  # equal scores: by name
+    assert (first.name, second.name) == ("a", "b")  # Drives with equal scores are sorted by name.
     assert first.score is not None and isclose(first.score, (1.0 * 0.25) ** 0.5)
     assert second.score is not None and isclose(second.score, (0.25 * 1.0) ** 0.5)
     assert second.why == "score within 2 % of the first"
@@ -146,7 +146,8 @@ def test_a_limit_of_life_or_price_needs_no_model() -> None:
     rated = ModelError(replace(MIX, writes_per_day=True), rated_life=True)
     limit, drives = asked("life >= 3 years"), {"a": figures(1.0, 4.0), "b": figures(1.0, 2.9)}
     assert ranked(limit, error=rated, **drives)[1].sure == "clear"
-    by_cycles = replace(rated, rated_life=False)  # depends on the write amplification
+    # This lifetime depends on the write amplification.
+    by_cycles = replace(rated, rated_life=False)
     assert ranked(limit, error=by_cycles, **drives)[1].sure == "error unknown"
 
 
@@ -163,7 +164,7 @@ def test_figures_of_several_seeds_have_the_interval_of_their_mean() -> None:
     both = over_seeds([figures(1.0, 3.0), figures(2.0, 3.0)])
     assert both["p99.99"].value == 1.5
     interval = both["p99.99"].interval
-    # Student's t with 1 degree of freedom, on a logarithmic scale: 12.706 * 0.5 / 1.5.
+    # Student's t with 1 degree of freedom, on a logarithmic scale, is 12.706 * 0.5 / 1.5.
     assert interval is not None
     assert interval.high / 1.5 == pytest.approx(exp(12.706 * 0.5 / 1.5), rel=1e-3)
     assert interval.low * interval.high == pytest.approx(1.5**2)
@@ -209,7 +210,7 @@ def test_loads_have_the_kinds_of_their_figures() -> None:
         "p99 of reads alone, below full rate",
     )
     assert kinds(read_pct=70).kinds_of("reads/mean") == ("mean latency of reads beside writes",)
-    assert kinds().kinds_of("flush/p99") == ("flushes",)  # no source publishes flush latencies
+    assert kinds().kinds_of("flush/p99") == ("flushes",)  # No source publishes flush latencies.
     assert kinds().kinds_of("life") == ("endurance", "random writes")
     assert kinds(rate_iops=1e4).kinds_of("life", rated_life=True) == ()
 
@@ -229,7 +230,8 @@ def test_the_life_of_data_centre_drives_has_the_error_of_their_ratings() -> None
     life = model_error("pm9a3-960", kinds()).of("life")
     assert [kind.kind for kind in life.kinds] == ["endurance", "random writes"]
     assert life.pct is not None and life.kinds[0].in_view
-    other = model_error("pm9a3-1920", kinds()).of("life")  # derived on request
+    # The model derives this error on request.
+    other = model_error("pm9a3-1920", kinds()).of("life")
     assert other == life
     assert model_error("990-pro-2000", kinds()).of("life").pct is None
 
@@ -256,7 +258,7 @@ def test_current_drives_have_the_errors_of_their_held_out_figures_by_kind() -> N
     errors = [f.error_pct for f in ssd_iq() if (f.family, f.kind) == ("pm9a3", "skewed writes")]
     assert skew.of("iops").pct == median(errors)
     tail = skew.of("p99.99")
-    assert tail.is_bound and tail.pct is not None  # the class defaults were set from them
+    assert tail.is_bound and tail.pct is not None  # These figures determined the class defaults.
 
 
 def test_a_current_drive_wins_no_mix_clearly() -> None:

@@ -31,7 +31,7 @@ def test_drives_at_full_size_are_omitted_if_they_do_not_fit(tmp_path: Path) -> N
     assert possible.candidates == ("fl6-1600", "p5800x-400")
     assert left_out_text(possible.left_out) == f"{LARGE} needs 32 GB of memory where 20 GB are free"
     assert without_too_large(asked, (), budget_bytes=40 * GB) == asked
-    # Drives given by name stay in the list, and are rejected with a reason when they run.
+    # Drives given by name remain in the list, and are rejected with a reason when they run.
     assert without_too_large(asked, (LARGE,), budget_bytes=20 * GB) == asked
 
 

@@ -25,13 +25,13 @@ def test_device_show_says_what_the_interface_reports(cli: CommandLine) -> None:
 
 @pytest.fixture(autouse=True)
 def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # runs are stored where the command was started
+    monkeypatch.chdir(tmp_path)  # Runs are stored in the folder where the command was started.
 
 
 def test_run_shows_statistics_events_and_overflow(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    cli = CommandLine(capsys)  # the fixture serves only a fake drive
+    cli = CommandLine(capsys)  # The fixture is only for a fake drive.
     drive = write_small_drive(tmp_path)
     drive.write_text(drive.read_text() + '\n[data_placement]\ninterface = "nvme-fdp"\n')
     load = tmp_path / "load.toml"
@@ -70,7 +70,8 @@ def test_a_time_limit_of_units_is_an_event_of_the_run(
     )
     step = json.loads(cli(["run", str(load), "--on", f"sim:{drive}", "--json"]).out)["steps"][0]
     events = step["data_placement"]["events"]
-    # Writes are one second apart, so the third and the fifth find a unit that is two seconds old.
+    # Writes are one second apart, so the third write and the fifth write find a unit that is two
+    # seconds old.
     assert events["reclaim unit time limit exceeded"] == 2
     assert [event["code"] for event in step["data_placement"]["log"]] == [1, 1]
     assert step["data_placement"]["abandoned_bytes"] > 0

@@ -61,7 +61,8 @@ def _leaves() -> Iterator[tuple[str, ...]]:
 def test_every_command_takes_json(cli: CommandLine) -> None:
     for words in _leaves():
         completed = cli([*words, "--help"])
-        option = "--output-format" if words == ("fio",) else "--json"  # fio has its own option
+        # The fio command has a separate option.
+        option = "--output-format" if words == ("fio",) else "--json"
         assert option in completed.out, " ".join(words)
 
 

@@ -42,7 +42,7 @@ def _assert_reported(folder: Path, err: str, message: str) -> None:
 def test_a_panic_under_a_command_is_an_internal_error(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    # No error of the native module is expected in this case.
+    # The native module is expected to raise no error here.
     monkeypatch.setattr(_native, "trace_formats", lambda: _native.panic_for_test("lost a unit"))
     assert main(["trace", "formats"]) == 1
     _assert_reported(tmp_path, capfd.readouterr().err, "lost a unit")

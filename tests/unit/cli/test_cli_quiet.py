@@ -52,7 +52,7 @@ def test_a_log_says_where_a_long_step_is(
         view.step_progress(Progress(elapsed_ns=now_s, ios=1, iops=1.0, fraction=now_s / 1000))
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "rounds: step 1 of 2: mix  0 %"
-    assert len(lines) == 26, lines  # at 5, 15, 30, ... 300 s, then once a minute
+    assert len(lines) == 26, lines  # Lines appear after 5, 15, 30, ... 300 s, then once a minute.
     assert lines[-1].startswith("rounds: step 1 of 2: mix  2")
 
 
@@ -94,8 +94,9 @@ def test_a_run_of_a_set_says_where_a_long_step_is(
     for tenth in range(1000):
         now_s = tenth / 10
         child.step_progress(Progress(elapsed_ns=0, ios=1, iops=1.0, fraction=now_s / 100))
-    assert len(pipe.sent) == 99, [step_event.text for step_event in pipe.sent]  # not at every poll
-    assert all(step_event.fraction is None for step_event in pipe.sent)  # the load has not started
+    # The child does not send an event at every poll.
+    assert len(pipe.sent) == 99, [step_event.text for step_event in pipe.sent]
+    assert all(step_event.fraction is None for step_event in pipe.sent)  # The load has not started.
     for second, event in enumerate(pipe.sent, 1):
         now_s = second
         view.log(event)
@@ -119,7 +120,8 @@ def test_a_set_says_how_long_the_rest_may_take(
     monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
     view = SetView(Screen(), ["a", "b", "c"])
     view.log(ChildEvent("b", "progress", "load  50 %", 0.5))
-    view.log(ChildEvent("b", "line", "round 1: steady"))  # reports no fraction, and revokes none
+    # This event reports no fraction and leaves the previous fraction unchanged.
+    view.log(ChildEvent("b", "line", "round 1: steady"))
     now_s = 30.0
     view.log(ChildEvent("a", "line", "complete", 1.0))
     assert capsys.readouterr().err.splitlines() == [

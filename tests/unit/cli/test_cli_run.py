@@ -119,7 +119,7 @@ def test_a_run_ends_with_the_comparison_to_its_baseline(cli: CommandLine) -> Non
     words = "run two.fio --on sim:fake --quiet --seed 6 --output c --baseline a --json"
     comparison = json.loads(cli(words).out)["comparison"]
     assert comparison["figures"] and comparison["report"] == "c/comparison.html"
-    assert json.loads(cli("report c --json").out)["summary"]["steps"]  # the page is intact
+    assert json.loads(cli("report c --json").out)["summary"]["steps"]  # The page is intact.
 
 
 def test_a_baseline_is_looked_at_before_anything_is_run(cli: CommandLine) -> None:

@@ -150,7 +150,7 @@ def test_power_is_cut_at_a_write_and_by_a_signal(tmp_path: Path) -> None:
     with NbdClient(address) as client:
         assert client.read(0, 4096) == data
         process.send_signal(signal.SIGUSR1)
-        while True:  # delivering the signal takes some time
+        while True:  # Delivering the signal takes some time.
             try:
                 client.read(0, 4096)
             except OSError:

@@ -20,7 +20,8 @@ ASCII = {
     "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii",
 }  # fmt: skip
 UTF_8 = {"LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8:strict"}
-ODD = "e\x1b[31mred\x1b]0;title\x07\x7f-a\u202eb\u2028c-sm\u00e4ll"  # escapes, direction, umlaut
+# Name with escape sequences, a direction mark, and an umlaut.
+ODD = "e\x1b[31mred\x1b]0;title\x07\x7f-a\u202eb\u2028c-sm\u00e4ll"
 NAMES = {"no-text": os.fsdecode(b"b\xff\xfed"), "odd": ODD}
 UNSAFE = {"\x1b", "\x07", "\x7f", "\u202e", "\u2028"}
 

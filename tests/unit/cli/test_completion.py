@@ -186,5 +186,5 @@ def test_in_a_real_shell(shell: str, tmp_path: Path) -> None:
         ):
             terminal.type(f"{typed}\t")
             terminal.until(expected)
-            terminal.type("\x15echo on''ward\r")  # Ctrl-U clears the line
+            terminal.type("\x15echo on''ward\r")  # Ctrl-U clears the line.
             terminal.until("onward")

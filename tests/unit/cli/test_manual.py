@@ -42,7 +42,7 @@ def test_mandoc_finds_nothing(folder: Path) -> None:
     lines = output_of(
         "mandoc", "-T", "lint", "-W", "warning", *map(str, folder.iterdir())
     ).splitlines()
-    # Pages have no date, so that the same source gives the same pages.
+    # Pages have no date, so that the same source always yields the same pages.
     assert [line for line in lines if "missing date" not in line] == []
 
 

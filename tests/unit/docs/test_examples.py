@@ -18,7 +18,7 @@ TUTORIAL = [
     DOCS / "tutorial" / f"{name}.md" for name in ("install", "write-cliff", "load", "answer")
 ]
 GUIDES = sorted((DOCS / "guides").glob("*.md"))
-# Guides whose blocks have a separate test that checks their results in more detail.
+# Guides with a separate test that checks the results of their blocks in more detail.
 OWN_TESTS = {
     "data-sheet.md": "test_guide_data_sheet.py",
     "four-questions.md": "test_guide_questions.py",
@@ -38,8 +38,8 @@ RUN_HERE = [
 ]
 
 
-# The last page of the tutorial, with five sweep settings and two seeds, takes as long as all
-# others.
+# The last page of the tutorial, with five sweep settings and two seeds, takes as long as all other
+# pages together.
 @pytest.mark.parametrize(
     "pages",
     [TUTORIAL[:3], pytest.param(TUTORIAL, marks=pytest.mark.long)],

@@ -14,7 +14,8 @@ from writecliff.capture.apps import postgres
 from writecliff.errors import TargetError
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "four-questions.md"
-# Loads and replays that take seconds, and a test that takes seconds on a 960 MB drive.
+# Commands with loads and replays that take seconds, and a test that takes seconds on a 960 MB
+# drive.
 SHORTER = {
     "capture --app postgres": "--records 20000 --operations 200",
     "capture --app rocksdb": "--records 25000 --operations 25000",
@@ -47,7 +48,8 @@ def ask(cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # t
         for command in commands:
             words = [command]
             words += [more for start, more in SHORTER.items() if command.startswith(start)]
-            if command.startswith("sweep"):  # blocks of the small drive are too large for 7 %
+            # The blocks of the small drive are too large for 7 % over-provisioning.
+            if command.startswith("sweep"):
                 words[0] = command.replace("sata-tlc-120", str(drive)).replace("7,", "20,")
             completed = cli(" ".join(words))
             assert completed.code == 0, completed.err
@@ -71,7 +73,7 @@ def test_two_drives_and_streams_for_postgresql(ask) -> None:  # type: ignore[no-
     except TargetError as error:
         pytest.skip(str(error))
     assert re.match(r"(Switch streams on|Leave streams off)[.,] ?.*1\.\d+", ask("streams")[-1])
-    *_, page, compared = ask("two drives")  # replays of the same trace
+    *_, page, compared = ask("two drives")  # Both pages show replays of the same trace.
     assert page.split() == ["comparison", "pro/comparison.html"]
     assert re.match(r"compared .*(845dc-pro-800|pm863-960) is better at \d+ of \d+", compared)
 

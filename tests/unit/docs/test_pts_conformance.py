@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "reference" / "pts-conformance.md"
-ROWS_MIN = 30  # rows without a check are verifiable by reading
+ROWS_MIN = 30  # Minimum number of rows; rows that have no check can be verified by reading.
 
 
 def test_every_check_is_a_test() -> None:

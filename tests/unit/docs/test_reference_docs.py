@@ -56,7 +56,7 @@ def test_every_option_of_a_test_is_in_its_reference(test: str) -> None:
     common = text.split(f"### Options of all {kind}\n", 1)[1].split("\n### ", 1)[0]
     help_text = text.split(f"\n### `writecliff test {test}`", 1)[1].split("\n### ", 1)[0]
     for item in fields(procedure_class(test).options_type):
-        if item.metadata["measured"]:  # determined by the test, not given
+        if item.metadata["measured"]:  # The test determines this value, so the user cannot give it.
             continue
         name = item.name.replace("_", "-")
         assert (f"--{name}" in common) or (f"--{name}" in help_text), name

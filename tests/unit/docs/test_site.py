@@ -23,7 +23,7 @@ from tests.browser.visit import Visit
 
 ROOT = Path(__file__).parents[3]
 KINDS = ("tutorial", "guides", "reference", "explanation")
-# Attributes that, unlike links, make a browser fetch a file when it shows the page.
+# Attributes that, unlike links, make a browser fetch a file when it displays the page.
 FETCHING = {
     ("script", "src"), ("img", "src"), ("img", "srcset"), ("iframe", "src"), ("source", "src"),
     ("embed", "src"), ("object", "data"), ("video", "src"), ("audio", "src"), ("use", "href"),

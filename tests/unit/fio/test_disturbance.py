@@ -85,9 +85,9 @@ def test_io_of_others_is_named_by_operation() -> None:
 @pytest.mark.parametrize(
     ("written", "of_job"),
     [
-        (401 * MB, OF_JOB),  # udev reads a device after it is closed
-        (0, OF_JOB),  # statistics are switched off
-        (900 * MB, None),  # the I/Os of a failed step are unknown
+        (401 * MB, OF_JOB),  # udev reads a device after it is closed.
+        (0, OF_JOB),  # Statistics are disabled.
+        (900 * MB, None),  # The I/Os of a failed step are unknown.
     ],
 )
 def test_io_that_is_not_held_against_others(
@@ -122,7 +122,7 @@ def noisy(level: float, count: int, spread: float = 0.03, seed: int = 1) -> list
 
 
 def test_the_end_of_a_cache_is_found_where_it_is() -> None:
-    series = [*noisy(1000, 20), 700.0, *noisy(300, 39, seed=2)]  # the drop is within one value
+    series = [*noisy(1000, 20), 700.0, *noisy(300, 39, seed=2)]  # The drop takes a single value.
     drops = level_drop(series)
     assert drops is not None
     assert drops.index == 20
@@ -148,13 +148,14 @@ def test_a_long_series_is_looked_through_quickly() -> None:
     "series",
     [
         noisy(1000, 60),
-        [*noisy(1000, 20), *noisy(800, 40)],  # a fifth, which is not enough
+        [*noisy(1000, 20), *noisy(800, 40)],  # A drop of a fifth is too small.
         [*noisy(1000, 20), 100.0, 90.0, *noisy(1000, 30)],  # a stall
         [*noisy(1000, 20), *noisy(300, 20), *noisy(1000, 20)],  # comes back
         [1000 * 0.97**i for i in range(60)],  # a slow decline
-        [*noisy(1000, 20), *noisy(400, 40, spread=0.6)],  # collection: not steady afterwards
-        [*noisy(1000, 3), *noisy(300, 40)],  # no steady period before
-        [*noisy(1000, 40), *noisy(300, 3)],  # no steady period after
+        # Rates during garbage collection are not steady.
+        [*noisy(1000, 20), *noisy(400, 40, spread=0.6)],
+        [*noisy(1000, 3), *noisy(300, 40)],  # There is no steady period before the drop.
+        [*noisy(1000, 40), *noisy(300, 3)],  # There is no steady period after the drop.
         [0.0] * 40,
         [],
     ],

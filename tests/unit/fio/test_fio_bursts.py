@@ -47,7 +47,8 @@ def test_the_last_burst_ends_with_the_workload() -> None:
 @pytest.mark.parametrize(
     ("ends", "done", "left"),
     [
-        ({"ios": 100, "threads": 4}, (30, 0), {"ios": 72}),  # whole cycles of its threads
+        # The I/Os are whole cycles of the threads.
+        ({"ios": 100, "threads": 4}, (30, 0), {"ios": 72}),
         ({"ios": 100}, (100, 0), None),
         ({"volume_bytes": 1 << 20}, (3, 12288), {"volume_bytes": (1 << 20) - 12288}),
         ({"volume_bytes": 1 << 20}, (256, 1 << 20), None),
@@ -107,7 +108,7 @@ def test_the_series_has_bursts_and_pauses(monkeypatch: pytest.MonkeyPatch) -> No
     assert (step.elapsed_ms, step.done()) == (6000, (200, 200 * 4096))
     assert step.notes == []
 
-    late_ns = 5 * S // 2  # fio takes longer to end than the pause lasts
+    late_ns = 5 * S // 2  # fio takes longer to end than the pause lasts.
     run_bursts(Measured(workload, step.plan, 0, QUIET), run_burst, lambda: None)
     late = Measured(workload, step.plan, 0, QUIET)
     step = late

@@ -142,9 +142,11 @@ LARGE = Job(block_sizes=(BlockSize(128 << 10),), queue_depth=32, ios=1)
     ("job", "target", "scrambled"),
     [
         (LARGE, FAST, True),
-        (LARGE, DISK, False),  # a thread generates more data than the drive accepts
-        (replace(LARGE, queue_depth=1), FAST, False),  # one buffer: all writes have equal data
-        (Job(queue_depth=256, ios=1), FAST, False),  # the thread is limited by I/Os, not data
+        (LARGE, DISK, False),  # A thread generates data faster than the drive accepts them.
+        # With one buffer, all writes have equal data.
+        (replace(LARGE, queue_depth=1), FAST, False),
+        # The I/O rate limits the thread, not the data rate.
+        (Job(queue_depth=256, ios=1), FAST, False),
         (replace(LARGE, compressible_pct=50), FAST, False),
         (replace(LARGE, duplicate_pct=50), FAST, False),
     ],
@@ -201,7 +203,7 @@ def test_directions(pattern: str, read_pct: float, trim_pct: float, rw: str) -> 
     [
         (Addresses("zipf", theta=1.2), "zipf:1.2:0.5"),
         (Addresses("hot_cold", zones=(Zone(90, 10),)), "zoned:90/10:10/90"),
-        # An eighth of the range is not a whole percentage, so sizes are in bytes, on block
+        # An eighth of the range is not a whole percentage, so sizes are in bytes and end at block
         # boundaries.
         (
             Addresses("hot_cold", zones=(Zone(90, 12.5),)),
@@ -247,7 +249,8 @@ def test_ends() -> None:
     count = options_of(Job(ios=100, threads=4))
     assert (count["number_ios"], count["io_size"]) == ("25", str(25 * 4096))
     uneven = options_of(Job(volume_bytes=10_000, threads=2))
-    assert uneven["io_size"] == str(2 * 4096)  # whole blocks, at least the volume
+    # The size is a whole number of blocks and at least the volume.
+    assert uneven["io_size"] == str(2 * 4096)
 
 
 def test_threads_that_leave_their_stride_are_warned_of() -> None:
@@ -288,11 +291,13 @@ def test_streams_as_hints_where_the_kernel_takes_them_for_streams() -> None:
     drive = Target("/dev/sdx", GIB, 512, False, DataPlacement("hint", "", 4, nodes))
     applied = plan(Workload("w", (Job(stream=3, ios=1), Job(ios=1))), drive, FIO)
     every, _, jobs = applied.text.partition("[0-")
-    assert "filename=" not in every  # fio would use it in addition to the job's own
+    # fio would use a global file name in addition to the job's own.
+    assert "filename=" not in every
     first, second = jobs.split("\n\n")
     assert "filename=/dev/w/hint-3\n" in first + "\n"
     assert "filename=/dev/w/hint-0\n" in second + "\n"
-    assert "write_hint" not in applied.text  # of the inode, so shared by its jobs
+    # The hint belongs to the inode, so all jobs on it would share the hint.
+    assert "write_hint" not in applied.text
     assert "io_uring_cmd" not in applied.text and applied.counted
     assert applied.warnings[0].startswith("streams are write hints")
     with pytest.raises(EngineError, match="stream 4: the drive has write streams by hints up to 3"):
@@ -317,7 +322,7 @@ def test_segments_are_strided_zones_that_reach_the_end_of_the_drive() -> None:
     options = options_of(job)
     size, pitch = int(options["zonerange"]), int(options["zonerange"]) + int(options["zoneskip"])
     assert (options["zonemode"], options["zonesize"], size) == ("strided", "512", GIB // 2048)
-    assert 2048 * pitch >= 4 * GIB - offset  # fio starts over at the end of the device
+    assert 2048 * pitch >= 4 * GIB - offset  # fio starts over at the end of the device.
     assert offset + 2047 * pitch + size <= 4 * GIB
     assert any("evenly spaced" in text for text in warnings_of(job))
 

@@ -56,7 +56,7 @@ def test_the_streams_directive_where_it_is_enabled(machine: Machine) -> None:
 def test_hints_where_the_kernel_has_write_streams(machine: Machine) -> None:
     machine.disk("sdb", (8, 16))
     machine.attributes("sdb", queue__max_write_streams="8")
-    for fio in (OLD, NEW):  # the hints are set by writecliff itself
+    for fio in (OLD, NEW):  # writecliff sets the hints itself.
         method = find_data_placement(machine.system, fio, disk(machine, "sdb"))
         assert method == DataPlacement("hint", "", 5, hints=(0, 2, 3, 4, 5))
 

@@ -66,7 +66,7 @@ def test_a_load_that_is_never_idle_stalls_with_nothing_in_flight() -> None:
     machine.counts = (101, 4)
     machine.wait(watch, 1)
     machine.counts = (200, 0)
-    machine.wait(watch, 8, report=True)  # fio writes its results
+    machine.wait(watch, 8, report=True)  # fio writes its results.
     watch.finish()
     (note,) = watch.notes
     assert note.startswith("disturbance: stall: the drive completed no I/O for 12")
@@ -103,7 +103,8 @@ def test_a_drive_that_never_answers_is_given_up() -> None:
     watch = machine.watch()
     machine.counts = (100, 4)
     with pytest.raises(EngineError, match="no I/O was completed for 10 min"):
-        machine.wait(watch, GIVE_UP_S + 10, report=True)  # although fio still reports
+        # The watch gives up although fio still reports.
+        machine.wait(watch, GIVE_UP_S + 10, report=True)
     assert watch.notes != []
 
 

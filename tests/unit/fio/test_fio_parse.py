@@ -173,7 +173,8 @@ def test_what_a_step_cut_out_of_a_load_did() -> None:
     assert added.mean_ns == pytest.approx(statistics.fmean(second))
     faster = parse.stats_since(stats_of(first), stats_of([*first, 777]))
     assert faster is not None
-    assert (faster.min_ns, faster.max_ns) == (777, 783)  # a new minimum; the end of its bin
+    # The bin contains a new minimum, and its end is the maximum.
+    assert (faster.min_ns, faster.max_ns) == (777, 783)
     assert parse.stats_since(stats_of(first), stats_of(first)) is None
 
 

@@ -13,7 +13,7 @@ from writecliff.workload.model import BlockSize, Job, Segments, Workload
 
 MIB = 1 << 20
 BLOCK = 64 << 10
-SEGMENTS = Segments(4, 12 * BLOCK)  # segments of three blocks each
+SEGMENTS = Segments(4, 12 * BLOCK)  # Each segment has three blocks.
 SECOND = 1_000_000_000
 
 

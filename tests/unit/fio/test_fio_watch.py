@@ -56,7 +56,7 @@ def test_the_end_of_a_cache_is_said_early_after_a_purge_only() -> None:
     (text,) = concluded(watch)  # 32 GB later
     assert "52.0 GB after the purge" in text
     assert len(concluded(watch)) == 1
-    assert concluded(watch) == []  # 96 + 20 GB exceed the drive's capacity
+    assert concluded(watch) == []  # 96 GB plus 20 GB exceed the drive's capacity.
     watch.purged()
     assert len(concluded(watch)) == 1
     assert concluded(DisturbanceWatch("sdx", 100_000 * MB)) == []

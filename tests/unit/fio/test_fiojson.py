@@ -153,7 +153,7 @@ STEADY_MIX = "runtime=3\ntime_based\nrate_iops=400\nss=iops:90%\nss_dur=2"
 )  # fmt: skip
 def test_structure_is_that_of_fio(extra: str, fio: str, tmp_path: Path) -> None:
     text = MIX + extra + "\n"
-    if "trim" in extra:  # on a file, fio trims nothing
+    if "trim" in extra:  # On a file, fio trims nothing.
         text = text.replace("libaio", "null") + "disk_util=0\n"
     (tmp_path / "target.img").write_bytes(bytes(1 << 20))
     target = f"filename={tmp_path / 'target.img'}\nthread"
@@ -172,7 +172,7 @@ def test_structure_is_that_of_fio(extra: str, fio: str, tmp_path: Path) -> None:
             assert list(entry[section]) == list(real_entry[section])
         assert entry.get("steadystate", {}).get("ss") == real_entry.get("steadystate", {}).get("ss")
         listed, real_options = entry["job options"], real_entry["job options"]
-        if "fio-3.33" in real["fio version"]:  # omits options without a value
+        if "fio-3.33" in real["fio version"]:  # fio 3.33 omits options that take no value.
             listed = {name: value for name, value in listed.items() if value}
         assert list(listed.items()) == list(real_options.items())
 
@@ -225,7 +225,7 @@ def test_figures_agree_with_each_other(tmp_path: Path) -> None:
     assert "percentile" not in read["lat_ns"]
     assert read["slat_ns"]["N"] == 0
     assert read["iops_mean"] == pytest.approx(1200) == read["iops_max"] == read["iops_min"]
-    assert read["iops_samples"] == read["bw_samples"] == 3  # the last quarter second is excluded
+    assert read["iops_samples"] == read["bw_samples"] == 3  # The last quarter second is excluded.
     assert read["bw_mean"] == pytest.approx(1200 * 4) == read["bw_max"]
     assert read["bw_agg"] == pytest.approx(100)
     assert read["bw_dev"] == pytest.approx(0, abs=1e-6)
@@ -337,8 +337,9 @@ def test_group_reporting_merges_jobs_of_a_group(tmp_path: Path) -> None:
     assert write["clat_ns"]["mean"] == pytest.approx(statistics.fmean(first_values + second_values))
     assert write["runtime"] == 2000 and write["iops"] == pytest.approx(750)
     assert entries[0]["job_runtime"] == 2 * 2000 + 1000
-    assert entries[0]["job options"] == {"rw": "write"}  # belongs to the last member, as in fio
-    assert first.service.count == 1000  # the results themselves stay unchanged
+    # In fio, the options also belong to the last member.
+    assert entries[0]["job options"] == {"rw": "write"}
+    assert first.service.count == 1000  # The results themselves remain unchanged.
 
 
 def test_threads_are_entries_without_group_reporting(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_the_text_is_that_of_fio(tmp_path: Path) -> None:
     ours, expected = plain(fio_text(document).splitlines()), plain(theirs)
     assert len(ours) == len(expected)
     different = [pair for pair in zip(ours, expected, strict=True) if pair[0] != pair[1]]
-    # The JSON has rounded means and rates, so the last digit of a few figures may differ.
+    # The JSON contains rounded means and rates, so the last digit of a few figures may differ.
     assert len(different) <= 6, different
     for mine, real in different:
         assert re.sub(r"[\d.]+", "#", mine) == re.sub(r"[\d.]+", "#", real)

@@ -98,7 +98,8 @@ def test_the_client_tells_answers_from_events() -> None:
 
 def test_the_client_says_why_a_command_failed() -> None:
     def answer(command: dict[str, object]) -> list[dict[str, object]]:
-        if command["execute"] == "qmp_capabilities":  # an earlier client has already negotiated
+        # An earlier client has already negotiated capabilities.
+        if command["execute"] == "qmp_capabilities":
             return [{"error": {"class": "CommandNotFound", "desc": "complete"}}]
         return [{"error": {"class": "GenericError", "desc": "it is not there"}}]
 
@@ -110,7 +111,7 @@ def test_the_table_counts_cases(tmp_path: Path) -> None:
     figures = Figures()
     for phase in ("passed", "passed", "passed"):
         figures.count("faults", "vanished", phase)
-    for phase in ("passed", "failed", "passed"):  # set up, run, torn down
+    for phase in ("passed", "failed", "passed"):  # The phases are set-up, call and teardown.
         figures.count("faults", "throttled", phase)
     figures.count("cache", "sata", "skipped")
     figures.save(tmp_path / "inside")
@@ -139,7 +140,7 @@ def test_what_killed_benches_left_is_removed(
     with run_folder() as other, run_folder() as folder:
         (folder / "image").touch()
         assert not left.exists()
-        assert other.exists()  # the folder is still in use
+        assert other.exists()  # The folder is still in use.
     assert list(tmp_path.iterdir()) == []
 
 

@@ -53,7 +53,8 @@ def test_what_is_not_used_is_not_loaded(tmp_path: Path) -> None:
     def loads(*folders: Path) -> list[str]:
         where = {**os.environ, "LD_LIBRARY_PATH": ":".join(map(str, folders))}
         done = subprocess.run([program], env=where, capture_output=True, text=True, check=True)
-        assert done.stderr == ""  # as for a library without the requested version
+        # The loader treats a library without the requested version in the same way.
+        assert done.stderr == ""
         return sorted(done.stdout.split())
 
     assert loads(tmp_path) == sorted(SOURCES)

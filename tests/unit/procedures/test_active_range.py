@@ -106,16 +106,16 @@ def test_tp_goes_on_in_the_segments() -> None:
     test = Tp(TpOptions(edition="pts-c", ar_amount_gib=8.0))
     (stage,) = test.stages(DRIVE)
     (fill,) = test.wipc(DRIVE, 1 << 20)
-    assert fill.workload.jobs[0].segments is None  # the whole active range
+    assert fill.workload.jobs[0].segments is None  # The fill covers the whole active range.
     reads, writes = stage.steps(History(), 1)
     for access in (reads, writes):
         (job,) = access.workload.jobs
         assert job.segments is not None and job.segments.length(1 << 20) == 4 << 20
-    # In total, 8 GiB placed end to end.
+    # The ranges placed end to end have 8 GiB in total.
     done = [row(0.0, 5 << 30, threads=1), row(0.0, 5 << 30, threads=1)]
     (job,) = continued(writes, done, DRIVE.capacity_bytes).workload.jobs
     assert job.write_start_bytes == 2 << 30
-    # On a real drive, at the start of the segment that the previous minute had reached.
+    # On a real drive, the step starts at the segment that the previous minute had reached.
     real = Tp(TpOptions(edition="pts-c", ar_amount_gib=8.0))
     drive = replace(DRIVE, simulated=False)
     (stage,) = real.stages(drive)
@@ -143,7 +143,8 @@ def test_preconditioning_has_the_demand_of_the_test(
     (job,) = step.workload.jobs
     assert (job.threads, job.queue_depth) == (threads, depth)
     assert test.setup(DRIVE)["precondition_toio"] == f"TC {threads}/QD {depth}"
-    # Each thread starts at a different position, and together they write the whole range twice.
+    # Each thread starts at a different position, and all threads together write the whole range
+    # twice.
     assert job.thread_stride_bytes * (threads - 1) < (job.range_bytes or 0)
     assert job.volume_bytes == round(2 * DRIVE.capacity_bytes / (128 * KIB)) * 128 * KIB
 
@@ -172,10 +173,12 @@ def step(read_pct: float, threads: int = 1) -> Step:
 def test_streams_go_on_where_the_same_access_ended() -> None:
     rows = [row(0.0, 7 << 20), row(100.0, 2 << 20), row(0.0, 6 << 20), row(0.0, 99, threads=2)]
     (job,) = continued(step(0.0), rows, 1 << 30).workload.jobs
-    assert job.write_start_bytes == 3 << 20  # 13 blocks in a range of 10
+    # The stream has written 13 blocks in a range of 10 blocks.
+    assert job.write_start_bytes == 3 << 20
     (job,) = continued(step(100.0), rows, 1 << 30).workload.jobs
     assert job.start_bytes == 2 << 20
-    assert continued(step(50.0), rows, 1 << 30) == step(50.0)  # no earlier step of its kind
+    # There is no earlier step of the same kind.
+    assert continued(step(50.0), rows, 1 << 30) == step(50.0)
 
 
 def test_reads_and_writes_of_a_mix_have_streams_of_their_own() -> None:

@@ -69,7 +69,8 @@ def test_what_the_engine_knows_of_the_drive_bounds_it() -> None:
     link, measured = plan_of(test, drive), plan_of(test, drive, lambda load: 40e6)
     assert link.write_bytes_max == pytest.approx(3938e6 * 60, rel=0.001)
     assert measured.write_bytes_likely == 40_000_000 * 60
-    assert measured.write_bytes_max == link.write_bytes_max  # reads prove nothing
+    # Reads prove nothing about the write speed.
+    assert measured.write_bytes_max == link.write_bytes_max
     assert link.write_bytes_likely is None
     text = written_text(measured, replace(drive, capacity_bytes=10**9, rated_tbw_bytes=None))
     assert text.startswith("likely at most 2.4 GB (2.4 drive fills), at twice the speed of its")
@@ -79,7 +80,7 @@ def test_what_the_engine_knows_of_the_drive_bounds_it() -> None:
 QUICK = {"quick": True}
 ROUND = {"round_minutes": 0.1, "histogram": False}
 CASES = [
-    # Random writes are slower than the link, which is the only known limit.
+    # Random writes are slower than the link, whose rate is the only known limit.
     ("wsat", {"end": ["time"], "time_hours": 2 / 3600, "sample_seconds": 0.5}, 12),
     ("wsat", {"end": ["capacity"], "drive_fills": 0.5, "sample_seconds": 0.1, **ROUND}, 1.2),
     ("act", {**QUICK, "state": "fill", "load": "1x"}, 1.1),

@@ -61,10 +61,11 @@ GIB = 1 << 30
         ([], 0),
         ([30 * GIB], 30 * GIB),
         ([30 * GIB, 30 * GIB], 60 * GIB),
-        ([30 * GIB] * 3, 120 * GIB - 75 * GIB // 2),  # the end of the range, as far as known
+        # The stream has reached the end of the range, as far as is known.
+        ([30 * GIB] * 3, 120 * GIB - 75 * GIB // 2),
         ([30 * GIB] * 4, 0),
         ([30 * GIB] * 5, 30 * GIB),
-        ([200 * GIB], 0),  # the whole range in one step
+        ([200 * GIB], 0),  # One step covers the whole range.
         ([0], 0),
     ],
 )

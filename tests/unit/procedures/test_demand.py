@@ -207,7 +207,7 @@ def test_without_an_operating_point_the_run_ends_and_says_so(tmp_path: Path) -> 
 
 def test_a_run_stopped_in_a_histogram_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
     whole = run("ecw", tmp_path / "whole")
-    at = len(whole.history.rows) - 4  # among the pre-writes of the last histogram
+    at = len(whole.history.rows) - 4  # This step is one of the pre-writes for the last histogram.
     stopped = FakeEngine(capacity_bytes=200_000_000, before_run=interrupted_at(at))
     with pytest.raises(RunInterrupted):
         run("ecw", tmp_path / "run", stopped)

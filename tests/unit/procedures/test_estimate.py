@@ -25,9 +25,10 @@ from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.registry import PROCEDURES, procedure_from_mapping
 from writecliff.workload.model import SECOND_NS, Job, Segments, Workload
 
-# Options that shorten a test more than --quick, so that it ends quickly on the small drive. Steps
-# are longer than those of --quick: on so small a drive, chance determines which round of one-second
-# steps is the first steady round, and a round more or less is more than 5 % of such a run.
+# Options that shorten a test more than --quick, so that the test ends quickly on the small drive.
+# Steps are longer than with --quick. On such a small drive, chance determines which round of
+# one-second steps is the first steady round, and a difference of one round is more than 5 % of such
+# a run.
 CELLS = {"threads": [8, 2], "queue_depths": [8, 1], "prewrite_minutes": 0.2}
 SHORT: dict[str, dict[str, Any]] = {
     "iops": {"block_sizes_kib": [128.0, 4.0], "read_pcts": [100.0, 65.0, 0.0]},
@@ -35,15 +36,15 @@ SHORT: dict[str, dict[str, Any]] = {
     "hir": {"step_seconds": 5.0, "precondition_minutes": 0.5, "waits_seconds": [5.0]},
     "ecw": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
     "dirth": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
-    # By time, because chance determines when so short a run is steady, and `wsat` covers the end by
-    # steady state.
+    # The run ends by time, because chance determines when such a short run is steady. The `wsat`
+    # test covers the steady-state end condition.
     "multi-wsat": {"end": ["time"], "time_hours": 0.05, "sample_seconds": 2.0},
-    # Only random streams: the small drive has so few reclaim units that the write amplification of
-    # sequential writes by several threads depends on their number (a quarter more or less).
+    # The load has only random streams. The small drive has so few reclaim units that the write
+    # amplification of sequential writes depends on the thread count by a quarter.
     "is-wsat": {"streams": 2, "end": ["time"], "time_hours": 0.025, "sample_seconds": 2.0},
     "tcqd": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
 }
-ENOUGH_S = 1000.0  # CPU time: the selection of pilots must not depend on the machine
+ENOUGH_S = 1000.0  # CPU time limit; the selection of pilot runs must not depend on the machine.
 
 
 @pytest.mark.parametrize("name", list(PROCEDURES))
@@ -53,8 +54,8 @@ def test_estimate_within_5_percent_of_the_run(name: str, tmp_path: Path) -> None
     procedure = procedure_from_mapping(name, options)
     before = estimate(procedure, engine, budget_s=ENOUGH_S)
     assert before is not None
-    assert before.scale >= 2  # not the run itself
-    # The driver of a run, without a run directory: storing hundreds of steps takes far longer.
+    assert before.scale >= 2  # The pilot run is not the run itself.
+    # Driver of a run that has no run directory, because storing hundreds of steps takes far longer.
     rows = simulate(procedure, engine).rows
     took_ns = sum(row.elapsed_ns for row in rows)
     written = sum(row.host_write_bytes for row in rows)
@@ -205,7 +206,7 @@ def test_long_pilots_tell_how_long_they_may_take(tmp_path: Path) -> None:
     engine = SimEngine(str(write_small_drive(tmp_path)))
     procedure = procedure_from_mapping("wsat", {"quick": True, **SHORT["wsat"]}, simulated=True)
     lines: list[str] = []
-    now_s = itertools.count(0, 3)  # each reading of the clock is three seconds later
+    now_s = itertools.count(0, 3)  # Each reading of the clock is three seconds later.
     estimated = estimate(
         procedure, engine, budget_s=12.0, clock=lambda: next(now_s), log=lines.append
     )

@@ -22,7 +22,7 @@ from writecliff.procedures.wsat import Wsat
 from writecliff.store.rundir import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[3]
-STEPS = 12  # six rounds with two steps each
+STEPS = 12  # Six rounds of two steps each.
 PROCEDURE = Wsat(replace(OPTIONS, time_hours=STEPS / 60))
 
 
@@ -98,7 +98,8 @@ def test_kill_9_loses_only_steps_that_are_not_stored(
         str(look_s),
     ]
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
-    # A few more steps, during which it is killed, and no end that it could reach before.
+    # The run has a few more steps, during which it is killed, and no end that it could reach
+    # before.
     process = subprocess.Popen(
         [*script, str(kill_after + 3)], stdout=subprocess.PIPE, text=True, env=environment
     )
@@ -134,7 +135,7 @@ def test_a_real_drive_resumes_without_a_purge(tmp_path: Path) -> None:
     drive = FakeEngine(kind="fio", before_run=interrupted_at(8), target="/dev/fake")
     with pytest.raises(RunInterrupted):
         run_procedure(PROCEDURE, drive, directory, checkpoint_interval_s=0.0)
-    drive.before_run, drive.clock_ns, drive.calls = None, 0, []  # a new process has a new clock
+    drive.before_run, drive.clock_ns, drive.calls = None, 0, []  # A new process has a new clock.
     outcome = run_procedure(PROCEDURE, drive, directory, resume=True)
     assert drive.calls[:2] == ["cache off", "run minute 8"]
     rows = outcome.history.rows

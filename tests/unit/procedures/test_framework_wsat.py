@@ -146,7 +146,7 @@ def test_rows_add_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "wall_s", "expected"),
     [
-        ("fio", 0.0, [1, 2, 3, 4, 5, 6]),  # steps on a real drive cannot be repeated
+        ("fio", 0.0, [1, 2, 3, 4, 5, 6]),  # Steps on a real drive cannot be repeated.
         ("sim", GROUPED_S, [1, 2, 3, 4, 5, 6]),
         ("sim", GROUPED_S / 2, [0, 2, 2, 4, 4, 6]),
         ("sim", 0.0, [0, 0, 0, 0, 0, 0]),
@@ -276,7 +276,7 @@ def test_preconditioning_counts_as_written_since_the_last_purge(tmp_path: Path) 
         first = history.stages[phase].rows[0]
         assert first.drive_fills == pytest.approx(2 + first.host_write_bytes / 60e9)
     assert [call for call in engine.calls if call == "purge"] == ["purge", "purge"]
-    # Each stage starts from zero; the run's total includes both stages.
+    # Each stage starts from zero, but the run's total includes both stages.
     totals = [history.stages[phase].host_write_bytes_total for phase in ("rounds", "rounds-b")]
     assert history.host_write_bytes == sum(totals)
 
@@ -288,12 +288,13 @@ def test_a_run_of_two_purges_resumes_as_if_never_stopped(tmp_path: Path, stop_at
     engine = small_drive()
     engine.before_run = interrupted_at(stop_at)
     with pytest.raises(RunInterrupted):
-        # Because the clock is stopped, saving costs nothing, so every step has a checkpoint.
+        # Saving costs nothing because the clock is stopped, so every step has a checkpoint.
         run_procedure(procedure, engine, tmp_path / "r", checkpoint_interval_s=0, clock=lambda: 0.0)
     again = small_drive()
     outcome = run_procedure(procedure, again, tmp_path / "r", resume=True)
     assert outcome.history.rows == whole
-    # Row 7 is the last row of the first stage: only after it is the second purge still to come.
+    # Row 7 is the last row of the first stage, and only after this row is the second purge still
+    # due.
     assert ("purge" in again.calls) is (stop_at <= 8)
 
 

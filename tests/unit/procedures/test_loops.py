@@ -23,7 +23,8 @@ DRIVE = FakeEngine().identify()
 CAPACITY = DRIVE.capacity_bytes
 NATIVE_4K = replace(DRIVE, sector_bytes=4096)
 MIXES = (100, 95, 65, 50, 35, 5, 0)
-SHORT = {"read_pcts": [100.0, 0.0], "block_sizes_kib": [4.0, 0.5]}  # steps of the IOPS loop
+# Options that reduce the steps of the IOPS loop.
+SHORT = {"read_pcts": [100.0, 0.0], "block_sizes_kib": [4.0, 0.5]}
 SIZES = (1048576, 131072, 65536, 32768, 16384, 8192, 4096, 512)
 
 
@@ -332,4 +333,4 @@ def test_plans_have_the_least_and_the_most_rounds() -> None:
     assert (tp.steps_min, tp.steps_max) == (2 * (1 + 5 * 2), 2 * (1 + 25 * 2))
     assert (lat.steps_min, lat.steps_max) == (1 + 5 * 9, 1 + 25 * 9)
     assert iops.device_time_min_ns >= 280 * 60e9
-    assert iops.device_time_max_ns is None  # preconditioning takes as long as the drive needs
+    assert iops.device_time_max_ns is None  # Preconditioning takes as long as the drive needs.

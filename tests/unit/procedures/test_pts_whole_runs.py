@@ -64,7 +64,7 @@ class Whole:
     """A complete run."""
 
     procedure: Procedure
-    setup: Mapping[str, str]  # entries of the header block
+    setup: Mapping[str, str]  # Entries in the header block.
     rows: Sequence[StepRow]
     samples: Sequence[bool]
     asked: Sequence[str | Job]
@@ -127,7 +127,8 @@ def test_purge_and_then_the_write_cache_come_first(run: Any, test: str, edition:
     cache = "cache on" if edition[0] == "pts-c" else "cache off"
     assert purges[0] == 0
     assert {asked[n + 1] for n in purges} == {cache}
-    tests_of_their_own = 2 if test == "tp" and edition != CLIENT else 1  # one per block size
+    # The throughput test purges the drive before each block size.
+    tests_of_their_own = 2 if test == "tp" and edition != CLIENT else 1
     assert len(purges) == tests_of_their_own
 
 
@@ -192,7 +193,8 @@ def variables(
     if test == "tp":
         return [lambda rows: rows[1].bytes_per_s]
     if test in ("ecw", "dirth"):
-        first = 0 if phase == "precondition" else 5  # after the pre-writes: TC 32/QD 32
+        # The first step after the pre-writes: TC 32/QD 32
+        first = 0 if phase == "precondition" else 5
         return [lambda rows: rows[first].iops]
     return [lambda rows: rows[-1].iops]
 
@@ -303,7 +305,7 @@ def test_write_saturation(run: Any, edition: Any) -> None:
     assert set(cells(rows)) == {(0.0, 4096)}
     assert loads(rows) == {("random", *demand(edition))}
     for number, group in enumerate(by_round(rows), 1):
-        assert lengths(group) == [1] * 31, number  # samples are 30 minutes apart
+        assert lengths(group) == [1] * 31, number  # Samples are 30 minutes apart.
         assert whole.sampled(group) == [False] * 30 + [True]
     for name in ("latency_mean_ns", "latency_p999_ns", "latency_p9999_ns", "latency_p99999_ns",
                  "latency_max_ns", "host_write_bytes_total", "drive_fills"):  # fmt: skip
@@ -409,7 +411,7 @@ RANGES = plan_suite("pts-c", "sim:x")
 @pytest.mark.parametrize("name", RANGES)
 def test_each_active_range_of_the_client_suite(run: Any, name: str) -> None:
     test, stored = RANGES[name].test, RANGES[name].options
-    options = {  # tuples, because runs are shared by their options
+    options = {  # The values are tuples, because runs are shared by their options.
         option: tuple(value) if isinstance(value, list) else value
         for option, value in stored.items()
         if option != "edition"
@@ -419,7 +421,7 @@ def test_each_active_range_of_the_client_suite(run: Any, name: str) -> None:
     assert whole.asked[0] == "purge"
     assert whole.procedure.deviations() == ()
     for job in whole.jobs("precondition"):
-        assert job.segments is None  # the whole active range
+        assert job.segments is None  # The job covers the whole active range.
     for job in whole.jobs("rounds"):
         assert job.segments is not None
         assert (job.segments.count, job.segments.amount_bytes) == (2048, gib * GIB)
@@ -431,7 +433,7 @@ def test_each_active_range_of_the_client_suite(run: Any, name: str) -> None:
 
 # -- where sources differ ------------------------------------------------------------------------
 
-POINTS = ("half-way to TC 1/QD 1", "5 ms")  # operating points of ECW and DIRTH
+POINTS = ("half-way to TC 1/QD 1", "5 ms")  # Operating points in ECW and DIRTH.
 
 
 @pytest.mark.parametrize(

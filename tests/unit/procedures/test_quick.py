@@ -74,7 +74,8 @@ def test_a_figure_that_is_missing_or_off_is_not_passed() -> None:
     assert row.ok
     assert not replace(row, quick=2.21).ok
     assert not replace(row, quick=None).ok
-    assert replace(row, key="latency_4k_0_100_max", quick=None).ok  # too few I/Os: not given
+    # If there are too few I/Os, there is no figure.
+    assert replace(row, key="latency_4k_0_100_max", quick=None).ok
     assert replace(row, quick=9.0, unit="ms", at="TC2/QD1", quick_at="TC4/QD1").ok
     assert not replace(row, quick=9.0, unit="IOPS", at="TC2/QD1", quick_at="TC4/QD1").ok
 
@@ -116,7 +117,7 @@ def test_quick_leaves_the_test_on_a_simulated_drive_as_it_is(test: str) -> None:
     assert not quick.is_short
     engine = quick_engine(quick, SimEngine("sata-tlc-120"))
     assert engine.identify().scale == (8.0 if test == "hir" else 32.0)
-    assert quick_engine(quick, engine) is engine  # once is enough
+    assert quick_engine(quick, engine) is engine  # The scaled engine is created only once.
     assert quick_scale(quick, FakeEngine()) == 1.0
     assert procedure_from_mapping(test, QUICK).is_short
 

@@ -52,7 +52,8 @@ def test_each_step_has_its_own_streams_and_depth(portal: Path) -> None:
 
 def test_the_applied_workload_has_the_dominant_streams(portal: Path) -> None:
     test = MultiWsat(MultiWsatOptions(capture=str(portal), streams=2))
-    # By the I/Os of the steps: 55 and 80 % of 30,000 and 54,000 are 4 KiB reads.
+    # According to the I/O counts of the steps, 55 % of 30,000 and 80 % of 54,000 I/Os are 4 KiB
+    # reads.
     reads, writes = (0.55 * 30_000 + 0.80 * 54_000), (0.30 * 30_000 + 0.20 * 54_000)
     shares = {applied.stream.text: applied.share_pct for applied in test.applied}
     assert shares == {
@@ -92,7 +93,7 @@ def test_a_small_drive_is_tested(
     for section in ["The I/O capture", *sections]:
         assert f">{section}<" in page, section
     if name == "is-wsat":
-        # Bars start at 0, lines over time are logarithmic.
+        # Bars start at 0, but lines over time are logarithmic.
         assert page.count("IOPS (logarithmic)") == 1
     summary = said_of(capsys, run)
     assert summary["capture"]["name"] == "portal"

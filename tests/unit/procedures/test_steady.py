@@ -13,8 +13,8 @@ from writecliff.procedures.steady import SteadyStateTracker, judge
 
 FIRST_FIVE = (1, 2, 3, 4, 5)
 
-# values, average, data excursion, its percentage, slope, intercept, slope excursion, its
-# percentage, r, (data ok, slope ok)
+# Fields: values, average, data excursion and its percentage, slope, intercept, slope excursion and
+# its percentage, r, (data ok, slope ok).
 VECTORS = [
     (
         (10200, 9900, 10050, 9800, 9950),
@@ -113,7 +113,7 @@ WINDOW = st.lists(st.integers(1, 10**7).map(lambda n: n / 8), min_size=5, max_si
 
 @given(WINDOW, st.integers(-30, 30))
 def test_verdict_does_not_depend_on_the_unit(values: list[float], power: int) -> None:
-    scale = 2.0**power  # exact in binary floating point
+    scale = 2.0**power  # These values are exact in binary floating point.
     plain = judge(values, FIRST_FIVE)
     scaled = judge([value * scale for value in values], FIRST_FIVE)
     assert (scaled.data_ok, scaled.slope_ok) == (plain.data_ok, plain.slope_ok)
@@ -177,7 +177,8 @@ def test_all_variables_must_be_steady_in_one_window() -> None:
     rows = [(100, 10), (100, 20), (100, 30), (100, 30), (100, 30), (200, 30), (200, 30)]
     verdicts = [tracker.add({"a": a, "b": b}) for a, b in rows]
     assert verdicts[4:] == ["not steady", "not steady", "not steady"]
-    # b alone is steady in rounds 3..7, a alone was steady in 1..5: never both together.
+    # Cell b alone is steady in rounds 3..7 and cell a alone in rounds 1..5, so they are never
+    # steady together.
     assert tracker.decisions[0].states["a"].steady
     assert tracker.decisions[2].states["b"].steady
     assert tracker.first_steady is None

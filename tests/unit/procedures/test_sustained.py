@@ -41,12 +41,12 @@ RATED = Job(rate_iops=10_000.0)
     ("job", "rows", "text"),
     [
         (RATED, [row(8237, **OVERLOAD)], "load not sustained: 82 % of 10,000 IOPS"),
-        # The backlog of a burst has drained by the end.
+        # The backlog of the burst has drained by the end.
         (RATED, [row(8237, **{**OVERLOAD, "last_age_ns": 10**6})], ""),
-        # A slope that noise explains, and a slope of less than 1 %.
+        # The first slope is within the noise, and the second slope is below 1 %.
         (RATED, [row(8237, **{**OVERLOAD, "slope_error": 0.1})], ""),
         (RATED, [row(9950, **{**OVERLOAD, "slope": 0.004, "last_age_ns": 4 * 10**6})], ""),
-        # Two of five rounds of a window, then three.
+        # Two rounds of a window of five, then three rounds.
         (RATED, [row(8237, **OVERLOAD)] * 2 + [row(9999, **{**OVERLOAD, "slope": 0.0})] * 3, ""),
         (RATED, [row(8237, **OVERLOAD)] * 3 + [row(9999, **{**OVERLOAD, "slope": 0.0})] * 2,
          "load not sustained: 82 % of 10,000 IOPS"),
@@ -87,8 +87,8 @@ def test_a_simulated_drive_keeps_up_or_not(tmp_path: Path) -> None:
         job = reads(rate_iops=2 * alone, arrival=arrival)
         assert measured(with_data, job).startswith(("load not sustained: 49 %",
                                                     "load not sustained: 50 %"))  # fmt: skip
-        # A queue that holds the whole backlog does not hide it; the drive serves more I/Os that
-        # way.
+        # A queue that holds the whole backlog does not hide the backlog, because the drive then
+        # serves more I/Os.
         deep = measured(with_data, reads(rate_iops=50 * alone, arrival=arrival, queue_depth=4096))
         assert deep.startswith("load not sustained: ")
         assert measured(with_data, reads(rate_iops=0.8 * alone, arrival=arrival)) == ""
@@ -97,7 +97,7 @@ def test_a_simulated_drive_keeps_up_or_not(tmp_path: Path) -> None:
         reads(name="behind", rate_iops=2 * alone),
     )
     assert measured(with_data, sustained, behind).startswith("load not sustained: behind 4")
-    # 200 reads at once, then nothing for longer than they take.
+    # 200 reads arrive at once, followed by a pause that is longer than the reads take.
     ios, end_ns = 200, 4 * round(200 / alone * SECOND_NS)
     times = (*range(ios), end_ns)
     burst = IoLog("r" * (ios + 1), tuple(4096 * n for n in range(ios + 1)), (4096,) * (ios + 1),

@@ -133,7 +133,7 @@ def test_plan_of_the_time_end() -> None:
 
 def test_plan_of_the_capacity_end() -> None:
     bounds = plan(end=("capacity",))
-    # 4 x 480 GB at 600 MB/s take at least 53.3 minutes; there is no upper bound.
+    # 4 x 480 GB at 600 MB/s take at least 53.3 minutes. There is no upper bound.
     assert (bounds.steps_min, bounds.steps_max) == (54, None)
     assert bounds.write_bytes_max == 4 * 480_000_000_000 + 60 * 600_000_000
 
@@ -182,7 +182,7 @@ def test_texts_of_options_leave_the_default_to_the_help(name: str) -> None:
 
 
 def test_a_step_of_a_run_has_the_seed_of_its_path() -> None:
-    # Seeds of version 0.1: they must not depend on names in the code, or old runs could not be
-    # repeated.
+    # Seeds from version 0.1. They must not depend on names in the code, because old runs could then
+    # not be repeated.
     (stage, *_) = wsat(seed=7).stages(IDENTITY)
     assert stage.steps(History(), 2)[3].workload.seed == 8_456_943_506_946_004_098

@@ -66,10 +66,11 @@ def test_states(changes: dict[str, object], state: str) -> None:
     ("changes", "seconds"),
     [
         ({"read_pct": 100.0}, 10.0),
-        ({"read_pct": 100.0, "outstanding": 1}, 60.0),  # few I/Os, so percentiles need time
+        ({"read_pct": 100.0, "outstanding": 1}, 60.0),  # With few I/Os, percentiles need time.
         ({"read_pct": 100.0, "metric": "iops_stddev"}, 1200.0),
-        ({"metric": "iops_consistency_read"}, 1200.0),  # one second in a thousand
-        ({"metric": "latency_max"}, 300.0),  # five one-minute rounds
+        # Consistency needs one second in a thousand.
+        ({"metric": "iops_consistency_read"}, 1200.0),
+        ({"metric": "latency_max"}, 300.0),  # The load needs five one-minute rounds.
         ({"metric": "latency_max_read_improvement", "baseline": "mlc-a-800"}, 300.0),
         ({"access": "messenger", "metric": "latency_p99.99_read"}, 60.0),
         ({"metric": "latency_p99.9"}, 60.0),
@@ -117,7 +118,7 @@ def test_a_relative_figure_has_two_conditions() -> None:
         {"access": "dance"},
         {"metric": "iops_improvement"},  # no baseline
         {"metric": "iops_improvement_min", "baseline": "mlc-a-800"},  # no range
-        {"depths": (1, 128)},  # neither minimum nor maximum
+        {"depths": (1, 128)},  # The figure is neither a minimum nor a maximum.
         {"metric": "lifetime_ratio_streams_vs_none", "item": "Cassandra"},
     ],
 )
@@ -201,7 +202,7 @@ def test_mixed_loads() -> None:
 def test_names_of_sources_stand_for_presets() -> None:
     assert preset_of("pm863") == "pm863-960"
     assert preset_of("pm863-120") == "pm863-120"
-    soon = {"nvme-ms-480"}  # multi-stream NVMe has no preset yet
+    soon = {"nvme-ms-480"}  # Multi-stream NVMe has no preset yet.
     assert set(ALIASES.values()) - soon <= set(preset_names())
     assert not set(ALIASES) & set(preset_names())
 

@@ -84,7 +84,7 @@ def test_a_fit_finds_what_the_figures_were_made_with(
 ) -> None:
     monkeypatch.setattr(simulations, "SECONDS_MAX", 2.0)
     path, figures = drive
-    # No measurement depends on the idle delay of a drive.
+    # No measurement depends on the drive's idle delay.
     idle = '[parameters."controller.idle_delay"]\nfrom = "1 ms"\nto = "90 ms"'
     result = Fit(read_specification(_specification(tmp_path, path, idle)), figures).run()
     fitted = {e.key: e for e in result.estimates}
@@ -122,8 +122,8 @@ def test_the_next_figure_to_measure_depends_on_what_is_open(
         alone[coordinates.index(f"controller.{key}", None)]
         for key in ("relocation_time", "command_time")
     )
-    # The link is slower than the command time, so no load of the menu depends on the command time.
-    # Any change alters the course of garbage collection, by about one percent.
+    # The link is slower than the command time, so no load in the menu depends on the command time.
+    # Any change alters the course of garbage collection by about one percent.
     proposed = suggestions(problem, coordinates.start, [command, relocation])
     assert all(suggestion.change_pct < 2 for suggestion in proposed if suggestion.combination == 0)
     assert proposed[-1].combination == 1 and proposed[-1].change_pct > 5
@@ -279,7 +279,7 @@ def test_a_parameter_is_at_least_another(tmp_path: Path) -> None:
 def test_drives_far_from_their_family_cost_something(coordinates: Coordinates) -> None:
     nothing = Residuals([], coordinates)
     at = coordinates.start
-    # Both are twice or half the family's value, which is the spread.
+    # Both values are twice or half the family value, so this factor is the spread.
     assert np.abs(nothing.without_weak_priors(nothing.vector([], at))) == pytest.approx(
         [SOFT, SOFT]
     )
@@ -301,7 +301,8 @@ def test_values_far_from_the_middle_of_their_bounds_cost_a_little(coordinates: C
 
     assert coordinates.common.tolist() == [True, True, False, False, True]
     assert cost(coordinates.middle) == pytest.approx([0.0] * 3)
-    assert cost(coordinates.low) == pytest.approx([-0.05] * 3)  # like a figure with an error of 5 %
+    # The bound costs as much as a figure with an error of 5 %.
+    assert cost(coordinates.low) == pytest.approx([-0.05] * 3)
     assert cost(coordinates.high) == pytest.approx([0.05] * 3)
 
 
@@ -326,7 +327,7 @@ def test_a_wrong_winner_costs_something(
     residuals = Residuals(rows, coordinates)
     vector = residuals.vector(rows, coordinates.start)
     assert bool(vector[2] > 0) is wrong
-    # A step that makes the second drive faster reduces the error of the winner.
+    # A step that makes the second drive faster reduces the winner error.
     there = [rows[0], _row("b", 200.0, simulated[1] * 1.01)]
     steps = np.full(len(coordinates.start), 0.01)
     slopes = residuals.derivatives(rows, steps, [there] * len(steps))

@@ -77,7 +77,8 @@ def test_errors_are_in_the_unit_of_their_kind() -> None:
     assert (points.error, points.size) == (-4.0, 4.0)
     better = _row(80.0, metric="latency_max_improvement", value=90.0, baseline="mlc-a-800")
     assert (better.error, better.is_far) == (-10.0, False)
-    assert better.error_pct == pytest.approx(100.0)  # a fifth of the latency, not a tenth
+    # The latency falls to a fifth instead of a tenth.
+    assert better.error_pct == pytest.approx(100.0)
     assert _row(1100.0).error == _row(1100.0).error_pct
     assert _row(0.0, metric="latency_max").size == float("inf")
     assert _row(None).size is None
@@ -115,10 +116,10 @@ def test_comparisons_are_between_drives_under_the_same_conditions() -> None:
     rows = [
         _row(1000.0),
         _row(900.0, value=900.0, **other),
-        _row(2000.0, outstanding=1, **other),  # another test: no comparison
-        _row(2000.0, compressible_pct=100.0, **other),  # other data: no comparison
+        _row(2000.0, outstanding=1, **other),  # A different test cannot be compared.
+        _row(2000.0, compressible_pct=100.0, **other),  # Different data cannot be compared.
         _row(None, device="mlc-b-800"),  # not simulated
-        _row(1.0, device="mlc-b-800", value=1000.0),  # equal published values: no winner
+        _row(1.0, device="mlc-b-800", value=1000.0),  # Equal published values have no winner.
     ]
     comparisons = comparisons_of(rows)
     pairs = [comparison.drives for comparison in comparisons]

@@ -192,7 +192,7 @@ def test_untrimmed_data_fill_the_drive(store: FileIO) -> None:
     on, mapped = replayed(trim=True)
     assert mapped < 0.81 and 40 < on.mean_fill_pct <= 80
     assert replayed(trim=False)[1] == pytest.approx(1, abs=0.01)
-    # First-fit reuses freed space before new space.
+    # First-fit reuses freed space before it uses new space.
     assert replayed(trim=False, allocator="first-fit")[1] < 0.95
     assert replayed(trim=True, copies=3)[0].peak_bytes > 2 * on.peak_bytes
 

@@ -16,7 +16,7 @@ from writecliff.store.rundir import RunDirectory
 def cli(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> CommandLine:
-    monkeypatch.chdir(tmp_path)  # runs are stored in the current folder
+    monkeypatch.chdir(tmp_path)  # Runs are stored in the current folder.
     return CommandLine(capsys)
 
 

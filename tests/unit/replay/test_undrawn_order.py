@@ -95,7 +95,7 @@ def test_orders_that_are_drawn_or_seen_are_quoted(cli: CommandLine, tmp_path: Pa
     order = np.random.default_rng(3).permutation(BLOCKS)
     recurring = _trace(tmp_path / "recurring.parquet", np.tile(order, 3), created=True)
     sequential = _trace(tmp_path / "sequential.parquet", np.arange(BLOCKS), created=True)
-    # Overwritten 12 times on average, so the trace shows most overwrites.
+    # Each block is overwritten 12 times on average, so the trace shows most overwrites.
     long = _trace(tmp_path / "long.parquet", _uniform(12 * BLOCKS), created=True)
     for name, trace in (("o", recurring), ("s", sequential), ("l", long)):
         answer = _replay(cli, trace, "--output", name)

@@ -57,7 +57,7 @@ def test_the_interval_of_a_mean_is_students(count: int) -> None:
     interval = mean_interval(samples, mean)
     low, high = stats.t.interval(0.95, count - 1, loc=mean, scale=stats.sem(samples))
     assert interval is not None
-    # On a logarithmic scale, with the same relative width.
+    # On a logarithmic scale, the interval has the same relative width.
     assert log(interval.high / mean) == pytest.approx((high - low) / 2 / mean)
     assert log(mean / interval.low) == pytest.approx((high - low) / 2 / mean)
     assert interval.degrees == count - 1

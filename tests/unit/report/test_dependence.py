@@ -35,7 +35,7 @@ def test_the_error_of_a_mean_covers_what_it_says(memory: float, margin: float) -
         assert variance is not None
         error = sqrt(variance.value) / len(values)
         inside += abs(values.mean()) <= two_sided_t(0.95, int(variance.degrees)) * error
-    most = 0.98 if margin < 1 else 0.99  # the largest of several variances errs on one side
+    most = 0.98 if margin < 1 else 0.99  # The largest of several variances errs on one side.
     assert 0.92 <= inside / 400 <= most, inside / 400
 
 

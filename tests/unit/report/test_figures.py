@@ -265,7 +265,7 @@ def test_near_columns_are_painted_over_far_ones(kind: str, figure: list[Any]) ->
         corners = np.asarray(box._faces)[..., :2].reshape(-1, 2)
         positions.append((box.get_zorder(), (corners.min(axis=0) + corners.max(axis=0)) / 2))
     positions.sort(key=lambda entry: entry[0])
-    # Boxes on a grid: boxes nearer along either axis must be drawn later.
+    # In a grid of boxes, boxes that are nearer along either axis must be drawn later.
     for number, (_, near) in enumerate(positions):
         for _, later in positions[number + 1 :]:
             nearer = np.sign(eye) * (later - near)

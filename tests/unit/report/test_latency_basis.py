@@ -165,7 +165,7 @@ def test_fio_has_no_latency_from_arrival(tmp_path: Path) -> None:
     }  # fmt: skip
     keys = {figure.key for figure in step_headlines(step, many=False)}
     assert "/j/reads/service/mean" in keys and "/j/reads/mean" not in keys
-    # Earlier versions did not write `scheduled`, but a warning.
+    # Earlier versions wrote a warning instead of `scheduled`.
     del step["jobs"][0]["scheduled"]
     step["warnings"] = ["job j: no response times: fio measures from the issue of an I/O"]
     assert {figure.key for figure in step_headlines(step, many=False)} == keys

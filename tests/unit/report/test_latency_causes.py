@@ -72,7 +72,7 @@ def test_bands_divide_a_bucket_that_two_of_them_share() -> None:
     bands = {band.name: band for band in buckets((100, 80, 60), (200, 20, 20)).bands()}
     assert [*bands] == ["to p50", "p50-p90", "p90-p99", "p99-p99.9", SLOWEST]
     assert (bands["to p50"].ios, bands["to p50"].latency_ns) == (50, 100)
-    both = bands["p50-p90"]  # 30 I/Os in the first bucket, 10 in the second
+    both = bands["p50-p90"]  # 30 I/Os are in the first bucket and 10 are in the second bucket.
     assert (both.ios, both.latency_ns, both.mean_ns["flash"]) == (40, 125, 50)
     assert bands[SLOWEST].ios == 20
     assert bands[SLOWEST].largest() == [("link", 90), ("flash", 10)]

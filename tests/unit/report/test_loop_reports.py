@@ -35,7 +35,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
 }
 TESTS = list(OPTIONS)
-LAST = (CHOICES, PLATFORM)  # sections at the end of every page
+LAST = (CHOICES, PLATFORM)  # Sections at the end of every page.
 Make = Callable[..., Path]
 
 
@@ -338,7 +338,7 @@ def test_every_key_of_the_summary_is_documented(test: str, good: dict[str, Path]
 
     def keys(value: object) -> set[str]:
         if isinstance(value, dict):
-            skipped = {"versions"}  # its keys are program names
+            skipped = {"versions"}  # The keys of this object are program names.
             inner = (keys(part) for key, part in value.items() if key not in skipped)
             return set(value).union(*inner)
         return set().union(*map(keys, value)) if isinstance(value, list) else set()

@@ -67,7 +67,7 @@ def test_independent_latencies_have_the_interval_of_order_statistics(q: float) -
 def test_the_interval_of_a_share_covers_the_true_share() -> None:
     single = _native.Histogram()
     single.record(200_000)
-    end_ns = float(single.buckets()[1][0])  # fractions are exact between buckets
+    end_ns = float(single.buckets()[1][0])  # Fractions between buckets are exact.
     truth, inside = np.exp(-(end_ns + 1) / 1e5), 0
     for seed in range(200):
         inside += _measured(_exponential(seed)[:, :200]).covers_slower(end_ns, float(truth))

@@ -156,7 +156,7 @@ def test_what_is_wrong_is_said_first(bad: ReportModel) -> None:
     assert ("Write amplification", "-") in [(key.label, key.value) for key in bad.key_figures]
     assert dict(bad.header.columns[3].rows[:6])["Steady State"] == "not steady in 6 rounds so far"
     names = [figure.name for figure in bad.figures]
-    assert "waf" not in names  # unknown values are not drawn
+    assert "waf" not in names  # Unknown values are not drawn.
 
 
 def test_determination_table_shows_allowed_and_measured_when_failing(bad: ReportModel) -> None:
@@ -299,7 +299,8 @@ def test_steady_window_draws_the_fitted_line(tmp_path: Path) -> None:
     from writecliff.report.axes import Axis
     from writecliff.report.figures import steady_window
 
-    # First and last samples are equal and above the rest, so a line through them would be level.
+    # The first and last samples are equal and above all other samples, so a line through them would
+    # be level.
     state = judge((10_000, 11_999, 10_000, 10_000, 10_000), (1, 2, 3, 4, 5))
     svg = steady_window(*HEAD, state, Axis("IOPS")).svg
     lines = re.findall(r'd="M ([\d.]+) ([\d.]+) \nL ([\d.]+) ([\d.]+) \n"[^>]*--orange', svg)

@@ -18,7 +18,8 @@ from writecliff.report.wsat import WsatReport
 from writecliff.store.rundir import RunDirectory
 
 ROUNDS = (1, 2, 3, 4, 5)
-FEW_STEPS = {"steps_per_round": 2, "step_s": 930.0}  # a round of the same length
+# Options for rounds of the same length with fewer steps.
+FEW_STEPS = {"steps_per_round": 2, "step_s": 930.0}
 
 
 def test_drift_is_distinguished_from_noise() -> None:

@@ -312,7 +312,8 @@ def test_xsr_samples_hold_every_byte_and_recovery_follows_from_them(
     for group in report.groups:
         stage = report.data.history.stages[group.group.phase]
         total = sum(row.bytes for row in stage.rows)
-        # Minus the I/Os in flight at the end, which complete after the last whole sample.
+        # The count excludes the I/Os in flight at the end, which complete after the last whole
+        # sample.
         assert sum(rates[group.group.name]) == pytest.approx(total, abs=33 << 20)
     times = [int(row["time_ns"]) for row in rows]
     assert times == sorted(times)
@@ -337,7 +338,7 @@ def test_samples_are_means_over_time_and_maxima_of_maxima() -> None:
         max_ns=column(5.0, 4.0, math.nan, 7.0, 9.0),
     )
     sampled = samples(intervals, 2e9)
-    assert sampled.number.tolist() == [1, 2]  # the third lasts 0.3 of 2 s
+    assert sampled.number.tolist() == [1, 2]  # The third sample lasts 0.3 of 2 s.
     assert sampled.iops.tolist() == [20, 4]
     assert sampled.bytes_per_s.tolist() == [200, 40]
     assert sampled.mean_ns.tolist() == [2.5, 2.0]
@@ -362,7 +363,7 @@ def test_headlines_are_told_apart_and_lie_in_their_intervals(
     assert len(set(keys)) == len(keys) >= 3
     for item in headlines:
         assert item.interval is None or item.interval.low <= item.value <= item.interval.high
-    # XSR's throughput changes continuously, so it has no window with an interval.
+    # XSR's throughput changes continuously, so no window has a confidence interval.
     assert any(item.interval is not None for item in headlines) == (name != "xsr")
 
 

@@ -23,7 +23,8 @@ def test_figures_are_those_of_the_steps(good_run: Path) -> None:
     summary = summarise(good_run)
     steps = list(records())
     samples = [step.result.iops() for step in steps if step.sample]
-    window = steps[2 * 31 - 1 :]  # from the sample of round 2 to that of round 6
+    # The window extends from the sample in round 2 to the sample in round 6.
+    window = steps[2 * 31 - 1 :]
     figures = summary["figures"]
     assert figures["fob_iops"] == steps[0].result.iops()
     assert figures["steady_state_iops"] == pytest.approx(sum(samples[1:]) / 5)
@@ -148,7 +149,8 @@ def test_early_run_has_no_window(tmp_path: Path) -> None:
 def test_a_drive_that_leaves_steady_state(tmp_path: Path) -> None:
     path = tmp_path / "run"
     made = manifest(steps_per_round=2, step_s=90.0)
-    made = replace(made, options={**made.options, "fresh_fills": 0.0})  # a level value counts
+    # A level value counts as steady.
+    made = replace(made, options={**made.options, "fresh_fills": 0.0})
     with RunDirectory.create(path, made) as run:
         fresh = records(Drive(cliff_fills=3.0), rounds=9, steps_per_round=2, step_s=90.0)
         for record in fresh:

@@ -229,7 +229,7 @@ def test_a_damaged_table_is_left_out_with_a_warning(store: Path) -> None:
     data = bytearray(table.read_bytes())
     data[len(data) // 2] ^= 1
     table.write_bytes(data)
-    for _ in range(2):  # the second time from the segments
+    for _ in range(2):  # The second query reads the segments.
         answer, notes = sql_table(catalogue(store), "select distinct run from rounds order by 1")
         assert answer is not None
         assert answer.to_pylist() == [{"run": "runs/second"}, {"run": "runs/third"}]

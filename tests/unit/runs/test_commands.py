@@ -116,7 +116,8 @@ def test_filters(runs: Any, words: str | list[str], expected: list[str]) -> None
 def test_mistakes(runs: Any, words: Any, message: str, hint: str) -> None:
     output = runs(words)
     assert (output.code, output.out) == (2, "")
-    text = output.err[max(0, output.err.find("error:")) :]  # after progress, on slow machines
+    # On slow machines, progress output precedes the error.
+    text = output.err[max(0, output.err.find("error:")) :]
     first, *more = text.splitlines()
     assert message in first
     assert hint in "".join(more)
@@ -201,7 +202,8 @@ def test_sql_over_steps_of_all_runs(runs: Any, store: Path) -> None:
 def test_deleting(runs: Any, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert runs("delete first --yes").out == "runs/first\n"
     assert not (store / "runs" / "first").exists()
-    monkeypatch.setattr(shutil, "rmtree", lambda path, **options: None)  # killed in the middle
+    # The deletion is killed halfway.
+    monkeypatch.setattr(shutil, "rmtree", lambda path, **options: None)
     assert runs("delete --status complete --yes").code == 0
     monkeypatch.undo()
     assert [path.name for path in (store / "runs").iterdir() if path.name.startswith(".deleted")]
@@ -210,7 +212,8 @@ def test_deleting(runs: Any, store: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_what_a_killed_deletion_left_is_swept(store: Path) -> None:
     left = store / "runs" / ".deleted-999999999-1"
-    living = store / "runs" / f".deleted-{1}-1"  # of a process that is still running
+    # The folder belongs to a process that is still running.
+    living = store / "runs" / f".deleted-{1}-1"
     left.mkdir()
     living.mkdir()
     LocalPlace(store).sweep()

@@ -18,44 +18,44 @@ from writecliff import _native
 PACKAGE = Path(writecliff.__file__).parent
 ROOT = Path(__file__).parents[3]
 CRATE = ROOT / "crates" / "python" / "src"
-# Modules that need more than the result types. Adding a name here is a design decision: see
-# docs/explanation/design.md.
+# Modules that need more from the native module than the result types. Adding a name to this list is
+# a design decision (see docs/explanation/design.md).
 USERS = {
-    "lab/bench/serve.py",  # the load used to measure servers
+    "lab/bench/serve.py",  # Uses the load that measures servers.
     "lab/bench/sim.py",
-    "lab/bench/trace.py",  # the reader and the metrics themselves
-    "capture/block/run.py",  # reads the kernel's trace buffers
-    "cli/reference_limits.py",  # limits of workloads
+    "lab/bench/trace.py",  # Uses the trace reader and the metrics.
+    "capture/block/run.py",  # Reads the kernel's trace buffers.
+    "cli/reference_limits.py",  # Uses the limits of workloads.
     "devices/__init__.py",
     "devices/edit.py",
     "devices/families.py",
-    "devices/quantities.py",  # parses sizes and times of device files as the simulator does
-    "engines/counters.py",  # names, units and kinds of drive counters
-    "engines/fio/parse.py",  # fills an identical histogram from fio's bins
+    "devices/quantities.py",  # Parses sizes and times in device files as the simulator does.
+    "engines/counters.py",  # Uses the names, units and kinds of drive counters.
+    "engines/fio/parse.py",  # Fills an identical histogram from fio's bins.
     "engines/sim.py",
     "engines/state_cache.py",
     "lab/experiments/fms_fio.py",
-    "latency_causes.py",  # names and meanings of causes
+    "latency_causes.py",  # Uses the names and meanings of latency causes.
     "native_errors.py",
     "serve/figures.py",  # merges histograms
-    "serve/server.py",  # the drive itself
-    "lab/reliability/power_loss.py",  # cuts the power
+    "serve/server.py",  # Serves the drive.
+    "lab/reliability/power_loss.py",  # Cuts the power.
     "store/tables.py",  # rebuilds histograms
-    "synthesis/fit.py",  # identifies the runs of a trace
-    "synthesis/result.py",  # generates the I/Os of a model, and measures them
-    "engines/timed/loads.py",  # generates the requests of loads with rates
-    "replay/timed_trace.py",  # fits a trace to the drive
+    "synthesis/fit.py",  # Identifies the runs of a trace.
+    "synthesis/result.py",  # Generates the I/Os of a model, and measures them.
+    "engines/timed/loads.py",  # Generates the requests of loads with rates.
+    "replay/timed_trace.py",  # Fits a trace to the drive.
     "traces/characterise.py",  # measures traces
-    "traces/convert.py",  # writes them
-    "traces/formats.py",  # what there is to know of their formats
-    "traces/io_capture.py",  # measures time steps
-    "traces/source.py",  # the meaning of columns and operations; reads them
-    "units.py",  # parses sizes as device files do
+    "traces/convert.py",  # Writes traces.
+    "traces/formats.py",  # Describes trace formats.
+    "traces/io_capture.py",  # Measures time steps.
+    "traces/source.py",  # Reads traces, and uses the meanings of columns and operations.
+    "units.py",  # Parses sizes as device files do.
     "lab/validate/handles.py",
     "lab/validate/power_cuts.py",
     "lab/validate/theory.py",
     "lab/validate/streams.py",
-    "workload/load.py",  # reads workload files and checks stored workloads, as the simulator does
+    "workload/load.py",  # Reads workload files and checks stored workloads as the simulator does.
     "replay/columns.py",
     "replay/model.py",
     "replay/synthetic.py",
@@ -67,7 +67,8 @@ CLASSES = sorted(
 )
 
 
-# The package around it, which would be checked as a whole, is not the stub; `make lint` checks it.
+# The surrounding package, which would be checked as a whole, is not the stub. `make lint` checks
+# it.
 _STUB_ALONE = "[mypy]\npython_version = 3.11\n[mypy-writecliff]\nfollow_imports = skip\n"
 
 

@@ -59,7 +59,7 @@ def test_the_drive_takes_its_time(drive: str, tmp_path: Path) -> None:
         client.write(0, bytes(range(256)) * 256)
         client.flush()
         assert client.read(0, 4096) == bytes(range(256)) * 16
-        # Lateness is measured after a reply has been sent, so the client may be faster.
+        # The server measures lateness after it has sent a reply, so the client may be faster.
         require(lambda: server.snapshot().lateness.count == 3)
         figures = difference(server.first, server.snapshot())
     read = figures.operations["read"]
@@ -143,7 +143,7 @@ def test_what_cannot_be_served_is_said(drive: str, tmp_path: Path) -> None:
 
 
 def test_a_host_of_nvme_tcp_is_answered(drive: str) -> None:
-    request = bytes([0, 0, 128, 0, 128]).ljust(128, b"\0")  # ICReq: no digests
+    request = bytes([0, 0, 128, 0, 128]).ljust(128, b"\0")  # ICReq without digests.
     with serving(drive) as server:
         (uri,) = server.listen_nvme(["127.0.0.1:0"], hosts=["nqn.2014-08.org.example:host"])
         match = re.fullmatch(r"nvme\+tcp://127\.0\.0\.1:(\d+)/(nqn\.2014-08\..*:uuid:.{36})", uri)

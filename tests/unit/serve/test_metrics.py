@@ -124,7 +124,7 @@ def test_a_client_that_leaves_is_no_error(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     server = DriveServer(f"sim:{write_small_drive(tmp_path)}", ServeOptions(slow_down=None))
-    reset = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends a reset
+    reset = struct.pack("ii", 1, 0)  # With SO_LINGER, closing sends a reset.
     try:
         with MetricsServer(server, "0") as metrics:
             port = int(metrics.url.split(":")[2].split("/")[0])

@@ -45,10 +45,10 @@ def test_a_drive_of_960_gb_is_rebuilt_in_its_time(protected: bool, tmp_path: Pat
     assert server.description.rebuild_ns is not None
     shortest, longest = server.description.rebuild_ns
     assert shortest <= cut.rebuild_ns <= longest
-    # 4 bytes per page of 960 GB, read by all channels at once.
+    # The checkpoint has 4 bytes per page of 960 GB, and all channels read it concurrently.
     assert cut.rebuild_parts_ns["checkpoint"] > 100e6
     assert sum(cut.rebuild_parts_ns.values()) == cut.rebuild_ns
-    # The journal lists the writes since the checkpoint; open reclaim units are scanned.
+    # The journal lists the writes since the checkpoint, and open reclaim units are scanned.
     since = [cut.rebuild_parts_ns[part] for part in ("journal", "scan")]
     assert all(ns == 0 for ns in since) if protected else all(ns > 0 for ns in since)
     assert waited_ns >= cut.rebuild_ns

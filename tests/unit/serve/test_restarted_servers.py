@@ -35,7 +35,7 @@ class Server:
         self.start("127.0.0.1:0")
 
     def start(self, listen: str) -> None:
-        # Slowed down, so that the drive has commands when the server ends.
+        # The drive is slowed down so that it has commands when the server ends.
         words = ("--slow-down", "3", "--listen", listen, "--nbd", self._nbd, "--quiet")
         command = [sys.executable, "-m", "writecliff", "serve", f"sim:{self._drive}", *words]
         self.process = subprocess.Popen(

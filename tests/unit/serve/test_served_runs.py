@@ -98,7 +98,7 @@ def test_a_session_is_a_run_of_its_requests(run: tuple[str, Path]) -> None:
     histogram = stored.histogram(operation="write")
     assert histogram is not None and histogram.count == 200
     late = session["histograms"]["lateness"]
-    assert sum(late["count"]) == 203  # and the flush
+    assert sum(late["count"]) == 203  # The count includes the flush.
     assert session["histograms"]["flush"]["count"] == [1]
 
 

@@ -118,7 +118,7 @@ def test_what_is_simulated_has_the_write_amplification_of_a_small_drive(tmp_path
         described = engine.description
         assert described.overprovision_pct == describe(whole).overprovision_pct
         sizes[scale] = _amplification(engine)
-    # A device file for this drive in usual notation: four word lines of 16,384.
+    # Device file for this drive in the usual notation: four word lines of 16,384.
     small = text.replace("= 49152", "= 12").replace('"21 TB"', f'"{21e12 / 4096:.0f} B"')
     assert _amplification(SimEngine.from_text(small, "small.toml")) == pytest.approx(
         sizes[4096.0], rel=0.005
@@ -126,7 +126,7 @@ def test_what_is_simulated_has_the_write_amplification_of_a_small_drive(tmp_path
     assert sizes[4096.0] == pytest.approx(sizes[8192.0], rel=0.01)
     raw, user, units = describe(whole).raw_bytes, describe(whole).capacity_bytes, 1024
     assert raw is not None
-    idle = 9 / units  # units that garbage collection keeps free
+    idle = 9 / units  # Fraction of units that garbage collection keeps free.
     assert sizes[4096.0] == pytest.approx(uniform_amplification(raw * (1 - idle) / user), rel=0.03)
 
 

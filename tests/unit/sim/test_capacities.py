@@ -79,7 +79,8 @@ def test_above_the_largest_capacity_rates_reach_those_of_the_class() -> None:
     )  # fmt: skip
     twice, many = (scaled_sheet("a", gb * 1e9, sheets_of)[0] for gb in (2000, 16_000))
     assert (twice.sequential_write, many.sequential_write) == (3e9, 5e9)
-    assert twice.random_read == pytest.approx(1e6 / 1.5)  # 1 us, and 0.5 us instead of 1 us
+    # The command times are 1 us, and 0.5 us instead of 1 us.
+    assert twice.random_read == pytest.approx(1e6 / 1.5)
     assert many.random_read == pytest.approx(1e6 / (1 + 1 / 16))
 
 

@@ -65,11 +65,12 @@ def test_planes_read_by_themselves_where_reads_need_it() -> None:
 
     few, many, none = reads(50_000), reads(800_000), reads(0.0)
     for usual, stated, want in (
-        (few, few, (16, 4, False, 1)),  # 512 Gbit dies, as manufactured
+        (few, few, (16, 4, False, 1)),  # The drive has 512 Gbit dies, as manufactured.
         (many, none, (16, 4, True, 1)),
         (many, many, (16, 4, True, 1)),
-        # At 3 million reads per second with 256 outstanding, a read takes 85 us. A read alone takes
-        # 80 us, so at most 5.3 us remain for waiting. Only smaller, slower dies have shorter waits.
+        # At 3 million reads per second with 256 outstanding reads, a read takes 85 us. A single
+        # read takes 80 us, so at most 5.3 us remain for waiting. Only smaller and slower dies have
+        # shorter waits.
         (many, reads(3_000_000, 80), (128, 4, True, 8)),
     ):
         dies = dies_of(raw, newest, bits, usual, stated)

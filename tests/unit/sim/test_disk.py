@@ -49,7 +49,8 @@ def test_what_belongs_to_flash_is_absent(device: str) -> None:
     json.dumps(health)
 
 
-# SNIA, "Solid State Storage Performance: A Primer" (2013), figure 3; write cache off, 32 outstanding.
+# SNIA, "Solid State Storage Performance: A Primer" (2013), figure 3; write cache disabled, 32
+# outstanding I/Os.
 @pytest.mark.parametrize(
     ("device", "read_pct", "iops"),
     [

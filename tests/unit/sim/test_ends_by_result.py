@@ -29,7 +29,7 @@ def test_a_job_ends_in_steady_state(engine: SimEngine) -> None:
     steady = SteadyEnd(metric="iops", limit=10.0, window_ns=100 * MS, check_ns=20 * MS)
     job = Job(read_pct=100.0, queue_depth=4, duration_ns=2000 * MS, until_steady=steady)
     (result,) = engine.run(load(job)).jobs
-    # Reads of an idle drive are steady at once, so the first whole window is steady.
+    # Reads on an idle drive are steady at once, so the first whole window is steady.
     assert result.ended_by == "steady_state"
     assert 100 * MS <= result.elapsed_ns < 115 * MS
     tight = replace(job, until_steady=replace(steady, limit=1e-6), duration_ns=200 * MS)
@@ -54,7 +54,7 @@ def test_a_search_finds_the_depth_that_meets_the_target(engine: SimEngine) -> No
         <= 1.05 * target.latency_ns
         < 1.25 * p90(2 * job_result.queue_depth)
     )
-    assert 20 * MS <= job_result.elapsed_ns < 22 * MS  # only of the last window
+    assert 20 * MS <= job_result.elapsed_ns < 22 * MS  # The time covers only the last window.
 
 
 def test_all_jobs_end_with_one(engine: SimEngine) -> None:
@@ -78,7 +78,7 @@ def test_a_job_below_its_least_rate_ends_with_a_warning(engine: SimEngine) -> No
     job = Job(read_pct=100.0, rate_iops=100.0, duration_ns=5000 * MS, least_rates=(least,))
     step = engine.run(load(job))
     assert step.jobs[0].ended_by == "least_rate"
-    assert 2000 * MS < step.jobs[0].elapsed_ns < 2300 * MS  # two seconds to settle
+    assert 2000 * MS < step.jobs[0].elapsed_ns < 2300 * MS  # The load needs two seconds to settle.
     assert any("minimum rate" in warning for warning in step.warnings)
     enough = replace(job, rate_iops=600.0, duration_ns=2500 * MS)
     assert engine.run(load(enough)).jobs[0].ended_by is None

@@ -25,7 +25,7 @@ from writecliff.errors import ConfigError
 from writecliff.workload.model import BlockSize, Job, Workload
 
 FAMILIES = sorted(FOLDER.glob("*.toml"))
-# Keys that name a drive; all other keys need a source.
+# Keys that name a drive. All other keys need a source.
 NAMES = {"name", "description", "model", "vendor", "firmware", "interface"}
 
 
@@ -104,7 +104,7 @@ def test_a_variant_has_dies_rated_writes_and_name_of_its_own() -> None:
     same = dict(whole["flash"], dies_per_channel=2)
     assert small["flash"] == same
     assert small["ftl"] == whole["ftl"] and small["controller"] == whole["controller"]
-    # Equal drive writes: 1,400 TB on 960 GB correspond to 350 TB on 240 GB.
+    # The drive writes are equal: 1,400 TB on 960 GB correspond to 350 TB on 240 GB.
     assert small["rated_writes"] == "350 TB"
     assert show_device("pm863-240").raw_bytes * 4 == show_device("pm863-960").raw_bytes
 

@@ -19,7 +19,8 @@ def test_jobs_of_a_flow_share_their_ios_by_weight(tmp_path: Path) -> None:
     read, write, alone = engine.run(Workload("flow", (READ, WRITE, later))).jobs
     before_the_end = WRITE.ios or 0
     assert write.operations["write"].ios == before_the_end
-    assert read.operations["read"].ios > before_the_end / 8  # not held after the others end
+    # The job is not held after the other jobs end.
+    assert read.operations["read"].ios > before_the_end / 8
     assert 30 * MS <= alone.began_ns + alone.elapsed_ns < 31 * MS
     both = (replace(READ, duration_ns=100 * MS), replace(WRITE, ios=None, duration_ns=100 * MS))
     read, write = engine.run(Workload("flow", both)).jobs

@@ -48,10 +48,12 @@ def writer(**options: int | bool) -> Job:
 def test_a_log_takes_as_long_as_its_writes_and_flushes(drive: Path) -> None:
     job, iops = measured(drive, writer(flush_every_writes=1))
     write, flush = job.operations["write"], job.flush
-    assert flush is not None and flush.service.count == flush.ios == 499  # none after the last
+    # No flush follows the last write.
+    assert flush is not None and flush.service.count == flush.ios == 499
     assert flush.bytes == 0 and write.ios == 500
     assert write.service.mean_ns is not None and flush.service.mean_ns is not None
-    assert flush.service.mean_ns > 10 * write.service.mean_ns  # program time of a page
+    # A flush takes the program time of a page.
+    assert flush.service.mean_ns > 10 * write.service.mean_ns
     assert (write.service.mean_ns + flush.service.mean_ns) * iops == pytest.approx(1e9, rel=0.01)
 
 

@@ -48,7 +48,7 @@ def _job(draw: random.Random, name: str) -> Job:
     )
     kind = draw.choice(("time", "time", "pauses", "steady", "target"))
     if kind == "pauses":
-        # Ends by a count, so that all pauses are complete.
+        # The job ends by I/O count, so all pauses are complete.
         job = replace(job, queue_depth=1, threads=1, think_ns=2 * MS, duration_ns=None,
                       ios=draw.randrange(20, 200), think_after_ios=draw.choice((1, 5, 20)))  # fmt: skip
     if kind == "steady":
@@ -78,7 +78,7 @@ def test_iops_times_mean_latency_is_the_mean_of_outstanding_ios(engine: SimEngin
         results = engine.run(Workload("w", jobs, seed=seed, interval_ns=10 * MS)).jobs
         for job, result in zip(jobs, results, strict=True):
             if job.latency_target is not None and result.ended_by != "latency_target":
-                continue  # its results are those of the search, at several depths
+                continue  # The results of this job come from the search, at several depths.
             assert _outstanding(result) == pytest.approx(_expected(job, result), rel=0.01), job
 
 
@@ -103,7 +103,7 @@ def test_a_start_delay_is_no_running_time(engine: SimEngine) -> None:
     early = replace(late, name="early", start_delay_ns=0)
     both = engine.run(Workload("w", (late, early)))
     assert (_iops(both, 0), _iops(both, 1)) == (pytest.approx(1000), pytest.approx(1000))
-    assert both.iops() == pytest.approx(2 * 100 / 0.5)  # over the time of both
+    assert both.iops() == pytest.approx(2 * 100 / 0.5)  # The rate covers the time of both jobs.
 
 
 def _iops(step: StepResult, job: int) -> float:
@@ -113,7 +113,7 @@ def _iops(step: StepResult, job: int) -> float:
 
 @pytest.mark.parametrize(
     ("options", "ios", "began_ms", "length_ms"),
-    [  # as in fio 3.33 and 3.41; the I/O at the end of the ramp belongs to the ramp
+    [  # Values measured with fio 3.33 and 3.41. The I/O at the end of the ramp belongs to the ramp.
         ("rate_iops=100\nsize=1m", 256 - 51, 500, 2040),
         ("rate_iops=100\nsize=1m\nnumber_ios=60", 60, 500, 590),
         ("rate_iops=100\nsize=256k\nloops=2", 128 - 51, 500, 760),

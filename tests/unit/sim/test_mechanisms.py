@@ -92,7 +92,7 @@ def test_watts_over_time_are_the_energy_of_the_step(tmp_path: Path) -> None:
     watts = [result.intervals["watts"][result.intervals["end_ns"] == end][0] for end in ends]
     widths = np.diff(ends, prepend=0) / 1e9
     assert float((np.array(watts) * widths).sum()) == pytest.approx(joules, rel=1e-6)
-    # At least the controller's power, at most all dies programming as well.
+    # The power is at least the controller's, and at most that of all dies programming as well.
     assert all(2.0 <= value < 2.0 + 8 * 0.06 + 8 * 0.05 + 0.1 for value in watts)
 
 
@@ -101,7 +101,7 @@ def test_a_warm_drive_throttles_and_tells_its_temperature(tmp_path: Path) -> Non
     warm = run(engine_with(tmp_path, POWER, THERMAL), seconds=3)
     assert np.isnan(cool.intervals["temperature_c"]).all()
     degrees = warm.intervals["temperature_c"]
-    # 40 degrees from the controller alone, plus the heat of the dies until the drive throttles.
+    # The controller alone adds 40 degrees, and the dies add heat until the drive throttles.
     assert ((degrees > 60) & (degrees < 80)).all()
     assert warm.total()[0] < 0.9 * cool.total()[0]
     throttled_ns = (warm.counters_after.throttled_ns or 0) - (
@@ -118,7 +118,8 @@ def test_a_second_stage_of_throttling_follows_the_first(tmp_path: Path) -> None:
     assert counted.throttled_ns and counted.throttled_most_ns
     assert 0 < counted.throttled_most_ns < counted.throttled_ns
     both = run(engine_with(tmp_path, POWER, THERMAL), seconds=1)
-    assert both.counted.throttled_most_ns == 0  # its only stage is not the last of several
+    # The only stage of this drive is not the last of several stages.
+    assert both.counted.throttled_most_ns == 0
 
 
 def test_a_drive_that_tells_no_power_has_none(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_the_first_error_is_raised_and_the_rest_not_started() -> None:
 
 
 def test_memory_of_a_drive() -> None:
-    # 960 GB on 1 TiB: maps of 0.94 and 1.07 GB.
+    # 960 GB on 1 TiB of flash need maps of 0.94 and 1.07 GB.
     assert drive_memory_bytes(960_000_000_000, 1 << 40) == pytest.approx(2.08e9, rel=0.01)
 
 
@@ -110,5 +110,5 @@ def test_who_watches_hears_how_many_are_done(monkeypatch: pytest.MonkeyPatch) ->
     assert done == [False, True]
     assert set(seen) <= {(0, 2), (1, 2)} and (1, 2) in seen
     looks = len(seen)
-    run_side_by_side([Task("three", 1, partial(time.sleep, 0.05))])  # no observer is left
+    run_side_by_side([Task("three", 1, partial(time.sleep, 0.05))])  # No observer is left.
     assert len(seen) == looks

@@ -181,7 +181,7 @@ def test_its_life_in_a_choice_is_the_rated_one() -> None:
     assert (life.key, life.value) == ("life", pytest.approx(5.0))
     unrated = replace(show_device(DRIVE), rated_tbw_bytes=None)
     assert not list(_wear(wear, unrated, question))
-    # For flash, its cycles also count.
+    # For flash, the drive's rated cycles also count.
     (_, worn) = _wear(replace(wear, nand_bytes=1e12), show_device("sata-tlc-120"), question)
     assert worn.key == "life" and 0 < worn.value < 5
 

@@ -40,9 +40,10 @@ def test_a_state_is_made_once_for_all_machines(machine: Machine, tmp_path: Path)
     cached, made = prepared(tmp_path, machine("one"))
     assert not cached
     assert prepared(tmp_path, machine("two")) == (True, made)
-    alone = StateCache(tmp_path / "two")  # it now has its own copy
+    alone = StateCache(tmp_path / "two")  # The second cache now has its own copy.
     assert prepared(tmp_path, alone) == (True, made)
-    assert len(list((tmp_path / "two").glob("*"))) == 3  # state, label and lock: no fragments
+    # The folder contains the state, the label and the lock, but no fragments.
+    assert len(list((tmp_path / "two").glob("*"))) == 3
 
 
 def test_a_damaged_shared_state_is_made_anew_and_replaced(

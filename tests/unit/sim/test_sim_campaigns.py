@@ -153,13 +153,14 @@ def test_skewed_writes_are_compared_with_uniform_writes(runs: dict[str, Path]) -
     zones = values(run, item="zones of 0.03125 GiB")
     assert zones["waf"] == pytest.approx(1.0, abs=0.01)
     open_loop = values(run, item="2,000 arrivals a second")
-    assert open_loop["write_iops"] == pytest.approx(1980, rel=0.04)  # 2 standard deviations in 4 s
+    # The tolerance is 2 standard deviations over 4 s.
+    assert open_loop["write_iops"] == pytest.approx(1980, rel=0.04)
     for operation in ("read", "write"):
         p50, p99, p999 = (
             open_loop[f"{operation}_latency_{name}"] for name in ("p50", "p99", "p99.9")
         )
         assert p50 < p99 < p999
-    # An unloaded read takes 106 us; a write takes the firmware and link time.
+    # An unloaded read takes 106 us. A write takes the firmware time and the link time.
     assert 0.106 <= open_loop["read_latency_p50"] < 0.160
     assert 0.018 <= open_loop["write_latency_p50"] < 0.035
 
@@ -167,12 +168,14 @@ def test_skewed_writes_are_compared_with_uniform_writes(runs: dict[str, Path]) -
 def test_sustained_means_written_three_times(runs: dict[str, Path]) -> None:
     with RunDirectory.open(runs["datacentre"]) as run:
         rows = run.rounds().to_pylist()
-    fills = {row["phase"]: row["drive_fills"] for row in reversed(rows)}  # of the first step
+    # The value belongs to the first step of each phase.
+    fills = {row["phase"]: row["drive_fills"] for row in reversed(rows)}
     assert next(iter(reversed(fills))) == "sequential"
     assert fills["sequential"] == pytest.approx(1.0, rel=0.01)
     assert fills["basic"] == pytest.approx(3.0, rel=0.01)
     written = values(runs["datacentre"], item="basic", access="sequential", read_pct=0.0)
-    assert written["throughput"] > 80  # nothing to collect: as fast as the drive is filled
+    # With nothing to collect, writes are as fast as the initial fill.
+    assert written["throughput"] > 80
 
 
 def test_the_limited_range_is_faster_and_a_price_gives_iops_per_dollar(
@@ -202,7 +205,8 @@ def test_act_passes_its_own_load_and_prints_it(
     log = capsys.readouterr().out
     assert log.count("\nafter ") == 4
     assert "\nafter 4 sec:\nreads (8000 total)\n" in log
-    # 23.53 per second for 4 s: with O_DSYNC each write is flushed, and the rate is still met.
+    # The job issues 23.53 writes per second for 4 s. With O_DSYNC, each write is flushed, and the
+    # rate is still met.
     assert "large-block-writes (95 total)" in log or "large-block-writes (96 total)" in log
     assert main(["lab", "act", "latency", str(runs["act"])]) == 0
     table = capsys.readouterr().out.splitlines()

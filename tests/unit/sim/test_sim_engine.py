@@ -199,7 +199,7 @@ def test_the_workload_definition_is_the_same_on_both_sides() -> None:
         workload = Workload("w", (candidate,), seed=5, interval_ns=7)
         _native.check_workload(workload.to_json(), 1 << 31, 2)
         assert workload_from_mapping(json.loads(workload.to_json())) == workload
-    # The native crate knows every field of the model: it rejects unknown fields.
+    # The native crate recognises every field of the model, because it rejects unknown fields.
     with pytest.raises(_native.NativeConfigError, match=r"zoned|sequential"):
         _native.check_workload(Workload("w", (job,)).to_json(), 1 << 31, 2)
 

@@ -40,7 +40,7 @@ def test_a_whole_run_with_its_report(test: str, pages: int, drive: Path, tmp_pat
     figures = results(tmp_path / "r")
     if test == "iops":
         assert len(figures) == 56
-        # Flash drives have more IOPS with small blocks, and faster reads than writes.
+        # Flash drives have higher IOPS with small blocks, and faster reads than writes.
         for mix in (100.0, 65.0, 0.0):
             assert figures[4096, mix]["iops"] > 2 * figures[65536, mix]["iops"]
         assert figures[4096, 100.0]["iops"] > 3 * figures[4096, 0.0]["iops"]
@@ -51,7 +51,7 @@ def test_a_whole_run_with_its_report(test: str, pages: int, drive: Path, tmp_pat
     else:
         for result in figures.values():
             assert result["latency_max_ns"] >= result["latency_mean_ns"] > 20_000
-        # One at a time: the mean latency is the inverse of the rate.
+        # With one outstanding I/O, the mean latency is the inverse of the rate.
         read = figures[4096, 100.0]
         assert read["iops"] * read["latency_mean_ns"] == pytest.approx(1e9, rel=0.02)
         (histogram,) = summarise(tmp_path / "r")["histograms"]

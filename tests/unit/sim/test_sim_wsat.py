@@ -51,7 +51,8 @@ def test_the_cliff_is_where_the_spare_space_ends(whole: tuple[Path, Path]) -> No
     fresh, last = rows[0], rows[-1]
     waf = [row["waf"] for row in rows]
     assert waf[0] == pytest.approx(1.0)
-    # 14.6 % over-provisioning: 4.1 by theory eventually, and most of the way after four fills.
+    # At 14.6 % over-provisioning, the write amplification reaches 4.1 eventually in theory, and
+    # most of that value after four fills.
     assert 3.0 < waf[-1] < 4.3
     first_moved = next(row for row in rows if row["waf"] > 1.01)
     assert 1.0 < first_moved["drive_fills"] < 1.35

@@ -13,7 +13,7 @@ def test_it_leaves_a_drive_nearly_in_steady_state(tmp_path: Path) -> None:
     device = str(write_small_drive(tmp_path))
     drive = SimEngine(device).description
     size, units = drive.capacity_bytes, drive.reclaim_units or 0
-    kept_free = 8  # gc_high_watermark of the device file
+    kept_free = 8  # gc_high_watermark in the device file.
     spare = (drive.mapped_bytes or 0) * (units - kept_free) / units / size - 1
 
     def waf_after(fill: Job) -> float:

@@ -68,7 +68,7 @@ def test_kill_loses_at_most_the_step_in_progress(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=f"another process \\(process {process.pid}\\)"):
         RunDirectory.open(path, write=True)
     assert RunDirectory.open(path).status == "running"
-    time.sleep(0.013)  # somewhere inside a step
+    time.sleep(0.013)  # Kill the process somewhere within a step.
     process.send_signal(signal.SIGKILL)
     rest = process.stdout.read().split()
     process.wait()
@@ -91,7 +91,7 @@ def test_kill_loses_at_most_the_step_in_progress(tmp_path: Path) -> None:
 def test_torn_and_temporary_files_are_ignored(tmp_path: Path) -> None:
     path = build_run(tmp_path / "run", finish=None, **SMALL)
     before = RunDirectory.open(path).rounds()
-    # A step without its fragment of `rounds`: killed between the tables.
+    # This step lacks its fragment of `rounds`, because the process was killed between two tables.
     shutil.copy(path / "intervals" / "000006.parquet", path / "intervals" / "000007.parquet")
     (path / "histograms" / "000007-000009.parquet").write_bytes(b"PAR1 torn")
     (path / "rounds" / "000007.parquet.tmp").write_bytes(b"PAR1 torn")
@@ -127,12 +127,12 @@ def test_a_crash_while_merging_loses_and_doubles_nothing(
     merge, tidy = PartedTable.merge, PartedTable.tidy
     monkeypatch.setattr(PartedTable, "merge", lambda self, last: (stop(), merge(self, last)))
     monkeypatch.setattr(PartedTable, "tidy", lambda self, last: (stop(), tidy(self, last)))
-    calls = -len(TABLE_NAMES)  # opening merges each table
+    calls = -len(TABLE_NAMES)  # Opening the run merges each table.
     (path / "checkpoint-000006.wcs").write_bytes(b"")
     with RunDirectory.open(path, write=True) as run, pytest.raises(KeyboardInterrupt):
         run.finish("complete")
     monkeypatch.undo()
-    path.chmod(0o500)  # read-only, with the same content
+    path.chmod(0o500)  # The run is read-only but has the same content.
     for _ in range(2):
         reader = RunDirectory.open(path)
         assert reader.status == "complete"
@@ -148,7 +148,7 @@ def test_a_crash_while_merging_loses_and_doubles_nothing(
 
 def test_a_full_disk_keeps_what_was_measured(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    process = writer(path, limit=2048)  # limit on file growth: the next fragment fails
+    process = writer(path, limit=2048)  # A limit on file growth makes the next fragment fail.
     output = process.communicate(timeout=WAIT_LIMIT_S)[0].splitlines()
     assert output[:2] == ["1", "2"]
     assert output[2].startswith("StoreError cannot write ")
@@ -219,7 +219,7 @@ def test_a_reader_sees_the_steps_that_were_complete_when_it_first_looked(tmp_pat
         reader, merged = RunDirectory.open(path), RunDirectory.open(path)
         assert reader.rounds().num_rows == merged.rounds().num_rows == 2
         run.append_round(steps[2])
-        # Two tables of the next step exist, the third does not.
+        # Two tables of the next step exist, but the third table does not.
         shutil.copy(path / "intervals" / "000003.parquet", path / "intervals" / "000004.parquet")
         assert reader.intervals().column("seq").to_pylist() == [1, 1, 2, 2]
         assert list(reader.histograms_by_step()) == [1, 2]

@@ -59,7 +59,7 @@ def test_no_flipped_bit_changes_a_figure(tmp_path: Path, merged: bool, flips_per
                 assert str(file) in str(error), f"{file}, bit {bit}"
                 detected += 1
         file.write_bytes(content)
-    # The load generator's output is for cross-checks only; figures do not use it.
+    # The load generator's output is for cross-checks only, and no figure uses it.
     tables = [file for file in files if file.suffix == ".parquet"]
     assert detected >= flips_per_file * len(tables)
 

@@ -18,7 +18,7 @@ from writecliff.ui.series import lines_of
         ([1, 1, 1, 1], [10, 11, 12, 22], [12, 12, 12, 22]),
         ([1], [3], [3]),
         ([1, 1, 2, 2, 2], [10, 11, 10, 20, 21], [11, 11, 10, 21, 21]),
-        # Two operations in each interval.
+        # Each interval has two operations.
         ([1, 1, 1, 1], [10, 10, 12, 12], [12, 12, 12, 12]),
         ([], [], []),
     ],

@@ -157,7 +157,7 @@ def test_a_finished_session_can_be_gone_on_with(tmp_path: Path) -> None:
         run.update(status="running")
         for step in steps[2:4]:
             run.append_round(step)
-        assert run.rounds().num_rows == 4  # merged file and fragments together
+        assert run.rounds().num_rows == 4  # The run has both a merged file and fragments.
         run.finish("complete")
     with RunDirectory.open(path, write=True) as run:
         run.append_round(steps[4])

@@ -57,7 +57,7 @@ def test_a_manifest_is_read_as_it_says_or_refused() -> None:
         else:
             stored = listed(asdict(parsed))
             for key, value in document.items():
-                # A dataclass may have more keys than the document, with defaults.
+                # A dataclass may have more keys than the document, if these keys have defaults.
                 same = value.items() <= stored[key].items() if key in NESTED and value else None
                 assert stored[key] == value if same is None else same
     assert refused > 500

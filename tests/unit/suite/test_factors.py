@@ -20,7 +20,8 @@ from writecliff.suite.factors import Factor, factor_of, grid, sample
     ],
 )
 def test_factors_are_lists_or_ranges(text: str, factor: Factor) -> None:
-    assert factor_of(text) == factor or repr(factor_of(text)) == repr(factor)  # NaN is not NaN
+    # NaN does not equal NaN.
+    assert factor_of(text) == factor or repr(factor_of(text)) == repr(factor)
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,8 @@ def test_workers_that_die_cost_their_runs_only(
 
     def watch(event: ChildEvent) -> None:
         events.append(event)
-        if event.text == "complete":  # before the last cell, even if all cells are quick
+        # The kill must precede the last cell, even if all cells are quick.
+        if event.text == "complete":
             kill(2)
 
     killer = Thread(target=kill_now_and_then)
@@ -163,7 +164,7 @@ def test_the_device_file_and_the_report_travel(client: Client, tmp_path: Path) -
     deadline_s = time.monotonic() + WAIT_LIMIT_S
     while not any(
         event.text.startswith("started: ") for event in events
-    ):  # events do not wait for results
+    ):  # Events do not wait for results.
         assert time.monotonic() < deadline_s
         time.sleep(0.05)
 
@@ -176,7 +177,7 @@ def test_a_sweep_that_is_stopped_goes_on_elsewhere(
     stopped = Event()
 
     def stop_once_it_runs(event: ChildEvent) -> None:
-        # The start event arrives independently of results, possibly after them.
+        # The start event is independent of the results and may arrive after them.
         if event.text.startswith("started: ") or event.text == "complete":
             if not stopped.is_set():
                 os.kill(os.getpid(), signal.SIGINT)
@@ -275,7 +276,7 @@ def _listening() -> set[str]:
     """Return the type and inode of each socket on which this process or a descendant listens."""
     inodes = set()
     for process in _descendants(os.getpid()):
-        with suppress(OSError):  # the process has ended
+        with suppress(OSError):  # The process has ended.
             for descriptor in Path(f"/proc/{process}/fd").iterdir():
                 with suppress(OSError):
                     inodes.add(os.readlink(descriptor).removeprefix("socket:[").rstrip("]"))
@@ -286,7 +287,7 @@ def _listening() -> set[str]:
             words = line.split()
             accepts = kind != "unix" or words[3] == "00010000"
             if words[state] in listens and accepts and words[inode] in inodes:
-                sockets.add(f"{kind} {words[inode]}")  # rows of the kernel's table move
+                sockets.add(f"{kind} {words[inode]}")  # Rows in the kernel's table move.
     return sockets
 
 

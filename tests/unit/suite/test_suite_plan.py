@@ -97,7 +97,7 @@ def test_a_real_drive_is_found_again_by_the_runs_that_were_begun(
         target_module, "node_now", lambda drive: {begun.serial: "/dev/sdy"}[drive.serial]
     )
     assert [made.target_now(member.target) for member in members.values()] == ["/dev/sdy"] * 2
-    assert made.target_now("/dev/sdz") == "/dev/sdz"  # nothing was run on it
+    assert made.target_now("/dev/sdz") == "/dev/sdz"  # No member ran on this drive.
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "writecliff/suite/9"}'])
@@ -160,7 +160,8 @@ def test_a_grid_of_drives_and_options_has_each_drive_once(tmp_path: Path) -> Non
     cells = [
         {"queue_depth": depth, "device.ftl.gc": gc, "device.flash.rated_cycles": cycles}
         for depth in (1, 8)
-        for gc, cycles in (("greedy", "1000"), ("fifo", 2000))  # words, and Python values
+        # The values may be words or Python values.
+        for gc, cycles in (("greedy", "1000"), ("fifo", 2000))
     ]
     sweep = plan_sweep("wsat", source, cells, {}, folder=tmp_path)
     assert list(sweep.members) == ["cell-001", "cell-002", "cell-003", "cell-004"]

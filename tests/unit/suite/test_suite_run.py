@@ -98,8 +98,8 @@ def test_a_stopped_sweep_goes_on_and_ends_the_same(made: tuple[Path, Path], tmp_
 
 
 MEMBER = b"writecliff.suite.member"
-# A shell shows 130 in both cases. Python ends itself with SIGINT if the signal arrived while an
-# import ran code from a string (as dataclasses do), even if the signal was handled.
+# A shell displays 130 in both cases. Python ends itself with SIGINT if the signal arrived while an
+# import ran code from a string (as dataclasses do), even if a handler processed the signal.
 INTERRUPTED = (130, -signal.SIGINT)
 # A full-size drive takes a minute or more, so no run is complete when its sweep is stopped.
 LONG = ["sweep", "--on", "sim:sata-tlc-120", "--set", "sample_seconds=1"]
@@ -124,7 +124,7 @@ def test_ctrl_c_ends_a_sweep_at_any_moment(tmp_path: Path, lines: int) -> None:
     process.wait(WAIT_LIMIT_S)
     assert process.returncode in INTERRUPTED, log
     assert "Traceback" not in log
-    if lines > 1:  # at the first line, the sweep itself has not started
+    if lines > 1:  # The sweep itself has not started at the first line.
         assert "stopped; complete: 0 of 3" in log
     assert not any(map(alive, started))
 

@@ -13,7 +13,7 @@ from writecliff.cli.main import main
 from writecliff.errors import ConfigError
 from writecliff.traces.examples import FOLDER, examples, trace_path
 
-SIZE_MAX_BYTES = 300_000  # of all traces
+SIZE_MAX_BYTES = 300_000  # Maximum total size of all traces.
 
 
 def test_they_are_small_and_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,9 +32,9 @@ def test_each_is_a_whole_trace_of_a_drive(name: str) -> None:
     measures = characterise_trace(f"example:{name}").measures
     assert measures["ios"] == trace.rows > 1500
     assert measures["write_bytes"] > 80e6
-    assert measures["operations"]["flush"]["ios"] > 500  # their data are durable
+    assert measures["operations"]["flush"]["ios"] > 500  # The data of these workloads are durable.
     assert measures["response_ms"]["write"]["count"] > 0
-    # The trace contains nothing about the machine on which it was captured.
+    # The trace contains no information about the machine that captured it.
     raw = (FOLDER / f"{name}.parquet").read_bytes()
     assert b"/tmp" not in raw and b"/home" not in raw and b"/root" not in raw
 

@@ -43,7 +43,7 @@ def test_pages_that_are_written_each_time_have_large_weights() -> None:
     weights = weights_of(trace, sweeps)
     assert len(weights) == WEIGHTS
     assert list(weights) == sorted(weights)
-    # A weight represents a sixteenth of the pages; 60 of 1000 are always written.
+    # A weight represents a sixteenth of the pages. 60 of 1000 pages are always written.
     assert weights[-1] > 100 * weights[-3]
 
 

@@ -80,7 +80,7 @@ def test_a_pause_divides_a_sweep() -> None:
     rows = [(WRITE, n, 1) for n in range(100)]
     rows += [(WRITE, 5000 + n % 50, 1) for n in range(600)]
     rows += [(WRITE, n, 1) for n in range(100, 200)]
-    # The file is written again, so that the time of its writes matters.
+    # The file is written again, so the time of its writes matters.
     rows += [(WRITE, n, 1) for n in range(200)]
     file = np.concatenate((np.arange(100), np.arange(700, 800)))
     chains = [file, np.arange(100, 700), np.arange(800, 1000)]
@@ -117,6 +117,6 @@ def test_like_sizes_share_a_mix_and_keep_their_bytes() -> None:
     assert mix == [0, 0, 1, 1]
     assert sum(table.count) == len(pages)
     assert table.sizes == (2, 2)
-    # The first mix has 1 and 2 pages, and its fourth I/O is the first of 2 pages.
+    # The first mix has sizes of 1 and 2 pages, and its fourth I/O is the first I/O of 2 pages.
     assert (table.first[:2], table.last[:2]) == ((0, 2), (156, 157))
     assert mixes_of(sweeps, kinds, 100)[1] == [0, 1, 2, 3]

@@ -28,7 +28,7 @@ from writecliff.workload.load import load_workload
 
 DRIVE = "sim:nvme-tlc-960"
 IOS = 30_000
-KIND = "key-value"  # the trace kind that `make test` plays; `make test-long` plays the others
+KIND = "key-value"  # Trace kind that `make test` plays; `make test-long` plays all other kinds.
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_the_workload_has_the_effect_of_the_trace_on_a_drive(kind: str, tmp_path
     """Check that the model is accurate enough for five kinds of servers."""
     trace = write_trace(tmp_path / f"{kind}.csv", kind, IOS)
     synthesised = synthesise_trace(trace, columns=COLUMNS)
-    # Like `on=DRIVE`, but without the fio job, which takes a third of the time.
+    # This option works like `on=DRIVE`, but omits the fio job, which takes a third of the time.
     steps: list[str] = []
     played = play(
         lay_out(open_trace(trace, columns=COLUMNS)), synthesised.job, DRIVE, on_part=steps.append
@@ -72,7 +72,7 @@ def test_the_workload_has_the_effect_of_the_trace_on_a_drive(kind: str, tmp_path
     assert differences["p99_9_pct"] is not None and abs(differences["p99_9_pct"]) <= 20
     assert differences["iops_pct"] is not None and abs(differences["iops_pct"]) <= 1
     assert played.within
-    # Without relocation, comparing write amplification would prove nothing.
+    # If nothing were relocated, a comparison of write amplification would prove nothing.
     assert (played.trace.waf or 0) > 1.3
     assert synthesised.model.sweeps is None, "their I/Os are random over a large range"
     _mix_is_kept(synthesised)
@@ -120,7 +120,7 @@ def test_the_spread_of_drives_is_reported() -> None:
     played = synthesised.played
     assert played is not None
     wafs = played.trace.waf_of_drives
-    # The drives differ by a fifth, so the limit on their number applies.
+    # The drives differ by a fifth, so the limit on the drive count applies.
     assert len(wafs) == played.drives == 6
     assert played.trace.waf == pytest.approx(sum(wafs) / 6)
     spread = played.spread["waf_pct"]
@@ -203,7 +203,7 @@ def test_fio_runs_the_job_file(tmp_path: Path) -> None:
     target = tmp_path / "target.img"
     with target.open("wb") as file:
         file.truncate(synthesised.model.range_bytes)
-    # Not every file system for temporary folders supports direct I/O.
+    # Some file systems for temporary folders do not support direct I/O.
     text = job.read_text().replace("direct=1", "direct=0").replace("libaio", "psync")
     job.write_text(text.replace("iodepth=64\n", ""))
     done = subprocess.run(

@@ -19,7 +19,7 @@ from writecliff.cli.progress import WorkView
 from writecliff.cli.screen import Screen
 from writecliff.progress import WorkProgress
 
-IOS = 500_000  # enough for several updates
+IOS = 500_000  # I/O count that suffices for several updates.
 DRIVE = "sim:sata-tlc-120"
 
 
@@ -93,7 +93,7 @@ def test_a_replay_reports_the_progress_of_each_part(tmp_path: Path) -> None:
         assert 0.8 < seen.parts[what][-1] <= 1.0, (what, seen.parts[what])
     assert [round(share, 1) for share in seen.parts["replaying the trace"]] == [
         0.5
-    ]  # of a million I/Os
+    ]  # Fractions of a million I/Os.
     assert replayed.waf == replay_trace(tmp_path / "a.parquet", DRIVE).waf
 
 
@@ -133,7 +133,7 @@ def test_a_log_shows_the_time_remaining(
     now_s = 0.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
     view = WorkProgress(WorkView(Screen()), "measuring")
-    for begin in (0.0, 0.25):  # the second file is three times as long
+    for begin in (0.0, 0.25):  # The second file is three times as long as the first file.
         view.file(begin, 0.25 if begin == 0 else 1.0)
         for step in range(1, 11):
             now_s += 1.0 if begin == 0 else 3.0
@@ -158,7 +158,7 @@ def test_a_terminal_has_one_line_and_quiet_none(
     monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
     view = WorkView(Screen(console=Console(file=StringIO())))
     with view.showing("measuring") as work:
-        assert not view.render()  # short work shows no progress
+        assert not view.render()  # Short work shows no progress.
         now_s = 10.0
         work.done(0.5, ios=20_000_000)
     shown = "[10 s] measuring: 20,000,000 I/Os, 2.0 million a second  50 %  about 10 s left"
@@ -193,7 +193,7 @@ def test_progress_is_on_stderr_beside_json(
     lines = captured.err.splitlines()
     shares = [int(line.split(" %")[0].split()[-1]) for line in lines if " %" in line]
     assert max(shares) >= 80 and any(" left" in line for line in lines), lines
-    if command == "characterise":  # both files count together, by their bytes
+    if command == "characterise":  # Both files count together, weighted by their bytes.
         assert shares == sorted(shares) and shares[-1] > 90
         of_first = [share for share in shares if share <= 25]
         assert of_first[-1] > 12 and 25 < shares[len(of_first)] < 50, lines

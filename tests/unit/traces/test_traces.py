@@ -101,7 +101,7 @@ def test_converted_traces_have_the_same_measures(tmp_path: Path, name: str, loss
     assert (done.ios, done.left_out, done.moved) == (IOS, 0, 0)
     first, second = (characterise_trace(path).measures for path in (trace, tmp_path / name))
     same = ["ios", "read_bytes", "write_bytes", "sizes", "streams", "sequential", "unique"]
-    # blkparse's text cannot distinguish concurrent requests for the same address.
+    # blkparse's text output cannot distinguish concurrent requests for the same address.
     same += ["queue_depth", "response_ms"] if lossless else []
     assert {key: first[key] for key in same} == {key: second[key] for key in same}
 

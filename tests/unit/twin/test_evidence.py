@@ -37,7 +37,7 @@ def test_every_third_load_of_a_kind_is_held_out(name: str) -> None:
     for _, kind in kinds:
         held_out = [load.held_out for load in kind]
         assert held_out == [n % EVERY == 0 for n in range(1, len(held_out) + 1)]
-    # Data-sheet figures are never held out, because the twin starts with them.
+    # Data sheet figures are never held out, because the twin is derived from them.
     fitted = {(load.pattern, load.block_bytes, load.read_pct, load.outstanding)
               for load in loads if not load.held_out}  # fmt: skip
     assert {("random", 4096, 100.0, 1), ("sequential", 131072, 100.0, 32)} <= fitted
@@ -88,7 +88,7 @@ def test_a_curve_shows_where_a_cache_ends() -> None:
     assert curve.last == 0.5e9
     assert curve.drop_bytes == 30e9
     noisy = rate.copy()
-    noisy[10] = 0.1e9  # a single stall does not end the cache
+    noisy[10] = 0.1e9  # A single stall does not end the cache phase.
     assert Curve(volume, noisy).drop_bytes == 30e9
     assert Curve(volume, np.full(100, 1e9)).drop_bytes is None
 

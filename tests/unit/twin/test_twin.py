@@ -64,7 +64,8 @@ def test_a_gentle_twin_and_the_drive_against_it(
     same = ["twin", "--resume", str(run), "--quiet", "--json", "--check"]
     well = answered(cli([*same, str(file)]))
     assert not well["degraded"]
-    slow = tmp_path / "fast.toml"  # reads on the measured drive are slower than on this drive
+    # Reads on the measured drive are slower than reads on this drive.
+    slow = tmp_path / "fast.toml"
     slow.write_text(Path(drive.removeprefix("sim:")).read_text().replace('"60 us"', '"20 us"'))
     degraded = answered(cli([*same, str(slow)]), code=3)
     assert degraded["degraded"]

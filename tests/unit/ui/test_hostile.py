@@ -155,7 +155,7 @@ def test_a_huge_run_is_shortened_or_refused(store: Path, monkeypatch: pytest.Mon
         setup={f"{n}": big[:1000] for n in range(3_000)}, options={"file": big},
     )  # fmt: skip
     (folder / "manifest.json").write_bytes(sealed_document(SCHEMA, asdict(manifest)))
-    # A few kilobytes that contain a hundred million rows.
+    # The file has a few kilobytes, but contains a hundred million rows.
     rows = pa.table({"seq": pa.array([1], pa.int32())}).take(pa.array([0] * 1000))
     monkeypatch.setattr(series_module, "MOST_ROWS", 900)
     table = rows.replace_schema_metadata({PARQUET_KEY: NO_DIGEST, b"writecliff.steps": b"12"})
@@ -272,7 +272,7 @@ def test_a_run_that_goes_away_between_two_looks_is_not_found(
 
 
 def test_large_and_broken_requests_are_refused(editable: Served) -> None:
-    with suppress(ConnectionError):  # the server stops reading early
+    with suppress(ConnectionError):  # The server stops reading early.
         large = {"name": "runs/first", "add": "x" * 70_000}
         assert editable.form("/tags", large).status in (400, 413)
     assert editable.ask("/?" + "a=1&" * 3_000).status in (200, 400, 414)

@@ -137,7 +137,7 @@ def test_a_sweep_is_a_line_for_each_run(tmp_path: Path) -> None:
         for n in range(4)
     }
     SuiteFolder.create(tmp_path / "sweeps" / "one", "sweep", "queue_depth,gc", members)
-    for n in range(3):  # the last run has not started
+    for n in range(3):  # The last run has not started.
         make_run(tmp_path / "sweeps" / "one" / f"cell-{n}", iops=9_000.0 + 500 * n)
     axes = coordinates(open_set(Library(str(tmp_path)), "sweeps/one"))
     titles = [axis["title"] for axis in axes["axes"]]

@@ -51,7 +51,8 @@ def test_jobs_are_added_up_and_operations_are_not() -> None:
     assert lines["mbps.read"].y[0] == pytest.approx(40 * 4096 / 1e6 / 1e-3)
     assert lines["latency_mean.read"].y[0] == pytest.approx((10 * 1 + 30 * 3) / 40)
     assert lines["latency_max.read"].y[0] == 9.0
-    assert np.isnan(lines["latency_mean.read"].y[1])  # without I/Os, nothing is known
+    # If there are no I/Os, the latency is unknown.
+    assert np.isnan(lines["latency_mean.read"].y[1])
     assert np.isnan(lines["latency_max.read"].y[1])
     assert lines["waf"].y.tolist() == [2.0, 3.0]
 
@@ -113,7 +114,7 @@ def test_flushes_have_latencies_over_time(
     assert series.span_s[0] < mean.x[0] and mean.x[-1] <= series.span_s[1]
     batches = run.table("batches").to_pandas().query("operation == 3")
     counts = batches.groupby("end_ns").ios.sum().to_numpy()
-    whole = counts[: len(mean.y) - 1]  # a partial batch at the end is merged into the last point
+    whole = counts[: len(mean.y) - 1]  # A partial batch at the end is merged into the last point.
     spent = (mean.y[:-1] * whole).sum() + mean.y[-1] * (measured.count - whole.sum())
     assert spent / measured.count == pytest.approx(measured.mean_ns / 1e6)
     (plot,) = (p for p in run_plots(series, series.span_s, 500)["plots"] if p["key"] == "latency")
@@ -144,7 +145,8 @@ def test_a_run_that_goes_on_is_read_step_by_step(
     assert seen == [2, 4, 6, 8]
     assert [step for name, step in read if name == "intervals"] == [0, 1, 2, 3]
     assert [step for name, step in read if name == "histograms"] == [0, 1, 2, 3]
-    assert shelf.series("run", tmp_path / "run").intervals == 8  # the run has ended in the meantime
+    # The run has ended in the meantime.
+    assert shelf.series("run", tmp_path / "run").intervals == 8
     whole = Shelf().series("run", tmp_path / "run")
     assert [line.key for line in going_on.lines] == [line.key for line in whole.lines]
     for line, other in zip(going_on.lines, whole.lines, strict=True):

@@ -31,7 +31,7 @@ def test_random_data_save_nothing(tmp_path: Path) -> None:
 def test_repeated_blocks_count_as_duplicates_and_not_as_compressible(tmp_path: Path) -> None:
     path = tmp_path / "repeated"
     path.write_bytes(noise(30) + noise(10) + bytes(20 * BLOCK_BYTES))
-    # 60 blocks: 30 unique blocks, 10 and 19 repetitions, one block of zeros.
+    # The 60 blocks are 30 unique blocks, 10 and 19 repetitions, and one block of zeros.
     pattern = data_pattern_of(path)
     assert pattern.duplicate_pct == 48
     assert pattern.compressible_pct == 3
@@ -66,7 +66,7 @@ def test_a_test_writes_data_like_the_file(tmp_path: Path) -> None:
     assert (job.compressible_pct, job.duplicate_pct) == (3, 48)
     assert test.setup(drive)["data_pattern"] == "3% compr., 48% dup. (as db.bin)"
     assert {name.option for name in test.deviations()} == {"compressible_pct", "duplicate_pct"}
-    path.unlink()  # a stored run no longer needs the file
+    path.unlink()  # A stored run no longer needs the file.
     again = procedure_from_mapping("wsat", test.options_mapping())
     assert again.setup(drive) == test.setup(drive)
 

@@ -80,7 +80,7 @@ def test_fio_understands_the_same_jobs(tmp_path: Path) -> None:
     )  # fmt: skip
     document = json.loads(done.stdout[done.stdout.index("{") :])
     loaded = read_command_line(words).load(CAPACITY)
-    # fio 3.36 and later lists options without a value as "".
+    # fio 3.36 and later versions list options that take no value as "".
     ours = [
         (
             section.name,

@@ -32,7 +32,7 @@ def _only_job(job_file: FioJobFile) -> Job:
     return job
 
 
-# One option each on top of a plain job, and the job fields that it sets.
+# Options added one at a time to a plain job, and the job fields that they set.
 FIELDS: list[tuple[str, dict[str, object]]] = [
     ("rw=randwrite", {"pattern": "random", "read_pct": 0.0}),
     ("rw=randread", {"pattern": "random", "read_pct": 100.0}),
@@ -402,7 +402,8 @@ def test_jobs_that_end_others(load) -> None:  # type: ignore[no-untyped-def]
         "[c]\nstonewall\nexit_what=all\n[d]\nstonewall\n"
     )
     ends = {job.name: job.ends_all for load in job_file.workloads for job in load.jobs}
-    assert ends == {"a": False, "b": True, "c": True}  # a is a separate group, d never runs
+    # Job a is a separate group, and job d never runs.
+    assert ends == {"a": False, "b": True, "c": True}
     assert any("exit_what=all: the steps after" in note for note in job_file.notes)
     with pytest.raises(ConfigError, match="one of several reporting groups"):
         load("[global]\nsize=1m\nexitall\n[a]\nnumjobs=2\n[b]\nnew_group\n")

@@ -27,12 +27,13 @@ from writecliff.workload.model import Job
 
 FIO = shutil.which("fio")
 needs_fio = pytest.mark.skipif(FIO is None, reason="fio is not installed: no cross-check with it")
-# Seeds of the compared job files; `python -m tests.support.fio_figures` compares more.
+# Seeds for the compared job files. `python -m tests.support.fio_figures` compares more seeds.
 SEEDS = range(int(os.environ.get("WRITECLIFF_FIO_FILES", "4")))
 CAPACITY = 8 << 20
 MIB = 1 << 20
 
-# Cases whose passes cover their range completely: fio's addresses must equal the job's exactly.
+# Cases whose passes cover their range completely, where fio's addresses must equal the job's
+# exactly.
 EXACT = {
     "plain": "size=1m",
     "unit-b": "size=1048576b",
@@ -94,7 +95,8 @@ EXACT = {
     "fill": "rw=write\nfill_device=1\nsize=1m",
 }
 
-# Cases with a choice of sizes, mixes or positions: fractions within five standard deviations.
+# Cases with a choice of sizes, mixes or positions, where fractions must agree within five standard
+# deviations.
 SHARES = {
     "bssplit": "rw=randread\nsize=4m\nio_size=16m\nbssplit=4k/60:8k/40\nnorandommap",
     "bssplit-rest": "rw=randread\nsize=4m\nio_size=16m\nbssplit=4k/50:8k/:16k/\nnorandommap",
@@ -121,7 +123,7 @@ SHARES = {
 class Issued:
     """Return the I/Os that fio issued in a section, in order."""
 
-    ios: tuple[tuple[str, int, int], ...]  # (operation, offset, length)
+    ios: tuple[tuple[str, int, int], ...]  # Operation, offset and length of each I/O.
 
     @property
     def bytes(self) -> int:
@@ -164,7 +166,7 @@ def _job(directory: Path, body: str) -> Job:
     file = directory / "case.fio"
     file.write_text(f"[case]\n{body}\n")
     (workload,) = load_fio_job(file, device_capacity_bytes=CAPACITY).workloads
-    _native.check_workload(workload.to_json(), CAPACITY, 1)  # a drive can run it
+    _native.check_workload(workload.to_json(), CAPACITY, 1)  # A drive can run the workload.
     (job,) = workload.jobs
     return job
 
@@ -215,7 +217,8 @@ def test_shares_are_those_of_fio(name: str, issued: dict[str, Issued], tmp_path:
     align = job.align_bytes or job.block_sizes[0].bytes
     assert {(offset - job.offset_bytes) % align for _, offset, _ in real.ios} == {0}
     if job.align_bytes:
-        assert any(offset % (2 * align) for _, offset, _ in real.ios)  # no coarser either
+        # The alignment is not coarser either.
+        assert any(offset % (2 * align) for _, offset, _ in real.ios)
     assert job.range_bytes is not None and job.volume_bytes is not None
     assert all(offset + length <= job.offset_bytes + job.range_bytes + align
                for _, offset, length in real.ios)  # fmt: skip
@@ -322,14 +325,14 @@ def test_groups_names_options_and_totals_are_those_of_fio(tmp_path: Path) -> Non
         key = (entry["jobname"], entry["groupid"])
         moved = entry["read"]["io_bytes"] + entry["write"]["io_bytes"]
         real.setdefault(key, [0, entry["job options"]])[0] += moved
-    # fio merges c and d (group_reporting), and omits e (stats=0).
+    # fio merges c and d (group_reporting) and omits e (stats=0).
     names = {("a", 0): ["a"], ("b", 1): ["b"], ("c", 2): ["c", "other"], ("f", 4): ["f"]}
     assert set(real) == set(names)
     for key, members in names.items():
         sections = [(section, size) for section, size in ours if section.name in members]
         assert {section.group_id for section, _ in sections} == {key[1]}
         assert sum(size for _, size in sections) == real[key][0]
-        # fio 3.33 attaches the options of the last member of a group.
+        # fio 3.33 attaches the options of the last member to a group.
         assert _valued(dict(sections[-1][0].options)) == _valued(real[key][1])
 
 
@@ -338,7 +341,7 @@ def _valued(options: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in options.items() if value}
 
 
-# Options, and the reads and writes per second that fio then performs.
+# Options, and the reads and writes per second that fio performs with these options.
 RATES = {
     "mix": ("rw=randrw\nrwmixread=70\nrate_iops=200", 200, 200),
     "two": ("rw=randrw\nrwmixread=70\nrate_iops=300,100", 300, 100),
@@ -383,7 +386,7 @@ def test_figures_of_random_job_files_are_those_of_fio(seed: int, tmp_path: Path)
     assert not compare(file, tmp_path, FIO).differences, file.text
 
 
-# Options, and the reads and writes that fio 3.33 performs in two seconds.
+# Options, and the reads and writes that fio 3.33 performs in two seconds with these options.
 PACED = {
     "catches-up": ("rate_iops=400\nthinktime=100ms\nthinktime_blocks=50", (390, 801), None),
     "every-io": ("rate_iops=200\nthinktime=1ms\nthinktime_blocks=1", (396, 401), None),
@@ -419,8 +422,9 @@ def test_several_sizes_end_with_the_size(options: str, sizes: str, tmp_path: Pat
     assert result.total()[1] == 10485760 * len(result.jobs)
 
 
-# Depth and I/Os between pauses of 100 ms, and the pauses of 40 I/Os with libaio: for "fewer", fio
-# 3.33 makes 16 pauses and fio 3.41 makes 15, because it reaps one or several completions at a time.
+# Queue depth and I/Os between pauses of 100 ms, and the number of pauses for 40 I/Os with libaio.
+# For "fewer", fio 3.33 makes 16 pauses and fio 3.41 makes 15, because it reaps one or several
+# completions at a time.
 DEEP = {"more-than-the-depth": (4, 10, 3), "fewer": (4, 2, 15), "one-at-a-time": (1, 10, 4)}
 
 

@@ -77,7 +77,7 @@ def test_every_kind_runs_on_every_engine_of_a_drive(drive: SimEngine, tmp_path: 
             continue
         file.write_text(_text(engine, kind))
         job_file = load_fio_job(file, device_capacity_bytes=capacity)
-        if index % 7 == 0:  # all files load; some of them, with each kind and engine, also run
+        if index % 7 == 0:  # All files load. Some files also run, with each kind and engine.
             for workload in job_file.workloads:
                 assert sum(drive.run(workload).total()) > 0, kind
                 run += 1

@@ -64,7 +64,7 @@ def test_every_option_of_the_usual_engines_has_a_row(engine: str) -> None:
     assert listed - set(by_name()) == set()
 
 
-# Output of `fio --cmdhelp=NAME`, fio 3.33.
+# Output of `fio --cmdhelp=NAME` from fio 3.33.
 ALIASES = {
     "readwrite": "rw", "iodepth_batch_submit": "iodepth_batch",
     "iodepth_batch_complete": "iodepth_batch_complete_min", "io_limit": "io_size",

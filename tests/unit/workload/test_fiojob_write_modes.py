@@ -14,7 +14,7 @@ from writecliff.workload.model import BlockSize
 CAPACITY = 1 << 30
 KIB = 1024
 
-# Options on top of a plain job, and the job fields that they set.
+# Options added to a plain job, and the job fields that they set.
 FIELDS: list[tuple[str, dict[str, object]]] = [
     ("rw=write\nwrite_mode=write/40:zeroes/30:uncor/20:verify/10\niodepth=4",
      {"read_pct": 10.0, "trim_pct": 20.0, "one_position": True, "queue_depth": 4,

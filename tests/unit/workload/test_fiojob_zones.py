@@ -201,7 +201,7 @@ def test_fio_keeps_the_same_rules(tmp_path: Path) -> None:
 
 def _ios_of_fio(folder: Path, text: str) -> list[tuple[str, int, int]]:
     target, log = folder / "target.img", folder / "io.log"
-    log.unlink(missing_ok=True)  # fio would append
+    log.unlink(missing_ok=True)  # fio would append to an existing log.
     with target.open("wb") as file:
         file.truncate(CAPACITY)
     file_of_jobs = folder / "real.fio"

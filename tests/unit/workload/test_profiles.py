@@ -20,7 +20,7 @@ def shares(name: str) -> dict[float, float]:
     return {size.bytes / KIB: 100 * size.weight / total for size in job.block_sizes}
 
 
-# Table 18 of the white paper: sequential read, random read, sequential write, random write.
+# Table 18 in the white paper: sequential read, random read, sequential write, random write.
 TABLE_18 = {
     "web-server-script-a": (24, 71, 1, 4),
     "web-server-script-b": (0, 100, 0, 0),
@@ -120,7 +120,7 @@ def test_published_figures_of_loads_of_today_are_in_them() -> None:
     (boot,) = profile("vm-boot-storm").jobs
     total = sum(size.weight for size in boot.block_sizes)
     mean = sum(size.bytes * size.weight for size in boot.block_sizes) / total
-    # 70,000 I/Os of a boot read about 560 MB within 2 to 3 minutes.
+    # 70,000 I/Os in a boot read about 560 MB within 2 to 3 minutes.
     assert 70_000 * boot.read_pct / 100 * mean == pytest.approx(560e6, rel=0.1)
     assert boot.rate_iops == pytest.approx(32 * 70_000 / 150, rel=0.01)
 

@@ -32,8 +32,8 @@ def part(job: Job, offset_mib: int, length_mib: int) -> Job:
     [
         ([step(READS)], True),
         ([step(FILL), step(READS)], False),
-        ([step(FILL, READS)], True),  # at the same time
-        ([step(Job(volume_bytes=2 * CAPACITY)), step(READS)], True),  # random writes leave gaps
+        ([step(FILL, READS)], True),  # The writes and reads run at the same time.
+        ([step(Job(volume_bytes=2 * CAPACITY)), step(READS)], True),  # Random writes leave gaps.
         ([step(replace(FILL, volume_bytes=50 * MIB)), step(READS)], True),
         ([step(replace(FILL, duration_ns=1)), step(READS)], True),
         ([step(replace(READS, ios=1), rest_ns=1)], False),

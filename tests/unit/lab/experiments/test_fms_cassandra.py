@@ -50,7 +50,7 @@ def test_streams_and_trim_save_writes_where_the_drive_is_full(
     assert full.lifetime_ratio == full.off.waf / full.on.waf > 1
     for untrimmed in (half_untrimmed, full_untrimmed, first_untrimmed):
         assert untrimmed.off.mapped_bytes > full.off.mapped_bytes
-    # Pages are mapped one by one, so the positions of freed and trimmed data do not matter.
+    # Pages are mapped individually, so the positions of freed and trimmed data are irrelevant.
     assert first.off.waf == pytest.approx(full.off.waf, rel=0.01)
     assert all(row.off.read_p9999_ns is not None for row in result.rows)
 
@@ -59,7 +59,8 @@ def test_operations_follow_the_write_amplification(result: fms_cassandra.Result)
     row = max(result.rows, key=lambda row: row.lifetime_ratio)
     assert row.io_ratio_cached > 1.05
     for side in (row.off, row.on):
-        assert side.write_bytes_per_s > side.mixed_bytes_per_s  # reads take part of the bandwidth
+        # Reads take a portion of the bandwidth.
+        assert side.write_bytes_per_s > side.mixed_bytes_per_s
 
 
 def test_the_finer_assignment_writes_less_and_none_less_than_the_oracle(
@@ -67,7 +68,7 @@ def test_the_finer_assignment_writes_less_and_none_less_than_the_oracle(
 ) -> None:
     (assigned,) = result.assigned
     waf = list(assigned.waf.values())
-    # Not exactly equal, because only one of them has a timed section.
+    # The values are not exactly equal, because only one run has a timed section.
     assert waf[0] == pytest.approx(result.rows[1].off.waf, rel=0.02)
     assert waf[3] < waf[0]
     assert assigned.waf[fms_cassandra.ORACLE] <= min(waf) + 1e-9
@@ -178,7 +179,7 @@ def test_the_capture_describes_its_load() -> None:
     size = {"records": 1000, "updates": 4000, "operations": 1000, "value_bytes": 300}
     load = fms_cassandra.load_of(_trace({"load": size}), load_rules("cassandra"))
     assert load.table_bytes == 7 << 20
-    # 28 MiB and one block are written for 5,500 client writes.
+    # 28 MiB and one block are written per 5,500 client writes.
     assert load.reads_per_block == pytest.approx(5500 / (28 * 256 + 1))
 
 

@@ -39,7 +39,7 @@ def test_both_readings_give_the_slides_lifetimes() -> None:
 
 
 def test_fixed_points_solve_the_staircase() -> None:
-    # A single writer is the whole load: A = ceil(A / 1.1) has solutions only from 1 to 11.
+    # If a single writer is the whole load, A = ceil(A / 1.1) has solutions only from 1 to 11.
     assert fifo_fixed_points([Writer(1.0, 1.0)], 0.1)[:3] == (1.0, 2.0, 3.0)
     for reading in READINGS:
         points = fifo_fixed_points(writers(reading), 0.145)

@@ -74,8 +74,8 @@ def test_ratios_have_an_interval() -> None:
     assert Ratio.of([1.5]) == Ratio(pytest.approx(1.5), None, None)
     ratio = Ratio.of([1.1, 1.2, 1.3])
     assert ratio.mean == pytest.approx((1.1 * 1.2 * 1.3) ** (1 / 3))
-    # Logarithms 0.0953, 0.1823, 0.2624: mean 0.1800, standard deviation 0.0836; t is 4.303 at 2
-    # degrees of freedom.
+    # The logarithms 0.0953, 0.1823 and 0.2624 have the mean 0.1800 and the standard deviation
+    # 0.0836, and t is 4.303 at 2 degrees of freedom.
     assert (ratio.low, ratio.high) == (
         pytest.approx(0.973, abs=1e-3),
         pytest.approx(1.473, abs=1e-3),
@@ -125,7 +125,8 @@ def test_streams_are_compared_in_pairs(result: Result) -> None:
     assert comparison.throughput.mean == pytest.approx(comparison.lifetime.mean)
     assert comparison.latency["p99"].mean == pytest.approx(1 / comparison.lifetime.mean)
     assert comparison.latency["p50"].mean == 1
-    # 1,000 operations in 16 s of wall time on a drive that is slowed down by 10.
+    # The client performs 1,000 operations in 16 s of wall time on a drive that is slowed down by
+    # 10.
     assert result.trials[0].throughput == pytest.approx(625)
     assert result.trials[0].latency_ns("p50") == 1e5
 
@@ -149,7 +150,7 @@ def test_the_page_says_what_was_claimed_and_found(result: Result) -> None:
         "waf",
         "operations",
     ]
-    # 1,000 requests of 2 ms in 1.6 s of the drive's time.
+    # 1,000 requests of 2 ms take 1.6 s of drive time.
     assert result.trials[0].outstanding == pytest.approx(1.25)
     assert not [t for t in findings if "idle" in t]
     (idle,) = [t for t in page.findings(_with(result, wall_s=80.0)) if "idle" in t]

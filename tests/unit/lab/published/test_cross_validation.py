@@ -40,7 +40,7 @@ COMMAND, MAPPING, RELOCATION = (
 )
 TRUE_US = {COMMAND: 25.0, MAPPING: 60.0, RELOCATION: 90.0}
 START_US = {COMMAND: 9.0, MAPPING: 45.0, RELOCATION: 140.0}
-# Access, KiB, read percentage, outstanding I/Os.
+# Access pattern, size in KiB, read percentage, outstanding I/Os.
 LOADS = [
     ("random", 4, 0, 1),
     ("random", 4, 0, 32),
@@ -271,7 +271,7 @@ def test_folds_are_the_same_for_every_fit() -> None:
         single = CrossValidation(specs, figures, 5, [name])
         assert single.fold_of == all_fits.fold_of
         assert set(single.figures) < set(all_fits.figures)
-    # The white paper compares drives of two fits.
+    # The white paper compares drives from two fits.
     by_load: dict[object, set[int]] = {}
     for figure in all_fits.figures:
         measured = condition(figure)
@@ -291,7 +291,7 @@ def test_comparisons_with_a_drive_of_another_fit_are_predicted() -> None:
 
 # -- simulations -----------------------------------------------------------------------------------
 
-SHARE = 0.1  # factor on the measurement times: 6 s of writes
+SHARE = 0.1  # Factor on the measurement times: 6 s of writes.
 
 
 def test_drives_are_found_from_the_other_figures(
@@ -365,7 +365,7 @@ def test_the_command_shows_predictions_of_every_kind(
     answer = json.loads(output.out)
     by_kind = {row["kind"]: row for row in answer["errors"]}
     assert by_kind[MIXED.name]["before"] > 5 > by_kind[MIXED.name]["cross_validated"]
-    assert by_kind[CONSISTENCY.name]["before"] is None  # no fit uses it
+    assert by_kind[CONSISTENCY.name]["before"] is None  # No fit uses this figure.
     assert by_kind[CONSISTENCY.name]["cross_validated"] < 1
     assert len(answer["figures"]) == len(figures)
     assert all(figure["predicted"] for figure in answer["figures"])

@@ -45,7 +45,8 @@ def test_a_relative_that_is_known_counts_more_than_one_that_is_not() -> None:
     prior = prior_of([near, far], 1.3)
     assert prior is not None and np.exp(prior.centre) == pytest.approx(20, rel=0.01)
     alone = prior_of([near], 1.3)
-    # The model differs from its relatives by the spread, as the relatives differ from their mean.
+    # The model differs from its relatives by the spread, just as the relatives differ from their
+    # mean.
     assert alone is not None
     assert alone.deviation == pytest.approx(np.sqrt(2 * np.log(1.3) ** 2 + 0.01))
     assert np.log(1.3) < prior.deviation < alone.deviation
@@ -211,7 +212,7 @@ def test_relatives_without_a_fit_have_the_values_of_their_files(base: str, tmp_p
     spec = _spec(tmp_path, device, relatives=f'["{other}"]', spread="1.3")
     errors = _predicted({"own": spec}, figures, "own")
     assert max(errors.values()) < 8
-    # A fit of all figures has the same prior.
+    # A fit to all figures has the same prior.
     centre, _ = Problem(spec, figures).coordinates.priors()
     assert np.exp(centre[1]) == pytest.approx(90e3)
 

@@ -134,7 +134,7 @@ def test_the_rating_of_a_family_is_predicted_without_it() -> None:
     for figure in ratings:
         needs.setdefault(figure.family, []).append(figure.published / figure.simulated)
     assert len(needs) >= 8 and all(figure.in_view for figure in ratings)
-    # All drives of a family have the same predicted cycles, which exclude figures of the family.
+    # All drives in a family have the same predicted cycles, which exclude figures for the family.
     by_drive = {figure.drive: figure for figure in ratings}
     small, large = by_drive["micron-9550-max-3200"], by_drive["micron-9550-max-6400"]
     assert large.simulated / small.simulated == pytest.approx(2, rel=0.05)
@@ -144,10 +144,11 @@ def test_the_rating_of_a_family_is_predicted_without_it() -> None:
 
 def test_capacities_are_predicted_from_the_others_of_their_model() -> None:
     drives = {figure.drive for figure in left_out_capacities()}
-    # The other families only have figures of a sequential fill of a new drive.
+    # The other families only have figures for a sequential fill of a new drive.
     assert drives == set(left_out_texts()) - {"nm790-2000", "p41-plus-1000"}
     assert {"pm9a3-960", "micron-2400-1000"} <= drives
-    assert not {"d7-p5500-7680", "d7-p5600-6400"} & drives  # the only capacities of their models
+    # These are the only capacities of their models.
+    assert not {"d7-p5500-7680", "d7-p5600-6400"} & drives
     text = left_out_texts()["pm9a3-960"]
     assert "derived by rule from pm9a3-7680" in text and "580,000" not in text
 
@@ -178,7 +179,7 @@ def test_winners_are_of_clear_pairs_under_the_same_load() -> None:
         figure("c", 120, 45),
         figure("d", 400, 90),
     ]
-    # All pairs except (a, b) are clear. The simulation has the wrong winner for (a, c).
+    # All pairs except (a, b) have a clear winner. The simulation has the wrong winner for (a, c).
     compared = winners([*drives, figure("e", 1, 1000, label="another mix")])
     assert (compared.pairs, compared.right) == (5, 4)
     assert winners(drives, most=2.0).pairs == 2

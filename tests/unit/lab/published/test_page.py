@@ -73,7 +73,7 @@ def test_drives_stand_side_by_side_and_every_figure_has_its_condition(
 def test_the_same_figures_give_the_same_page(made_up: Reproduction) -> None:
     html = render_page(page_of(made_up))
     assert html == render_page(page_of(made_up))
-    assert html.count("<svg") == 4  # IOPS, latency, ratio, TBW
+    assert html.count("<svg") == 4  # The plots show IOPS, latency, ratio and TBW.
     for name in ("agreement-iops", "agreement-latency", "agreement-ratio", "agreement-tbw"):
         assert f'id="{name}"' in html
     assert "nobody has this disk" in html

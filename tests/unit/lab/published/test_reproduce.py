@@ -86,11 +86,11 @@ def test_the_command_writes_a_folder_and_prints_the_results(
     assert answer["report"] == str(out / "report.html")
     assert (answer["campaign"], len(answer["figures"])) == ("all", 9)
     simulated = [row["simulated"] for row in answer["figures"]]
-    assert simulated[0] == simulated[1] > 1000  # the same drive twice
-    assert simulated[3] == pytest.approx(0.0)  # not better than itself
+    assert simulated[0] == simulated[1] > 1000  # Both entries are the same drive.
+    assert simulated[3] == pytest.approx(0.0)  # A drive is not better than itself.
     assert simulated[8] is None
     assert all(value is not None for value in simulated[:8])
-    # With 0.96 GB and five years, terabytes written and drive writes per day are equal numbers.
+    # With 0.96 GB and five years, terabytes written and drive writes per day have equal values.
     days = simulated[4] * 1e12 / (0.96e9 * 365 * 5)
     assert simulated[5] == pytest.approx(days)
     assert [row["simulated_state"] for row in answer["figures"][6:8]] == ["fill", "fresh"]
@@ -111,7 +111,8 @@ def test_it_repeats_itself_and_takes_prepared_drives_from_the_cache(
     assert first.out.splitlines()[:-1] == second.out.splitlines()[:-1]
     assert "Errors by kind" in first.out
     assert "not simulated" not in first.out.splitlines()[-2]
-    assert len(list((tmp_path / "cache").glob("*.wcs"))) == 2  # sustained and fill, on one drive
+    # The sustained state and the fill state belong to one drive.
+    assert len(list((tmp_path / "cache").glob("*.wcs"))) == 2
     assert (tmp_path / "1" / "figures.csv").read_text() == (
         tmp_path / "2" / "figures.csv"
     ).read_text()
@@ -213,7 +214,7 @@ def test_candidates_share_states_where_they_can(small: Path) -> None:
     for drive in (base, slower, spare):
         measured = measure(drive, [READS, WRITES])
         assert measure(drive, [READS, WRITES], prepared=prepared) == measured
-    assert len(prepared._drives) == 2  # the smaller drive has different steps
+    assert len(prepared._drives) == 2  # The smaller drive has different steps.
 
 
 def test_reads_and_writes_of_a_mix_are_measured_apart(small: Path) -> None:
@@ -233,8 +234,10 @@ def test_the_messenger_is_its_readers(tmp_path: Path) -> None:
     load = Load("sustained", "random", None, None, None, 2.0, profile="messenger")
     drive = ComparedDrive.preset("sata-tlc-120").scaled(48)
     (metrics,) = measure(drive, [load]).values()
-    assert metrics["write_iops"] == pytest.approx(32, rel=0.05)  # the load has a rate limit of 32
-    # 20 readers with one outstanding I/O each: their total rate and their mean latency.
+    # The load has a rate limit of 32 IOPS.
+    assert metrics["write_iops"] == pytest.approx(32, rel=0.05)
+    # The load has 20 readers with one outstanding I/O each, and the metrics are their total rate
+    # and mean latency.
     assert metrics["read_iops"] * metrics["latency_avg_read"] / 1e3 == pytest.approx(20, rel=0.02)
 
 
@@ -250,7 +253,8 @@ def test_short_loads_run_for_a_part_of_their_time(small: Path) -> None:
     drive, long = ComparedDrive.preset(str(small)), replace(READS, seconds=4.0)
     whole, short = (measure(drive, [long], time_share=share)[long] for share in (1.0, 0.1))
     assert short["iops"] == pytest.approx(whole["iops"], rel=0.02)
-    assert "iops_stddev" in whole and "iops_stddev" not in short  # less than two whole seconds
+    # The run lasts less than two whole seconds.
+    assert "iops_stddev" in whole and "iops_stddev" not in short
 
 
 def test_figures_of_a_drive_and_of_a_kind() -> None:
@@ -393,7 +397,7 @@ def test_power_is_that_of_the_load_or_of_none(small: Path) -> None:
     results = {name: measure(drive, [READS])}
     derived = derive({name: drive}, [idle, reads], results).values
     assert derived[f"{name} power_idle"] == pytest.approx(1.5, rel=1e-3)
-    # The controller is always busy, the link some of the time, and at most all dies sense.
+    # The controller is always busy, the link is busy some of the time, and at most all dies sense.
     assert 2.0 < derived[f"{name} power_read"] < 1.5 + 0.5 + 1.0 + 8 * 0.05
     assert derive({name: drive}, [reads], {}).why[f"{name} power_read"].endswith("this load")
 

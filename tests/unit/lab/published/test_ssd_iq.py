@@ -251,7 +251,7 @@ def test_a_load_that_slows_down_is_measured_late(
 
     monkeypatch.setattr(SimEngine, "precondition", record)
     play_all({small: [RandomWrites(Spread(), capacities=0.3, window=(0.5, 1))]})
-    # Until its spare flash is used up, a drive writes without garbage collection.
+    # A drive writes without garbage collection until its spare flash is used up.
     assert 0.55 < written["to the window"] / (0.3 * written["fill"]) < 0.75
 
 
@@ -417,7 +417,8 @@ def test_invalid_latencies_have_a_reason_and_an_unpublished_knee_is_simulated(
         "value is -3, not from 1e-12 to 1e+15",
     ]
     (knee,) = comparison.simulated_knees.values()
-    assert 50_000 < knee < 110_000  # the data sheet rates 70,000 random writes per second
+    # The data sheet rates the drive at 70,000 random writes per second.
+    assert 50_000 < knee < 110_000
     (score,) = json.loads(result.json_text(comparison))["scores"]
     assert score["kind"] == "read latency p50, below 80 % of the largest rate"
     disclosures = " ".join(result.disclosures(comparison))

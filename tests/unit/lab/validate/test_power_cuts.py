@@ -15,10 +15,11 @@ def test_ten_thousand_cuts_break_no_promise() -> None:
     report = power_cuts.run(10_000, 1)
     assert report.failure is None
     assert sum(row.cuts for row in report.rows) == 10_000
-    # Write cache, protection, four kinds of data placement; no SLC cache and two kinds of cache.
+    # The rows combine write cache, protection, four kinds of data placement, and no SLC cache or two
+    # kinds of cache.
     assert len(report.rows) == 64
     for row in report.rows:
-        # Only a volatile cache loses confirmed data; deallocations are not writes.
+        # Only a volatile cache loses confirmed data. Deallocations do not count as writes.
         assert (row.torn_units == 0) == row.power_loss_protection
         assert (row.saved_slots > 0) == row.power_loss_protection
     volatile = [r for r in report.rows if r.write_cache and not r.power_loss_protection]

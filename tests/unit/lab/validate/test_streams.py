@@ -37,8 +37,8 @@ def test_self_tuned_spare_is_near_the_best_split_even_in_small(small: StreamsRep
     for row in hot_cold:
         assert row.error_pct is not None
         if row.treatment == streams.TUNED:
-            # 2 of 70 spare units are idle in the small drive: 3 % of the spare units, and of the
-            # WAF.
+            # 2 of 70 spare units are idle in the small drive, which is 3 % of the spare units and
+            # of the WAF.
             assert -1.0 < row.error_pct < 4.5, row
         else:
             assert row.error_pct > 20.0, row
