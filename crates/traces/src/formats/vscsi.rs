@@ -27,6 +27,9 @@ struct Vscsi {
     lost: bool,
 }
 
+/// Reason to skip a command that is not an I/O, although its record is intact.
+const NO_DATA: Reason = "command that transfers no data";
+
 const LENGTHS: [usize; 3] = [0, 32, 40];
 
 fn number(bytes: &[u8]) -> u64 {
@@ -47,7 +50,7 @@ impl Vscsi {
             0x0a | 0x2a | 0x8a | 0xaa => Operation::Write,
             0x35 | 0x91 => Operation::Flush,
             0x41 | 0x42 | 0x93 => Operation::Discard,
-            _ => return Err("command that transfers no data"),
+            _ => return Err(NO_DATA),
         };
         let (mut offset, mut length) = (0, 0);
         if operation != Operation::Flush {
@@ -85,7 +88,7 @@ impl Parser for Vscsi {
         while version != 0 && bytes.len() - used >= size {
             to.line += 1;
             if let Err(reason) = self.record(&bytes[used..used + size], to) {
-                to.skip(reason, reason == "command that moves no data");
+                to.skip(reason, reason == NO_DATA);
             }
             used += size;
         }

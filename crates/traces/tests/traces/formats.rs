@@ -61,6 +61,16 @@ fn every_format_is_recognised_and_read() {
 }
 
 #[test]
+fn scsi_commands_without_data_belong_to_the_format() {
+    const COMMAND_AT: usize = 12;
+    let mut bytes = samples::vscsi(&ios(100), 1);
+    bytes[5 * 32 + COMMAND_AT] = 0x12; // INQUIRY
+    let (records, reader) = read_bytes(&bytes).unwrap();
+    assert_eq!((records.len(), reader.skipped().lines()), (99, 1));
+    assert_eq!(reader.skipped().unexpected(), 0, "{:?}", reader.skipped());
+}
+
+#[test]
 fn rows_of_the_header_of_etw_are_told_from_events() {
     let all = ios(2000);
     let (records, reader) = read_bytes(samples::etw(&all).as_bytes()).unwrap();
