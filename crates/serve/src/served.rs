@@ -42,6 +42,10 @@ pub struct Served {
     shared: Arc<Shared>,
 }
 
+/// State that all clones share.
+///
+/// Locks are acquired in the order core, queue of an [`crate::Outbox`], contents. No other lock is
+/// acquired while one of the remaining mutexes is held.
 struct Shared {
     core: Mutex<Core>,
     contents: RwLock<Contents>,
@@ -185,14 +189,6 @@ impl Served {
     fn core(&self) -> MutexGuard<'_, Core> {
         let core = self.shared.core.lock();
         core.unwrap_or_else(|_| resume_unwind(Box::new(FAILED)))
-    }
-
-    /// Panics, like [`Self::core`], after a panic in the simulator, but without waiting for the
-    /// drive.
-    fn check_alive(&self) {
-        if self.shared.core.is_poisoned() {
-            resume_unwind(Box::new(FAILED));
-        }
     }
 
     /// Returns the drive, simulated up to the current time, with its lock held.

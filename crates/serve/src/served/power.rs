@@ -211,14 +211,14 @@ impl Served {
     }
 
     /// Cuts the power. All connections are ended first, so that no further reply is sent. Sessions
-    /// opened before the cut cannot store data after it. Clients may reconnect immediately but
-    /// cannot store data until the cut is complete because the cut has locked the contents.
+    /// opened before the cut cannot store data after it. Sessions are opened with the core locked,
+    /// so no session is opened during the cut. Ending a connection locks its outbox, which may be
+    /// reading the contents; the contents are therefore locked afterwards.
     pub(super) fn cut(&self, core: &mut Core) -> Result<PowerCut, ContentsError> {
         let (seed, clock) = (self.next_seed(core), self.shared.clock);
         let (wall, writes, outstanding) = (clock.wall(), core.writes, core.outstanding());
-        let mut contents = self.contents();
         self.sever_sessions();
-        let outcome = core.power_cut(&mut contents, seed);
+        let outcome = core.power_cut(&mut self.contents(), seed);
         let cut = outcome.map(|(lost, recovery)| {
             let cut = PowerCut { wall, seed, writes, outstanding, recovery, lost };
             locked(&self.shared.cuts).push(cut);

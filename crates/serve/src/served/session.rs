@@ -12,13 +12,13 @@ use crate::core::Client;
 use crate::request::{Failure, Refusal, Replies, Request};
 
 impl Served {
-    /// Opens a session that sends its replies to `replies`. Panics if the simulator has panicked,
-    /// because only earlier sessions were severed.
+    /// Opens a session that sends its replies to `replies`, after any power cut in progress. Panics
+    /// if the simulator has panicked, because only earlier sessions were severed.
     pub fn session(&self, replies: Arc<dyn Replies>) -> Session {
+        let _core = self.core();
         self.shared.sessions.fetch_add(1, Ordering::Relaxed);
         let number = self.shared.next_session.fetch_add(1, Ordering::Relaxed);
         let epoch = locked(&self.shared.open_sessions).push(Arc::downgrade(&replies));
-        self.check_alive();
         let client = Client { number, replies };
         Session { served: self.clone(), client, epoch, stored: AtomicU64::new(NOTHING) }
     }

@@ -1,6 +1,7 @@
 //! Tests power cuts: which requests receive replies, and which data survive.
 
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use writecliff_base::StreamId;
 use writecliff_host_interface::Operation;
@@ -119,10 +120,12 @@ fn what_was_outstanding_is_not_answered_and_sessions_are_over() {
     assert_eq!((replies.count(), answers.count()), (before, 1));
 }
 
-/// A client that reconnects as soon as its connection ends.
+type Connecting = JoinHandle<(Session, Arc<Kept>)>;
+
+/// A client whose connection, when it ends, is sending data, and that reconnects at once.
 struct Reconnects {
     served: Served,
-    again: Mutex<Option<(Session, Arc<Kept>)>>,
+    again: Mutex<Option<Connecting>>,
 }
 
 impl Replies for Reconnects {
@@ -130,8 +133,14 @@ impl Replies for Reconnects {
 
     fn send(&self) {}
 
+    /// Waits for a reader of the contents, like an outbox whose queue is locked by a thread that
+    /// copies data into a reply.
     fn sever(&self) {
-        *self.again.lock().unwrap() = Some(session(&self.served));
+        let sending = self.served.clone();
+        let sent = std::thread::spawn(move || sending.read(0, &mut [0; 512]));
+        eventually("the reply is sent", || sent.is_finished());
+        let served = self.served.clone();
+        *self.again.lock().unwrap() = Some(std::thread::spawn(move || session(&served)));
     }
 }
 
@@ -142,7 +151,8 @@ fn who_connects_while_the_power_is_cut_is_served_after_it() {
         let client = Arc::new(Reconnects { served: served.clone(), again: Mutex::default() });
         let old = served.session(Arc::clone(&client) as Arc<dyn Replies>);
         cut(&served, 1);
-        let (new, replies) = client.again.lock().unwrap().take().expect("it has connected again");
+        let again = client.again.lock().unwrap().take().expect("it connects again");
+        let (new, replies) = again.join().unwrap();
         assert!(old.store(0, &[9; 512]).is_err());
         write(&new, &replies, 0..8, false);
         assert_eq!(pages_there(&served, 0..8), 8);
