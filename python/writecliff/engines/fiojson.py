@@ -1,8 +1,8 @@
-"""Results in fio's JSON output format, for tools that read it: `fio_json`, `to_fio_json`.
+"""Results in fio's JSON output format, as read by other tools.
 
-Keys, their order and units follow `fio --output-format=json+` 3.41 (stat.c): sizes in bytes, `bw`
-in KiB/s, `runtime` in ms, latencies in ns. fio 3.33 does not write `job_start`, disk sectors, or
-options that have no value. Quantities that a simulated drive does not have (CPU time, context
+Keys, key order and units follow `fio --output-format=json+` 3.41 (stat.c): sizes are in bytes, `bw`
+in KiB/s, `runtime` in ms, and latencies in ns. fio 3.33 does not write `job_start`, disk sectors,
+or options that have no value. Quantities that a simulated drive does not have (CPU time, context
 switches, submission latency, kernel counters) are 0.
 """
 
@@ -42,7 +42,7 @@ _BATCHES = ("0", "4", "8", "16", "32", "64", ">=64")
 
 @dataclass
 class _Entry:
-    """An object of `jobs`: a thread, a job, or all jobs of a reporting group."""
+    """An object in `jobs`, which represents a thread, a job, or a reporting group."""
 
     section: FioSection  # Section of the first member: name and reporting.
     options: Mapping[str, str]  # Options of the last member, as in fio.
@@ -51,16 +51,16 @@ class _Entry:
 
     @property
     def jobs(self) -> list[Job]:
-        """Jobs of all members."""
+        """Jobs of all members in the entry."""
         return [member.job for member in self.members]
 
     def measured(self, *operations: Operation) -> list[OperationResult]:
-        """Return the members' results for these operations."""
+        """Return the members' results for the given operations."""
         every = (member.operations.get(op) for op in operations for member in self.members)
         return [result for result in every if result is not None]
 
     def runtime_ms(self, *operations: Operation) -> int:
-        """Return the run time of the longest member that issued one of the operations."""
+        """Return the longest run time of the members that issued any of the operations."""
         times = [
             member.result.elapsed_ns
             for member in self.members
@@ -87,8 +87,8 @@ def fio_json(
     Args:
         job_file: The job file, which determines names, job options, reporting groups and
             reporting options.
-        results: Results of its steps, in order, without ramps. An interrupted run has fewer
-            results than steps; the document then has entries for these only.
+        results: Step results, in order, excluding ramps. An interrupted run has fewer results than
+            steps, and the document has entries only for the completed steps.
         version: writecliff version (default: the installed version).
         at: Document time (default: the current time).
         drive: Drive name in `disk_util`.
@@ -116,10 +116,10 @@ def fio_json(
 
 
 def _disk_util(results: Sequence[StepResult], drive: str) -> list[Json]:
-    """Return counters in the form that the kernel reports, with no merged I/Os.
+    """Return disk counters in the kernel's format, with no merged I/Os.
 
-    `ticks` and `in_queue` are sums of latencies in ms. `util` is computed from these sums. It is
-    exact at one outstanding I/O, and an upper bound otherwise.
+    `ticks` and `in_queue` are sums of latencies in ms. `util` is computed from these latency sums.
+    `util` is exact at one outstanding I/O, and an upper bound otherwise.
     """
     busy = dict.fromkeys(OPERATIONS, 0.0)
     for result in results:
@@ -152,10 +152,10 @@ def _disk_util(results: Sequence[StepResult], drive: str) -> list[Json]:
 def to_fio_json(
     results: Sequence[StepResult], workloads: Sequence[Workload], **options: Any
 ) -> Json:
-    """Return fio's JSON document for workloads that have no job file, one result per workload.
+    """Return fio's JSON document for workloads without a job file, given a result for each.
 
-    Each job has an entry, and each workload has a group. Job options come from `describe_job`, and
-    `options` are keyword arguments of `fio_json`.
+    Each job has an entry, and each workload has a group. Job options are taken from `describe_job`,
+    and `options` are keyword arguments of `fio_json`.
     """
     steps = tuple(_step_of(workload, index) for index, workload in enumerate(workloads))
     return fio_json(FioJobFile(Path(), {}, steps, ()), results, **options)
@@ -210,7 +210,7 @@ def _short(size_bytes: int) -> str:
 def _entries(measured: Sequence[tuple[StepResult, FioStep]], begin_ms: float) -> list[_Entry]:
     """Return the entries in fio's order, merging a reporting group that requests it.
 
-    The first step started `begin_ms` after 1970.
+    The first step started `begin_ms` after the Unix epoch.
     """
     entries: list[_Entry] = []
     last_group: int | None = None
@@ -231,7 +231,7 @@ def _entries(measured: Sequence[tuple[StepResult, FioStep]], begin_ms: float) ->
 
 
 def _group_bytes_per_s(entries: Sequence[_Entry], entry: _Entry) -> dict[Operation, float]:
-    """Return the group bandwidth of an entry for `bw_agg`: bytes over the longest run time."""
+    """Return an entry's group bandwidth for `bw_agg` (bytes over the longest run time)."""
     group = [other for other in entries if other.section.group_id == entry.section.group_id]
     rates: dict[Operation, float] = {}
     for operation in OPERATIONS:
@@ -307,7 +307,7 @@ def _sync(entry: _Entry) -> Json:
 def _direction(
     entry: _Entry, operations: tuple[Operation, ...], group: Mapping[Operation, float]
 ) -> Json:
-    """Return the `read`, `write` or `trim` section, or all of them merged as `mixed`."""
+    """Return the `read`, `write` or `trim` section, or the merged section `mixed`."""
     settings = entry.section.settings
     measured = entry.measured(*operations)
     size, ios = sum(result.bytes for result in measured), sum(result.ios for result in measured)
@@ -337,7 +337,7 @@ def _direction(
 
 
 def _samples(entry: _Entry, operations: tuple[Operation, ...], group_rate: float) -> Json:
-    """Return `bw_*` and `iops_*` from the measured series; `bw_agg` is relative to the group."""
+    """Return `bw_*` and `iops_*` from the measured series, with `bw_agg` relative to the group."""
     bandwidth, ios = _series(entry, operations)
     block = sample_block("bw", bandwidth, "dev")
     aggregate = 0.0
@@ -349,7 +349,7 @@ def _samples(entry: _Entry, operations: tuple[Operation, ...], group_rate: float
 
 
 def _series(entry: _Entry, operations: tuple[Operation, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the operations' total (KiB/s, IOPS), which is empty if disabled or not issued."""
+    """Return the operations' total (KiB/s, IOPS), or nothing if disabled or not issued."""
     import numpy as np
 
     issued = any(result.ios for result in entry.measured(*operations))
@@ -362,7 +362,7 @@ def _series(entry: _Entry, operations: tuple[Operation, ...]) -> tuple[np.ndarra
 
 
 def _depths(entry: _Entry) -> Json:
-    """Return the depth at submission: the queue depth, or 0 for jobs with a rate or think time."""
+    """Return the depth at submission, which is 0 for jobs that have a rate or think time."""
     paced = any(
         job.rate_iops is not None or job.rate_bytes_per_s is not None or job.think_ns
         for job in entry.jobs
@@ -397,7 +397,7 @@ _US = 1000
 
 
 def steady_state(settings: FioOptions, members: Sequence[Member]) -> Json:
-    """Return the section for the jobs of an entry whose options set `steadystate`."""
+    """Return the section for an entry whose job options set `steadystate`."""
     criterion = settings.steadystate
     assert criterion is not None
     name = _NAMES.get(criterion.metric, criterion.metric)
@@ -431,7 +431,7 @@ def steady_state(settings: FioOptions, members: Sequence[Member]) -> Json:
 
 
 def _values(member: Member, interval_ns: int, ramp_ns: int) -> np.ndarray:
-    """Return a row per whole check interval of a job, in order, after `ramp_ns`.
+    """Return one row per whole check interval of a job after `ramp_ns`, in order.
 
     The columns are I/Os per second, bytes per second and mean latency in ns.
     """
@@ -457,9 +457,9 @@ def _values(member: Member, interval_ns: int, ramp_ns: int) -> np.ndarray:
 
 
 def _summed(windows: Sequence[np.ndarray], count: int) -> np.ndarray:
-    """Combine the windows of several jobs, each padded with zeros to `count` values.
+    """Combine the windows of several jobs, each zero-padded to `count` values.
 
-    Rates are added, and latencies are averaged by I/O.
+    Rates are added, and latencies are averaged over I/Os.
     """
     import numpy as np
 

@@ -1,8 +1,8 @@
 """Statistics in fio's JSON, computed from measured histograms and series.
 
-The formulas are those of fio 3.33 (stat.c), with two differences. Percentiles are upper bounds of
-their bucket and never exceed the maximum, while fio prints the middle of the bucket, which may
-exceed the maximum. Histograms have no upper limit.
+The formulas are the same as in fio 3.33 (stat.c), with two exceptions. Percentiles are upper bounds
+of their bucket and never exceed the maximum, while fio prints the middle of the bucket, which may
+exceed the maximum. The second exception is that histograms have no upper limit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _EMPTY_LATENCY: Mapping[str, Any] = {"min": 0, "max": 0, "mean": 0.0, "stddev": 
 def latency_block(
     histogram: Histogram | None, percentiles: Sequence[float] | None, *, shown: bool = True
 ) -> Json:
-    """Return a `clat_ns` or `lat_ns` object, omitting percentiles and bins that are None."""
+    """Return a `clat_ns` or `lat_ns` object, without percentiles or bins that are None."""
     if histogram is None or not histogram.count or not shown:
         return dict(_EMPTY_LATENCY)
     block: Json = {
@@ -55,7 +55,7 @@ def latency_block(
 
 
 def _percentiles(histogram: Histogram, percentiles: Sequence[float]) -> dict[str, int]:
-    """Return nearest-rank percentiles: the bucket's upper end, limited to the maximum."""
+    """Return nearest-rank percentiles as upper bucket ends, limited to the maximum."""
     import numpy as np
 
     _, upper, counts = histogram.buckets()
@@ -70,7 +70,7 @@ def _percentiles(histogram: Histogram, percentiles: Sequence[float]) -> dict[str
 
 
 def latency_distribution(histogram: Histogram | None) -> Json:
-    """Return `latency_ns`, `latency_us`, `latency_ms`: percentages of I/Os below each level."""
+    """Return `latency_ns`, `latency_us` and `latency_ms`, the I/O percentages below each level."""
     shares = {unit: [0] * (len(_LEVELS) + 2) for unit in ("ns", "us", "ms")}
     if histogram is not None and histogram.count:
         lower, upper, counts = histogram.buckets()
@@ -100,7 +100,7 @@ def _level(value_ns: int) -> tuple[str, int]:
 
 
 def _percent(count: int, total: int) -> float:
-    """Return a percentage; fio shows fractions above 0 as at least 0.01 %."""
+    """Return a percentage of at least 0.01 for fractions above 0, as fio does."""
     if not count or not total:
         return 0.0
     return round(max(100 * count / total, 0.01), 6)
@@ -108,7 +108,7 @@ def _percent(count: int, total: int) -> float:
 
 @dataclass(frozen=True)
 class Member:
-    """Job `index` of a step, as a member of a JSON entry."""
+    """Job `index` in a step, as a member of a JSON entry."""
 
     step: StepResult
     workload: Workload
@@ -116,22 +116,22 @@ class Member:
 
     @property
     def job(self) -> Job:
-        """Definition of the job."""
+        """Job definition."""
         return self.workload.jobs[self.index]
 
     @property
     def result(self) -> JobResult:
-        """Measurements of the job."""
+        """Job measurements."""
         return self.step.jobs[self.index]
 
     @property
     def operations(self) -> Mapping[Operation, OperationResult]:
-        """Measurements of the job by operation."""
+        """Job measurements by operation."""
         return self.result.operations
 
 
 def samples(members: Sequence[Member], operation: Operation) -> tuple[np.ndarray, np.ndarray]:
-    """Return the members' total (KiB/s, IOPS), with a value per series interval.
+    """Return the members' total (KiB/s, IOPS) for each series interval.
 
     An interval at the end of a step is omitted if it is shorter than half the full length, which
     matches fio.
@@ -148,7 +148,7 @@ def samples(members: Sequence[Member], operation: Operation) -> tuple[np.ndarray
 
 
 def _step_samples(members: Sequence[Member], operation: Operation) -> tuple[np.ndarray, np.ndarray]:
-    """Return (bytes/s, I/Os per second) of a step's members while any of them runs."""
+    """Return (bytes/s, I/Os per second) of a step's members while any member runs."""
     import numpy as np
 
     rows = members[0].step.intervals
@@ -173,7 +173,7 @@ def _step_samples(members: Sequence[Member], operation: Operation) -> tuple[np.n
 
 
 def sample_block(kind: str, values: np.ndarray, deviation: str) -> Json:
-    """Return `bw_*` or `iops_*` of a series; all zero if there are no samples."""
+    """Return `bw_*` or `iops_*` for a series, or zeros if there are no samples."""
     count = len(values)
     spread = float(values.std(ddof=1)) if count > 1 else 0.0
     return {

@@ -1,9 +1,9 @@
 """Log files in fio's format: `write_bw_log`, `write_iops_log`, `write_lat_log`.
 
-File names and rows follow "Log File Formats" in fio's HOWTO: `NAME_bw.1.log` has a row for each
-window and operation that has I/Os, `time (ms), value, operation, 0, 0`. The window is
-`log_avg_msec`, or the interval of the measured series. If `log_avg_msec` is not set, fio would
-instead log individual I/Os.
+File names and rows follow "Log File Formats" in fio's HOWTO: `NAME_bw.1.log` has a row `time (ms),
+value, operation, 0, 0` for each window and operation that has I/Os. The window is `log_avg_msec`,
+or the interval of the measured series. If `log_avg_msec` is not set, fio would instead log
+individual I/Os.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MS = 1_000_000
 
 @dataclass(frozen=True)
 class _Window:
-    """Figures of one operation of a job in a window."""
+    """Figures for one operation of a job in a window."""
 
     end_ms: int
     operation: int
@@ -45,7 +45,7 @@ class _Window:
 def write_logs(
     job_file: FioJobFile, results: Sequence[StepResult], folder: Path = Path()
 ) -> list[Path]:
-    """Write the log files that a job file requests, and return their paths in order."""
+    """Write the log files that a job file requests, and return the paths in order."""
     written: dict[Path, list[str]] = {}
     number = 1  # fio's thread number, which counts the threads in all steps.
     for result, step in zip(results, job_file.steps, strict=False):
@@ -98,7 +98,7 @@ def _row(window: _Window, values: list[float]) -> str:
 def _windows(
     section: FioSection, step: FioStep, result: StepResult, index: int
 ) -> Iterator[_Window]:
-    """Yield a job's non-empty windows, sorted by time, then operation."""
+    """Yield a job's non-empty windows, sorted by time and then by operation."""
     rows = result.intervals
     if not rows or not len(rows["end_ns"]):
         return

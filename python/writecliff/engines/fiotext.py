@@ -1,7 +1,7 @@
 """Results as text in fio's default output format: `IOPS=`, `BW=`, `clat percentiles`, groups.
 
-Numbers have four significant figures, as in fio. Quantities that a simulated drive does not have
-are 0, as in the JSON.
+Numbers have four significant digits, as in fio. Quantities that a simulated drive does not have are
+0, as in the JSON document.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LATENCY_UNITS = (("nsec", 1), ("usec", 1000), ("msec", 1_000_000))
 
 
 def fio_text(document: Json) -> str:
-    """Return the text for a `fio_json` document."""
+    """Return the text form of a `fio_json` document."""
     lines = [document["fio version"], ""]
     for job in document["jobs"]:
         lines += _job(job, document["time"])
@@ -114,7 +114,7 @@ def _direction(name: str, block: Json) -> Iterator[str]:
 
 
 def _unit(least: float, most: float) -> tuple[str, int]:
-    """Return the unit that fio selects for latencies in this range, and its length in ns."""
+    """Return the unit that fio selects for latencies in this range, and the unit's length in ns."""
     if least > 2_000_000 and most > 99_999_999:
         return _LATENCY_UNITS[2]
     return _LATENCY_UNITS[1 if least > 2000 and most > 99_999 else 0]

@@ -99,10 +99,10 @@ def recipe(name: str, capacity_bytes: int, *, seed: int = 1) -> list[Workload]:
     independently.
 
     "sustained" is the preconditioning of Samsung's PM863 white paper (2015): 128 KiB sequential
-    writes of one drive capacity, then 4 KiB random writes of two capacities. "used:40%" does this
-    on the first 40 % of the capacity, like a drive whose file system is 40 % full and trims the
-    rest. "overwritten:73%" is "sustained", except that the random writes cover 73 % of the capacity
-    instead of 200 %.
+    writes of one drive capacity, then 4 KiB random writes of two capacities. "used:40%" writes only
+    the first 40 % of the capacity, like a drive whose file system is 40 % full and trims the
+    remaining space. "overwritten:73%" is "sustained", except that the random writes cover 73 % of
+    the capacity instead of 200 %.
 
     Raises:
         ConfigError: The recipe is unknown.
@@ -152,7 +152,7 @@ def precondition(
     cache: StateCache | None = None,
     on_progress: ProgressHook | None = None,
 ) -> bool:
-    """Precondition a drive by a recipe; return True if a cached state was used."""
+    """Precondition a drive by a recipe, and return True if a cached state was used."""
     steps = recipe(name, engine.identify().capacity_bytes, seed=seed)
     return bring_to(engine, steps, cache=cache, on_progress=on_progress) if steps else False
 
@@ -164,7 +164,7 @@ def bring_to(
     cache: StateCache | None = None,
     on_progress: ProgressHook | None = None,
 ) -> bool:
-    """Purge a drive and run preconditioning workloads; return True if a cached state was used.
+    """Purge and precondition a drive, and return True if a cached state was used.
 
     A simulated drive is replaced by a new drive with the same write cache setting, because a cached
     state must not depend on the drive's history. If two processes need the same state, one of them

@@ -47,7 +47,7 @@ _SHRUNK = (
 
 
 class ScaledEngine:
-    """The drive of `full` at 1/`scale` of its capacity and time, in its new state.
+    """A new drive like that of `full`, at 1/`scale` of the capacity and time.
 
     Volumes and times in results are scaled up. Histograms contain the I/Os of the small drive.
     """
@@ -77,7 +77,7 @@ class ScaledEngine:
         self._capacity_bytes = self.small.identify().capacity_bytes
 
     def identify(self) -> DeviceIdentity:
-        """Return the identity of the full drive, including the scale."""
+        """Return the full drive's identity, including the scale."""
         return self._identity
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
@@ -100,7 +100,7 @@ class ScaledEngine:
         return self._grown(result, workload)
 
     def speed_limit(self, workload: Workload) -> float | None:
-        """Return None, because pilot runs give a better estimate."""
+        """Return None, because pilot runs provide a better estimate."""
         return None
 
     def stop_load(self) -> None:
@@ -135,7 +135,7 @@ class ScaledEngine:
         return self.small.save(path)
 
     def restore(self, path: Path) -> None:
-        """Load a saved state of the same drive at the same scale.
+        """Load a state that was saved by the same drive at the same scale.
 
         Raises:
             ConfigError: If the state belongs to another drive or scale.
@@ -147,7 +147,7 @@ class ScaledEngine:
         return 1.0
 
     def scales(self) -> Sequence[float]:
-        """Return the full drive's scales that are larger than the current scale."""
+        """Return the scales of the full drive that are larger than the current scale."""
         return [scale for scale in self._full.scales() if scale > self.scale]
 
     def scaled(self, scale: float, *, largest_io_bytes: int) -> ScaledEngine:
@@ -203,8 +203,8 @@ class ScaledEngine:
     def _addresses(self, job: Job) -> Addresses:
         """Return the addresses of a scaled job.
 
-        Zipf distributions keep the full drive's rank count, because fewer ranks would be less
-        skewed.
+        Zipf distributions retain the full drive's rank count, because fewer ranks would reduce the
+        skew.
         """
         addresses = job.addresses
         if addresses.kind != "zipf" or addresses.generator != "exact" or addresses.ranks:
@@ -215,7 +215,7 @@ class ScaledEngine:
         return replace(addresses, ranks=max(1, active // unit))
 
     def _segments(self, segments: Segments | None, largest: int) -> Segments | None:
-        """Return fewer segments of the same length, so that each still holds as many blocks."""
+        """Return fewer segments of the same length, so that each holds the same block count."""
         if segments is None:
             return None
         length = segments.amount_bytes / segments.count
@@ -224,15 +224,15 @@ class ScaledEngine:
         return Segments(count, amount, segments.seed)
 
     def _count(self, value: int | None) -> Any:
-        """Scale a count or time to at least 1; leave 0 and None unchanged."""
+        """Scale a count or time to at least 1, and leave 0 and None unchanged."""
         return max(1, round(value / self.scale)) if value else value
 
     def _start(self, value: int, block: int) -> int:
-        """Scale a start address to whole blocks, to which sequential I/Os are aligned."""
+        """Scale a start address to whole blocks, because sequential I/Os are block-aligned."""
         return int(value / self.scale) // block * block
 
     def _size(self, value: int, unit: int) -> int:
-        """Scale a size to whole units plus the original remainder, preserving alignment."""
+        """Scale a size to whole units plus the original remainder, which preserves alignment."""
         return round(value / self.scale / unit) * unit + value % unit
 
     # -- result scaling -----------------------------------------------------------------------
@@ -272,10 +272,10 @@ class ScaledEngine:
         )
 
     def _elapsed_ns(self, result: StepResult, workload: Workload) -> int:
-        """Return the scaled time of a step.
+        """Return the scaled step time.
 
-        I/Os outstanding at the end of a duration take as long on the full drive as on the small
-        drive, so their time is not scaled.
+        I/Os outstanding at the end of a duration take the same time on the full drive as on the
+        small drive, so this time is not scaled.
         """
         if any(job.duration_ns is None for job in workload.jobs) or not result.elapsed_ns:
             return round(result.elapsed_ns * self.scale)
@@ -318,7 +318,7 @@ _SLOT_BYTES = 4096
 
 @dataclass(frozen=True)
 class SmallZones:
-    """Zones of a workload on the small drive."""
+    """A workload's zones on the small drive."""
 
     scale: float
     drive_bytes: int
@@ -340,7 +340,7 @@ class SmallZones:
         return cls(scale, drive_bytes, size, capacity)
 
     def job(self, whole: Job, small: Job) -> Job:
-        """Align `small`, the scaled job of `whole`, to the small drive's zones."""
+        """Align `small`, the scaled version of the job `whole`, to the small drive's zones."""
         if small.host_zones is None:
             return small
         size = self.size_bytes

@@ -54,11 +54,11 @@ _AS_DESCRIBED = (
 class SimEngine:
     """A simulated drive from a preset name or a device file.
 
-    `seed` determines the drive's random choices (the d-choices collection policy, a disk's
-    retries). The workload's seed determines the host's random choices. Equal devices, workloads and
-    seeds produce byte-identical results. With `attribute_latency`, results split latencies by cause
-    and a run takes longer, but nothing else changes. `power_state` is the number of a power state
-    in the device file.
+    `seed` determines the drive's random choices (the d-choices collection policy, or a hard disk's
+    retries). The workload's seed determines the host's random choices. The same device, workload
+    and seeds produce byte-identical results. If `attribute_latency` is set, results split latencies
+    by cause, and a run takes longer, but nothing else changes. `power_state` is the number of a
+    power state in the device file.
     """
 
     kind: Literal["sim", "fio"] = "sim"
@@ -127,7 +127,7 @@ class SimEngine:
         raise TargetError(f"{self._target} has no power state {wanted}", hint=hint)
 
     def renew(self) -> None:
-        """Replace the drive by a new drive of the same kind, with the same write cache setting."""
+        """Replace the drive with a new drive of the same kind and the same write cache setting."""
         if "_drive" not in vars(self):
             return
         write_cache = self.write_cache
@@ -147,12 +147,12 @@ class SimEngine:
 
     @property
     def description(self) -> DeviceDescription:
-        """The drive as described by its device file."""
+        """Description of the drive from its device file."""
         return describe(self.device)
 
     @property
     def native_drive(self) -> _native.Drive:
-        """The native drive, for uses other than running workloads."""
+        """The native drive, for purposes other than running workloads."""
         return self._drive
 
     @property
@@ -181,7 +181,7 @@ class SimEngine:
         return DataPlacementInterface(self._drive.data_placement)
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
-        """Erase every block at once; memory and hard disks have no state to reset."""
+        """Erase all blocks at once (memory and hard disks have no state to reset)."""
         self._drive.purge()
         if self.description.kind == "scm":
             return PurgeReport(
@@ -215,12 +215,12 @@ class SimEngine:
         *,
         keep_running: bool = False,
     ) -> StepResult:
-        """Run the workload in virtual time; the drive's clock always stops after the step."""
+        """Run the workload in virtual time, and stop the drive's clock after the step."""
         with as_user_errors():
             return _step_result(self._drive.run(workload.to_json(), _hook(on_progress)))
 
     def speed_limit(self, workload: Workload) -> float | None:
-        """Return None, because pilot runs give a better estimate."""
+        """Return None, because pilot runs provide a better estimate."""
         return None
 
     def stop_load(self) -> None:
@@ -238,13 +238,13 @@ class SimEngine:
         return Counters(**self._drive.counters())
 
     def health(self) -> Mapping[str, object] | None:
-        """Return the counters, a simulated drive's equivalent of a SMART log."""
+        """Return the counters, which are a simulated drive's equivalent of a SMART log."""
         return {"source": "simulated drive", **self.counters()}
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
         """Return the device file's power states, or None if it has none.
 
-        Power state changes take no time. A new drive starts in state 0.
+        Power state changes take no time. A new drive starts in power state 0.
         """
         states = tuple(
             PowerState(number, watts, True, 0, 0, dies)
@@ -256,20 +256,21 @@ class SimEngine:
         return PowerStates(self._power_state or 0, states, before=before)
 
     def log_events(self) -> None:
-        """Enable all FDP events of every placement handle; other drives have no events."""
+        """Enable all FDP events for every placement handle, if the drive supports FDP."""
         self.data_placement.fdp.enable_all_events()
 
     def lose_die(self, die: int) -> None:
         """Make a flash die fail permanently.
 
         Raises:
-            ConfigError: If the drive has no [die_parity], no such die, or too little spare space.
+            ConfigError: If the drive has no [die_parity], the die does not exist, or too little
+                spare flash remains.
         """
         with as_user_errors():
             self._drive.lose_die(die)
 
     def check(self) -> None:
-        """Check all invariants of the drive state, for tests.
+        """Check, for tests, all invariants of the drive state.
 
         Raises:
             ValueError: If an invariant is violated.
@@ -292,7 +293,7 @@ class SimEngine:
         return True
 
     def restore(self, path: Path) -> None:
-        """Load a saved state of the same device.
+        """Load a state that was saved for the same device.
 
         Raises:
             ConfigError: If the state belongs to another device.
@@ -302,7 +303,7 @@ class SimEngine:
             self._drive.restore(str(path))
 
     def copy_from(self, other: SimEngine) -> None:
-        """Copy the state of another drive of the same device.
+        """Copy the state of another drive that has the same device file.
 
         A new drive also accepts a state from a device that differs only in settings that do not
         affect preconditioning.
@@ -314,7 +315,7 @@ class SimEngine:
             self._drive.copy_from(other._drive)
 
     def least_scale(self) -> float:
-        """Return the smallest scale that the drive can be simulated at; 1 for most drives."""
+        """Return the smallest scale that the drive can be simulated at, which is usually 1."""
         return self.description.least_scale
 
     def scales(self) -> Sequence[float]:
@@ -332,7 +333,7 @@ class SimEngine:
         return ScaledEngine(self, scale, largest_io_bytes=largest_io_bytes)
 
     def close(self) -> None:
-        """Do nothing, because a simulated drive holds only memory."""
+        """Do nothing, because a simulated drive holds no resources except memory."""
 
 
 def identity_of(device: DeviceDescription, target: str) -> DeviceIdentity:
@@ -429,7 +430,7 @@ DIRECTIVES = ("identify", "streams", "data placement")
 
 @dataclass(frozen=True)
 class Directives:
-    """Identify directive, Return Parameters (8.1.8.2): names from `DIRECTIVES`."""
+    """Return Parameters of the Identify directive (8.1.8.2), as names from `DIRECTIVES`."""
 
     supported: tuple[str, ...]
     enabled: tuple[str, ...]
@@ -438,7 +439,7 @@ class Directives:
 
 @dataclass(frozen=True)
 class StreamParameters:
-    """Streams directive, Return Parameters (8.1.8.3.1.1)."""
+    """Return Parameters of the Streams directive (8.1.8.3.1.1)."""
 
     msl: int  # Max Streams Limit.
     nssa: int  # NVM Subsystem Streams Available.
@@ -475,7 +476,7 @@ class FdpConfiguration:
 
 
 class _Commands:
-    """Commands of one interface, sent through the native module."""
+    """Commands of a single interface, sent through the native module."""
 
     def __init__(self, commands: _native.DataPlacementCommands) -> None:
         self._commands = with_user_errors(commands)
@@ -543,7 +544,7 @@ class Fdp(_Commands):
         return FdpConfiguration(**{**raw, **lists})
 
     def usage(self) -> tuple[bool, ...]:
-        """Read the Reclaim Unit Handle Usage log page (21h): True for host-specified handles."""
+        """Read the Reclaim Unit Handle Usage log page (21h); True means host specified."""
         return tuple(self._commands.fdp_usage())
 
     def handle_status(self) -> tuple[HandleStatus, ...]:
@@ -561,11 +562,11 @@ class Fdp(_Commands):
         return self._commands.fdp_update(list(placement_ids))
 
     def enable_events(self, placement_id: int, kinds: Iterable[str], enabled: bool = True) -> None:
-        """Send Set Features, FDP Events (5.1.25.1.21); a new drive has all events disabled."""
+        """Send Set Features for FDP Events (5.1.25.1.21), which are disabled on a new drive."""
         self._commands.fdp_enable_events(placement_id, list(kinds), enabled)
 
     def enable_all_events(self) -> None:
-        """Enable all events of every placement handle, if the drive supports events."""
+        """Enable all events for every placement handle, if the drive supports events."""
         self._commands.fdp_enable_all_events()
 
     def enabled_events(self, placement_id: int) -> tuple[str, ...]:
@@ -573,7 +574,7 @@ class Fdp(_Commands):
         return tuple(self._commands.fdp_enabled_events(placement_id))
 
     def events(self, *, of_host: bool = True) -> tuple[FdpEvent, ...]:
-        """Read the FDP Events log page (23h): the latest 63 events, oldest first.
+        """Read the latest 63 events in the FDP Events log page (23h), oldest first.
 
         The log has separate lists for host events and controller events.
         """
@@ -587,7 +588,7 @@ class Fdp(_Commands):
 class DataPlacementInterface(_Commands):
     """Administrative commands of a simulated drive, grouped by interface.
 
-    Commands of an interface that the drive lacks raise ConfigError.
+    Commands of an interface that the drive does not support raise ConfigError.
     """
 
     def __init__(self, commands: _native.DataPlacementCommands) -> None:
@@ -598,7 +599,7 @@ class DataPlacementInterface(_Commands):
         self.fdp = Fdp(commands)
 
     def directives(self) -> Directives:
-        """Send the Identify directive, Return Parameters (8.1.8.2), to an NVMe drive."""
+        """Send Return Parameters of the Identify directive (8.1.8.2) to an NVMe drive."""
         raw = self._commands.directives()
 
         def names(bits: int) -> tuple[str, ...]:

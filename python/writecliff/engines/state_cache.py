@@ -1,8 +1,9 @@
 """Cache of preconditioned states for simulated drives.
 
-A simulated drive is preconditioned once, and many runs use the saved state. The key of a cached
-state contains everything that determines the state: the device (by its hash) and its seed, the
-recipe and its seeds, and the simulator build. A state is used only if its entire key matches.
+A simulated drive is preconditioned once, and many runs then use the saved state. The key of a
+cached state contains everything that determines the state: the device (by its hash) and its seed,
+the recipe and its seeds, and the simulator build. A cached state is used only if its entire key
+matches.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def limit_bytes() -> int:
     """Return the limit in bytes from `$WRITECLIFF_CACHE_LIMIT` (for example "5 GB"), or 20 GB.
 
     Raises:
-        ConfigError: If the variable is not a size.
+        ConfigError: If the variable does not contain a size.
     """
     given = os.environ.get(LIMIT)
     try:
@@ -75,9 +76,9 @@ class CachedState:
 
 @dataclass(frozen=True)
 class StateCache:
-    """A folder of saved states, limited to `bytes_max` by removing the least recently used.
+    """A folder of saved states, limited to `bytes_max` by least recently used removal.
 
-    If `shared` is set, states that are missing in the folder are copied from it.
+    If `shared` is set, states that are missing in the folder are copied from `shared`.
     """
 
     folder: Path
@@ -95,7 +96,7 @@ class StateCache:
 
     @staticmethod
     def key(engine: SimEngine, steps: Sequence[Workload]) -> str:
-        """Return a state's key: everything that determines the state, as JSON."""
+        """Return a state's key, which contains everything that determines the state, as JSON."""
         parts = {
             "drive": engine.description.name,
             "device": engine.description.device_hash,
@@ -130,7 +131,7 @@ class StateCache:
             os.close(descriptor)
 
     def restore(self, engine: SimEngine, steps: Sequence[Workload]) -> bool:
-        """Load the cached state into the engine; return False if no usable state exists."""
+        """Load the cached state into the engine, or return False if no usable state exists."""
         key = self.key(engine, steps)
         state, label = self._paths(key)
         if self.shared is not None and not (state.exists() and label.exists()):
@@ -170,9 +171,9 @@ class StateCache:
         )
 
     def prune(self, bytes_max: int, *, stale: bool = True) -> list[CachedState]:
-        """Remove the least recently used states until the others take at most `bytes_max`.
+        """Remove the least recently used states until at most `bytes_max` remain.
 
-        With `stale`, all states of other builds are removed first.
+        If `stale` is set, all states from other builds are removed first.
 
         Returns:
             The removed states.
@@ -196,7 +197,7 @@ class StateCache:
 def _read(state: Path) -> CachedState | None:
     """Read a state's label, or None if the state was deleted.
 
-    A state that has no label does not count as current.
+    A state that has no label counts as stale.
     """
     try:
         about = state.stat()
@@ -234,7 +235,7 @@ class SharedStates:
     """States in a folder or object store that several machines share."""
 
     def __init__(self, location: str) -> None:
-        """Open a path or an fsspec URL.
+        """Open the location at a path or fsspec URL.
 
         Raises:
             ConfigError: If fsspec or the package for the protocol is missing.
@@ -265,7 +266,7 @@ class SharedStates:
         return cls(location) if location else None
 
     def fetch(self, state: Path, label: Path) -> bool:
-        """Copy a state and its label to these paths; return False if either cannot be read."""
+        """Copy a state and its label to these paths, or return False if either is unreadable."""
         part = state.with_suffix(f".part-{os.getpid()}")
         try:
             text = self._files.cat_file(self._path(label))
@@ -282,7 +283,7 @@ class SharedStates:
         return True
 
     def put(self, state: Path, label: Path) -> bool:
-        """Copy a state, then its label, to the location; return False if the copy fails."""
+        """Copy a state, then its label, to the location, and return False if the copy fails."""
         try:
             self._files.makedirs(self._root, exist_ok=True)
             self._send(state)  # An existing state is either damaged or identical.
@@ -292,9 +293,9 @@ class SharedStates:
         return True
 
     def _send(self, path: Path) -> None:
-        """Copy a file under a temporary name and rename it, so that readers see it complete.
+        """Copy a file under a temporary name, and rename it, so that readers see it complete.
 
-        Object stores publish only complete objects, and `mv` would cost a second copy.
+        Object stores publish only complete objects, and `mv` would require a second copy.
         """
         part = f"{self._path(path)}.part-{os.getpid()}"
         with path.open("rb") as source, self._files.open(part, "wb") as target:

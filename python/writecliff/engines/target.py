@@ -51,19 +51,19 @@ def open_target(
         text: The target: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME.
         destroy_serial: Serial number of a real drive whose data may be destroyed.
         allow_signatures: `True` to allow writes to a drive that has file systems or partitions.
-        power_state: Power state of an NVMe drive until the engine is closed, or a state of the
-            simulated drive's device file.
-        seed: Seed of a simulated drive.
+        power_state: Power state of an NVMe drive until the engine is closed, or a power state in
+            the simulated drive's device file.
+        seed: Random seed for a simulated drive.
         size_bytes: Size of the file to create, in bytes.
         described: The user's entries in the report header: "nand_type", "form_factor",
             "sponsor" and "note".
         attribute_latency: `True` to record the causes of a simulated drive's latency.
         device_file: Text and name of a device file that does not exist on this machine.
-        look_only: Do not claim a real drive, even if the user consented to writing. The engine's
-            `write_refusal` is then the reason why a run would be refused.
+        look_only: `True` to not claim a real drive, even if the user consented to writing. In this
+            case, the engine's `write_refusal` is the reason why a run would be rejected.
 
     Raises:
-        TargetError: If the target does not exist, is in use, or consent is missing.
+        TargetError: If the target does not exist or is in use, or if consent is missing.
         ConfigError: If the device file is invalid.
     """
     if is_simulated(text) and text != SIMULATED:
@@ -157,7 +157,7 @@ def node_now(before: DeviceIdentity, system: System | None = None) -> str:
     """Find the node of a previously identified drive by serial number and size.
 
     The function returns `before.target` if the drive's name is unchanged or the drive is missing,
-    because opening the node checks its identity again. Only sysfs is read.
+    because opening the node checks the drive's identity again. Only sysfs is read.
     """
     system = system or System()
     path = Path(before.target)

@@ -49,10 +49,11 @@ class StallWatch:
             counts: Callback that returns the numbers of completed and in-flight I/Os, or None if
                 the kernel does not count them. If the kernel does not count I/Os, fio must report
                 every `interval_s`.
-            interval_s: Time between fio's reports in seconds.
+            interval_s: Time between fio reports in seconds.
             clock: Monotonic clock in seconds.
-            never_idle: The load always has I/Os outstanding. Then it can also stall with no I/O in
-                flight, because a suspended device mapper delays I/Os before they are counted.
+            never_idle: `True` if the load always has I/Os outstanding. Such a load can also stall
+                with no I/O in flight, because a suspended device mapper delays I/Os before they are
+                counted.
         """
         self.notes: list[str] = []
         self._name = name
@@ -101,7 +102,7 @@ class StallWatch:
             )
 
     def finish(self) -> None:
-        """Note a stall at the end of the load if I/Os are in flight."""
+        """Record a stall at the end of the load if I/Os are in flight."""
         if self._waits:
             self._end_stall()
 
@@ -125,7 +126,7 @@ def is_never_idle(workload: Workload) -> bool:
 
 
 def io_error(lines: Sequence[str]) -> str | None:
-    """Return the first I/O error in fio's messages: "write error at byte 4096 (...)"."""
+    """Return the first I/O error in fio's messages, such as "write error at byte 4096 (...)"."""
     for line in lines:
         if match := _IO_ERROR.search(line):
             size = units.size(int(match["length"]))
@@ -137,7 +138,7 @@ def io_error(lines: Sequence[str]) -> str | None:
 
 
 class Failing(Protocol):
-    """A target where a step has failed."""
+    """A target on which a step has failed."""
 
     @property
     def name(self) -> str:
@@ -153,7 +154,7 @@ class Failing(Protocol):
         ...
 
     def verify(self) -> None:
-        """Raise TargetError if the path no longer leads to the opened target."""
+        """Raise TargetError if the path no longer refers to the opened target."""
         ...
 
 
@@ -175,7 +176,7 @@ def cause_on(target: Failing, ended: Exit, reason: str) -> str:
 def cause(name: str, trouble: str | None, ended: Exit, reason: str, logged: Sequence[str]) -> str:
     """Describe in one line why a step failed.
 
-    `trouble` describes a fault of the target, `reason` states why fio failed, and `logged` holds
+    `trouble` describes a fault of the target, `reason` states why fio failed, and `logged` contains
     kernel messages.
     """
     failed = io_error(ended.lines)

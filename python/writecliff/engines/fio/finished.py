@@ -1,8 +1,8 @@
-"""Results, from fio's JSON output, of fio runs that writecliff did not start.
+"""Results of fio runs that writecliff did not start, read from fio's JSON output.
 
 Latencies require the histograms of `--output-format=json+`. Total latencies (`lat_ns`) are used if
-fio wrote their bins (`lat_percentiles=1`); otherwise, completion latencies (`clat_ns`) are used.
-Output that contains no bins provides no latencies, because percentiles do not determine a
+fio wrote their bins (`lat_percentiles=1`). Otherwise, completion latencies (`clat_ns`) are used.
+Output that contains no bins yields no latencies, because percentiles do not determine a
 distribution.
 """
 
@@ -42,7 +42,7 @@ class FinishedStep:
 
 
 def finished_steps(document: Document, name: str) -> list[FinishedStep]:
-    """Return the steps in fio's JSON output, each made of jobs that ran at the same time.
+    """Return the steps in fio's JSON output, each consisting of jobs that ran simultaneously.
 
     Raises:
         ConfigError: If the document is not in fio's format, or no I/O completed.
@@ -92,7 +92,7 @@ def _step(group: Sequence[Entry], name: str, started_ns: int) -> FinishedStep:
 
 
 def _stats(fields: Fields) -> tuple[OperationStats, str]:
-    """Return an operation's statistics, and a note on its latencies.
+    """Return an operation's statistics, and a note on the operation's latencies.
 
     Raises:
         ConfigError: If a field is missing or invalid.
@@ -137,7 +137,7 @@ def _flushes(sync: Fields) -> OperationResult | None:
 
 
 def _bins(fields: Fields) -> dict[int, int]:
-    """Return counts by bin midpoint in ns.
+    """Return I/O counts by bin midpoint in ns.
 
     Raises:
         ConfigError: If a bin is not a latency, or its count is invalid.
@@ -165,7 +165,7 @@ def _possible(fields: Fields) -> Iterator[None]:
 
 
 def _job(name: str, options: Mapping[str, str], result: JobResult) -> Job:
-    """Reconstruct a job from its fio options and results."""
+    """Reconstruct a job from the job's fio options and results."""
     direction = options.get("rw", options.get("readwrite", "read")).partition(":")[0]
     ios = {name: done.ios for name, done in result.operations.items()}
     total = sum(ios.values()) or 1

@@ -34,7 +34,7 @@ _SLIVER = 0.1
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """Figures of one operation of a job in an interval; unknown values are NaN."""
+    """Figures for one operation of a job in an interval, where unknown values are NaN."""
 
     ios: int
     bytes: int
@@ -47,7 +47,7 @@ _STALL = IntervalRow(0, 0, math.nan, math.nan, math.nan)
 
 
 def difference(before: OperationStats | None, after: OperationStats) -> IntervalRow | None:
-    """Return the difference of two cumulative reports, or None if no I/O completed between them."""
+    """Return the difference between two cumulative reports, or None if no I/O completed."""
     added = stats_since(before, after)
     if added is None:
         return None
@@ -56,7 +56,7 @@ def difference(before: OperationStats | None, after: OperationStats) -> Interval
 
 
 def _of_ios(stats: Stats) -> dict[Key, OperationStats]:
-    """Return the statistics, excluding flushes, which have no series."""
+    """Return the statistics, excluding flushes, which have no time series."""
     return {(job, name): done for (job, name), done in stats.items() if name != FLUSH}
 
 
@@ -73,7 +73,7 @@ class IntervalSeries:
         interval_ms: float,
         begin: tuple[float, Stats] = (0.0, MappingProxyType({})),
     ) -> None:
-        """Start at a report; `begin` holds its elapsed time and statistics."""
+        """Start at a report, whose elapsed time and statistics are in `begin`."""
         self._start_delays_ms = start_delays_ms
         self._interval_ms = interval_ms
         self._begin = begin
@@ -83,7 +83,7 @@ class IntervalSeries:
 
     @property
     def latest(self) -> tuple[float, Stats]:
-        """The latest report: elapsed time and statistics since the start of the load."""
+        """Elapsed time and statistics of the latest report, since the start of the load."""
         return self._latest
 
     @property
@@ -112,7 +112,7 @@ class IntervalSeries:
         return _ios(self._latest[1]) - _ios(self._begin[1])
 
     def iops(self) -> float:
-        """Return the IOPS of the latest interval; 0 before the first report."""
+        """Return the IOPS in the latest interval, or 0 before the first report."""
         width_ms = self._latest[0] - self._base[0]
         done = _ios(self._latest[1]) - _ios(self._base[1])
         return done / width_ms * 1000 if width_ms > 0 else 0.0

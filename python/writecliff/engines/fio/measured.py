@@ -1,7 +1,7 @@
 """Measurements of a step from fio's reports, converted to a `StepResult` or `Progress`.
 
-A step has a single part (a fio process, or a period of a continuing process), or one part per
-burst.
+A step has one part per burst or, without bursts, a single part (a fio process, or a period of a
+continuing process).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Measured:
     notes: list[str] = field(default_factory=list)
 
     def begin_part(self, begin_ms: float = 0.0, begin: tuple[float, Stats] = (0.0, {})) -> None:
-        """Start a new part at `begin_ms`; `begin` is the report at its start."""
+        """Start a new part at `begin_ms`, where `begin` is the report at this time."""
         jobs = self.workload.jobs
         # A burst starts after the start delay.
         delays_ms = tuple(
@@ -92,12 +92,12 @@ class Measured:
 
     @property
     def counted(self) -> bool:
-        """True if the I/Os pass through the block layer, which counts them."""
+        """True if the I/Os pass through the block layer, which counts I/Os."""
         return self.plan.counted
 
     @property
     def series(self) -> IntervalSeries:
-        """Series of the latest part."""
+        """Time series of the latest part."""
         return self.parts[-1].series
 
     @property
@@ -136,7 +136,7 @@ class Measured:
         )
 
     def show(self, hook: ProgressHook | None) -> None:
-        """Call the hook with the progress once an I/O has completed."""
+        """Call the hook with the progress if an I/O has completed."""
         if hook is not None and self.parts and self.done()[0]:
             hook(self.progress())
 
@@ -152,7 +152,7 @@ class Measured:
     def result(
         self, after: Reading, watch: DisturbanceWatch, notes: tuple[str, ...], *, complete: bool
     ) -> StepResult:
-        """Return the measurements; `after` is the final reading, `notes` are the target's."""
+        """Return the measurements, given the final reading `after` and the target's `notes`."""
         names = tuple(job.name for job in self.workload.jobs)
         rated = [job.name for job in self.workload.jobs if is_rate_driven(job)]
         ceilings = [
@@ -211,7 +211,7 @@ class Measured:
         )
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Return the series of all parts, including zero rows for the pauses between them."""
+        """Return the time series of all parts, including zero rows for the pauses between parts."""
         import numpy as np
 
         pieces = []
@@ -238,7 +238,7 @@ def counted_since(before: Counters, after: Counters) -> Counters:
 
 
 def _pause(burst: Mapping[str, np.ndarray], end_ns: int) -> dict[str, np.ndarray]:
-    """Return rows of zero I/Os up to `end_ns`, for each job and operation of the burst."""
+    """Return rows of zero I/Os up to `end_ns`, for each job and operation in the burst."""
     import numpy as np
 
     keys = sorted(set(zip(burst["job"].tolist(), burst["operation"].tolist(), strict=True)))

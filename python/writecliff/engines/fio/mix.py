@@ -1,11 +1,11 @@
-"""Jobs whose mixes fio cannot express, split into several fio jobs.
+"""Splitting of jobs whose mixes fio cannot express into several fio jobs.
 
-fio has one random I/O percentage per operation, not per size. Size weights are whole percentages. A
-job's sequential reads and writes share their current segment. A mix runs as one fio job per
-operation, access pattern and size if it has sequential streams or fractional percentages, or is
-sequential within segments. `flow` keeps these jobs' I/Os in the mix's proportions. The outstanding
-I/Os are divided in the same proportions, with at least one per job. The results are merged into a
-single job.
+fio supports a random I/O percentage per operation, but not per size. Size weights in fio are whole
+percentages. The sequential reads and writes of a fio job share a current segment. A mix runs as one
+fio job per operation, access pattern and size if it has sequential streams or fractional
+percentages, or is sequential within segments. The fio option `flow` maintains the mix's proportions
+between these jobs' I/Os. The outstanding I/Os are divided in the same proportions, with at least
+one per job. The results are merged into a single job.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class Split:
-    """A workload in the form that fio runs."""
+    """A workload, with mixes split as fio requires."""
 
     given: Workload
     run: Workload  # Workload with split mixed jobs.
@@ -71,7 +71,7 @@ class Split:
 
 
 def split(workload: Workload) -> Split:
-    """Split the jobs of a workload that fio cannot run as a single job."""
+    """Split the workload's jobs that fio cannot run as a single job."""
     if not any(map(_is_split, workload.jobs)):
         return Split(workload, workload, tuple(range(len(workload.jobs))))
     jobs: list[Job] = []
@@ -203,7 +203,7 @@ def _jobs(job: Job, group: int) -> list[Job]:
 
 
 def divided(total: int, shares: Sequence[float]) -> list[int]:
-    """Divide `total` in proportion to `shares` by largest remainders, with at least 1 each."""
+    """Divide `total` in proportion to `shares` (largest remainder method), with at least 1 each."""
     exact = [total * share / sum(shares) for share in shares]
     counts = [max(1, math.floor(value)) for value in exact]
     order = sorted(range(len(shares)), key=lambda n: (math.floor(exact[n]) - exact[n], n))
@@ -234,7 +234,7 @@ def _joined(name: str, results: Sequence[JobResult]) -> JobResult:
 
 
 def _intervals(result: StepResult, jobs: Sequence[int]) -> dict[str, np.ndarray]:
-    """Merge series rows that have the same job, operation and interval."""
+    """Merge the series rows that have the same job, operation and interval."""
     import numpy as np
 
     given = result.intervals

@@ -2,11 +2,11 @@
 
 fio reports three latencies. This module uses `lat`, which is measured from an I/O's submission to
 its completion (submission plus completion latency), because a caller of the drive waits that long.
-The job file requests the latency histogram with lat_percentiles=1. `lat_ns.bins` then maps a bin's
-midpoint in nanoseconds to its count.
+The job file requests the latency histogram with lat_percentiles=1. With this option, `lat_ns.bins`
+maps each bin's midpoint in nanoseconds to the bin's count.
 
-The bins have the layout of the native `Histogram` with one difference: fio counts all latencies
-above 17.2 s in its last bin. These latencies are moved to the measured maximum, so that each
+The bins have the layout of the native `Histogram`, except that fio counts all latencies above 17.2
+s in the last bin. Latencies in the last bin are moved to the measured maximum, so that each
 quantile is an upper bound, and a warning is added.
 """
 
@@ -45,7 +45,7 @@ _SECTIONS: Mapping[Measurable, str] = {
 
 @dataclass(frozen=True)
 class OperationStats:
-    """Counts, moments and bins of one operation of a job since its start, as reported by fio."""
+    """Counts, moments and bins for one operation of a job since the job's start."""
 
     ios: int
     bytes: int
@@ -58,7 +58,7 @@ class OperationStats:
 
 
 def bin_upper_ns(value_ns: int) -> int:
-    """Return the inclusive upper end of a value's bin; not valid for the open last bin."""
+    """Return the inclusive upper end of a value's bin, which must not be the open last bin."""
     shift = value_ns.bit_length() - 1 - _SUB_BUCKET_BITS
     return value_ns if shift <= 0 else (((value_ns >> shift) + 1) << shift) - 1
 
@@ -70,12 +70,12 @@ def bin_lower_ns(value_ns: int) -> int:
 
 
 def stats_since(before: OperationStats | None, after: OperationStats) -> OperationStats | None:
-    """Return the difference of two cumulative reports, or None if no I/O completed between them.
+    """Return the difference between two cumulative reports, or None if no I/O completed.
 
     Counts and bins are differences, and the mean and standard deviation are computed from the
-    moments. A maximum or minimum is exact if it is a new extreme of the run. Otherwise, it is the
-    end of the outermost bin that gained I/Os (an error of at most 1/64). fio reads its counters
-    while they change, so a report's figures may differ by a few I/Os.
+    moments. A maximum or minimum is exact if it is a new extreme of the run. Otherwise, the maximum
+    or minimum is the end of the outermost bin that gained I/Os (an error of at most 1/64). fio
+    reads its counters while they change, so the figures in a report may differ by a few I/Os.
     """
     if before is None:
         return after if after.ios else None
@@ -107,7 +107,7 @@ def stats_since(before: OperationStats | None, after: OperationStats) -> Operati
 def _extremes(
     before: OperationStats, after: OperationStats, gained: Mapping[int, int]
 ) -> tuple[int, int]:
-    """Return the shortest and longest latency between two reports whose bins gained `gained`."""
+    """Return the extreme latencies between two reports, given the bins that gained I/Os."""
     lowest, highest = after.min_ns, after.max_ns
     if gained and after.min_ns >= before.min_ns:
         lowest = max(bin_lower_ns(min(gained)), after.min_ns)
@@ -140,10 +140,11 @@ def read_operation(raw: Mapping[str, Any]) -> OperationStats | None:
 def read_document(
     document: Document, block_bytes: Mapping[int, int] = MappingProxyType({})
 ) -> dict[tuple[int, Measurable], OperationStats]:
-    """Return statistics by (job index, operation); with group_reporting, a group is a job.
+    """Return statistics by (job index, operation), where a group_reporting group is one job.
 
-    `block_bytes` maps jobs that use a single block size to that size. Their bytes are computed from
-    the I/O count, because in reports of a running job fio counts bytes milliseconds before I/Os.
+    `block_bytes` maps jobs that use a single block size to that size. Such a job's bytes are
+    computed from the I/O count, because in reports on a running job, fio counts bytes milliseconds
+    before I/Os.
     """
     try:
         read = {
@@ -171,7 +172,7 @@ def job_errors(document: Document) -> Iterator[int]:
 
 
 def histogram_of(stats: OperationStats) -> Histogram:
-    """Convert fio's bins to a native histogram that has fio's minimum, maximum and moments."""
+    """Convert fio's bins to a native histogram with fio's minimum, maximum and moments."""
     import numpy as np
 
     from writecliff._native import Histogram
@@ -200,9 +201,9 @@ def flush_result(stats: OperationStats) -> OperationResult:
 def job_results(
     jobs: Sequence[Job], stats: Mapping[tuple[int, Measurable], OperationStats]
 ) -> tuple[JobResult, ...]:
-    """Return each job's result over its run time, which starts after its delay and ramp.
+    """Return each job's result over the run time, which starts after the job's delay and ramp.
 
-    `response` is `None`, because fio does not measure it.
+    `response` is `None`, because fio does not measure response times.
     """
     results = []
     for index, job in enumerate(jobs):

@@ -1,9 +1,9 @@
 """A fio process and its JSON reports.
 
 A thread reads fio's output immediately, so that fio never waits for the caller. fio runs in a
-private directory and a separate session, and has a parent death signal, so that it never outlives
-its caller. fio exits when its work is done, on `stop` (whose last report is still read), or through
-the kernel if this process is killed.
+private directory and a separate session, and has a parent death signal, so that fio never outlives
+its caller. fio exits when its work is done or on `stop` (its last report is still read), and the
+kernel kills fio if this process is killed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Exit:
 
     @property
     def reason(self) -> str:
-        """Reason for a failure in one line; "" on success."""
+        """One-line reason for a failure, or "" on success."""
         if self.returncode < 0:
             name = signal.Signals(-self.returncode).name
             return f"killed by {name}" + (f" ({self.message})" if self.message else "")
@@ -70,7 +70,7 @@ class DocumentSplitter:
         self.messages: deque[str] = deque(maxlen=_LINES_MAX)
 
     def feed(self, data: bytes) -> list[Document]:
-        """Add output and return the documents that it completes.
+        """Add output, and return the documents that the output completes.
 
         Raises:
             EngineError: If a document is not valid JSON.
@@ -97,17 +97,17 @@ class DocumentSplitter:
 
 
 class _Report(NamedTuple):
-    """A fio report or its parser's error, and its arrival time."""
+    """A fio report or a parser error, and the arrival time."""
 
     content: Document | EngineError
     arrived_ns: int
 
 
 class FioProcess:
-    """A fio process: `start` the process, read its reports with `next`, and always `close` it."""
+    """A fio process; call `start`, read reports with `next`, and always call `close`."""
 
     def __init__(self, program: str, job_text: str, interval_ms: float) -> None:
-        """Prepare a process for a job file, with a report every `interval_ms`."""
+        """Prepare a process that runs a job file and reports every `interval_ms`."""
         self._program = program
         self._job_text = job_text
         self._interval_ms = max(_LEAST_INTERVAL_MS, round(interval_ms))
@@ -155,7 +155,7 @@ class FioProcess:
         return self
 
     def next(self, on_tick: Callable[[], None] = lambda: None) -> Document | None:
-        """Wait for the next report and return it, or None if fio has exited or is about to exit.
+        """Wait for and return the next report, or None if fio has exited or is about to exit.
 
         `on_tick` is called twice a second during the wait.
         """
@@ -190,7 +190,7 @@ class FioProcess:
         return reports
 
     def ended(self) -> Exit:
-        """Wait for fio and return its exit result; kill it if it runs on with closed pipes."""
+        """Wait for fio to exit (killing it if it closed its pipes), and return the exit result."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.wait(timeout=_STOP_GRACE_S)
         self.close()
@@ -200,7 +200,7 @@ class FioProcess:
         return Exit(self._child.returncode, self._message(), lines=lines)
 
     def close(self) -> None:
-        """Kill fio if it still runs, and release its resources; further calls have no effect."""
+        """Kill fio if it still runs, and release its resources (further calls have no effect)."""
         if self._reader is not None:
             try:
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -254,7 +254,7 @@ class FioProcess:
                 os.killpg(self._child.pid, number)
 
     def _message(self) -> str:
-        """Return the last error or, failing that, the last message, without the "fio: " prefix."""
+        """Return the last error or, if none, the last message, without the "fio: " prefix."""
         for lines in (self._errors, self._splitter.messages):
             if lines:
                 return " ".join(lines[-1].split()).removeprefix("fio: ")
@@ -262,7 +262,7 @@ class FioProcess:
 
 
 def close_quietly(pipe: IO[bytes] | None) -> None:
-    """Close a pipe and ignore errors."""
+    """Close a pipe, and ignore errors."""
     if pipe is not None:
         with contextlib.suppress(OSError):
             pipe.close()

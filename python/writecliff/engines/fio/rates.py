@@ -1,4 +1,4 @@
-"""fio timing options of a job: rates, arrival process, think time, start delay and end.
+"""fio options for a job's rates, arrival process, think time, start delay and end.
 
 Bursts and pauses have no equivalent fio options; see `bursts`.
 """
@@ -21,7 +21,7 @@ def is_rate_driven(job: Job) -> bool:
 
 
 def add_rates(section: Section) -> None:
-    """Add rates, think time and start delay; warn about rounding."""
+    """Add rates, think time and start delay, and warn about rounding."""
     job = section.job
     if is_rate_driven(job):
         _add_rate(section)
@@ -44,7 +44,7 @@ def add_rates(section: Section) -> None:
 
 
 def _shares(section: Section) -> dict[int, float]:
-    """Return the I/O fraction of each fio direction: 0 read, 1 write, 2 trim."""
+    """Return the I/O fraction for each fio direction (0 is read, 1 is write, 2 is trim)."""
     if section.job.trim_pct:
         return {2: 1.0}
     if (share := section.job.rate_read_pct) is not None:
@@ -84,7 +84,7 @@ def _add_rate(section: Section) -> None:
 
 
 def _add_poisson(section: Section, mean_block: float) -> None:
-    """Add Poisson arrivals; fio's gaps have a mean of `1000000 / rate_iops` whole microseconds."""
+    """Add Poisson arrivals, whose mean gap in fio is `1000000 / rate_iops` whole microseconds."""
     job = section.job
     if len(job.block_sizes) > 1:
         section.refuse("fio does not support poisson arrivals for a block size mix")
@@ -118,8 +118,8 @@ def _add_poisson(section: Section, mean_block: float) -> None:
 def add_ends(section: Section) -> None:
     """Add a job's end condition: its duration, volume or I/O count, whichever comes first.
 
-    Volume and I/O count are divided among the job's threads. fio also ends a job after `size`
-    bytes, except with `time_based` or a larger `io_size`, so one of these is always set.
+    Volume and I/O count are divided among the job's threads. fio also ends a job after `size` bytes
+    unless `time_based` or a larger `io_size` is set, so one of these options is always set.
     """
     job = section.job
     block = max(size.bytes for size in job.all_block_sizes)

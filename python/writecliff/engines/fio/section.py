@@ -1,4 +1,4 @@
-"""Builder for a section of a fio job file, collecting warnings and raising errors."""
+"""Builder for a fio job file section, which collects warnings and raises errors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def refuse(where: str, why: str, hint: str | None = None) -> NoReturn:
 
 @dataclass
 class Section:
-    """A job's options in file order, and its warnings."""
+    """A job's options, in file order, and warnings about the job."""
 
     job: Job
     warnings: list[str]  # Warnings shared by all sections of a job file.
     options: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, key: str, value: object = "") -> None:
-        """Add an option; if the value is empty, only its name is written."""
+        """Add an option, which is written as its name only if the value is empty."""
         self.options.append((key, str(value)))
 
     def warn(self, text: str) -> None:

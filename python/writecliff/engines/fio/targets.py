@@ -1,7 +1,7 @@
 """Targets of `FioEngine`: block devices and regular files.
 
-A target is opened once, after symbolic links are resolved, and holds the device or file until it is
-closed.
+A target is opened once, after symbolic links are resolved, and holds the device or file until the
+target is closed.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class DeviceTarget:
         power_state: int | None = None,
         consent: tuple[str | None, bool] = (None, False),
     ) -> None:
-        """Use a checked device; `held` is the claim for writing. See `open`."""
+        """Use a checked device, where `held` is the claim for writing. See `open`."""
         self.name = protection.path
         self._power_state = power_state  # requested
         self._original_state: int | None = None  # Power state before the run.
@@ -113,7 +113,7 @@ class DeviceTarget:
         power_state: int | None = None,
         look_only: bool = False,
     ) -> DeviceTarget:
-        """Open a device, claiming it for writing if consent is given, otherwise read-only.
+        """Open a device, claimed for writing if consent is given, or else read-only.
 
         Raises:
             TargetError: If the device must not be used, or lacks the requested power state.
@@ -135,7 +135,7 @@ class DeviceTarget:
 
     @property
     def refusal(self) -> TargetError | None:
-        """Error that a writing run would raise, or None for a claimed device."""
+        """Error that a write run would raise, or None for a claimed device."""
         if self._claim is not None:
             return None
         destroy_serial, allow_signatures = self._consent
@@ -144,7 +144,7 @@ class DeviceTarget:
 
     @property
     def disk_name(self) -> str:
-        """Kernel name of the whole disk, for messages."""
+        """Kernel name of the whole disk, for use in messages."""
         return self.protection.disk.name
 
     def require_writable(self) -> None:
@@ -162,7 +162,7 @@ class DeviceTarget:
         return self._claim
 
     def verify(self) -> None:
-        """Raise TargetError if the path no longer leads to the opened device."""
+        """Raise TargetError if the path no longer refers to the opened device."""
         if self._claim is not None:
             self._claim.verify()
         else:
@@ -199,7 +199,7 @@ class DeviceTarget:
         return values[0] + values[4] + sum(values[11:12]) + sum(values[15:16]), values[8]
 
     def logged(self) -> list[str]:
-        """Return kernel messages about the drive since the previous call or since it was opened."""
+        """Return kernel messages about the drive since the previous call or the opening."""
         return self._log.about(self._log_names)
 
     def identify(self) -> DeviceIdentity:
@@ -210,7 +210,7 @@ class DeviceTarget:
         return replace(whole, target=self.name, capacity_bytes=self.protection.size_bytes)
 
     def reading(self, *, loaded: bool = False) -> Reading:
-        """Read the state of the machine and the drive, including the drive's counters.
+        """Read the machine and drive state, including the drive's counters.
 
         Under load (`loaded`), only values whose commands do not disturb the drive are read.
         """
@@ -236,7 +236,7 @@ class DeviceTarget:
         return Reading(take_sample(self._system, self.protection.disk.directory), latest[1].vitals)
 
     def _nvme_drive(self) -> NvmeDrive | None:
-        """Return the NVMe drive with cached properties, refreshed if its controllers change."""
+        """Return the NVMe drive with cached properties, refreshed after controller changes."""
         disk = self.protection.disk
         if not is_nvme(disk):
             return None
@@ -251,11 +251,11 @@ class DeviceTarget:
             self.notes = (*self.notes, note)
 
     def health(self) -> Mapping[str, Any] | None:
-        """Return the SMART data as plain values, or None if the drive does not report any."""
+        """Return the SMART data as plain values, or None if the drive reports no SMART data."""
         return vitals.health_report(self._system, self.protection.disk, self.protection.node)
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
-        """Purge the drive; see `purge_device`."""
+        """Purge the drive (see `purge_device`)."""
         held = self._writing_claim()
         held.verify()
         opened = self.protection
@@ -270,7 +270,7 @@ class DeviceTarget:
         )
 
     def power_states(self, *, settle: bool) -> PowerStates | None:
-        """Return the power states of an NVMe drive; with `settle`, set the requested state first.
+        """Return an NVMe drive's power states, after setting the requested state if `settle`.
 
         Setting a power state changes the drive, so it requires consent to write.
         """
@@ -285,7 +285,7 @@ class DeviceTarget:
         return None if states is None else replace(states, before=self._original_state)
 
     def data_placement(self, fio: Fio) -> DataPlacement | str:
-        """Return the method that places writes in streams, or the reason why none is available."""
+        """Return the method of placing writes in streams, or the reason why none is available."""
         placement = find_data_placement(self._system, fio, self.protection.disk)
         if isinstance(placement, str) or placement.kind != "hint":
             return placement
@@ -296,14 +296,14 @@ class DeviceTarget:
         return replace(placement, nodes=tuple(self._nodes.paths[hint] for hint in placement.hints))
 
     def for_command(self, how: DataPlacement | str) -> Target:
-        """Return the properties that job files depend on; `how` comes from `data_placement`."""
+        """Return the properties that job files depend on, with `how` as from `data_placement`."""
         queue = self.protection.disk.directory / "queue/logical_block_size"
         sector = read_int(queue) or _DEFAULT_SECTOR
         fast = is_nvme(self.protection.disk)
         return Target(self.protection.node, self.protection.size_bytes, sector, False, how, fast)
 
     def close(self) -> None:
-        """Restore the original power state and release the device."""
+        """Restore the original power state, and release the device."""
         state, self._original_state = self._original_state, None
         drive = None if state in (None, self._power_state) else self._nvme_drive()
         if state is not None and drive is not None:
@@ -330,7 +330,7 @@ class FileBackedTarget(FileTarget):
 
     @property
     def _sector_bytes(self) -> int:
-        """Sector size in bytes of the device below the file system, for aligned direct I/O."""
+        """Sector size in bytes of the file system's device, for aligned direct I/O."""
         device = os.fstat(self.fd).st_dev
         number = f"{os.major(device)}:{os.minor(device)}"
         directory = (self.system.sys / "dev/block" / number).resolve()
@@ -407,7 +407,7 @@ HINT_STREAMS = 5  # Hints RWH_WRITE_LIFE_NONE to _EXTREME have the values 1 to 5
 
 
 def find_data_placement(system: System, fio: Fio, disk: BlockDevice | None) -> DataPlacement | str:
-    """Return the method that places writes on this drive, or the reason why none is available."""
+    """Return the method of placing writes on this drive, or the reason why there is none."""
     if disk is None:
         return "a file has no streams"
     whole = whole_disk(system, disk)
@@ -423,7 +423,7 @@ def find_data_placement(system: System, fio: Fio, disk: BlockDevice | None) -> D
 
 
 def _scsi(system: System, disk: BlockDevice) -> DataPlacement | str:
-    """Return streams 1 to 5, selected by Linux hints that become the group numbers of writes."""
+    """Return streams 1 to 5, which Linux hints select as the group numbers of writes."""
     streams = read_streams(system.scsi, disk.node(system))
     if not streams.steered:
         return f"{disk.name} has no permanent streams to which writes could be directed"
@@ -436,11 +436,11 @@ def _scsi(system: System, disk: BlockDevice) -> DataPlacement | str:
 
 
 def _by_hints(hints: tuple[int, ...]) -> DataPlacement:
-    """Return the streams, mapped to their hints.
+    """Return a map from streams to hints.
 
-    The kernel's write stream n is placement handle n - 1 of an NVMe drive (`nvme_setup_rw`, Linux
-    6.16). Handle 0 receives writes that name no stream. Stream 1, which passthrough directs to
-    handle 1, therefore uses hint 2.
+    The kernel's write stream n uses placement handle n - 1 of an NVMe drive (`nvme_setup_rw`, Linux
+    6.16). Placement handle 0 receives writes that specify no stream. Stream 1, which passthrough
+    directs to handle 1, therefore uses hint 2.
     """
     return DataPlacement("hint", "", len(hints), hints=hints)
 
@@ -488,10 +488,10 @@ _NAME = re.compile(r"^writecliff-(\d+)-")
 
 
 class HintNodes:
-    """Device nodes in a folder of /dev; writes to `paths[n]` have hint n."""
+    """Device nodes in a folder below /dev, where writes to `paths[n]` have hint n."""
 
     def __init__(self, system: System, device: BlockDevice) -> None:
-        """Create the nodes and set their hints.
+        """Create the device nodes, and set their hints.
 
         Raises:
             OSError: If nodes cannot be created, or the kernel rejects hints.
@@ -515,12 +515,12 @@ class HintNodes:
         return str(path)
 
     def close(self) -> None:
-        """Remove the nodes; further calls have no effect."""
+        """Remove the device nodes (further calls have no effect)."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _remove_stale(dev: Path) -> None:
-    """Remove the nodes left by killed processes."""
+    """Remove device nodes left behind by killed processes."""
     for folder in dev.glob("writecliff-*"):
         owner = _NAME.match(folder.name)
         if owner is not None and not Path("/proc", owner[1]).exists():

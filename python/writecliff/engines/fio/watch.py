@@ -1,4 +1,4 @@
-"""Detection of disturbances from machine and drive readings around each step.
+"""Detection of disturbances from machine and drive readings before and after each step.
 
 The module also counts the bytes written since the purge, because a drop in throughput can mark a
 full SLC cache only within the first drive capacity.
@@ -26,7 +26,7 @@ _CUT_MS = 250.0
 
 
 def _issues_freely(job: Job) -> bool:
-    """Return True if only the drive limits a job's writes, from start to end."""
+    """Return True if only the drive limits a job's writes, throughout the job."""
     paced = job.rate_iops or job.rate_bytes_per_s or job.think_ns or job.pause_ns
     at_once = not job.start_delay_ns and not job.ramp_ns
     return job.read_pct == 0 and not job.trim_pct and not paced and at_once
@@ -47,7 +47,7 @@ class Watched(Protocol):
 
     @property
     def counted(self) -> bool:
-        """True if the I/Os pass through the block layer, which counts them."""
+        """True if the I/Os pass through the block layer, which counts I/Os."""
         ...
 
     @property
@@ -57,12 +57,12 @@ class Watched(Protocol):
 
     @property
     def since_ms(self) -> float:
-        """Start of the step on the load's clock."""
+        """Start time of the step on the load's clock."""
         ...
 
     @property
     def late_ms(self) -> float:
-        """Delay between a cut's report and its processing."""
+        """Delay between a report at a cut and the processing of the report."""
         ...
 
     @property
@@ -76,16 +76,16 @@ class Watched(Protocol):
 
 
 class DisturbanceWatch:
-    """Detector of disturbances during an engine's steps."""
+    """Detector of disturbances during the steps of an engine."""
 
     def __init__(self, disk_name: str, capacity_bytes: int) -> None:
-        """Watch a disk, which texts call `disk_name`."""
+        """Watch a disk, which is called `disk_name` in texts."""
         self._disk_name = disk_name
         self._capacity_bytes = capacity_bytes
         self._since_purge: int | None = None  # `None` if this engine has not purged the drive.
 
     def purged(self) -> None:
-        """Start counting written bytes after a purge."""
+        """Restart the count of written bytes after a purge."""
         self._since_purge = 0
 
     def conclude(
@@ -96,10 +96,10 @@ class DisturbanceWatch:
         *,
         complete: bool,
     ) -> tuple[list[str], dict[str, object]]:
-        """Return a step's disturbances as texts, and its figures; add its writes to the count.
+        """Return a step's disturbances and figures, and add its writes to the written bytes.
 
-        `columns` is the step's series. For a failed step, the I/O of other programs is unknown,
-        because the step's last I/Os are unknown.
+        `columns` is the step's time series. For a failed step, the I/O by other programs is
+        unknown, because the step's last I/Os are unknown.
         """
         mine = step.own_bytes()
         issued = mine if complete and step.counted else None
