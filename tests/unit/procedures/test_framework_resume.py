@@ -84,8 +84,19 @@ def _stop_after(engine: FakeEngine, steps: int) -> None:
         raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("kill_after", [1, pytest.param(7, marks=pytest.mark.long), 20])
-@pytest.mark.parametrize(("look_s", "waiting"), [(GROUPED_S, 0), (GROUPED_S / 8, 8)])
+@pytest.mark.parametrize(
+    ("look_s", "waiting", "kill_after"),
+    [
+        (GROUPED_S, 0, 1),
+        (GROUPED_S / 8, 8, 20),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                (GROUPED_S, 0, 7), (GROUPED_S, 0, 20), (GROUPED_S / 8, 8, 1), (GROUPED_S / 8, 8, 7),
+            )
+        ),
+    ],
+)  # fmt: skip
 def test_kill_9_loses_only_steps_that_are_not_stored(
     tmp_path: Path, look_s: float, waiting: int, kill_after: int
 ) -> None:
