@@ -6,6 +6,8 @@ import json
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
+from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
 from writecliff import _native
@@ -19,12 +21,17 @@ def value_of(text: str, key: str) -> Any:
     Raises:
         ConfigError: If the file does not contain the key.
     """
-    value: Any = tomllib.loads(text)
+    value: Any = _parsed(text)
     for part in key.split("."):
         if not isinstance(value, Mapping) or part not in value:
             raise ConfigError(f"the device file has no '{key}'")
         value = value[part]
-    return value
+    return deepcopy(value)
+
+
+@lru_cache(maxsize=8)  # a fit reads dozens of keys of each text
+def _parsed(text: str) -> Mapping[str, Any]:
+    return tomllib.loads(text)
 
 
 def with_values(text: str, changes: Mapping[str, tuple[str, str | None]]) -> str:

@@ -38,7 +38,7 @@ if find_spec("distributed") is None:
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster
 
-KILLS = int(os.environ.get("WRITECLIFF_WORKER_KILLS", "3"))
+KILLS = int(os.environ.get("WRITECLIFF_WORKER_KILLS", "2"))
 MEMBERS = 3 if KILLS <= 3 else 16
 SHORT = {"drive_fills": 0.5, "sample_seconds": 1.0, "round_minutes": 0.1}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 from functools import cache
 from io import StringIO
 from pathlib import Path
@@ -40,9 +39,8 @@ class Seen(WorkProgress):
 
 @cache
 def msr_lines(ios: int) -> str:
-    draw = random.Random(1)
     return "".join(
-        f"{128_166_372_003_061_629 + 1000 * n},srv,0,Write,{draw.randrange(20_000) * 4096},4096,9\n"
+        f"{128_166_372_003_061_629 + 1000 * n},srv,0,Write,{n * 7919 % 20_000 * 4096},4096,9\n"
         for n in range(ios)
     )
 
