@@ -1,4 +1,4 @@
-"""Errors for users: a clear line with problem, location and remedy, without a traceback."""
+"""User errors, which state problem, location and remedy in one line, without a traceback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_SPACE_HINT = "free some space and try again; continue an interrupted run with
 def did_you_mean(name: str, names: Iterable[str], otherwise: str | None = None) -> str:
     """Return a hint with the most similar of `names`, or with a name that starts with `name`.
 
-    If there is no such name, return `otherwise`, or a list of all names.
+    If no name is similar, return `otherwise`, or else a list of all names.
     """
     from difflib import get_close_matches
 
@@ -28,7 +28,7 @@ def did_you_mean(name: str, names: Iterable[str], otherwise: str | None = None) 
 
 
 class WritecliffError(Exception):
-    """Base class of errors for users; the CLI prints the message and exits with `exit_code`."""
+    """Base class of user errors; the CLI prints the message and exits with `exit_code`."""
 
     exit_code = 1
 
@@ -86,12 +86,12 @@ class StoreError(WritecliffError):
 
 
 def encoded(text: str) -> bytes:
-    r"""Return the text in UTF-8; name bytes that are not text become escapes (\udcff)."""
+    r"""Return the text in UTF-8, replacing undecodable file name bytes with escapes (\udcff)."""
     return text.encode("utf-8", "backslashreplace")
 
 
 def texts_only(value: Any) -> Any:
-    """Return a JSON value with valid UTF-8 only; bytes that are not text become escapes."""
+    """Return a JSON value with valid UTF-8 only, replacing undecodable bytes with escapes."""
     if isinstance(value, str):
         return value if value.isascii() else encoded(value).decode()
     if isinstance(value, dict):

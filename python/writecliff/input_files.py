@@ -1,8 +1,8 @@
-"""Users' input files: text of limited size, TOML, and values of the right types.
+"""Reading of users' input files, with checks of size, TOML syntax and value types.
 
-A file from elsewhere may be a pipe, endless, or deeply nested, or may contain a list where a number
-is expected. All readers of such files use these functions, and therefore reject them in the same
-way.
+An untrusted file may be a pipe, endless, or deeply nested, or may contain a list where a number is
+expected. All readers of input files use these functions, and therefore reject invalid files in the
+same way.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def understood(path: Path, what: str) -> Iterator[None]:
     """Convert exceptions that the block raises about the document in a file.
 
     Raises:
-        ConfigError: If the block failed, so the file is not `what`.
+        ConfigError: If the block failed, which means that the file is not `what`.
     """
     try:
         yield
@@ -176,7 +176,7 @@ def only_keys(table: Mapping[str, Any], names: tuple[str, ...], where: object) -
     """Check the keys of a table against the known keys.
 
     Raises:
-        ConfigError: If a key is unknown; the hint suggests the most similar key.
+        ConfigError: If a key is unknown. The hint suggests the most similar key.
     """
     for key in table:
         if key not in names:

@@ -1,4 +1,4 @@
-"""Control of a native issuer, including a report on how accurately it met its intended times."""
+"""Control of a native issuer, including a report on the issuer's timing accuracy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GIVE_UP_S = 5.0  # Time for I/Os in flight on a drive that does not respond.
 
 
 def not_watched(live: Mapping[str, int], due_ns: int) -> None:
-    """Ignore a trace's progress: a `TraceHook` that displays nothing."""
+    """Ignore a trace's progress (a `TraceHook` that displays nothing)."""
 
 
 class PlannedTrace(Protocol):
@@ -48,7 +48,7 @@ P = TypeVar("P", bound=PlannedTrace)
 
 
 class TraceToIssue(Protocol[P]):
-    """A trace that can be issued to a target; implemented in `writecliff.replay.timed_trace`."""
+    """A trace that can be issued to a target (implemented in `writecliff.replay.timed_trace`)."""
 
     def plan(self, target: Target) -> P:
         """Check the trace against the target."""
@@ -57,7 +57,7 @@ class TraceToIssue(Protocol[P]):
     def issue(
         self, target: Target, plan: P, on_tick: Callable[[Mapping[str, int]], None]
     ) -> TraceIssued:
-        """Issue the trace to its end; `on_tick` receives the issuer's counts."""
+        """Issue the entire trace, where `on_tick` receives the issuer's counts."""
         ...
 
 
@@ -78,7 +78,7 @@ class TraceIssued:
 
 @contextmanager
 def opened(target: Target, *, writes: bool) -> Iterator[int]:
-    """Open the target for direct I/O and yield its file descriptor.
+    """Open the target for direct I/O, and yield the file descriptor.
 
     Raises:
         TargetError: If the target cannot be opened for direct I/O.
@@ -99,8 +99,8 @@ def opened(target: Target, *, writes: bool) -> Iterator[int]:
 def follow(issuer: _native.Issuer, on_tick: Callable[[], None] = lambda: None) -> dict[str, object]:
     """Wait for a started issuer and return its results.
 
-    `on_tick` is called ten times a second. If `on_tick` raises an exception, or on Ctrl-C, no more
-    I/Os are issued.
+    `on_tick` is called ten times a second. If `on_tick` raises an exception or the user presses
+    Ctrl-C, no more I/Os are issued.
 
     Raises:
         EngineError: If io_uring is not available.
@@ -155,9 +155,9 @@ def timing(raw: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         `lateness_ns`: mean, p50, p99, p99_9 and max of the time from an I/O's due time to its
-        submission. `waited`: I/Os that were delayed by their job's queue depth. `left`: I/Os that
-        were not issued. `intended_ns` and `length_ns`: time from the start until the last I/O was
-        due and until it was issued, and their relative difference `length_error_pct`.
+        submission. `waited`: number of I/Os that the job's queue depth delayed. `left`: number of
+        I/Os that were not issued. `intended_ns` and `length_ns`: time from the start until the last
+        I/O was due and until it was issued, and their relative difference `length_error_pct`.
         `in_flight_max`: maximum number of outstanding I/Os.
     """
     late, intended = raw["lateness"], raw["intended_ns"]

@@ -73,7 +73,7 @@ class TimedLoad:
         return self._live.get("ios", 0), self._live.get("in_flight", 0)
 
     def run(self, target: Target, on_tick: Callable[[], None], hook: ProgressHook | None) -> None:
-        """Issue the workload; `raw` holds the measurements even if issuing fails.
+        """Issue the workload, and store the measurements in `raw` even if issuing fails.
 
         `on_tick` is called ten times a second.
 
@@ -115,7 +115,7 @@ class TimedLoad:
 
     @property
     def elapsed_ms(self) -> float:
-        """Length of the completed load in ns; 0 while it is running."""
+        """Length of the completed load in ns, or 0 while the load is running."""
         return self.raw["elapsed_ns"] / 1e6 if self.raw is not None else 0.0
 
     def own_bytes(self) -> dict[Operation, int]:
@@ -127,7 +127,7 @@ class TimedLoad:
         return total
 
     def _seen(self) -> tuple[JobResult, ...]:
-        """Return the live counts of a load whose drive hangs, because its thread has no results.
+        """Return the live counts of a load whose drive hangs, because no final results exist.
 
         The result is empty if the counts mix several jobs or operations.
         """
@@ -144,7 +144,7 @@ class TimedLoad:
     def result(
         self, after: Reading, watch: DisturbanceWatch, notes: tuple[str, ...], *, complete: bool
     ) -> StepResult:
-        """Return the measurements; `after` is the final reading, `notes` are the target's."""
+        """Return the measurements, given the final reading `after` and the target's `notes`."""
         from writecliff.engines.fio.measured import counted_since
 
         raw = self.raw

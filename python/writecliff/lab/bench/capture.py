@@ -1,9 +1,9 @@
-"""Benchmark of block device capture: fio at a fixed rate, alternately with and without it.
+"""Benchmark of block device capture, which runs fio at a fixed rate with and without it.
 
 The device is a loop device on an in-memory file, which completes I/Os within microseconds. Two
-costs are measured separately: the capture's own CPU time, and the time that the tracepoints add to
-each of fio's I/Os, whose thread passes two of the three tracepoints. Other programs on the machine
-affect both costs, but the second more.
+costs are measured separately: the CPU time of the capture, and the time that the tracepoints add to
+each fio I/O, whose thread passes two of the three tracepoints. Other programs on the machine affect
+both costs, especially the time added to each I/O.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Pair:
 
     @property
     def tracepoints_us(self) -> float:
-        """CPU time that capture adds to each of fio's I/Os, in µs."""
+        """CPU time that the capture adds to each fio I/O, in µs."""
         return self.captured_cpu_us - self.bare_cpu_us
 
 
@@ -138,7 +138,7 @@ def _fio(device: Path, folder: Path, seconds: float, iops: int) -> tuple[float, 
 
 
 def _read(answer: Path) -> tuple[float, float]:
-    """IOPS, and CPU time per I/O in microseconds, from fio's output."""
+    """IOPS and CPU time per I/O in microseconds, parsed from fio's output."""
     text = answer.read_text()
     (job,) = json.loads(text[text.index("{") :])["jobs"]
     share = (job["usr_cpu"] + job["sys_cpu"]) / 100

@@ -1,8 +1,8 @@
-"""Benchmark of `choose`: drives of 1 to 2 TB under a mixed load of 30 minutes, run twice.
+"""Benchmark of `choose`, which runs 1 to 2 TB drives twice under a 30-minute mixed load.
 
-In the first run, every drive must be preconditioned. In the second run, its state is in the cache.
-Each run is a whole command with a separate cache, timed from the start of Python to the finished
-page.
+In the first run, every drive must be preconditioned. In the second run, every drive's state is in
+the cache. Each run is a whole command with a separate cache, timed from the start of Python to the
+finished page.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Benchmark of the path to a real drive: a cell run through writecliff and through bare fio.
+"""Benchmark of the overhead of writecliff over bare fio on a real drive.
 
-Both run the same job file on the same device in one session. They alternate, in changing order, so
-that drift of the machine or drive affects both. Compare the pairs instead of absolute figures.
-writecliff adds a report every second, SMART and machine readings before and after, and the
-histograms and series for procedures.
+writecliff and bare fio run the same job file on the same device in one session. The runs alternate,
+in changing order, so that machine or drive drift affects both. Compare the pairs instead of
+absolute figures. writecliff adds a report every second, SMART and machine readings before and after
+the run, and histograms and time series for procedures.
 
 On a shared machine, IOPS vary far more than the difference of interest. The CPU time per I/O (user
 and system time of fio and this process) varies less. If the CPU is the bottleneck, IOPS fall by the

@@ -1,9 +1,9 @@
-"""Benchmark of a fit: six parameters from ten figures of a 1 TB drive.
+"""Benchmark of a fit of six parameters to ten figures of a 1 TB drive.
 
 The drive is a client NVMe drive with an SLC cache, derived from a data sheet. The figures to fit
 are simulated on a smaller drive with six other parameter values, which are the true values. The
 times exclude this simulation and the loading of libraries. The errors at full size therefore
-include those of the fit and of the scale.
+include the fit error and the scale error.
 """
 
 from __future__ import annotations

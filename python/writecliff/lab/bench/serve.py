@@ -1,6 +1,6 @@
-"""Benchmark of served drives: the server's latency per request, and its maximum rate.
+"""Benchmark of served drives, which measures server latency per request and maximum rate.
 
-The server is a separate process on one core, and the clients run on another. Without timing
+The server is a separate process on one core, and the clients run on another. In untimed mode
 (`--fast`), the drive takes no time, so all measured latency is due to the server, socket and
 client. Two clients are used: a lean client of this package for NBD and NVMe/TCP, and, if available,
 fio's `nbd` engine, which costs about as much per request as the server. The kernel's own target on
@@ -75,7 +75,7 @@ class Measured:
 
 
 def run(device: str, *, seconds: float, kernel: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the rows one by one; with `kernel`, those of the kernel's NVMe/TCP target come first.
+    """Yield the rows, starting with the kernel's NVMe/TCP target if `kernel` is set.
 
     Raises:
         ConfigError: If `seconds` is out of range.

@@ -1,4 +1,4 @@
-"""Benchmark of the simulator: the CPU cost of fixed cases on this machine.
+"""Benchmark of the simulator's CPU cost for fixed cases on this machine.
 
 Times are CPU times (user and system), which other programs hardly affect. Compare ratios within a
 run instead of absolute figures. `docs/performance.md` describes the cases.

@@ -1,9 +1,8 @@
-"""Benchmark of the run store: lists, filters and SQL over many small runs.
+"""Benchmark of run store lists, filters and SQL queries over many small runs.
 
-The simulator makes one short run. The other runs are copies that have different manifests: drive,
-seed, age, tags and figures. Each command is measured as a whole, in a separate process, from the
-start of Python to the last line. Work that a command does only once, because runs are new, is a
-separate case.
+The simulator executes one short run. All further runs are copies that differ in drive, seed, age,
+tags and figures. Each command is measured as a whole, in a separate process, from the start of
+Python to the last line. Work that a command does only once for new runs is a separate case.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Benchmark of sweeps on a Dask scheduler: equal cells by `--jobs 2` and by two local workers.
+"""Benchmark of sweeps on Dask, which runs equal cells with `--jobs 2` and two local workers.
 
 Each sweep is a whole command, timed from the start of Python to the page. The two methods
-alternate, so their ratio is meaningful even if the machine does other work. Each cell is a run of a
-short load and its report, with a separate drive and load. The benchmark measures the overhead of a
-sweep, excluding the simulator.
+alternate, so that their ratio is meaningful even if the machine is otherwise busy. Each cell is a
+run of a short load and its report, with a separate drive and load. The benchmark measures the
+overhead of a sweep, excluding the simulator.
 """
 
 from __future__ import annotations

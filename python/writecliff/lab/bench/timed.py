@@ -1,4 +1,4 @@
-"""Benchmark of timed I/O: a fixed-rate trace, replayed by the issuer and by fio in one run.
+"""Benchmark of timed I/O, which replays a fixed-rate trace with the issuer and with fio.
 
 The device is a loop device on an in-memory file without an I/O scheduler, which completes I/Os
 within microseconds. Late I/Os are therefore caused by the program or the machine. fio replays the

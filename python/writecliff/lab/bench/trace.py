@@ -1,7 +1,7 @@
-"""Benchmark of block traces: reading and characterising a file in MSR Cambridge format.
+"""Benchmark of reading and characterising a block trace in MSR Cambridge format.
 
 The benchmark creates the trace: random and sequential I/Os of five sizes, with hot and cold
-addresses and response times. Times are those of this process on a single processor.
+addresses and response times. Times are measured in this process on a single processor.
 """
 
 from __future__ import annotations

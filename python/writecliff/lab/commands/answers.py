@@ -88,7 +88,7 @@ class ActLatency(Answer, frozen=True, tag="writecliff/act-latency/1"):
 
 
 class ValidateWaf(Answer, frozen=True, tag="writecliff/validate-waf/1"):
-    """Write amplification against theory."""
+    """Write amplification compared with theory."""
 
     commands = "validate waf"
 
@@ -98,7 +98,7 @@ class ValidateWaf(Answer, frozen=True, tag="writecliff/validate-waf/1"):
 
 
 class ValidateReduction(Answer, frozen=True, tag="writecliff/validate-reduction/1"):
-    """Data reduction against theory."""
+    """Data reduction compared with theory."""
 
     commands = "validate reduction"
 
@@ -108,7 +108,7 @@ class ValidateReduction(Answer, frozen=True, tag="writecliff/validate-reduction/
 
 
 class ValidateQuick(Answer, frozen=True, tag="writecliff/validate-quick/1"):
-    """Quick suite against full size."""
+    """Quick suite compared with the full-size suite."""
 
     commands = "validate quick"
 

@@ -113,7 +113,7 @@ def _list(as_json: bool) -> int:
 
 
 def _specifications(name: str | None) -> tuple[list[str], dict[str, Specification]]:
-    """The requested fits, and all fits that predictions may need.
+    """The requested fits, and all fits that predictions may require.
 
     A user's fit comes first, because its drives take precedence over those of shipped fits.
     """
@@ -219,7 +219,7 @@ def mapping(
     predicted: Sequence[Prediction] | None,
     output: Path | None,
 ) -> dict[str, Any]:
-    """Return the JSON form; without a `result`, the fields of a single fit are None."""
+    """Return the JSON form, where the fields of a single fit are None if there is no `result`."""
     (spec,) = specs.values() if result else (None,)
     document: dict[str, Any] = {
         "fits": list(specs),
@@ -301,7 +301,7 @@ def _errors(
 ) -> list[dict[str, Any]]:
     """Errors by kind of figure: before the fit, after the fit, and of predictions.
 
-    The figure count is that of the last column that has figures.
+    The figure count refers to the last column that has figures.
     """
     from writecliff.published.scores import scores_of
 

@@ -1,4 +1,4 @@
-"""Progress of `writecliff lab reproduce` on stderr: finished and running work, time left."""
+"""Progress of `writecliff lab reproduce` on stderr (completed work and remaining time)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _FIRST_GUESS = 0.03  # Minimum completed fraction before the time left is estima
 
 
 class ReproduceView(MeasurementObserver):
-    """Log when a drive reaches a state or is finished, and regularly in between.
+    """A logger of drive states and completions, and of the progress in between.
 
-    Each line includes an estimate of the time left.
+    Each line includes an estimate of the remaining time.
     """
 
     def __init__(self, loads: Mapping[str, Iterable[Load]], *, quiet: bool = False) -> None:
@@ -111,7 +111,7 @@ def _work(load: Load) -> float:
 
 
 def _preparing(capacity_bytes: int, loads: Iterable[Load]) -> dict[State, float]:
-    """Estimated number of I/Os that bring a drive to each state of its loads."""
+    """Estimated number of I/Os to bring a drive to each state that the loads require."""
     capacities: dict[State, float] = {"fresh": 0.0, "fill": 1.0, "sustained": 3.0, "client": 2.0}
     slots = capacity_bytes / (4 * KIB) * _PREPARED_SLOTS
     return {load.state: capacities[load.state] * slots for load in loads}

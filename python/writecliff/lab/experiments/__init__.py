@@ -53,8 +53,8 @@ def live_application(name: str) -> Application:
 def experiment(name: str) -> tuple[ModuleType, ModuleType]:
     """Return an experiment's modules.
 
-    The first module has `run(scale=, log=)`. The second has `mapping`, `tables` and `page`, which
-    take its result.
+    The first module has `run(scale=, log=)`. The second module has `mapping`, `tables` and `page`,
+    which take the result of `run`.
 
     Raises:
         ConfigError: If the name is unknown.

@@ -1,13 +1,13 @@
 """Cassandra with and without streams, after Samsung at the Flash Memory Summit 2016.
 
 The deck: The presentation describes Cassandra 3.5 and cassandra-stress with half reads and half
-writes on one million records, on a SAS drive of 480 GB after 4 hours of writes. Streams gave twice
-the lifetime and 45 % more I/O. The presentation does not state the drive's fill, the use of TRIM,
-or the table size relative to reclaim units, so this experiment varies them. A real Cassandra (5.0
-on the machine's Java) runs the same kind of load through its own client, after a write-only phase.
-Cassandra's writes are captured with their files and threads. The captured writes are replayed on
-simulated drives sized for the files, once in one stream and once with the assignment "Multi-Data"
-(HotStorage 2014): commit log, flush, compaction in three tiers.
+writes on one million records, on a 480 GB SAS drive after 4 hours of writes. Streams doubled the
+lifetime and increased I/O by 45 %. The presentation does not state the drive's fill, the use of
+TRIM, or the table size relative to reclaim units, so this experiment varies all three. A real
+Cassandra (5.0 on the machine's Java) runs the same kind of load through its own client, after a
+write-only phase. Cassandra's writes are captured with their files and threads. The captured writes
+are replayed on simulated drives sized for the files, once in one stream and once with the
+assignment "Multi-Data" (HotStorage 2014): commit log, flush, compaction in three tiers.
 
 The capture is stored as `fms-cassandra.parquet` in the current folder and reused in later runs.
 """
@@ -162,7 +162,7 @@ def run(*, scale: float, log: Log) -> Result:
     """Capture the load, unless a capture already exists, and replay it.
 
     Args:
-        scale: Ignored, because the drive is sized for the files.
+        scale: Ignored scale factor, because the drive is sized for the files.
         log: Function called with progress messages.
 
     Raises:
@@ -324,7 +324,7 @@ def _side(load: Load, setup: ReplaySetup, scheme: str, streams: int) -> tuple[Si
 
 
 def assignments(trace: Trace, rules: Rules, load: Load, case: Case) -> Assigned:
-    """Return the write amplification of increasingly detailed assignments, and of an oracle.
+    """Return the write amplification with increasingly detailed assignments, and an oracle.
 
     The oracle knows when data become invalid, and has as many streams as the most detailed
     assignment.

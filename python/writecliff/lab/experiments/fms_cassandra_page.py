@@ -89,7 +89,7 @@ def _mapped_pct(row: Row, side: Side) -> float:
 
 
 def tables(result: Result) -> tuple[Table, ...]:
-    """Return the tables: findings, conditions, assignments, all rows, streams of the best row."""
+    """Return the tables of findings, conditions, assignments, all rows and best-row streams."""
     sentences = findings(result.rows, result.assigned)
     conditions = Table.of(
         "Effect of each condition on the lifetime ratio",
@@ -126,7 +126,7 @@ def tables(result: Result) -> tuple[Table, ...]:
 
 
 def _by_case(result: Result) -> list[tuple[str, Kind, Callable[[str], str]]]:
-    """A column per set of conditions."""
+    """Table with a column per set of conditions."""
     return [
         (describe(assignment.case), kinds.RIGHT, partial(_waf_text, assignment.waf))
         for assignment in result.assigned
@@ -211,7 +211,7 @@ def page(result: Result) -> Page:
 
 
 def _series(rows: Sequence[Row], pick: Callable[[Row], float], more: str = "") -> list[Line]:
-    """A line for TRIM (where allocators do not matter), and a line per allocator without TRIM."""
+    """Plot with one line for TRIM (for any allocator), and one line per allocator without TRIM."""
     labels: dict[str, list[Row]] = {}
     for row in rows:
         case = row.case
@@ -245,7 +245,7 @@ def _plots(result: Result) -> tuple[tuple[Figure, ...], ...]:
 
 
 def _unit_plot(result: Result) -> tuple[Figure, ...]:
-    """The lifetime ratio over the reclaim unit size, at `UNIT_FILL_PCT`."""
+    """Plot of lifetime ratio over reclaim unit size, at a fill of `UNIT_FILL_PCT`."""
     some: dict[str, list[Row]] = {}
     for row in sorted(result.rows, key=lambda row: row.case.unit_share):
         case = row.case
@@ -345,7 +345,7 @@ def factors(rows: Sequence[Row]) -> tuple[Factor, ...]:
     """Return each condition's effect on the lifetime ratio, over rows that differ only in it.
 
     The allocator's effect is computed separately for rows with and without TRIM. The allocator
-    determines which invalid data are overwritten, and with TRIM there are no such data.
+    determines which invalid data are overwritten, but TRIM leaves no such data.
     """
     measured = []
     for key, (name, _) in _CONDITIONS.items():
@@ -375,7 +375,7 @@ def _factor(key: str, name: str, rows: Sequence[Row]) -> Factor | None:
 
 
 def _without(case: Case, key: str) -> tuple[object, ...]:
-    """All conditions but one."""
+    """All conditions except one."""
     return tuple(value for name, value in vars(case).items() if name != key)
 
 
@@ -485,7 +485,7 @@ def _io(rows: Sequence[Row]) -> str:
 
 
 def _settled(rows: Sequence[Row]) -> str:
-    """A sentence about drives that had not settled, or "" if all had settled."""
+    """A sentence about drives that had not reached steady state, or "" if all drives had."""
     moved = [max(abs(side.waf_drift or 0.0) for side in (row.off, row.on)) for row in rows]
     unsettled = sum(drift > SETTLED for drift in moved)
     if not unsettled:

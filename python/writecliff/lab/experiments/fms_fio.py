@@ -128,7 +128,7 @@ def run(
     passes: tuple[int, int] = (WARM_UP, MEASURED),
     log: Callable[[str], None] = lambda text: None,
 ) -> Result:
-    """Run all measurements, which takes several minutes.
+    """Run all measurements, which take several minutes.
 
     Args:
         scale: Factor by which the timed drive is scaled down.
@@ -210,7 +210,7 @@ def drive(overprovision: float, scale: float) -> _native.Device:
 
 
 def _jobs(reading: Reading, capacity_bytes: int, streams: bool) -> list[Job]:
-    """The four writers, without rates and volumes."""
+    """The four writer jobs, without rates or volumes."""
     jobs = []
     start = 0
     for number, writer in enumerate(writers(reading)):
@@ -230,7 +230,7 @@ def _jobs(reading: Reading, capacity_bytes: int, streams: bool) -> list[Job]:
 
 
 def _write(reading: Reading, jobs: list[Job], volume_bytes: float) -> Workload:
-    """The writers at their rates, until they have written about `volume_bytes` in total."""
+    """Jobs of the writers at their rates, with a total volume of about `volume_bytes`."""
     shares = [writer.writes for writer in writers(reading)]
     return Workload(
         "writers",
@@ -307,7 +307,7 @@ def _speed(
 
 
 def _highest(engine: SimEngine, state: Path, reading: Reading, jobs: list[Job]) -> StepResult:
-    """The step from `state` whose write rate is nearest to 30 % of the total throughput."""
+    """Step from `state` in which writes are closest to 30 % of the total throughput."""
     low, high = 0.0, _MAX_RATE
     closest: tuple[float, StepResult] | None = None
     for _ in range(_BISECTIONS):

@@ -151,7 +151,7 @@ def _stable(row: Amplification) -> str:
 
 
 def _waf_table(result: Result) -> Table:
-    """A row per reading and over-provisioning, and a column per drive and request size."""
+    """Table with a row per reading and over-provisioning, and a column per drive and size."""
     groups: dict[tuple[Reading, float], Variants] = {}
     for row in result.amplification:
         group = groups.setdefault((row.reading, row.overprovision), {})

@@ -15,7 +15,7 @@ of them a drive reaches.
 `reference_waf` is the write amplification of another simulator, without streams. That simulator is
 flat and independently written (C, untimed): 4096 reclaim units of 256 slots, 20 capacities to
 settle, 10 measured, requests of 4 or 128 KiB. The simulator's figures have three digits. The
-simulator's garbage collection is not documented. Of the variants tried, one reproduces all of that
+simulator's garbage collection is not documented. One of the variants tried reproduces all of that
 simulator's figures: whole victims relocated to the unit that the host fills, 4094 circulating
 units, and requests that wrap at the end of their range. The guide to streams lists the errors of
 the other variants.

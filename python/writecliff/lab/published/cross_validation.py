@@ -1,4 +1,4 @@
-"""Cross-validation, where each figure is predicted by fits that have not used it.
+"""Cross-validation, where each figure is predicted by fits that did not use the figure.
 
 The figures are divided into folds by their loads. For each fold, the fits estimate values from the
 other figures (`fold_fits.py`). Drives that have these values are measured under the fold's loads at

@@ -1,9 +1,9 @@
 """Experiments that run real applications on a served drive, with streams off and on.
 
 The application's files are on several file systems of one simulated drive, each with a separate
-address range. With streams, each file system writes through the export of its own stream. Without
-streams, all write through the same export. Everything else is equal: layout, drive, load, and
-attachment of the drive.
+address range. In trials with streams, each file system writes through the export for its stream.
+In trials without streams, all file systems write through the same export. All other conditions are
+equal: layout, drive, load, and attachment of the drive.
 
 | file | content |
 |---|---|

@@ -27,7 +27,7 @@ _POINTS = ("mean", "p50", "p99", "p99_9", "max")
 
 @dataclass(frozen=True)
 class Cassandra:
-    """Half reads and half writes of random records, 128 outstanding."""
+    """Equal numbers of random record reads and writes, with 128 outstanding."""
 
     records: int = 150_000
     aging: int = 200_000  # Number of writes that age the database.
@@ -47,7 +47,7 @@ class Cassandra:
 
     @property
     def about(self) -> str:
-        """Version and load, in a sentence."""
+        """Sentence that states the version and the load."""
         return (
             f"Cassandra {VERSION}: {self.records:,} records of {VALUE_BYTES} bytes, "
             f"{self.aging:,} random writes of preparation, {self.operations:,} operations "
@@ -56,7 +56,7 @@ class Cassandra:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Limitations of the experiment, in sentences."""
+        """Sentences that state the experiment's limitations."""
         return (
             "Only the commit log has a separate stream (Multi-Log). Cassandra has no setting that "
             "separates flushed from compacted tables; the replay of a capture (writecliff lab "
@@ -97,10 +97,10 @@ def _ignore(_: str) -> None:
 
 
 def client_of(lines: Sequence[str]) -> Client:
-    """Parse the mixed phase's figures from the client's output.
+    """Parse the figures of the mixed phase from the client's output.
 
     Raises:
-        WritecliffError: If the output lacks these figures.
+        WritecliffError: If the output does not contain the figures.
     """
     phase = next((match for line in lines if (match := _PHASE.match(line))), None)
     points = next((match for line in lines if (match := _LATENCY.match(line))), None)

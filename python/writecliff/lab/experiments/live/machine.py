@@ -35,12 +35,12 @@ _ZEROS = bytes(MIB)
 def small_drive(
     name: str, parts: Sequence[Part], unit_bytes: int, folder: Path
 ) -> tuple[Path, DeviceDescription]:
-    """Write the device file of a small drive of type `name` that holds `parts`.
+    """Write the device file for a small drive of type `name` that holds `parts`.
 
     The drive has a stream for each part in addition to the default stream.
 
     Raises:
-        ConfigError: If no such drive is possible.
+        ConfigError: If no drive of this type can hold the parts.
     """
     opened = open_device(*read_device_file(name))
     whole = describe(opened)
@@ -86,7 +86,7 @@ class Machine:
 
     @contextmanager
     def prepared(self) -> Iterator[Mapping[str, Path]]:
-        """Create a new drive without timing, written once, with empty mounted file systems.
+        """Create, without timing, a drive that is written once and has empty mounted file systems.
 
         The drive's state is saved for `timed`. Yields the folders of the parts.
         """

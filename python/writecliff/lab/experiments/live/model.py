@@ -20,7 +20,7 @@ _NORMAL_95 = 1.960
 class Part:
     """A range of the drive that has its own file system.
 
-    `holds` describes the part's files. With streams on, the part is written with `stream`.
+    `holds` describes the part's files. If streams are on, the part is written with `stream`.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Application(Protocol):
         """
 
     def prepare(self, folders: Mapping[str, Path], work: Path, seed: int) -> None:
-        """Create the database and age it.
+        """Create and age the database.
 
         Raises:
             WritecliffError: If the application failed.
@@ -78,7 +78,7 @@ class Application(Protocol):
 
 @dataclass(frozen=True)
 class Condition:
-    """Conditions of a trial; with `trim`, file systems are mounted with `discard`."""
+    """Conditions of a trial, where `trim` means that file systems are mounted with `discard`."""
 
     trim: bool
     streams: bool
@@ -121,7 +121,7 @@ class Trial:
         return float(write["requests"] * (write["latency"]["mean_ns"] or 0.0) / drive_ns)
 
     def latency_ns(self, point: str) -> float:
-        """Return a latency of the client's writes, in the drive's time."""
+        """Return a latency of the client's writes, in drive time."""
         return self.client.latency_ns[point] / float(self.session["slow_down"])
 
 
@@ -153,7 +153,7 @@ class Ratio:
         return cls(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
     def reaches(self, claimed: float) -> str:
-        """Return, in words, the result of comparing the ratio with a claim."""
+        """Describe the result of comparing the ratio with a claim."""
         if self.low is None or self.high is None:
             return "reached, in one pair" if self.mean >= claimed else "not reached, in one pair"
         if self.low >= claimed:
@@ -187,7 +187,7 @@ class Result:
 
     @property
     def precondition(self) -> str:
-        """The drive's state before each measurement, in words."""
+        """Description of the drive's state before each measurement."""
         return (
             "every address written once, then the application's files created and overwritten "
             "without timing"

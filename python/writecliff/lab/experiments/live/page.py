@@ -118,7 +118,7 @@ def _trim(trim: bool) -> str:
 
 
 def tables(result: Result) -> tuple[Table, ...]:
-    """Return the tables: findings, comparisons, trials, streams and layout."""
+    """Return the tables of findings, comparisons, trials, streams and layout."""
     sentences = Table.of("Findings", list(findings(result)), ("", kinds.TEXT, str))
     return sentences, _compared(result), _trials(result), _streams(result), _layout(result)
 
@@ -202,7 +202,7 @@ def _streams(result: Result) -> Table:
 
 
 def _stream_rows(result: Result) -> Iterator[tuple[Trial, int, str, int]]:
-    """Trial, stream, description of its files, and bytes written, for trials with streams."""
+    """Rows of trial, stream, file description and bytes written, for trials with streams."""
     holds = {part.stream: part.holds for part in result.application.parts}
     for trial in result.trials:
         if not trial.condition.streams:
@@ -263,7 +263,7 @@ def page(result: Result) -> Page:
 
 
 def _plots(result: Result) -> tuple[Figure, ...]:
-    """Bars without and with streams, by condition and repeat."""
+    """Bar plot of results without and with streams, by condition and repeat."""
     offs = [trial for trial in result.trials if not trial.condition.streams]
     groups = [f"{_trim(trial.condition.trim)}, {trial.repeat + 1}" for trial in offs]
     on = {(t.condition.trim, t.repeat): t for t in result.trials if t.condition.streams}

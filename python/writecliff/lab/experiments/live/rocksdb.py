@@ -1,4 +1,4 @@
-"""RocksDB, with its log, its young levels and its old levels on separate file systems.
+"""RocksDB with log, young levels and old levels on separate file systems.
 
 The tree is small: memory tables and files of 1 MiB, and a first level of 6 MiB. Each further level
 is seven times larger. RocksDB determines where it stores a level's files (`db_paths`) and its log
@@ -54,7 +54,7 @@ class RocksDB:
 
     @property
     def about(self) -> str:
-        """Version and load, in a sentence."""
+        """Sentence that states the version and the load."""
         return (
             f"RocksDB ({_PACKAGE} {_version()}): {self.records:,} records of {self.value_bytes} "
             f"bytes in {_TABLE_BYTES // MIB} MiB tables without compression, {self.aging:,} random "
@@ -63,7 +63,7 @@ class RocksDB:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Limitations of the experiment, in sentences."""
+        """Sentences that state the experiment's limitations."""
         return (
             "The client only writes. Most of RocksDB's own reads are served from the page cache.",
             "RocksDB writes through the page cache and starts writeback every 512 KiB "

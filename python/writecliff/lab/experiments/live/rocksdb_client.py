@@ -1,8 +1,8 @@
 """RocksDB's client: `python -m writecliff.lab.experiments.live.rocksdb_client ORDERS`.
 
-ORDERS is JSON; see `rocksdb.RocksDB`. The phase "prepare" creates the database and overwrites it.
-The phase "measure" overwrites it and measures the time of each put. Both phases write their result
-as JSON.
+ORDERS is JSON; see `rocksdb.RocksDB`. The phase "prepare" creates and overwrites the database. The
+phase "measure" overwrites the database, and measures the latency of each put. Both phases write
+their result as JSON.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DRAW = 1 << 16  # Number of keys drawn at once.
 
 
 def options_of(orders: Mapping[str, Any]) -> Options:
-    """Return RocksDB's options; the paths hold levels 0 and 1, level 2, and all others."""
+    """Return RocksDB's options, with paths for levels 0 and 1, level 2, and all other levels."""
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.set_wal_dir(orders["log"])

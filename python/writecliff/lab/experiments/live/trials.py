@@ -24,7 +24,7 @@ DEVICE = "sas-ms-480"
 def schedule(repeats: int, trims: Sequence[bool]) -> list[tuple[int, Condition]]:
     """Return repeats and conditions in trial order.
 
-    Every other pair starts with streams, so that a drift of the machine favours neither side.
+    Every other pair starts with streams, so that machine drift favours neither side.
     """
     order = []
     for repeat in range(repeats):
@@ -37,7 +37,7 @@ def schedule(repeats: int, trims: Sequence[bool]) -> list[tuple[int, Condition]]
 def run_trials(
     application: Application, *, repeats: int, trims: Sequence[bool], folder: Path, log: Log
 ) -> Result:
-    """Run all trials, each with a run directory in `folder`, which must be absent or empty.
+    """Run all trials, each with a run directory in `folder`, which must be empty or not exist.
 
     Raises:
         TargetError: If the machine lacks a program or package.
