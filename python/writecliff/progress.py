@@ -23,10 +23,10 @@ PACED_S = 3.0  # Minimum time between two lines of a `PacedLog`.
 class Work:
     """The state of long-running work."""
 
-    what: str  # current part
+    what: str  # Name of the current task.
     share: float | None = None  # Completed fraction of the step, from 0 to 1; `None` if unknown.
     ios: int = 0  # Number of completed I/Os in the step.
-    figures: str = ""  # latest figures
+    figures: str = ""  # Latest figures as text.
 
 
 WorkHook = Callable[[Work], None]

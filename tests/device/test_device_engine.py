@@ -193,7 +193,7 @@ def test_fractional_zones_end_where_they_should(loop: str) -> None:
         engine.run(Workload("w", (job,)))
     blocks = written(loop)
     cold = [at for at in blocks if at >= 8 * MIB]
-    assert 15 <= len(cold) <= 70  # 40 expected, sd 6
+    assert 15 <= len(cold) <= 70  # The expected count is 40, with a standard deviation of 6.
     assert max(cold) > 64 * MIB
 
 

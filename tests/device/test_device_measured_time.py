@@ -235,7 +235,8 @@ def test_every_output_has_the_same_rates(
 
 
 def _check_rate(name: str, ios: int, seconds: float, slowest_ns: float) -> None:
-    assert 0 < ios <= 500 * RUN_S[name] + 1  # fewer if the machine stalls until the end
+    # The count is lower if the machine stalls until the end.
+    assert 0 < ios <= 500 * RUN_S[name] + 1
     assert 0 <= seconds - RUN_S[name] <= slowest_ns / 1e9
 
 

@@ -23,7 +23,7 @@ from writecliff.errors import EngineError, TargetError
 from writecliff.workload.model import BlockSize, Job, Workload
 
 MIB = 1 << 20
-PATTERN = bytes(range(256)) * 4096  # 1 MiB
+PATTERN = bytes(range(256)) * 4096  # The pattern has 1 MiB.
 OF_ALL = {
     "format": 0b011,
     "sanitize": 0b010,

@@ -41,8 +41,8 @@ def written_zeros(journal: Path) -> int:
         end = position + 1 + records[position]
         fields = iter(records[position + 1 : end])
         is_change, is_zeros = next(fields) == 1, records[end - 1] == 1
-        if is_change and next(fields) == 1 and is_zeros:  # a write
-            _varint(fields)  # the offset
+        if is_change and next(fields) == 1 and is_zeros:  # The record is a write.
+            _varint(fields)  # Skip the offset.
             total += _varint(fields)
         position = end
     return total

@@ -338,7 +338,7 @@ def _bcache(shelf: Shelf, option: str, *, register: bool) -> str:
     device = shelf.loop(shelf.zeros(64 * MIB))  # A cache has at least a few hundred buckets.
     run("make-bcache", option, "--bucket", "64k", device)
     folder = Path("/sys/block", Path(device).name, "bcache")
-    if register and not folder.exists():  # without udev
+    if register and not folder.exists():  # No udev registers it.
         Path("/sys/fs/bcache/register").write_text(device)
     if register:
         require(folder.exists)

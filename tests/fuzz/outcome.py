@@ -22,7 +22,7 @@ class Outcome:
 
     number: int
     verdict: Verdict
-    seconds: float  # CPU time
+    seconds: float  # CPU time in seconds.
     peak_bytes: int
     place: str = ""
     message: str = ""

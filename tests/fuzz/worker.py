@@ -43,7 +43,7 @@ def run_case(number: int, folder: Path, words: Callable[[Path], list[str]]) -> O
     child = fork(lambda: _child(case, words))
     if why := wait_within(child, SECONDS_MAX):
         os.kill(child, _STOPS[why])
-        if wait_within(child, 2 * SECONDS_MAX):  # still running
+        if wait_within(child, 2 * SECONDS_MAX):  # The child is still running.
             os.kill(child, signal.SIGKILL)
     _, status, used = os.wait4(child, 0)
     left_behind(_LEFT_S)

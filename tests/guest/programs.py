@@ -14,7 +14,7 @@ from pathlib import Path
 _LIBRARIES = (
     "lib/x86_64-linux-gnu",
     "usr/lib/x86_64-linux-gnu",
-    "lib",  # multipath-tools
+    "lib",  # multipath-tools installs its libraries in this folder.
     # fio's Ceph engines refer to this library by an absolute path.
     "usr/lib/x86_64-linux-gnu/ceph",
     "usr/lib/x86_64-linux-gnu/systemd",

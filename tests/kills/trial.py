@@ -21,7 +21,7 @@ Disturbance = Literal["kill", "full", "read-only"]
 DISTURBANCES: tuple[Disturbance, ...] = ("kill", "full", "read-only")
 _ROOT = Path(__file__).parents[2]
 _ORPHANS_S = 15.0  # Time for members to notice that their parent has exited.
-_COMMAND_S = 300.0  # CPU time
+_COMMAND_S = 300.0  # Limit on the CPU time, in seconds.
 
 Words = Sequence[str]
 Result = Mapping[str, bytes]

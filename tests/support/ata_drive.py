@@ -16,7 +16,7 @@ from tests.support.tcmu import Reply
 
 _ABORTED, _READY = (0x51, 0x04), (0x50, 0x00)  # Status and error registers.
 _KEYS = {0x11: 0x43727970, 0x12: 0x426B4572, 0x14: 0x4F57}  # Keys by sanitize feature.
-_BITS = {"crypto": 13, "block": 15}  # word 59
+_BITS = {"crypto": 13, "block": 15}  # Bit numbers in word 59.
 
 
 @dataclass(frozen=True)

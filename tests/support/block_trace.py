@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _EVENT = re.compile(r" (\d+\.\d+): block_rq_issue: ")
-_BUFFER_KB = 16 << 10  # per CPU
+_BUFFER_KB = 16 << 10  # Buffer size per CPU.
 
 
 @dataclass

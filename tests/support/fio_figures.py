@@ -218,7 +218,7 @@ def _ends(draw: random.Random, size: int, mean: float, per_s: float | None) -> l
     """Return limits that keep a job from running much longer than two seconds."""
     kinds = ["time", "time", "count", "io_size"] if per_s else ["size", "loops", "io_size", "count"]
     kind = draw.choice(kinds)
-    most = per_s * 1.5 if per_s else 2000.0  # I/Os
+    most = per_s * 1.5 if per_s else 2000.0  # Maximum number of I/Os.
     if kind == "time":
         return [f"runtime={draw.choice((800, 1000, 1500, 2000))}ms", "time_based"]
     if kind == "count":

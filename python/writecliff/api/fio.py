@@ -31,7 +31,7 @@ class FioRun:
     command: FioCommand
     job_file: FioJobFile
     results: Sequence[StepResult]
-    drive: str  # drive name
+    drive: str
 
     @property
     def missed(self) -> bool:

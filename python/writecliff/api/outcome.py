@@ -161,7 +161,7 @@ class Outcome:
     """Limits of a measurement, grouped by run, and the comparison with its baseline."""
 
     name: str  # Name of the run or suite.
-    judged: Mapping[str, Sequence[Judged]] = field(default_factory=dict)  # by run
+    judged: Mapping[str, Sequence[Judged]] = field(default_factory=dict)  # Judgements by run.
     compared: BaselineComparison | None = None
 
     @classmethod

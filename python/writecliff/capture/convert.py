@@ -51,7 +51,7 @@ class _Rows:
     """Rows, excluding text columns, as parallel arrays that have one value per row."""
 
     event: Integers
-    op: Integers  # index into `OPS`
+    op: Integers  # Index into `OPS`.
     offset: Integers
     length: Integers
     state: Integers  # Index into the state list.

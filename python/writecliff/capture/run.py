@@ -35,7 +35,7 @@ _POLL_S = 0.2
 class Options:
     """Options of a file I/O capture. `root` limits the trace to the files below a folder."""
 
-    output: Path  # trace path
+    output: Path  # Trace path.
     root: Path | None = None
     reads: bool = False  # `True` to trace reads as well as writes.
     # `True` to retry hints that were not 64 bits wide with the correct width.
@@ -46,7 +46,7 @@ class Options:
 class Captured:
     """A trace file and its metadata. `exit_code` is the command's, or 128 + n for signal n."""
 
-    output: Path  # trace path
+    output: Path  # Trace path.
     exit_code: int
     metadata: dict[str, Any]  # Capture metadata: command, duration, bytes, hints, notes.
 

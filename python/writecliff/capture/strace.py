@@ -628,8 +628,8 @@ class File:
     size_bytes: int = 0
     names: int = 1
     announced: bool = False  # `True` if an event has recorded the file name.
-    synced: bool = False  # `True` if msync was called for a part of the file
-    mapped: bool = False  # `True` if mapped for writing
+    synced: bool = False  # `True` if msync was called for a portion of the file.
+    mapped: bool = False  # `True` if the file is mapped for writing.
 
 
 @dataclass

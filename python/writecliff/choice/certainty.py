@@ -94,7 +94,7 @@ class ModelError:
     """Errors of a drive model under a load."""
 
     load: LoadKinds
-    by_kind: Mapping[str, KindError] = field(default_factory=dict)  # known errors
+    by_kind: Mapping[str, KindError] = field(default_factory=dict)  # Known errors by kind.
     rated_life: bool = False  # `False` if the rated erase cycles limit the drive life.
 
     def of(self, key: str) -> FigureError:

@@ -43,13 +43,13 @@ FIGURE_UNITS: Mapping[str, str] = {
 class Question:
     """Question that a choice answers."""
 
-    workload: str  # workload path
+    workload: str  # Path of the workload file.
     candidates: tuple[str, ...]  # Drive names or paths of device files.
     limits: tuple[str, ...] = ()  # Limits in the user's notation, such as "p99.99 <= 2 ms".
     weights: Mapping[str, float] = field(
         default_factory=dict
     )  # Weights by figure; if empty: `DEFAULT_WEIGHTS`
-    prices: Mapping[str, float] = field(default_factory=dict)  # by drive
+    prices: Mapping[str, float] = field(default_factory=dict)  # Prices by drive name.
     # Bytes written per day; `None` for the load's own write rate around the clock.
     writes_per_day_bytes: int | None = None
     # Initial state; `None` for the load's initial state or, if the load has none, "sustained".
@@ -179,7 +179,7 @@ def read_prices(path: Path) -> dict[str, float]:
             continue
         name, price = cells[0].strip(), _price(cells)
         if price is None and not prices and number == 1:
-            continue  # a header
+            continue  # The row is a header.
         if price is None or not name:
             raise ConfigError(
                 f"{path}, line {number}: expected a drive and a price",

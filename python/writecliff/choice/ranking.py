@@ -39,7 +39,7 @@ class Ranked:
     judged: Sequence[Judged]
     error: ModelError
     score: float | None  # Score from 0 to 1; `None` if a weighted figure is unknown.
-    rank: int = 0  # from 1
+    rank: int = 0  # Rank, counted from 1.
     why: str = ""
     # Confidence in the difference from the top drive; `None` for the top drive itself.
     sure: Sure | None = None

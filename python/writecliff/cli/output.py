@@ -82,7 +82,7 @@ def _plain(value: Any) -> Any:
         return str(value)
     if value is None or isinstance(value, str | int | bool):
         return value
-    item = getattr(value, "item", None)  # a numpy scalar
+    item = getattr(value, "item", None)  # The value is a numpy scalar.
     return _plain(item()) if item is not None else str(value)
 
 

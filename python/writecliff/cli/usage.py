@@ -38,7 +38,7 @@ def usage_error(error: CycloptsError, arguments: list[str]) -> UsageError:
         return _unknown_word(error, (error.unused_tokens or arguments)[0], chain)
     if isinstance(error, MissingArgumentError) and error.argument is not None:
         missing = error.argument.name
-        if error.argument.index is not None:  # positional
+        if error.argument.index is not None:  # The argument is positional.
             what = f"missing argument {missing.lstrip('-').upper()} for `{chain}`"
         else:
             what = f"{missing} requires a value"

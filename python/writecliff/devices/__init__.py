@@ -40,10 +40,10 @@ SCM_FAMILIES = frozenset(("p5800x",))
 class DeviceSummary:
     """A line of `writecliff device list`."""
 
-    name: str  # after `sim:`
-    description: str  # one line
-    capacity_bytes: int  # user capacity
-    interface: str  # "SATA 6Gb/s"
+    name: str  # Drive name, which follows `sim:`.
+    description: str  # One-line drive description.
+    capacity_bytes: int  # User capacity in bytes.
+    interface: str  # Host interface, such as "SATA 6Gb/s".
     nand_type: str | None  # NAND type; `None`, like the next field, for drives that have no flash.
     # Flash beyond the user capacity, as a percentage of that capacity.
     overprovision_pct: float | None
@@ -55,8 +55,8 @@ class DeviceSummary:
 class DeviceValue:
     """A device file value, with its dotted key, text and source."""
 
-    key: str  # "flash.read"
-    value: str  # TOML text
+    key: str  # Key in the device file, such as "flash.read".
+    value: str  # Value as TOML text.
     source: str  # Source of the value, or the reasoning behind it.
     line: int  # Line number in the device file.
 
@@ -68,13 +68,13 @@ class DeviceDescription:
     Flash figures are `None` for drives that have no flash.
     """
 
-    name: str  # after `sim:`
+    name: str  # Drive name, which follows `sim:`.
     kind: Literal["ssd", "disk", "scm"]  # Storage medium: flash, platters or storage-class memory.
-    description: str  # in a line
+    description: str  # One-line drive description.
     vendor: str  # Vendor name shown in reports.
     model: str  # Model name shown in reports.
     firmware: str  # Firmware version shown in reports.
-    capacity_bytes: int  # user capacity
+    capacity_bytes: int  # User capacity in bytes.
     raw_bytes: int | None  # Raw flash capacity in bytes; `None` for drives that have no flash.
     # Capacity covered by the flash mapping table, at 4 KiB per entry; 0 without flash.
     mapped_bytes: int
@@ -82,11 +82,12 @@ class DeviceDescription:
     # have 32 bits, so the simulator represents a drive with more than 16 TiB of flash by a
     # scaled-down drive of up to 2 TB (`engines/scaled.py`).
     least_scale: float
-    reclaim_units: int | None  # how many
+    reclaim_units: int | None  # Number of reclaim units.
     rated_cycles: int | None  # Rated program/erase cycles of the flash.
-    overprovision_pct: float | None  # flash beyond the user capacity, in percent of that capacity
-    interface: str  # "SATA 6Gb/s"
-    nand_type: str | None  # "TLC"
+    # Flash beyond the user capacity, as a percentage of that capacity.
+    overprovision_pct: float | None
+    interface: str  # Host interface, such as "SATA 6Gb/s".
+    nand_type: str | None  # NAND type, such as "TLC".
     rpm: int | None  # Rotational speed of a hard disk, in revolutions per minute.
     streams: int  # Number of streams that the drive can open.
     # Power states described by the file. For each state: maximum number of active dies, and maximum
@@ -98,7 +99,7 @@ class DeviceDescription:
     # interface.
     data_placement_reports: Mapping[str, Any]
     write_cache: bool  # `True` if the write cache is enabled at power-up.
-    power_loss_protection: bool  # capacitors
+    power_loss_protection: bool  # `True` if the drive has power-loss capacitors.
     # Shortest and longest time from power-up after a power cut until the drive accepts commands;
     # `None` if power cuts are not modelled.
     rebuild_ns: tuple[int, int] | None

@@ -235,7 +235,8 @@ def _in_series(capacity: float, below: _Point, above: _Point) -> float:
     if below.value >= above.value:
         return above.value
     growth = 1 / below.value - 1 / above.value
-    dies = growth / (1 / below.capacity - 1 / above.capacity)  # time x capacity
+    # The unit of `dies` is time x capacity.
+    dies = growth / (1 / below.capacity - 1 / above.capacity)
     controller = 1 / above.value - dies / above.capacity
     if controller < 0:  # The value grows faster than the capacity.
         share = log(capacity / below.capacity) / log(above.capacity / below.capacity)

@@ -663,7 +663,7 @@ class Reads:
 
     random: float  # Random reads per second at queue depth `depth`.
     in_order: float  # Sequential read rate in bytes per second.
-    read_ns: float  # tR
+    read_ns: float  # Read time tR.
     alone_ns: float  # Read latency at queue depth 1.
     depth: int
 

@@ -27,7 +27,7 @@ def _field(unit: str, help: str, choices: tuple[str, ...] = ()) -> Any:
 class DataSheet:
     """A data sheet in bytes, bytes/s and ns, where unspecified values are `None`."""
 
-    name: str = "my-drive"  # drive name
+    name: str = "my-drive"
     interface: str = _field("", "interface", INTERFACES)
     capacity: float = _field("size", "user capacity, such as 960GB")
     year: int = _field("year", "year in which it was introduced")

@@ -59,11 +59,11 @@ class DeviceIdentity:
     """Drive identity, as shown in the report header. Unknown fields are `None`."""
 
     target: str  # Target as the user named it: "sim:sata-tlc-120", "/dev/sdb", "file:/tmp/x.img".
-    vendor: str | None = None  # "Samsung"
+    vendor: str | None = None  # Vendor name, such as "Samsung".
     model: str  # Model string that the drive reports.
     serial: str | None = None  # Serial number that the drive reports.
-    firmware: str | None = None  # firmware revision
-    capacity_bytes: int  # user capacity
+    firmware: str | None = None  # Firmware revision.
+    capacity_bytes: int  # User capacity in bytes.
     sector_bytes: int  # Logical sector size in bytes.
     interface: str | None = None  # Host interface, such as "SATA 6Gb/s" or "NVMe".
     nand_type: str | None = None  # NAND type, such as "TLC".
@@ -75,7 +75,7 @@ class DeviceIdentity:
     rated_cycles: int | None = None
     scale: float = 1.0  # Factor by which capacity and time are reduced (simulated drives only).
     backing: str | None = None  # Identifier of a target that has no serial number.
-    form_factor: str | None = None  # "2.5 inches"
+    form_factor: str | None = None  # Form factor, such as "2.5 inches".
     adapter: str | None = None  # Host adapter that a real drive is connected to.
     # PCIe link of an NVMe drive or of the host adapter, such as "Gen 4 x 4".
     pcie: str | None = None
@@ -197,8 +197,8 @@ class OperationResult:
     times by cause, and is `None` if the drive does not record causes.
     """
 
-    ios: int  # completed
-    bytes: int  # transferred
+    ios: int  # Number of completed I/Os.
+    bytes: int  # Number of bytes transferred.
     service: Histogram
     response: Histogram | None = None
     causes: LatencyCauses | None = None
@@ -224,7 +224,7 @@ def together(results: Sequence[OperationResult]) -> OperationResult | None:
 class Adherence:
     """Backlog of an open-loop load. Ages are measured from intended arrival to completion."""
 
-    ios: int  # that completed
+    ios: int  # Number of I/Os that completed.
     span_ns: int  # Time from the first to the last arrival, in ns.
     slope: float  # Age growth over the arrivals, in seconds per second.
     slope_error: float  # Standard error of the slope.
@@ -243,9 +243,9 @@ class JobResult:
     the last completion. `began_ns` is the job's start time within the step.
     """
 
-    name: str  # job name
+    name: str
     elapsed_ns: int
-    operations: Mapping[Operation, OperationResult]  # by kind
+    operations: Mapping[Operation, OperationResult]  # Results by kind of operation.
     thread_ios: tuple[int, ...] = ()  # I/O count of each thread.
     # Condition that ended the job early: "steady_state", "latency_target" or "least_rate".
     ended_by: str | None = None
@@ -393,8 +393,8 @@ class Progress:
     """Progress of a running step."""
 
     fraction: float | None  # Completed fraction, 0 to 1; `None` if the step has no fixed end.
-    elapsed_ns: int  # device time
-    ios: int  # so far
+    elapsed_ns: int  # Elapsed device time.
+    ios: int  # Number of I/Os completed so far.
     iops: float  # IOPS during the last interval.
     # Write amplification during the last interval; `None` if unknown.
     waf: float | None = None

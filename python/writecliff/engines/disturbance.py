@@ -240,7 +240,7 @@ def end_of_slc_cache(
     """
     rates, begins = [], 0
     for end, size in zip(ends_ns, write_bytes, strict=True):
-        rates.append(size / max(1, end - begins) * 1e3)  # MB/s
+        rates.append(size / max(1, end - begins) * 1e3)  # The rates are in MB/s.
         begins = end
     drop = level_drop(rates)
     if drop is None:

@@ -48,7 +48,8 @@ def latency_block(
     if percentiles is not None:
         block["percentile"] = _percentiles(histogram, percentiles)
         lower, upper, counts = histogram.buckets()
-        middles = lower + (upper - lower + 1) // 2  # stat.c, `plat_idx_to_val`
+        # The formula is `plat_idx_to_val` in fio's stat.c.
+        middles = lower + (upper - lower + 1) // 2
         keys = map(str, middles.tolist())
         block["bins"] = dict(zip(keys, counts.tolist(), strict=True))
     return block

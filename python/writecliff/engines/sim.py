@@ -470,8 +470,8 @@ class FdpConfiguration:
     reclaim_groups: int
     handles: tuple[str, ...]  # Handle types: "initially isolated" or "persistently isolated".
     max_placement_ids: int
-    reclaim_unit_bytes: int  # RUNS
-    time_limit_s: int  # ERUTL; 0: none
+    reclaim_unit_bytes: int  # Reclaim Unit Nominal Size (RUNS).
+    time_limit_s: int  # ERUTL in seconds; 0 for no time limit.
     placement_handles: tuple[int, ...]  # Reclaim unit handle of each placement handle.
 
 

@@ -85,7 +85,8 @@ class StepRow:
     drive_fills: float
     cpu_busy_pct: float | None  # CPU use of the host; `None` for simulated drives.
     waf: float | None
-    figures: Mapping[str, float] = field(default_factory=dict)  # of its `Step`
+    # Additional figures of the row's `Step`.
+    figures: Mapping[str, float] = field(default_factory=dict)
     role: str = ""  # Role of the row's `Step`; not stored.
 
     @property
@@ -117,7 +118,7 @@ class StageHistory:
     rows: list[StepRow] = field(default_factory=list)
     rounds_done: int = 0
     max_rounds: int | None = None
-    fresh_fills: float = 0.0  # see `Stage.fresh_fills`
+    fresh_fills: float = 0.0  # Fills until a drive is no longer fresh (see `Stage.fresh_fills`).
     _elapsed_ns: int = 0
 
     def __post_init__(self) -> None:

@@ -69,7 +69,8 @@ def operating_points(
     cells: Sequence[Cell], *, limit_ms: float = ART_LIMIT_MS
 ) -> Mapping[Name, Cell]:
     """Return the operating points among `cells`, or none if no cell is below the limit."""
-    allowed = [cell for cell in cells if cell.art_ns < limit_ms * 1e6]  # excludes NaN
+    # This comparison excludes NaN.
+    allowed = [cell for cell in cells if cell.art_ns < limit_ms * 1e6]
     if not allowed:
         return {}
     highest = min(allowed, key=lambda cell: (-cell.iops, cell.art_ns, cell.outstanding))

@@ -223,7 +223,8 @@ def settled(options: O, *, shorten: bool) -> O:
         elif value is None and rule is not None:
             filled[item.name] = rule.value(options.rule_keys)
         elif isinstance(value, tuple):
-            filled[item.name] = tuple(dict.fromkeys(value))  # without duplicates
+            # Remove duplicates, but preserve the order.
+            filled[item.name] = tuple(dict.fromkeys(value))
     whole = replace(options, **filled)
     for item in fields(whole):
         _check(item, getattr(whole, item.name))

@@ -28,9 +28,10 @@ class Entry:
     """A test: its title and summary, and the code that runs it and writes its report."""
 
     title: str
-    summary: str  # completes "TITLE: ..."
+    summary: str  # Text that completes "TITLE: ...".
     question: str  # Question that the test answers.
-    procedure: str  # "iops:Iops": `procedures.iops.Iops`, reported by `report.iops.IopsReport`
+    # "iops:Iops" for `procedures.iops.Iops` and its report `report.iops.IopsReport`.
+    procedure: str
     editions: tuple[str, ...] = PTS
     required: bool = True  # Editions that require the test; other editions make it optional.
     campaign: str = ""  # Published campaign that the test reproduces; "" if none.

@@ -40,7 +40,7 @@ class SteadyState:
     data_excursion_allowed: float
     slope_excursion: float
     slope_excursion_allowed: float
-    slope: float  # per round
+    slope: float  # Slope per round.
     intercept: float  # Value of the fitted line at round 0.
     r: float | None  # Correlation between value and round number; `None` if all values are equal.
     data_ok: bool

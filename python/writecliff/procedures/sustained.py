@@ -34,7 +34,7 @@ class Shortfall:
 
     job: str
     share: float  # Ratio of served to requested I/Os or bytes.
-    asked: str  # "10,000 IOPS"
+    asked: str  # Requested rate, such as "10,000 IOPS".
 
     @property
     def text(self) -> str:

@@ -60,7 +60,7 @@ _READS = (
     (128, 8), (16, 8),
 )  # fmt: skip
 _DEEP_READS = ((4, 64), (16, 0), (4, 32))  # Reads for drives with many queues.
-_IN_ORDER = ((128, 32), (128, 1), (128, 4))  # sequential reads
+_IN_ORDER = ((128, 32), (128, 1), (128, 4))  # Sequential reads: block size in KiB and queue depth.
 # Block size in KiB, read percentage and queue depth.
 _MIXES = (
     (4, 70.0, 32), (4, 70.0, 1), (4, 50.0, 32), (4, 30.0, 32), (4, 90.0, 32), (4, 70.0, 8),

@@ -35,7 +35,7 @@ class Kind:
     """
 
     name: str
-    word: str  # for `--kind`
+    word: str  # Value of `--kind`.
     unit: Unit
     limit: float
     statistic: Statistic = "median"

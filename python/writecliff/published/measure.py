@@ -108,7 +108,7 @@ class MeasurementObserver:
     def __init__(self) -> None:
         """Create an observer that ignores progress."""
         self.stop = Event()  # Event that makes the measurement raise `Stopped`.
-        self.wall_s: dict[str, float] = {}  # by drive
+        self.wall_s: dict[str, float] = {}  # Wall-clock time by drive, in seconds.
 
     def preparing(self, drive: str, state: State, share: float) -> None:
         """Receive the preconditioning progress. `share` is 0 to 1."""
@@ -401,7 +401,8 @@ def drive_memory(drive: ComparedDrive) -> int:
 # determined are omitted.
 
 _QUANTILES = {"p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
-_WAYS: tuple[tuple[Operation, int], ...] = (("read", 0), ("write", 1))  # numbers in `intervals`
+# Operations and their numbers in `intervals`.
+_WAYS: tuple[tuple[Operation, int], ...] = (("read", 0), ("write", 1))
 _SECOND_NS = 1_000_000_000
 _SLOW_SHARE = 0.001  # Fraction of the seconds beyond the 99.9th percentile.
 

@@ -116,7 +116,7 @@ class Score:
 
     kind: str
     figures: int
-    missing: int  # not simulated
+    missing: int  # Number of figures that were not simulated.
     statistic: str  # Statistic: "median", "share within 2 x" or "share".
     unit: str
     value: float

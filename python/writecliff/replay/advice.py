@@ -52,7 +52,7 @@ NAMES = {
 class StreamAdvice:
     """The compared assignments, and the best assignment."""
 
-    trace: Path  # trace path
+    trace: Path  # Path of the trace file.
     setup: ReplaySetup  # Drive and assumptions.
     cells: tuple[Replayed, ...]  # All assignments, starting with no streams.
     best: Replayed  # Best assignment that a user can enable; no streams if streams bring no gain.

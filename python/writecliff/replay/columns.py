@@ -36,7 +36,7 @@ _REGION_BYTES = 64 << 20
 class FileIO:
     """A trace in the native module, with its totals."""
 
-    native: _native.FileTrace  # the operations
+    native: _native.FileTrace  # Operations as native columns.
     rows: int  # Number of rows in the trace.
     duration_ns: int  # Time from the first row to the last row.
     origins: tuple[str, ...]  # Threads and file types, starting with the largest writer.

@@ -67,14 +67,14 @@ class Sizing:
 class ReplaySetup:
     """A trace prepared for a simulated drive."""
 
-    io: FileIO  # the trace
+    io: FileIO  # Trace to replay.
     blocks: _native.BlockTrace  # Writes and TRIMs in the trace, mapped to the drive.
     device: DeviceDescription  # Drive given by --on.
     drive: _native.Device  # Drive that is simulated.
-    simulated: DeviceDescription  # description of `drive`
+    simulated: DeviceDescription  # Description of `drive`.
     peak_bytes: int  # Total file size at peak.
     written_bytes: int  # Bytes that reach the drive in one round of all copies.
-    sizing: Sizing  # assumptions
+    sizing: Sizing  # Assumptions about the sizes.
     writes_per_day_bytes: float | None = None  # Write rate that overrides the trace's write rate.
 
     @property
@@ -152,7 +152,7 @@ class Replayed:
     blocks: NDArray[np.uint64]
     oracle: str | None  # Oracle's grouping of overwrite times; `None` for other schemes.
     reads: _native.Histogram  # Read latencies in the timed replay.
-    writes: _native.Histogram  # latencies of the timed replay
+    writes: _native.Histogram  # Write latencies in the timed replay.
     timed_ns: int  # Duration of the timed replay.
     timed_written_bytes: int  # Bytes written during the timed replay.
     counters: Mapping[str, Any]  # Drive counters after the replay.

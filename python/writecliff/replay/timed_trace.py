@@ -45,7 +45,7 @@ class TracePlan:
     """A trace that has been checked and adjusted for a target."""
 
     fit: _native.TraceFit
-    totals: Mapping[str, Any]  # result of `_native.TraceFit.totals`
+    totals: Mapping[str, Any]  # Result of `_native.TraceFit.totals`.
 
     @property
     def writes(self) -> bool:

@@ -27,7 +27,7 @@ class Mark:
 class Curve:
     """A series that comparisons draw on a shared plot for every run."""
 
-    name: str  # plot name
+    name: str  # Plot name.
     title: str
     x: Axis
     y: Axis

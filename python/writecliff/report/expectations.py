@@ -54,7 +54,7 @@ _FACTORS: Mapping[str, Mapping[str, float]] = {
 class Expectation:
     """A limit on a figure; `test` is the suite run to which it applies, or "" for all runs."""
 
-    text: str  # as given
+    text: str  # Limit as given by the user.
     figure: str
     relation: str
     limit: float
@@ -69,7 +69,7 @@ class Judged:
     text: str
     figure: str  # Key of the figure; the given name if no key matches.
     relation: str
-    limit: float  # in `unit`
+    limit: float  # Limit value in `unit`.
     unit: str  # Unit of the figure.
     value: float | None
     result: Result

@@ -33,8 +33,8 @@ _REACH_MAX = 50.0  # Maximum extent of an interval on a logarithmic scale.
 class Interval:
     """A 95 % confidence interval, in the figure's unit."""
 
-    low: float  # lower end
-    high: float  # upper end
+    low: float  # Lower end of the interval.
+    high: float  # Upper end of the interval.
     of: str  # Sampled quantity: `ROUNDS`, or "99.99 % quantile of the I/Os".
     degrees: float | None = None  # Degrees of freedom for Student's t; `None` if unknown.
 
@@ -45,14 +45,14 @@ class Headline:
 
     # Key, which is the same for a quantity in all runs of a test, such as "iops_4k_0_100".
     key: str
-    label: str  # for readers
+    label: str  # Figure name for readers.
     # Group; figures with the same group and metric are of one kind, such as "mixes".
     group: str = ""
     load: str = ""  # Load that identifies the figure within its kind: "random, 4 KiB, OIO 1".
     metric: str = ""  # Metric in words, such as "IOPS".
-    value: float  # in `unit`
+    value: float  # Figure value in `unit`.
     unit: str  # Unit, such as "IOPS" or "ms"; empty for ratios.
-    higher_is_better: bool | None = True  # None: neither
+    higher_is_better: bool | None = True  # `None` if neither direction is better.
     interval: Interval | None = None  # Confidence interval; `None` for a single value.
     at: str = ""  # Load that the run chose for the measurement, such as "TC8/QD32".
     steady: bool = True  # `False` if the drive was not in steady state.

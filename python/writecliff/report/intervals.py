@@ -100,7 +100,7 @@ class Cell:
 
     ios: Floats
     bytes: Floats
-    latency_ns: Floats  # sums
+    latency_ns: Floats  # Sums of the latencies in ns.
     slower: Sequence[Floats]  # Counts of I/Os slower than each `SLOWER` quantile of their step.
     histogram: Histogram  # Histogram of all batches combined.
 
@@ -205,7 +205,7 @@ class Measured:
     """
 
     stretches: Sequence[Stretch]
-    capacity_bytes: int  # drive capacity
+    capacity_bytes: int  # Drive capacity in bytes.
 
     def iops(self, value: float | None) -> Bounds | None:
         """Return the confidence interval of the I/Os per second."""

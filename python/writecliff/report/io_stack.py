@@ -386,7 +386,7 @@ def _data(stack: Stack) -> tuple[DataFile, ...]:
 # -- drawing -----------------------------------------------------------------------------------
 
 
-WIDTH_IN = 8.6  # page width
+WIDTH_IN = 8.6  # Page width in inches.
 _ROW_IN = 0.5
 _LABELS_IN = 1.5  # Space to the left of the first panel, in inches.
 _GAP_IN = 0.35

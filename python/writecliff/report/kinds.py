@@ -31,7 +31,7 @@ class Kind:
     text: Callable[[Any], str] = _text
     unit: str = ""
     align: Align = "right"
-    number: bool = True  # False: text
+    number: bool = True  # `False` for text.
     ends: bool = False  # `True` if values are `Span`s, which have two columns in files.
     scale: float = 1.0  # Factor from displayed values to values in files.
 

@@ -38,7 +38,7 @@ QUOTED = (99, 99.9, 99.99)  # Percentiles among the headline figures.
 class Done:
     """Results for an operation of a job; histograms are None if the load was not timed."""
 
-    number: int  # job number
+    number: int  # Job number.
     job: str
     operation: str
     ios: int

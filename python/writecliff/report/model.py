@@ -26,7 +26,7 @@ class Figure:
     name: str  # Element name, unique in the report, made of letters, digits and hyphens.
     title: str  # Title excluding the preceding "Plot n".
     svg: str
-    description: str  # alternative text
+    description: str  # Alternative text of the figure.
     data: Data
     wide: bool = False  # `True` if the figure spans the page width (3-D columns, two panels).
     # Switch name. Figures with the same switch name are views of one curve, and the page displays

@@ -109,7 +109,7 @@ def _way(row: StepRow) -> str:
     return {100.0: "reads", 0.0: "writes"}.get(read_pct, "mixes")
 
 
-WAYS = {"reads": 0, "writes": 4, "mixes": 2}  # colour number
+WAYS = {"reads": 0, "writes": 4, "mixes": 2}  # Colour number by kind of load.
 
 
 def _drawn(power: PowerSeries, rows: Sequence[StepRow | None]) -> tuple[Numbers, Numbers]:

@@ -75,7 +75,7 @@ class Samples:
 
     # Segment numbers, starting at 1; segments that have no I/Os are omitted.
     number: npt.NDArray[np.int64]
-    time_ns: Numbers  # their middle
+    time_ns: Numbers  # Middle of each segment.
     iops: Numbers
     bytes_per_s: Numbers
     mean_ns: Numbers

@@ -51,8 +51,8 @@ class SuitePage:
 
     path: Path
     reports: Reports
-    compared: Comparison | None  # see `side_by_side`
-    knee: Cell | None  # see `knee_of`
+    compared: Comparison | None  # Result of `side_by_side`.
+    knee: Cell | None  # Result of `knee_of`.
 
 
 @one_page()

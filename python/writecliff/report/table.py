@@ -75,7 +75,7 @@ class Table:
 
     title: str
     columns: tuple[Column, ...]
-    values: tuple[tuple[Value, ...], ...]  # by row
+    values: tuple[tuple[Value, ...], ...]  # Cell values by row.
     note: str = ""
     data: Data | None = None  # Data; `None` writes the values to a file named after the title.
     file: str = ""  # Name of the data file.

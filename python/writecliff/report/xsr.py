@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from writecliff.procedures.model import StepRow
     from writecliff.report.axes import Numbers
 
-SHOWN = ("mean_bytes_per_s", "end_bytes_per_s", "art_peak_ns", "mrt_peak_ns")  # of `GroupData`
+# Displayed fields of `GroupData`.
+SHOWN = ("mean_bytes_per_s", "end_bytes_per_s", "art_peak_ns", "mrt_peak_ns")
 # Fraction of the AG1 rate that counts as recovered; without noise, a recovered drive may remain
 # just below AG1.
 NEARLY = 0.99

@@ -25,7 +25,7 @@ class RunDifference(Shows):
 
     compared: Comparison
     environment: Sequence[tuple[str, str | None, str | None]]  # Name, value in A, value in B.
-    names: Sequence[str] = ()  # of A and B
+    names: Sequence[str] = ()  # Names of runs A and B.
 
     @cached_property
     def judgements(self) -> Sequence[tuple[Figure, Judgement]]:

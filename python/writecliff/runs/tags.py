@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 TAGS_NAME = "tags.json"
 SCHEMA = "writecliff/tags/1"
-LONGEST = 100  # characters
+LONGEST = 100  # Maximum tag length, in characters.
 
 
 class TagsError(StoreError):

@@ -214,7 +214,7 @@ def _database(process: int, *, closed: bool) -> Any:
 
 def _duckdb() -> Any:
     """Load DuckDB."""
-    keep_loaded()  # not later: DuckDB reports its objects as leaks if they are not collected
+    keep_loaded()  # Load now, because DuckDB reports objects that are not collected as leaks.
     import duckdb
 
     return duckdb

@@ -175,8 +175,8 @@ class Manifest:
     extra          private data of the procedures' driver
     """
 
-    procedure: str  # "wsat"
-    edition: str  # "PTS-E 1.1"
+    procedure: str  # Procedure name, such as "wsat".
+    edition: str  # Edition, such as "PTS-E 1.1".
     device: DeviceIdentity
     options: Mapping[str, Any]
     seed: int

@@ -164,8 +164,8 @@ HISTOGRAMS_SCHEMA = pa.schema(
         # Operation, where "flush" has rows in this table and in `batches`.
         ("operation", pa.string()),
         ("kind", pa.string()),  # Kind of latency: "service" or "response".
-        ("lower_ns", pa.uint64()),  # inclusive
-        ("upper_ns", pa.uint64()),  # inclusive
+        ("lower_ns", pa.uint64()),  # The bound is inclusive.
+        ("upper_ns", pa.uint64()),  # The bound is inclusive.
         ("count", pa.uint64()),
         ("min_ns", pa.uint64()),
         ("max_ns", pa.uint64()),

@@ -129,7 +129,8 @@ def _word(value: object) -> str:
         return "on" if value else "off"
     if isinstance(value, float):
         return f"{value:g}"
-    return Path(value).name if isinstance(value, str) else str(value)  # a file name
+    # Shorten a path to its file name.
+    return Path(value).name if isinstance(value, str) else str(value)
 
 
 def changed_device(target: str, changes: Mapping[str, Any]) -> str:

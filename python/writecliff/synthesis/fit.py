@@ -312,7 +312,7 @@ class _Objects:
     begin: NDArray[np.float64]  # First use, as a fraction of the stream's starts.
     life: NDArray[np.float64]  # Time from the first to the last use.
     squares: NDArray[np.float64]  # Sum of squared times between uses, relative to their mean.
-    alone: NDArray[np.bool_]  # stored individually
+    alone: NDArray[np.bool_]  # True if the place is stored individually.
     # True if the place is not stored individually and is both read and written.
     shared: NDArray[np.bool_]
     # True if the place is not stored individually and lies inside an individually stored place's

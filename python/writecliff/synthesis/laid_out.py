@@ -14,7 +14,7 @@ from writecliff.traces.source import Source
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-READ, WRITE, FLUSH, TRIM = range(4)  # operation numbers
+READ, WRITE, FLUSH, TRIM = range(4)  # Operation numbers.
 IOS_MAX = 20_000_000  # Maximum number of I/Os in a trace, which are all held in memory.
 SECTOR_BYTES = 512
 _PIECE_BITS = 20  # Piece size of 1 MiB; unused pieces of the address space are removed.

@@ -271,7 +271,7 @@ def _zones(hottest: Sequence[Mapping[str, Any]], key: str) -> str:
 
 # -- workload file of a model ----------------------------------------------------------------------
 
-_WIDTH = 98  # of lines
+_WIDTH = 98  # Line width in characters.
 _TABLE_COMMENTS = {
     "streams": "I/O streams: operations (r read, w write, t trim, f flush), bytes, and 1 for means",
     "gaps": "times between I/Os: eight values for each class",

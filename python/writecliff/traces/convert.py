@@ -35,7 +35,7 @@ class Converted:
     """Result of a conversion."""
 
     output: Path
-    formats: tuple[str, ...]  # Trace format.
+    formats: tuple[str, ...]  # Trace formats of the input.
     written_as: str
     ios: int
     left_out: int  # Number of I/Os that the output format cannot express.

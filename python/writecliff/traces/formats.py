@@ -16,7 +16,7 @@ class TraceFormat:
 
     name: str
     title: str
-    columns: str  # as published
+    columns: str  # Column names as published.
     units: str
     written: bool  # `True` if `writecliff trace convert` can write the format.
 

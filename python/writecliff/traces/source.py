@@ -33,7 +33,7 @@ class Skipped:
 
     reason: str
     lines: int
-    first_line: int  # counted from 1
+    first_line: int  # Line number, counted from 1.
     expected: bool  # `True` if such lines are part of the format.
 
 
@@ -241,7 +241,7 @@ class _Names:
         names = (raw.decode(errors="backslashreplace") for raw in words.dictionary.to_pylist())
         numbers_of = [self._number(name) for name in names]
         indices = words.indices.fill_null(len(numbers_of)).to_numpy(zero_copy_only=False)
-        numbers_of.append(self._number("") if words.null_count else 0)  # no name
+        numbers_of.append(self._number("") if words.null_count else 0)  # Rows that have no name.
         numbers: NDArray[np.int32] = np.array(numbers_of, np.int32)[indices]
         return numbers
 

@@ -97,7 +97,7 @@ def _drawn(draw: random.Random) -> tuple[str, Mapping[str, str]]:
     of = draw.choice(_CLASSES)
     channel_count, dies_each = draw.choice(of.channels), draw.choice(of.dies_per_channel)
     raw_bytes = of.capacity_gb * 1e9 * (1 + draw.uniform(of.least_spare, 0.28))
-    planes = channel_count * dies_each * 2  # for both presets
+    planes = channel_count * dies_each * 2  # Plane count in both presets.
     word_lines = raw_bytes / (planes * draw.randint(300, 420) * 3 * _PAGE_BYTES)
     pages = 3 * max(1, int(word_lines))
     read_us, step_us = draw.uniform(40, 110), draw.choice((0, 5, 10))

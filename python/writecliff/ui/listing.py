@@ -12,7 +12,7 @@ from writecliff.errors import ConfigError
 from writecliff.runs.queries import LISTED, Selection
 from writecliff.ui.library import Library
 
-PAGE = 100  # runs
+PAGE = 100  # Number of runs per page.
 _OFFERED = 200  # Maximum number of names in each list of the form.
 SORTABLE = ("run", "status", "test", "target", "created_utc", "verdict")
 

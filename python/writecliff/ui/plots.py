@@ -25,7 +25,7 @@ class Plot(NamedTuple):
 
     title: str
     unit: str
-    log: bool = False  # a logarithmic axis
+    log: bool = False  # `True` for a logarithmic axis.
 
 
 PLOTS: Mapping[str, Plot] = {

@@ -34,7 +34,7 @@ from writecliff.ui.sets import all_sets, coordinates, open_set
 
 PORT = 8642
 _THREADS = 4
-_BODY_BYTES = 64 << 10  # of a form
+_BODY_BYTES = 64 << 10  # Maximum size of a form.
 _DRAWS = r"bokeh(?:-api)?\.min\.js"
 
 

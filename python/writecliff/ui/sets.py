@@ -45,7 +45,7 @@ class Set:
     kind: str
     about: str
     settings: Sequence[str]  # Names of the varied settings.
-    labels: Mapping[str, str]  # titles of figures, by key
+    labels: Mapping[str, str]  # Figure titles by key.
     rows: Sequence[SetRow]
 
     @property

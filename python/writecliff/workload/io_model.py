@@ -49,7 +49,7 @@ class ModelGaps(_Table):
 class ModelStates(_Table):
     """States of the Markov chain of arrivals."""
 
-    stream: Column  # of the I/O
+    stream: Column  # Stream of the I/O.
     continues: Column  # 1 if the I/O continues a run, 0 if it starts a run.
     # Distance in bytes from the I/O start to the end of the run that the I/O continues.
     back: Column
@@ -61,7 +61,7 @@ class ModelTransitions(_Table):
     """Transition counts between states."""
 
     phase: Column  # Phase of the trace.
-    before: Column  # previous state
+    before: Column  # State before the transition.
     after: Column  # State after the transition.
     count: Column  # Number of transitions.
 
@@ -88,7 +88,7 @@ class ModelPlaces(_Table):
     # Shape of the Weibull distribution of times between uses of a place, in hundredths. A shape of
     # 100 is random, larger values are evenly spread, and smaller values are clustered.
     shape: Column
-    count: Column  # of places
+    count: Column  # Number of places.
     uses: Column  # Number of uses of all places together.
     run_bytes: Column  # Length of the run that starts with a use.
     offset: Column  # Address of the first place.
@@ -101,7 +101,7 @@ class ModelSweeps(_Table):
 
     begin: Column  # Index of the first I/O within the pass.
     end: Column  # Index of the last I/O within the pass.
-    offset: Column  # least address
+    offset: Column  # Lowest address.
     ios: Column
     mix: Column  # Index of the size mix.
     span: Column  # Bytes from the lowest address to the end of the last I/O.
@@ -118,7 +118,7 @@ class ModelMixes(_Table):
     """Mixes of I/O streams that similar sweeps share."""
 
     sizes: Column  # Number of rows in the other columns, which list the mixes consecutively.
-    stream: Column  # I/O stream
+    stream: Column  # Stream of the I/O.
     back: Column  # Distance in bytes from the start of the I/O to the end of the previous I/O.
     count: Column  # Number of I/Os of this kind in all sweeps with the mix.
     begins: Column  # Number of these I/Os that come first in a sweep.
@@ -133,7 +133,7 @@ class ModelMixes(_Table):
 class ModelDemand(_Table):
     """Demand over time, in intervals."""
 
-    ios: Column  # flushes included
+    ios: Column  # Number of I/Os, including flushes.
     # Time from the last I/O of the previous interval to the last I/O of this interval.
     length_ns: Column
     shape: Column  # Shape of the Weibull distribution of times between I/Os, in hundredths.

@@ -29,7 +29,7 @@ class LoadStep:
     rest_ns: int = 0  # Idle time before the read in `workload`; 0 for no rest.
     measured: bool = True  # `False` if the step only changes the drive state.
     until_steady: bool = False  # `True` to repeat rounds of `workload` until steady state.
-    max_rounds: int = 1  # limit for `until_steady`
+    max_rounds: int = 1  # Maximum number of rounds with `until_steady`.
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Self:
@@ -45,7 +45,7 @@ class LoadStep:
 class WorkloadFile:
     """Contents of a workload file or fio job file."""
 
-    path: Path  # the file
+    path: Path  # Path of the file.
     steps: tuple[LoadStep, ...]  # Steps in execution order.
     # Preconditioning, such as "sustained"; `None` if not specified.
     precondition: str | None = None

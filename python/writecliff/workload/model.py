@@ -364,7 +364,7 @@ class Access:
     block_bytes: int | None = None
     read_pct: float | None = None
     threads: int | None = None
-    queue_depth: int | None = None  # outstanding I/Os per thread
+    queue_depth: int | None = None  # Number of outstanding I/Os per thread.
 
 
 def access_of(workload: Workload) -> Access:

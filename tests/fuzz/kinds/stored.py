@@ -41,7 +41,7 @@ block_size = "64 KiB"
 duration = "100 ms"
 """
 _TABLES = ("rounds", "intervals", "histograms")
-_STOPS = 10  # attempts
+_STOPS = 10  # Number of attempts.
 # Variable that names a folder of additional run directories to mutate.
 MORE_RUNS = "WRITECLIFF_FUZZ_RUNS"
 

@@ -244,7 +244,7 @@ def test_a_command_and_its_function_make_the_same_files(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if name == "twin":  # a short fit
+    if name == "twin":  # Use a short fit.
         for most in ("ROUNDS", "FITS_MOST"):
             monkeypatch.setattr(fitting, most, 1)
         monkeypatch.setattr(fitting, "IOS_ENOUGH", 1000)

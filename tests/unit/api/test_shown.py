@@ -85,7 +85,7 @@ def test_text_has_no_control_characters() -> None:
 def test_a_run_shows_what_it_is_and_its_figures(run: Run) -> None:
     page = page_of(run)
     assert page.tags.count("tr") == 1 + len(run.figures)
-    assert "b" not in page.tags  # job name
+    assert "b" not in page.tags  # The job name is escaped.
     assert run.verdict in page.text
     assert str(run).splitlines()[0].startswith("workload on sim:")
     assert run.figures[0].label in str(run)

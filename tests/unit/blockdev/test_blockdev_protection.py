@@ -201,7 +201,7 @@ LOCKED = "Security:\n\t\tsupported\n\t\tenabled\n\t\tlocked\n\tnot\tfrozen\n"
 def test_a_locked_drive_is_refused_with_the_commands_that_unlock_it(machine: Machine) -> None:
     path = machine.disk("sda", (8, 0), serial=SERIAL)
     machine.attributes("sda", device__vendor="ATA")
-    path.unlink()  # unreadable
+    path.unlink()  # The path is no longer readable.
     machine.answer(f"hdparm -I {path}", LOCKED)
     with pytest.raises(TargetError, match="locked by an ATA security password") as caught:
         claim(path, SERIAL, system=machine.system)

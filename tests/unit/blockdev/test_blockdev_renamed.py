@@ -42,7 +42,7 @@ def test_what_is_not_found_for_certain_keeps_its_name(
     machine: Machine, before: DeviceIdentity
 ) -> None:
     for other in (
-        replace(before, serial="S1"),  # still there
+        replace(before, serial="S1"),  # The old drive is still present.
         replace(before, serial="S3"),
         replace(before, serial=None),
         replace(before, capacity_bytes=2 * MIB),

@@ -51,7 +51,8 @@ def test_mounts_of_other_namespaces_count(sda: Machine) -> None:
 
 
 def test_file_systems_with_anonymous_numbers_are_known_by_their_source(sda: Machine) -> None:
-    sda.mount("0:52", "/pool", str(sda.dev / "sda1"))  # btrfs
+    # btrfs mounts have an anonymous device number.
+    sda.mount("0:52", "/pool", str(sda.dev / "sda1"))
     assert uses(sda) == (Use("mount", "sda1", "is mounted at /pool"),)
 
 

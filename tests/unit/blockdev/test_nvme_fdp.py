@@ -99,7 +99,7 @@ def test_all_events_are_enabled_behind_all_handles(machine: Machine, version: st
         f"nvme fdp set-events {machine.dev}/nvme0n1 --placement-handle=1 --enable"
         " --event-types=0,1,2,3,128,129".split()
     )
-    assert answer.ok  # as recorded
+    assert answer.ok  # The answer was recorded from the tool.
     machine.answer("nvme fdp set-events")
     machine.calls.clear()
     assert fdp.enable_events(NvmeDrive(machine.system, disk)) == ""

@@ -400,4 +400,4 @@ if child: os.wait()
 def test_what_cannot_be_seen_is_said(place: Path) -> None:
     done = capture(["env", "-i", "sh", "-c", "echo x > data/a"], Options(place / "t.parquet"))
     assert done.metadata["bytes_written"] == 0
-    assert done.metadata["processes"] == 1  # env itself
+    assert done.metadata["processes"] == 1  # The only process is env itself.

@@ -134,7 +134,8 @@ def test_extents_cover_a_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     with path.open("wb") as file:
         file.write(os.urandom(64 * KIB))
-        os.fdatasync(file.fileno())  # places all extents; the tests' `fsync` does nothing
+        # Allocate all extents, because the tests' `fsync` does nothing.
+        os.fdatasync(file.fileno())
     try:
         listed = list(extents(path))
     except OSError as error:
@@ -149,7 +150,7 @@ def test_hits_are_what_was_not_read_in() -> None:
         return PageCache(asked, read_in, 0, 0, 0, 0).hit_ratio
 
     assert ratio(100, 25) == 0.75
-    assert ratio(100, 130) == 0  # useless readahead
+    assert ratio(100, 130) == 0  # The read-ahead was useless.
     assert ratio(0, 10) is None
 
 

@@ -59,7 +59,7 @@ def test_a_scheduler_that_starves_jobs_is_named_where_io_goes_through_it() -> No
     (text,) = texts(reading(IDLE), after)
     assert text.startswith("I/O scheduler: bfq delays")
     assert "/sys/block/sda/queue/scheduler" in text
-    assert texts(reading(IDLE), after, None) == []  # passthrough
+    assert texts(reading(IDLE), after, None) == []  # Passthrough I/Os bypass the block layer.
     usual = reading(IDLE, written=400 * MB, scheduler="mq-deadline")
     drops, figures = between(reading(IDLE), usual, OF_JOB, "sda")
     assert (drops, figures["io_scheduler"]) == ([], "mq-deadline")
@@ -149,9 +149,9 @@ def test_a_long_series_is_looked_through_quickly() -> None:
     [
         noisy(1000, 60),
         [*noisy(1000, 20), *noisy(800, 40)],  # A drop of a fifth is too small.
-        [*noisy(1000, 20), 100.0, 90.0, *noisy(1000, 30)],  # a stall
-        [*noisy(1000, 20), *noisy(300, 20), *noisy(1000, 20)],  # comes back
-        [1000 * 0.97**i for i in range(60)],  # a slow decline
+        [*noisy(1000, 20), 100.0, 90.0, *noisy(1000, 30)],  # The series has a stall.
+        [*noisy(1000, 20), *noisy(300, 20), *noisy(1000, 20)],  # The rate recovers.
+        [1000 * 0.97**i for i in range(60)],  # The series declines slowly.
         # Rates during garbage collection are not steady.
         [*noisy(1000, 20), *noisy(400, 40, spread=0.6)],
         [*noisy(1000, 3), *noisy(300, 40)],  # There is no steady period before the drop.

@@ -59,7 +59,7 @@ def test_a_load_that_is_never_idle_stalls_with_nothing_in_flight() -> None:
     """Check that a suspended device mapper delays I/Os during the load."""
     machine = Machine()
     watch = machine.watch(never_idle=True)
-    machine.wait(watch, 30, report=True)  # fio prepares
+    machine.wait(watch, 30, report=True)  # fio prepares its jobs.
     machine.counts = (100, 0)
     machine.wait(watch, 12, report=True)
     assert watch.notes == []

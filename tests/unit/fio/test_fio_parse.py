@@ -159,7 +159,7 @@ def test_a_new_maximum_of_the_run_is_exact() -> None:
     row = difference(stats_of([1000, 2000]), stats_of([1000, 2000, 123_457]))
     assert row is not None
     assert row.max_ns == 123_457
-    assert math.isnan(row.sd_ns)  # of a single I/O
+    assert math.isnan(row.sd_ns)  # A single I/O has no standard deviation.
     assert difference(stats_of([1000]), stats_of([1000])) is None
 
 

@@ -53,7 +53,7 @@ def test_the_end_of_a_cache_is_said_early_after_a_purge_only() -> None:
     watch = purged()
     (text,) = concluded(watch)
     assert "looks like the end of an SLC cache: 21 s into the step, 20.0 GB after the purge" in text
-    (text,) = concluded(watch)  # 32 GB later
+    (text,) = concluded(watch)  # The rate dropped after another 32 GB.
     assert "52.0 GB after the purge" in text
     assert len(concluded(watch)) == 1
     assert concluded(watch) == []  # 96 GB plus 20 GB exceed the drive's capacity.

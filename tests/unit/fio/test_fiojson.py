@@ -162,7 +162,7 @@ def test_structure_is_that_of_fio(extra: str, fio: str, tmp_path: Path) -> None:
     engine = SimEngine(str(write_small_drive(tmp_path)))
     results = [engine.run(step.workload) for step in job_file.steps]
     ours = fio_json(job_file, results, version="0.1.0", at=AT)
-    if "job_start" not in real["jobs"][0]:  # before fio 3.36
+    if "job_start" not in real["jobs"][0]:  # The recorded version is older than fio 3.36.
         ours = _without(ours, {"job_start"})
     assert _shape(ours) == _shape(real)
     assert list(ours) == list(real)

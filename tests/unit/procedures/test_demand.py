@@ -154,7 +154,7 @@ def test_operating_points_leave_out_slow_cells() -> None:
     points = operating_points(cells)
     assert {name: (p.threads, p.queue_depth) for name, p in points.items()} == {
         "max": (8, 32),
-        "mid": (2, 8),  # closest to (88,000 + 6,000) / 2
+        "mid": (2, 8),  # This point is closest to (88,000 + 6,000) / 2.
         "min": (1, 1),
     }
     assert operating_points(cells, limit_ms=100)["max"].iops == 90_000

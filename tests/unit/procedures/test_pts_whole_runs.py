@@ -301,7 +301,7 @@ def test_rounds_of_latency(run: Any, edition: Any) -> None:
 def test_write_saturation(run: Any, edition: Any) -> None:
     whole = run("wsat", edition)
     rows = whole.phase("rounds")
-    assert whole.rows[0] == rows[0]  # nothing before
+    assert whole.rows[0] == rows[0]  # The run has no earlier rows.
     assert set(cells(rows)) == {(0.0, 4096)}
     assert loads(rows) == {("random", *demand(edition))}
     for number, group in enumerate(by_round(rows), 1):

@@ -17,7 +17,7 @@ from writecliff.procedures.model import History, Plan
 from writecliff.procedures.registry import PROCEDURES, procedure_from_mapping
 from writecliff.procedures.wsat import Wsat, WsatOptions
 
-IDENTITY = FakeEngine().identify()  # 480 GB, SATA
+IDENTITY = FakeEngine().identify()  # The fake drive has 480 GB and a SATA interface.
 HOUR_NS = 3600 * 10**9
 
 

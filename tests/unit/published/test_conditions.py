@@ -116,8 +116,8 @@ def test_a_relative_figure_has_two_conditions() -> None:
     [
         {"metric": "iosp"},
         {"access": "dance"},
-        {"metric": "iops_improvement"},  # no baseline
-        {"metric": "iops_improvement_min", "baseline": "mlc-a-800"},  # no range
+        {"metric": "iops_improvement"},  # There is no baseline.
+        {"metric": "iops_improvement_min", "baseline": "mlc-a-800"},  # There is no range.
         {"depths": (1, 128)},  # The figure is neither a minimum nor a maximum.
         {"metric": "lifetime_ratio_streams_vs_none", "item": "Cassandra"},
     ],
@@ -180,7 +180,7 @@ def test_a_profile_has_its_own_sizes_and_mix() -> None:
     measured = condition(figure)
     assert measured is not None and measured.load is not None and measured.load.mixed
     assert measured.load == Load("sustained", "random", None, None, None, 60.0, profile="messenger")
-    assert not replace(measured.load, profile="web-server").mixed  # only reads
+    assert not replace(measured.load, profile="web-server").mixed  # This profile only reads.
 
 
 def test_a_range_has_a_part_at_each_power_of_two() -> None:

@@ -118,7 +118,7 @@ def test_comparisons_are_between_drives_under_the_same_conditions() -> None:
         _row(900.0, value=900.0, **other),
         _row(2000.0, outstanding=1, **other),  # A different test cannot be compared.
         _row(2000.0, compressible_pct=100.0, **other),  # Different data cannot be compared.
-        _row(None, device="mlc-b-800"),  # not simulated
+        _row(None, device="mlc-b-800"),  # This figure was not simulated.
         _row(1.0, device="mlc-b-800", value=1000.0),  # Equal published values have no winner.
     ]
     comparisons = comparisons_of(rows)
@@ -163,7 +163,8 @@ def test_a_lower_latency_is_an_improvement(
     assert (row.simulated, row.error, row.error_pct) == (50.0, 0.0, 0.0)
     (comparison,) = comparisons_of([row])
     assert comparison.right and comparison.published == (0.5, 1.0)
-    assert comparisons_of([replace(row, figure=replace(figure, value=0.0))]) == []  # a draw
+    # The comparison is a draw.
+    assert comparisons_of([replace(row, figure=replace(figure, value=0.0))]) == []
 
 
 def test_the_least_and_the_greatest_of_a_range() -> None:

@@ -233,7 +233,7 @@ def test_errors_of_options_have_hints(store: FileIO, setup: ReplaySetup) -> None
 def test_median_lifetimes_interpolate_in_their_bucket() -> None:
     blocks = np.zeros(34, np.uint64)
     assert median_lifetime_bytes(blocks) is None
-    blocks[11] = 10  # 1024 to 2047 blocks
+    blocks[11] = 10  # Intervals of 1024 to 2047 blocks.
     assert median_lifetime_bytes(blocks) == 1536 * 4096
     blocks[33] = 11
     assert median_lifetime_bytes(blocks) is None

@@ -50,7 +50,7 @@ def single(value: float, half: float | None = None, **more: Any) -> Headline:
 
 @pytest.mark.parametrize("count", [2, 5, 31, 60])
 def test_the_interval_of_a_mean_is_students(count: int) -> None:
-    from scipy import stats  # takes a second to import
+    from scipy import stats  # Importing scipy takes a second.
 
     samples = [100.0 + (7 * n) % 11 for n in range(count)]
     mean = sum(samples) / count

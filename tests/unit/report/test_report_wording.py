@@ -26,7 +26,7 @@ def test_drift_is_distinguished_from_noise() -> None:
     assert drifting(judge((8021, 7735, 7572, 7469, 7399), ROUNDS)) == "falling"
     assert drifting(judge((7399, 7469, 7572, 7735, 8021), ROUNDS)) == "rising"
     assert drifting(judge((8000, 7600, 8100, 7500, 7900), ROUNDS)) is None
-    assert drifting(judge((8000, 7990, 7980, 7970, 7960), ROUNDS)) is None  # 0.5 %
+    assert drifting(judge((8000, 7990, 7980, 7970, 7960), ROUNDS)) is None  # The drift is 0.5 %.
     assert drifting(judge((8000, 8000, 8000, 8000, 8000), ROUNDS)) is None
 
 

@@ -86,7 +86,7 @@ def test_a_change_within_the_tick_of_a_clock_is_seen(store: Path) -> None:
     manifest.touch()
     assert "runs/first" in catalogue(store).refresh().read
     text = manifest.read_text()
-    manifest.write_text(text.replace('"seed": 1', '"seed": 9'))  # same length
+    manifest.write_text(text.replace('"seed": 1', '"seed": 9'))  # The new text has the same length.
     assert {row["status"] for row in listed(catalogue(store), Selection(limit=3))} >= {"damaged"}
 
 

@@ -37,15 +37,15 @@ USERS = {
     "lab/experiments/fms_fio.py",
     "latency_causes.py",  # Uses the names and meanings of latency causes.
     "native_errors.py",
-    "serve/figures.py",  # merges histograms
+    "serve/figures.py",  # Merges histograms.
     "serve/server.py",  # Serves the drive.
     "lab/reliability/power_loss.py",  # Cuts the power.
-    "store/tables.py",  # rebuilds histograms
+    "store/tables.py",  # Rebuilds histograms.
     "synthesis/fit.py",  # Identifies the runs of a trace.
     "synthesis/result.py",  # Generates the I/Os of a model, and measures them.
     "engines/timed/loads.py",  # Generates the requests of loads with rates.
     "replay/timed_trace.py",  # Fits a trace to the drive.
-    "traces/characterise.py",  # measures traces
+    "traces/characterise.py",  # Measures traces.
     "traces/convert.py",  # Writes traces.
     "traces/formats.py",  # Describes trace formats.
     "traces/io_capture.py",  # Measures time steps.

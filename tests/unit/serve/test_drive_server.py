@@ -137,7 +137,7 @@ def test_what_cannot_be_served_is_said(drive: str, tmp_path: Path) -> None:
         with pytest.raises(EngineError, match="No such file"):
             server.listen_nbd(f"unix:{tmp_path}/none/nbd.sock")
         server.end()
-        server.end()  # a second call
+        server.end()  # A second call has no effect.
         with pytest.raises(RuntimeError, match="has stopped"):
             server.snapshot()
 

@@ -92,7 +92,7 @@ class Writer(Thread):
                 client = None
                 time.sleep(0.02)
                 continue
-            except Exception as error:  # a server error
+            except Exception as error:  # The server has reported an error.
                 self.failure = error
                 return
             self.acknowledged[page] = self.count

@@ -156,7 +156,7 @@ def test_a_run_that_goes_on_is_read_step_by_step(
 def test_series_that_have_not_changed_stay_in_memory(tmp_path: Path) -> None:
     for name in "ab":
         build_run(tmp_path / name, rounds=1, steps_per_round=2, step_s=2.0)
-    shelf = Shelf(kept_bytes=1)  # one run
+    shelf = Shelf(kept_bytes=1)  # The cache holds only one run.
     first = shelf.series("a", tmp_path / "a")
     assert shelf.series("a", tmp_path / "a") is first
     shelf.series("b", tmp_path / "b")

@@ -185,7 +185,7 @@ def _stamped(count: int, step: int) -> str:
     [
         (3000, 1_000_000, "3,000 I/Os in 49 min 59 s are 1.000 a second: .* are nanoseconds, div"),
         (4, 1_000_000_000, "if these are nanoseconds, divide"),
-        (3000, 0, None),  # without times
+        (3000, 0, None),  # The log contains no times.
         (30_000, 1, None),
         (3000, 1000, None),
         (3000, 50_000, None),

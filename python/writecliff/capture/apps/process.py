@@ -157,7 +157,7 @@ def _end(child: subprocess.Popen[bytes], stop: signal.Signals) -> None:
         except BaseException:  # Shutdown was too slow, or the user pressed Ctrl-C again.
             _kill_group(child)
             raise
-    _kill_group(child)  # remaining children
+    _kill_group(child)  # Also kill the remaining children.
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:

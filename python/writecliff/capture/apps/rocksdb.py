@@ -41,7 +41,7 @@ def command(program: str, database: Path, records: int, operations: int) -> list
         f"--max_bytes_for_level_base={8 * MIB}",
         "--max_bytes_for_level_multiplier=5",
         "--max_background_jobs=2",
-        "--stats_interval_seconds=86400",  # no progress
+        "--stats_interval_seconds=86400",  # A long interval suppresses progress output.
         "--seed=1",
     ]
 

@@ -19,7 +19,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class FileSystem:
     """A mounted file system."""
 
-    kind: str  # ext4, xfs, ...
+    kind: str  # File system type, such as ext4 or xfs.
     place: Path
     number: tuple[
         int, int

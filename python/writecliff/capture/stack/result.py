@@ -22,7 +22,7 @@ MEANINGS = {
 class OriginRow:
     """Requests with the same origin and operation."""
 
-    origin: int  # see `origins`
+    origin: int  # Request origin (see `origins`).
     name: str
     op: str  # Operation: read, write, punch or fsync.
     traffic: Traffic

@@ -186,8 +186,8 @@ _NS_PER_S = 1e9
 class DriveRows:
     """Columns of requests to the drive, where unknown times are -1."""
 
-    origin: Numbers  # see `origins`
-    op: Numbers  # index into `_OPS`
+    origin: Numbers  # Request origins (see `origins`).
+    op: Numbers  # Indices into `_OPS`.
     offset: Numbers
     length: Numbers
     time_ns: Numbers

@@ -9,7 +9,7 @@ import struct
 FileId = tuple[tuple[int, int], int]  # File system device and inode number.
 
 _AT_FDCWD, _AT_EMPTY_PATH = -100, 0x1000
-_STATX_BTIME, _STATX_BYTES, _STATX_BTIME_OFFSET = 0x800, 256, 80  # linux/stat.h
+_STATX_BTIME, _STATX_BYTES, _STATX_BTIME_OFFSET = 0x800, 256, 80  # Constants from linux/stat.h.
 
 
 def file_id(info: os.stat_result) -> FileId:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from writecliff.engines.blockdev.topology import BlockDevice
 
-_WARNING = 4  # syslog(3) severity
+_WARNING = 4  # Severity as defined in syslog(3).
 _RECORD_BYTES = 8192
 
 

@@ -80,7 +80,8 @@ def _mhz(cpus: list[Path]) -> float | None:
     clocks = [
         clock
         for cpu in cpus
-        if (clock := read_int(cpu / "cpufreq/scaling_cur_freq")) is not None  # kHz
+        # The clock rate is in kHz.
+        if (clock := read_int(cpu / "cpufreq/scaling_cur_freq")) is not None
     ]
     return sum(clocks) / len(clocks) / 1000 if clocks else None
 

@@ -17,14 +17,14 @@ from writecliff.engines.blockdev.topology import read_text
 _GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _DATABASES = ("usr/share/misc/pci.ids", "usr/share/hwdata/pci.ids")
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-_MASS_STORAGE = "0x01"  # class code
+_MASS_STORAGE = "0x01"  # PCI class code of mass storage controllers.
 
 
 @dataclass(frozen=True)
 class PcieLink:
     """Speed and width of a PCIe link, read from sysfs."""
 
-    rate: str  # current, "16.0 GT/s x4"
+    rate: str  # Current rate, such as "16.0 GT/s x4".
     generation: int | None
     width: int
     most: str  # Maximum rate in the format of `rate`; "" if unknown.
@@ -122,7 +122,7 @@ def _names(database: Path) -> dict[str, str]:
     names: dict[str, str] = {}
     vendor = ""
     for line in text.splitlines():
-        if line.startswith("C "):  # classes follow
+        if line.startswith("C "):  # The list of classes follows.
             break
         if match := re.match(r"([0-9a-f]{4})  (.+)", line):
             vendor = match[1]

@@ -147,7 +147,7 @@ def send_command(path: Path, command: bytes, length: int) -> ScsiAnswer:
 
 
 TEST_UNIT_READY = bytes(6)
-REQUEST_SENSE = bytes([0x03, 0, 0, 0, 252, 0])  # DESC = 0
+REQUEST_SENSE = bytes([0x03, 0, 0, 0, 252, 0])  # The DESC bit is 0.
 
 
 def read_capacity_16(send: ScsiCommand, path: Path) -> bytes:

@@ -49,7 +49,7 @@ _MAGICS: tuple[_Magic, ...] = (
     _Magic("partition table", "gpt", 512, b"EFI PART"),
     # GPT on drives with 4 KiB logical sectors.
     _Magic("partition table", "gpt", 4 * KIB, b"EFI PART"),
-    _Magic("partition table", "gpt", -512, b"EFI PART"),  # backup header
+    _Magic("partition table", "gpt", -512, b"EFI PART"),  # Backup GPT header.
     _Magic("partition table", "gpt", -4 * KIB, b"EFI PART"),
     _Magic("partition table", "dos", 510, b"\x55\xaa"),
     _Magic("filesystem", "ext2/3/4", 1080, b"\x53\xef"),
@@ -66,7 +66,8 @@ _MAGICS: tuple[_Magic, ...] = (
     _Magic("raid", "linux_raid_member", 0, b"\xfc\x4e\x2b\xa9"),
     _Magic("raid", "linux_raid_member", 4 * KIB, b"\xfc\x4e\x2b\xa9"),
     _Magic("raid", "linux_raid_member", -8 * KIB, b"\xfc\x4e\x2b\xa9"),
-    _Magic("raid", "linux_raid_member", -64 * KIB, b"\xfc\x4e\x2b\xa9"),  # 0.90, aligned end
+    # md superblock version 0.90, at the aligned end of the device.
+    _Magic("raid", "linux_raid_member", -64 * KIB, b"\xfc\x4e\x2b\xa9"),
     _Magic("raid", "bcache or bcachefs", 4 * KIB + 24, b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca"),
     *(_Magic("raid", "LVM2_member", n * 512, b"LABELONE") for n in range(4)),
     *(_Magic("other", "swap", page - 10, b"SWAPSPACE2") for page in (4 * KIB, 16 * KIB, 64 * KIB)),

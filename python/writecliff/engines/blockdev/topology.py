@@ -19,7 +19,7 @@ from writecliff.engines.blockdev.tools import Runner, run_tool
 from writecliff.errors import TargetError
 
 SECTOR = 512  # Bytes per sector in sysfs sizes, independent of the drive's sector size.
-_LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # linux/loop.h
+_LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # Constants from linux/loop.h.
 
 DeviceNumber = tuple[int, int]
 

@@ -220,7 +220,7 @@ _FLAGS = re.compile(r"^flags:\s*([0-7]+)", re.MULTILINE)
 class Opener:
     """A process that has a target open."""
 
-    name: str  # target name
+    name: str
     pid: str
     comm: str
 

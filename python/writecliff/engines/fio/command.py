@@ -572,7 +572,7 @@ def _add_size(section: Section, size: int) -> None:
 def _add_distribution(section: Section, size: int) -> None:
     addresses = section.job.addresses
     kind, theta, zones = addresses.kind, addresses.theta, addresses.zones
-    if kind == "once":  # fio's default
+    if kind == "once":  # Random access without repetition is fio's default.
         return
     section.add("norandommap", "")
     if kind == "uniform":

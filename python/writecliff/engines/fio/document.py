@@ -123,7 +123,7 @@ class Entry:
     name: str
     options: Mapping[str, str]
     operations: Mapping[Operation, Fields]
-    sync: Fields  # flushes
+    sync: Fields  # Flush statistics.
     error: int
     section: int  # Section number, which is equal for jobs that started together.
     # Start of the measurement on fio's clock, or relative to the end of the previous section.

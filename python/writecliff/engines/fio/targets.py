@@ -88,7 +88,7 @@ class DeviceTarget:
     ) -> None:
         """Use a checked device, where `held` is the claim for writing. See `open`."""
         self.name = protection.path
-        self._power_state = power_state  # requested
+        self._power_state = power_state  # Requested power state.
         self._original_state: int | None = None  # Power state before the run.
         self.protection = protection
         self._claim = held

@@ -66,7 +66,7 @@ class TraceIssued:
     """Measurements of an issued trace."""
 
     ios: Mapping[str, int]  # Number of issued I/Os by operation.
-    timing: Mapping[str, Any]  # from `timing()`
+    timing: Mapping[str, Any]  # Result of `timing()`.
     elapsed_ns: int
     # Figures for reads, writes and trims. The columns are `ios`, `bytes`, `service` and `response`
     # (measured from the intended time).

@@ -71,7 +71,7 @@ def run(*, seconds: float, pairs: int, iops: int = IOPS) -> Iterator[Pair]:
     check(seconds, pairs, iops)
     with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as text, memory_loop() as device:
         folder = Path(text)
-        _fio(device, folder, 1.0, iops)  # warm up
+        _fio(device, folder, 1.0, iops)  # The first run is a warm-up.
         for _ in range(pairs):
             yield _pair(device, folder, seconds, iops)
 

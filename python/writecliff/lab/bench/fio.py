@@ -46,7 +46,7 @@ class Pair:
 
     bare_iops: float
     bare_wall_s: float
-    bare_cpu_us: float  # per I/O
+    bare_cpu_us: float  # CPU time per I/O.
     writecliff_iops: float
     writecliff_wall_s: float
     writecliff_cpu_us: float

@@ -93,7 +93,7 @@ def run(names: list[str], *, device: str = DEVICE, scale: float = 1.0) -> Iterat
 
 # -- cases on a drive ------------------------------------------------------------------------------
 
-_CLOSED_IOS = 20e6  # at scale 1: a few seconds
+_CLOSED_IOS = 20e6  # I/O count at scale 1, which takes a few seconds.
 _DAY_NS = 86_400e9
 # Bytes logged by the store of the replayed trace at scale 1; it writes about 20 times as much.
 _REPLAY_LOGGED_BYTES = 1 << 30
@@ -103,7 +103,7 @@ _PAGE_TYPES = {"SLC": 1, "MLC": 2, "TLC": 3, "QLC": 4}
 # order in which they are on flash.
 _FILL_SEED, _OVERWRITE_SEED = 1001, 1002
 
-Step = Mapping[str, Any]  # as `_native.Drive.run` returns it
+Step = Mapping[str, Any]  # Step result of `_native.Drive.run`.
 
 
 class _Meter:
@@ -157,7 +157,7 @@ class _DriveBench:
                 return _timed(self._ready(), case, ios=ios)
             case "mix-70-30":
                 return _timed(self._ready(), case, read_pct=70.0, ios=ios)
-            case "mix-256":  # keeps a drive with many dies busy
+            case "mix-256":  # This queue depth keeps a drive with many dies busy.
                 return _timed(self._ready(), case, read_pct=70.0, ios=ios, queue_depth=256)
             case "save-restore-960":
                 return self._save_restore()

@@ -102,7 +102,7 @@ class Row:
     mean_fill_pct: float
     off: Side
     on: Side
-    by_stream: tuple[dict[str, Any], ...]  # with streams
+    by_stream: tuple[dict[str, Any], ...]  # Results by stream, if streams are used.
 
     @property
     def lifetime_ratio(self) -> float:

@@ -47,7 +47,7 @@ from writecliff.workload.model import BlockSize, Job, Workload
 DEVICE = "sas-ms-480"
 OVERPROVISIONS = (0.07, 0.127, 0.145, 0.20, 0.28)
 UNITS, SLOTS_PER_RECLAIM_UNIT = 4098, 256  # Four units remain idle, so 4094 circulate.
-WARM_UP, MEASURED = 20, 10  # capacities written
+WARM_UP, MEASURED = 20, 10  # Written volumes, in capacities.
 SCALE = 32.0
 QUICK: Mapping[str, Any] = {"scale": 96.0, "passes": (4, 2)}  # Arguments of `run` with --quick.
 READERS, READ_QUEUE = 6, 8
@@ -80,7 +80,7 @@ class Amplification:
     gc_pacing: str
     waf_off: float
     waf_on: float
-    reference: float | None  # another simulator's `waf_off`
+    reference: float | None  # Value of `waf_off` from another simulator.
     fifo_fixed_points: tuple[float, ...]
 
     @property

@@ -36,7 +36,7 @@ class Plot:
     x_log: bool = False
     y_log: bool = False
     from_zero: bool = True  # `True` if the y axis starts at zero.
-    limits: Sequence[tuple[str, float]] = ()  # horizontal lines
+    limits: Sequence[tuple[str, float]] = ()  # Labels and values of horizontal lines.
 
 
 @dataclass(frozen=True)

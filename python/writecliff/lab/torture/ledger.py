@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 ACKNOWLEDGED = "WRITECLIFF_ACKNOWLEDGED"
-ROWS = 4  # per transaction
+ROWS = 4  # Number of rows per transaction.
 _PAYLOAD_BYTES = 3000  # The payload is large enough to spread rows over several pages.
 
 

@@ -77,7 +77,7 @@ def _behind_s(measured: JobResult, job: Job) -> float:
 class Slice:
     """A slice (an hour) of a test, with the percentages of reads above the thresholds."""
 
-    number: int  # from 1
+    number: int  # Slice number, counted from 1.
     reads: int
     over_pct: Mapping[int, float]  # Percentages of slower reads by threshold in ms.
 
@@ -94,7 +94,7 @@ class Trial:
     multiple: float
     rows: Sequence[StepRow]
     steps_wanted: int
-    slices: Sequence[Slice]  # complete slices
+    slices: Sequence[Slice]  # Slices that are complete.
     lag_s: float
 
     def stopped(self, max_lag_s: float) -> bool:

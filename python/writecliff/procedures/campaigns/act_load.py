@@ -23,7 +23,7 @@ from typing import Any
 from writecliff.procedures.campaigns.act_config import ActOptions
 from writecliff.workload.model import KIB, SECOND_NS, BlockSize, Job
 
-READS_PER_S, WRITES_PER_S = 2000, 1000  # of "1x"
+READS_PER_S, WRITES_PER_S = 2000, 1000  # Rates of the "1x" load.
 READS, LARGE_READS, LARGE_WRITES = "reads", "large-block-reads", "large-block-writes"
 TOMB_RAIDER = "tomb-raider"
 _STORED_UNIT = {"6.x": 16, "3.x": 128}

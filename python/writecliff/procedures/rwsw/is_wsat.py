@@ -21,7 +21,7 @@ from writecliff.procedures.steady import WINDOW_ROUNDS
 
 FILLED = 2.0  # Volume of sequential writes before each stream, in user capacities.
 
-FILLED = 2.0  # sequential writes before each stream, in user capacities
+FILLED = 2.0  # Sequential writes before each stream, in user capacities.
 
 
 @dataclass(frozen=True, kw_only=True)

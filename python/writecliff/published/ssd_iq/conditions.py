@@ -106,7 +106,7 @@ class ZoneWrites:
 class OpenLoop:
     """Poisson arrivals of I/Os on an aged drive, and a fixed-rate latency probe."""
 
-    rate_iops: float  # arrival rate
+    rate_iops: float  # Arrival rate in IOPS.
     write_pct: float = 99.0  # Percentage of writes among the arrivals.
     block_bytes: int = 4 * KIB
     threads: int = 6

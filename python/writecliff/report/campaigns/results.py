@@ -37,8 +37,8 @@ class Result:
     unit: str
     block_kib: float | None = None
     read_pct: float | None = None
-    oio: int | None = None  # outstanding I/Os
-    higher_is_better: bool | None = True  # None: neither
+    oio: int | None = None  # Number of outstanding I/Os.
+    higher_is_better: bool | None = True  # `None` if neither direction is better.
 
     @property
     def load(self) -> str:

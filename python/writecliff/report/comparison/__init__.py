@@ -35,7 +35,7 @@ from writecliff.shown import Grid, Shown, Shows
 class Comparison(Shows):
     """Contenders and their shared figures, created by `compare`."""
 
-    contenders: Sequence[Contender]  # in order
+    contenders: Sequence[Contender]  # Contenders in their order of presentation.
 
     @cached_property
     def figures(self) -> Sequence[Figure]:

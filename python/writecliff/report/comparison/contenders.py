@@ -40,7 +40,7 @@ _ONE_DRIVE = (DRIVE, "target", "firmware", "serial number", "capacity", "descrip
 class Contender:
     """A contender in a comparison, consisting of a drive's runs in one set-up, by test."""
 
-    runs: Mapping[str, Run]  # by test
+    runs: Mapping[str, Run]  # Runs by test.
     label: str = ""  # Name in the comparison.
     name: str = ""  # Name of the given file or folder, or of a run in a folder.
     # `True` for a suite, a run from a sweep, or saved output, which no other run may join.

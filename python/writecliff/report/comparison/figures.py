@@ -40,7 +40,7 @@ class Figure:
     """A figure shared by at least two contenders."""
 
     test: str  # Test that measured the figure.
-    values: Sequence[Headline | None]  # by contender
+    values: Sequence[Headline | None]  # Values by contender.
     level: float = LEVEL  # Largest probability for a difference that counts as significant.
 
     @cached_property

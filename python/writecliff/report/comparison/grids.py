@@ -26,7 +26,7 @@ class SharedGrid:
     """A grid shared by at least two contenders."""
 
     test: str  # Test that measured the grid.
-    by: Sequence[Grid | None]  # by contender
+    by: Sequence[Grid | None]  # Grids by contender.
 
     @cached_property
     def sample(self) -> Grid:

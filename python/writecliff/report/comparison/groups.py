@@ -26,7 +26,7 @@ class Group:
     """A group of figures of the same kind."""
 
     test: str  # Test that measured the figures.
-    name: str  # "mixes: IOPS of reads"; empty: all other figures of the test
+    name: str  # Group name, such as "mixes: IOPS of reads"; empty for all other figures.
     figures: Sequence[Figure]
 
     @property

@@ -44,7 +44,7 @@ class Run:
 
     path: Path
     test: str
-    created: str  # ISO 8601
+    created: str  # Start time (ISO 8601).
     setup: Mapping[str, str | None]  # Values by setting: "drive", "seed", "queue depth".
     headlines: Sequence[Headline]
     curves: Sequence[Curve] = ()

@@ -31,7 +31,7 @@ class Distribution:
     centre: float | None = None
     zones: Triple[Split] | None = None
     absolute: bool = False
-    blocks: tuple[int, ...] = ()  # of sequence
+    blocks: tuple[int, ...] = ()  # Blocks of the `sequence` kind.
 
 
 Split = tuple[tuple[int, int], ...]

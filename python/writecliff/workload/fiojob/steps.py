@@ -188,7 +188,7 @@ def _begins_step(settings: Settings, steps: list[_Group]) -> bool:
             )
         return True
     if any(awaited == section.name for step in steps for section in step):
-        return False  # already over
+        return False  # The section has already ended.
     raise settings.error("wait_for", f"wait_for={awaited}: no earlier job has this name")
 
 

@@ -41,7 +41,7 @@ class Becomes:
     read_pct: float = 0.0
     trim_pct: float = 0.0
     zeros_pct: float = 0.0  # Percentage of writes that write zeros.
-    is_mix: bool = False  # of operations
+    is_mix: bool = False  # `True` for a mix of operations.
     on_media: bool = False  # `True` if a write completes on the media.
     notes: tuple[str, ...] = field(default=(), compare=False)
 

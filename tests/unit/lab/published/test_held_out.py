@@ -183,7 +183,8 @@ def test_winners_are_of_clear_pairs_under_the_same_load() -> None:
     compared = winners([*drives, figure("e", 1, 1000, label="another mix")])
     assert (compared.pairs, compared.right) == (5, 4)
     assert winners(drives, most=2.0).pairs == 2
-    assert winners([figure("a", 100, 50), figure("b", 200, 50)]).right == 0  # a draw
+    # The comparison is a draw.
+    assert winners([figure("a", 100, 50), figure("b", 200, 50)]).right == 0
 
 
 def test_the_share_within_ten_per_cent_follows_from_percentiles() -> None:

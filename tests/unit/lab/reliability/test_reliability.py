@@ -109,7 +109,7 @@ def test_capacitors_keep_what_was_confirmed_and_nothing_else_does_at_speed(
     result = protected
     with_, without, uncached = values_of(result, "confirmed writes lost, at most")
     assert (with_, uncached) == (0, 0)
-    assert 0 < without <= (2 << 20) / 4096  # buffer capacity
+    assert 0 < without <= (2 << 20) / 4096  # The bound is the buffer capacity in slots.
     iops = values_of(result, "write IOPS until the cut")
     assert iops[2] < iops[0]
     shown(result)

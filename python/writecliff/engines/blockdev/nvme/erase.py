@@ -82,7 +82,7 @@ def other_namespaces(drive: NvmeDrive, controller: Controller) -> str:
 
 # Command timeout. Large drives erase for hours, but nvme-cli's default timeout is 10 minutes.
 _TIMEOUT_S = 6 * 3600
-_USER_DATA, _CRYPTO = 1, 2  # SES
+_USER_DATA, _CRYPTO = 1, 2  # Secure Erase Settings (SES).
 _RESCAN_S = 10.0
 
 
@@ -182,8 +182,8 @@ def _wait_for_kernel(drive: NvmeDrive, expected: Namespace) -> None:
 # completes.
 
 _LOG = 0x81
-_CRYPTO_ERASE, _BLOCK_ERASE, _OVERWRITE = 1 << 0, 1 << 1, 1 << 2  # SANICAP
-_EXIT_FAILURE_MODE = 1  # SANACT
+_CRYPTO_ERASE, _BLOCK_ERASE, _OVERWRITE = 1 << 0, 1 << 1, 1 << 2  # Sanitize Capabilities (SANICAP).
+_EXIT_FAILURE_MODE = 1  # Sanitize Action (SANACT).
 _POLL_S = 2.0
 # Maximum time without a response; a drive that is erasing may briefly fail to respond.
 _SILENCE_S = 120.0
@@ -244,7 +244,8 @@ def _wait(drive: NvmeDrive, action: int, on_progress: PurgeHook) -> bool:
         heard = now
         if status.state != SanitizeStatus.RUNNING:
             done = (SanitizeStatus.DONE, SanitizeStatus.DONE_WITHOUT_DEALLOCATION)
-            return status.state in done and status.action in (action, 0)  # 0: not reported
+            # The action is 0 if the drive does not report it.
+            return status.state in done and status.action in (action, 0)
         if last is None or status.progress != last.progress:
             last, moved = status, now
             on_progress(status.progress)

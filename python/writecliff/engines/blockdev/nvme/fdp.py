@@ -31,7 +31,7 @@ EVENTS = {
 _MEDIA_REALLOCATED = 0x80
 _STATISTICS, _EVENTS = 0x22, 0x23
 _EVENTS_BYTES = 4096  # Log size: a header and 63 events of 64 bytes.
-_PLACEMENT_VALID, _NAMESPACE_VALID, _LOCATION_VALID = 1, 2, 4  # event flags
+_PLACEMENT_VALID, _NAMESPACE_VALID, _LOCATION_VALID = 1, 2, 4  # Event flags.
 
 
 def placement_handles(drive: NvmeDrive, block_bytes: int) -> tuple[HandleStatus, ...]:

@@ -100,8 +100,8 @@ _NAND_BYTES_WRITTEN, _HOST_BYTES_WRITTEN = 0xF4, 0xF5
 _UNIT = 32 << 20
 
 _MICRON_KEYS = (
-    "NAND Writes (Bytes Written)",  # log D0h
-    "Physical Media Units Written - TLC",  # log FBh
+    "NAND Writes (Bytes Written)",  # Field of log D0h.
+    "Physical Media Units Written - TLC",  # Field of log FBh.
     "Physical Media Units Written - SLC",
 )
 _WDC_KEYS = ("NAND Writes TLC (Bytes)", "NAND Writes SLC (Bytes)")

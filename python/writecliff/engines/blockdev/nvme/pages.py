@@ -30,11 +30,11 @@ def _power_state(data: bytes, which: int) -> PowerState:
     """Parse a power state descriptor (Base 2.1, figure 313), where a power of 0 means unknown."""
     at = 2048 + 32 * which
     flags, power = data[at + 3], number(data, at, 2)
-    unit_w = 0.0001 if flags & 1 else 0.01  # MXPS
+    unit_w = 0.0001 if flags & 1 else 0.01  # MXPS flag.
     return PowerState(
         number=which,
         watts_max=round(power * unit_w, 4) if power else None,
-        operational=not flags & 1 << 1,  # NOPS
+        operational=not flags & 1 << 1,  # NOPS flag.
         entry_us=number(data, at + 4, 4),
         exit_us=number(data, at + 8, 4),
     )
@@ -44,16 +44,16 @@ def _power_state(data: bytes, which: int) -> PowerState:
 class Controller:
     """Fields of Identify Controller (CNS 01h, Base 2.1, 5.1.13.2.1)."""
 
-    vendor_id: int  # PCI vendor
+    vendor_id: int  # PCI vendor ID.
     serial: str
     model: str
     firmware: str
-    sharing: int  # CMIC
-    attributes: int  # CTRATT
-    admin_commands: int  # OACS
-    sanitize: int  # SANICAP
-    format: int  # FNA
-    write_cache: int  # VWC
+    sharing: int  # CMIC field.
+    attributes: int  # CTRATT field.
+    admin_commands: int  # OACS field.
+    sanitize: int  # SANICAP field.
+    format: int  # FNA field.
+    write_cache: int  # VWC field.
     namespaces: int  # NN: the highest valid NSID.
     # NPSS and the power state descriptors, starting with state 0.
     power_states: tuple[PowerState, ...]
@@ -149,7 +149,7 @@ class Layout:
 class Namespace:
     """Fields of Identify Namespace (CNS 00h)."""
 
-    blocks: int  # NSZE
+    blocks: int  # Namespace size (NSZE) in blocks.
     layout: Layout
     formats: tuple[tuple[int, int], ...]  # Data and metadata sizes in bytes of every LBA format.
     endurance_group: int  # ENDGID; 0: none
@@ -182,7 +182,7 @@ class Namespace:
 # First byte and size of each field. The field names match the JSON output of nvme-cli 2.3.
 _SMART = {
     "critical_warning": (0, 1),
-    "temperature": (1, 2),  # K
+    "temperature": (1, 2),  # Temperature in kelvins.
     "avail_spare": (3, 1),
     "spare_thresh": (4, 1),
     "percent_used": (5, 1),
@@ -197,12 +197,12 @@ _SMART = {
     "unsafe_shutdowns": (144, 16),
     "media_errors": (160, 16),
     "num_err_log_entries": (176, 16),
-    "warning_temp_time": (192, 4),  # min
-    "critical_comp_time": (196, 4),  # min
+    "warning_temp_time": (192, 4),  # Time in minutes.
+    "critical_comp_time": (196, 4),  # Time in minutes.
     "thm_temp1_trans_count": (216, 4),
     "thm_temp2_trans_count": (220, 4),
-    "thm_temp1_total_time": (224, 4),  # s
-    "thm_temp2_total_time": (228, 4),  # s
+    "thm_temp1_total_time": (224, 4),  # Time in seconds.
+    "thm_temp2_total_time": (228, 4),  # Time in seconds.
 }
 
 
@@ -255,7 +255,7 @@ def ocp_smart(data: bytes) -> Written:
 class SanitizeStatus:
     """Contents of the Sanitize Status log (81h, Base 2.1, 5.1.12.1.33)."""
 
-    state: int  # SSTAT 2:0
+    state: int  # SSTAT bits 2:0.
     progress: float  # Progress from 0 to 1; always 1 when no sanitize is in progress.
     action: int  # SANACT of the most recent sanitize.
     # Estimated time by action, in seconds; `None` if not reported.

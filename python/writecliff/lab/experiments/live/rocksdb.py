@@ -33,7 +33,7 @@ class RocksDB:
     records: int = 650_000
     value_bytes: int = 400
     aging: int = 600_000  # Number of overwrites that age the database.
-    operations: int = 200_000  # measured overwrites
+    operations: int = 200_000  # Number of measured overwrites.
     slow_down: float = 60.0
     unit_bytes: int = 9 * MIB // 2
     parts: tuple[Part, ...] = (

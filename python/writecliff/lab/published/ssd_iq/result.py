@@ -117,8 +117,8 @@ class Score:
 class PlayedDrive:
     """A simulated drive."""
 
-    drive: str  # name and capacity on the data sheet
-    name: str  # device name
+    drive: str  # Drive name and capacity on the data sheet.
+    name: str  # Device name.
     device_hash: str
     scale: float
     loads: int  # Number of simulated loads.
