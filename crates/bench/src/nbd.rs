@@ -70,7 +70,7 @@ impl Protocol for Transmission {
         };
         self.data[slot as usize] = reply_bytes;
         requests.extend(REQUEST.to_be_bytes());
-        requests.extend(u32::from(command).to_be_bytes()); // no flags
+        requests.extend(u32::from(command).to_be_bytes()); // The flags are 0.
         requests.extend(u64::from(slot).to_be_bytes());
         requests.extend(offset.to_be_bytes());
         requests.extend(length.to_be_bytes());

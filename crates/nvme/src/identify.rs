@@ -111,7 +111,7 @@ fn fill(page: &mut Page, context: &Context<'_>, entry: Entry<'_>, cns: u8) -> Re
             page.u8(14, 1); // NSTAT: ready
         }
         CONTROLLER_OF_SET => {
-            page.u8(0, ZEROES_LIMIT); // of Verify
+            page.u8(0, ZEROES_LIMIT); // Size limit for Verify.
             page.u8(1, ZEROES_LIMIT);
         }
         CONTROLLERS_OF_NAMESPACE => {

@@ -34,7 +34,7 @@ struct Header {
     magic: u64,
     capacity: u64,        // slots
     cursor: AtomicU64,    // the next slot
-    allocated: AtomicU64, // slots that have blocks on disk
+    allocated: AtomicU64, // Slots that have blocks on disk.
     dropped: AtomicU64,
     start_ns: u64,
     flags: AtomicU32,

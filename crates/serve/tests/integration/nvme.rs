@@ -335,7 +335,7 @@ fn a_load_does_what_it_is_told() {
             LoadRequest { operation, offset, length }
         };
         let loads = [
-            (Operation::Write, 131_072, 40), // transferred on request (R2T)
+            (Operation::Write, 131_072, 40), // Transferred on request (R2T).
             (Operation::Write, 4096, 100),   // in the capsule
             (Operation::Read, 4096, 1000),
             (Operation::Trim, 65_536, 10),

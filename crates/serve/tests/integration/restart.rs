@@ -219,7 +219,7 @@ fn counters_and_errors_are_of_the_drives_life() {
         let mut drive = SimulatedDrive::new(&served, "S1");
         let before = drive.health();
         (0..5).for_each(|n| writer.request(Operation::Write, n, 1));
-        (0..7).for_each(|n| writer.request(Operation::Read, 512 + n, 2)); // never written
+        (0..7).for_each(|n| writer.request(Operation::Read, 512 + n, 2)); // Unwritten.
         drive.log_error(ErrorEntry { lba: session, ..ErrorEntry::default() });
         let health = drive.health();
         assert_eq!(health.host_write_commands, 5 * session);

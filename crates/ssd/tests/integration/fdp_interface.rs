@@ -338,7 +338,7 @@ fn a_unit_that_was_filled_in_time_is_no_event_and_the_next_has_all_of_it() {
     let mut ssd = with(LIMITED, &[]);
     write_to(&mut ssd, 1, 0, 1);
     ssd.idle_until(Nanos::from_secs(9));
-    write_to(&mut ssd, 1, 1, 255); // fills it
+    write_to(&mut ssd, 1, 1, 255); // This write fills the unit.
     write_to(&mut ssd, 1, 256, 1);
     ssd.idle_until(Nanos::from_secs(18));
     assert_eq!(available(&mut ssd, 1), UNIT_BLOCKS - 8);

@@ -98,7 +98,7 @@ fn throttling_begins_above_its_limit_and_ends_at_the_other() {
     let section = ThermalConfig {
         ambient: 20.0,
         resistance: 1.0,
-        capacity: 1e-6, // follows immediately
+        capacity: 1e-6, // The temperature follows immediately.
         stages: vec![throttle],
         period: Nanos(100_000_000),
     };
@@ -124,7 +124,7 @@ fn stages_follow_one_another_up_and_down() {
     let section = ThermalConfig {
         ambient: 20.0,
         resistance: 1.0,
-        capacity: 1e-6, // follows immediately
+        capacity: 1e-6, // The temperature follows immediately.
         stages: vec![light, heavy],
         period: Nanos(100_000_000),
     };

@@ -40,7 +40,7 @@ fn all_kinds_of_records_keep_the_time() {
     data.extend(header(0, 0)); // The event is preceded by its length.
     data.extend(12u32.to_le_bytes());
     data.extend(*b"ABCDEFGH");
-    data.extend(header(29, 7)); // discarded
+    data.extend(header(29, 7)); // This event is discarded.
     data.extend(8u32.to_le_bytes());
     data.extend(*b"gone");
     data.extend(header(31, 9)); // An absolute timestamp.

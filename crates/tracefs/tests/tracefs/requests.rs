@@ -159,9 +159,9 @@ fn devices_without_requests_are_asked_by_bios() {
 #[test]
 fn what_was_open_is_counted() {
     let (requests, anomalies) = run(&[
-        event(1, Complete, "R", 8, 8), // issued before
+        event(1, Complete, "R", 8, 8), // Issued before the capture.
         event(2, Complete, "FF", u64::MAX, 0),
-        event(3, Get, "R", 16, 8), // never issued
+        event(3, Get, "R", 16, 8), // This request is never issued.
         event(4, Issue, "W", 24, 8),
         event(5, Issue, "N", 0, 0),
     ]);

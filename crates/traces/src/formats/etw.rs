@@ -69,7 +69,7 @@ fn event_of(
 ) -> Result<(), Reason> {
     let (time, process) = (time_ns(fields.field()?, NS_PER_US)?, fields.field()?);
     for _ in 0..2 + usize::from(processor) {
-        fields.field()?; // thread, packet
+        fields.field()?; // Skip the thread and the packet.
     }
     let (offset, length, elapsed, disk) = if operation == Operation::Flush {
         let (elapsed, disk) = (fields.field()?, fields.field()?);
