@@ -32,8 +32,8 @@ pub(crate) const REPAIR_HINTS: u32 = 4;
 #[repr(C)]
 struct Header {
     magic: u64,
-    capacity: u64,        // slots
-    cursor: AtomicU64,    // the next slot
+    capacity: u64,        // Capacity in slots.
+    cursor: AtomicU64,    // Index of the next slot.
     allocated: AtomicU64, // Slots that have blocks on disk.
     dropped: AtomicU64,
     start_ns: u64,
