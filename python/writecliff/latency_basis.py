@@ -1,9 +1,9 @@
-"""Latency basis: the starting point of a latency, and the histogram that contains it.
+"""Latency basis, which is the starting point of a latency and selects its histogram.
 
 The I/Os of an open-loop load are due at scheduled times (from a rate, a log with times, or a
-model). Their latency is counted from this intended arrival time, so that a stall shows up in every
-I/O that it delays. Counting from the issue time instead is known as coordinated omission. The time
-from issue to completion is the service time; names of its figures contain `service/`, as in
+model). The latency of such an I/O is counted from the intended arrival time, so that a stall
+affects every I/O that it delays. Counting from the issue time instead causes coordinated omission.
+The time from issue to completion is the service time, whose figure names contain `service/`, as in
 `reads/service/p99.9`. The I/Os of a closed-loop load arrive when they are issued, so response and
 service times are equal.
 

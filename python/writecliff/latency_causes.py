@@ -1,8 +1,8 @@
-"""Latency by cause: the causes on which an operation's I/Os spent their time.
+"""Latency by cause, which attributes the time of an operation's I/Os to causes.
 
 On request, a simulated drive attributes every nanosecond between issue and completion of a command
-to a cause. The data are sums by latency bucket, which are later grouped into percentile bands. Real
-drives do not report causes, and simulated hard disks do not record causes.
+to a cause. The data are sums per latency bucket, which are later grouped into percentile bands.
+Real drives do not report causes, and simulated hard disks do not record causes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Band:
         return sum(self.mean_ns.values())
 
     def largest(self, least_pct: float = 1.0) -> list[tuple[str, float]]:
-        """Return the causes with at least `least_pct` of the time, and their percentages.
+        """Return the causes of at least `least_pct` of the time, and their percentages.
 
         The causes are in descending order of time.
         """

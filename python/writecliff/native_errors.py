@@ -1,4 +1,4 @@
-"""Conversion of the native module's errors to errors for users."""
+"""Conversion of errors in the native module to user errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def as_user_errors() -> Iterator[None]:
 
 
 def internal_error(panic: BaseException) -> InternalError:
-    """Return the error for a native panic, with its source location and its stack if recorded."""
+    """Return the error for a native panic, with source location and any recorded stack."""
     message = str(panic)
     recorded = [entry for entry in recorded_panics() if entry[0] == message]
     if not recorded:
@@ -48,7 +48,7 @@ def internal_error(panic: BaseException) -> InternalError:
 
 
 def with_user_errors(native: T) -> T:
-    """Return a proxy for a native object, whose methods raise errors for users."""
+    """Return a proxy for a native object, whose methods raise user errors."""
     return cast(T, _WithUserErrors(native))
 
 

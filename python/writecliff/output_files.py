@@ -24,7 +24,7 @@ _HINT = "choose a new file or folder"
 
 
 def check_output(path: Path) -> None:
-    """Check that `path` can be used for output; the caller handles existing files and folders.
+    """Check that `path` can be used for output (the caller handles existing files and folders).
 
     Raises:
         ConfigError: If `path` is a device, pipe or socket, even through links, or a file that is

@@ -1,9 +1,9 @@
 """Run independent simulations in parallel, within a memory budget.
 
 A simulated drive is a native-code thread that has released the interpreter lock, so threads can use
-all cores. A drive needs 8 bytes of memory per 4 KiB of flash (2 GB per terabyte), so the number of
-parallel runs is often limited by memory rather than by cores. Results are returned in task order,
-and do not depend on the number of parallel runs.
+all cores. A drive needs 8 bytes of memory per 4 KiB of flash (2 GB per terabyte), so memory rather
+than cores often limits the number of parallel runs. Results are returned in task order, and do not
+depend on the number of parallel runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIXED_BYTES = 64 << 20  # Python memory per run: histograms, series, tables.
 
 
 class Stopped(WritecliffError):
-    """An exception for a run that another failure or the user prevented or stopped."""
+    """Error for a run that another failure or the user prevented or stopped."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,10 @@ class Task(Generic[T]):
 
     Attributes:
         name: name of the run.
-        memory_bytes: memory that it needs.
-        run: function that runs it.
-        remote: function that runs it in another process on any machine; None: not possible.
+        memory_bytes: memory that the run needs, in bytes.
+        run: function that executes the run.
+        remote: function that executes the run in another process on any machine, or None if this is
+            not possible.
         arrived: converts the return value of `remote` to the result, and reports it.
     """
 
@@ -107,7 +108,7 @@ _LOOK_S = 1.0
 def placed(elsewhere: Elsewhere | None) -> Iterator[None]:
     """While the block runs, run this thread's tasks that have a `remote` function on `elsewhere`.
 
-    If `elsewhere` is `None`, nothing changes.
+    If `elsewhere` is `None`, tasks run here.
     """
     if elsewhere is None:
         yield
@@ -121,7 +122,7 @@ def placed(elsewhere: Elsewhere | None) -> Iterator[None]:
 
 @contextmanager
 def watched(watch: Watch) -> Iterator[None]:
-    """Watch the tasks that run while the block runs.
+    """Watch the tasks that run inside the block.
 
     `watch` receives the number of tasks in each set, and returns a function that is called every
     second with the number of completed tasks.
@@ -142,13 +143,13 @@ def run_side_by_side(
 ) -> list[T]:
     """Run all tasks, and return their results in order, either here or as `placed` determines.
 
-    If a task raises an error, tasks that have not started are skipped; the first error is raised
-    after the running tasks have ended. Tasks can check `stop`, which is set after an error and
+    If a task raises an error, tasks that have not started are skipped. The first error is raised
+    after the running tasks have stopped. Tasks can check `stop`, which is set after an error and
     after Ctrl-C, and raise `Stopped`.
 
     Raises:
         ConfigError: If a task exceeds the memory budget (default: `available_memory_bytes`).
-            In this case, no task is run.
+            If the budget is exceeded, no task is run.
     """
     elsewhere = _elsewhere.get()
     if elsewhere is not None and tasks and all(task.remote is not None for task in tasks):
@@ -199,9 +200,10 @@ def map_side_by_side(
     memory_bytes: int,
     tell: Callable[[str], None] | None = None,
 ) -> list[T]:
-    """Return `function(*case)` for every case, in order; each call needs `memory_bytes`.
+    """Return `function(*case)` for every case, in order, where each call needs `memory_bytes`.
 
-    `tell` receives a line about each completed case, including an estimate of the remaining time.
+    The callback `tell` receives a line about each completed case, including the estimated remaining
+    time.
     """
     named = [(_name(case) or f"run {n}", case) for n, case in enumerate(cases, 1)]
     view = _Done(len(named), tell)
@@ -240,6 +242,6 @@ def _then(run: Callable[[], T], done: Callable[[T], T]) -> T:
 
 
 def _name(case: tuple[Any, ...]) -> str:
-    """Return the arguments, leaving out the texts of whole files."""
+    """Return the arguments, excluding the texts of whole files."""
     words = [str(argument) for argument in case]
     return " ".join(word for word in words if len(word) <= 80 and "\n" not in word)

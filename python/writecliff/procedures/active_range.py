@@ -1,4 +1,4 @@
-"""The active range of a test: the addresses that it may access, and its accessed segments.
+"""A test's active range, which is the accessible addresses, and the accessed segments.
 
 Revision 1.x of the client edition limits accesses: the active range is 100 % or 75 % of the
 addresses, of which 8 GiB or 16 GiB are accessed, in 2048 segments. Every combination starts with a
@@ -73,7 +73,7 @@ def check_amount(
 
 
 def segment_deviations(options: SegmentOptions, edition: tuple[str, str]) -> list[Deviation]:
-    """Return how the segments deviate from `edition`, a pair of edition and revision."""
+    """Return the segments' deviation from `edition`, a pair of edition and revision."""
     amount, count = options.ar_amount_gib, options.ar_segments
     if amount is None:
         return []

@@ -1,4 +1,4 @@
-"""Bounds on a run's cost before it starts: steps, device time and bytes written.
+"""Bounds on a run's steps, device time and bytes written, determined before the run.
 
 The figures are bounds, not predictions (`estimate.py` makes predictions). A timed step takes
 exactly its duration, and a step with a given volume takes at least as long as the host link needs
@@ -53,7 +53,7 @@ class Speeds:
     def __init__(
         self, interface: str | None, limit: Callable[[Workload], float | None] | None = None
     ) -> None:
-        """Set the limits: the link `interface`, and `limit`, which returns `None` if unknown."""
+        """Set the limits, where `limit` returns `None` if the drive's limit is unknown."""
         self.link = interface_bytes_per_s(interface)
         self._limit = limit
         self.measured = False
@@ -147,7 +147,7 @@ def _of_stage(stage: Stage, speeds: Speeds) -> tuple[Bounds, Bounds]:
 
 
 def _open_ended(job: Job) -> bool:
-    """Return `True` if the drive determines a job's duration; single I/Os are negligible."""
+    """Return `True` if the drive determines a job's duration (single I/Os are negligible)."""
     return job.duration_ns is None and job.ios != 1
 
 

@@ -1,7 +1,7 @@
-"""Cells, and the tests that repeat a loop over cells (IOPS and latency).
+"""Cells, and the tests (IOPS and latency) that repeat a loop over cells.
 
 A cell is a block size at a read/write mix. A loop combines every mix (outer loop) with every block
-size (inner loop). The figures of certain cells determine steady state.
+size (inner loop). The figures of selected cells determine steady state.
 """
 
 from __future__ import annotations

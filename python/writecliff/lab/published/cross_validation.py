@@ -2,11 +2,11 @@
 
 The figures are divided into folds by their loads. For each fold, the fits estimate values from the
 other figures (`fold_fits.py`). Drives that have these values are measured under the fold's loads at
-full size and for the full times, as in `reproduce`. All kinds of figures are therefore predicted,
+full size and for the full times, as in `reproduce`. All kinds of figures are predicted in this way,
 including kinds that no fit uses.
 
-A figure is predicted only if fits vary all its drives. The other values of device files, and the
-parameter bounds, were set with all figures in view, which the errors do not show.
+A figure is predicted only if fits vary all drives in the figure. The other values of device files,
+and the parameter bounds, were set with all figures in view, which the errors do not show.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from writecliff.published.scores import Row, row_of
 
 @dataclass(frozen=True)
 class Prediction:
-    """A figure predicted by fits that have not used its fold."""
+    """A figure predicted by fits that did not use the figure's fold."""
 
     row: Row
     fold: int
@@ -60,13 +60,13 @@ class CrossValidation:
         """Select the figures to predict.
 
         Args:
-            specs: All fits that predictions may need.
+            specs: All fits that predictions may require.
             figures: Figure table.
             folds: Number of folds.
             chosen: Fits whose drives' figures are predicted (default: all fits).
 
         Raises:
-            ConfigError: If there are no such figures, or too few loads.
+            ConfigError: If there are no figures to predict, or too few loads.
         """
         self.specs = specs
         self.folds = folds
@@ -87,7 +87,7 @@ class CrossValidation:
         return tuple(dict.fromkeys(self._owners[d] for d in _drives(figure) if d in self._owners))
 
     def fold_fits(self, observer: MeasurementObserver | None = None) -> FoldFits:
-        """Return the fits that the predictions need."""
+        """Return the fits that the predictions require."""
         needed = {(fit, self.fold_of[f]) for f in self.figures for fit in self.fits_of(f)}
         return FoldFits(self.specs, self._table, self.fold_of, needed, observer)
 
@@ -107,7 +107,7 @@ class CrossValidation:
         log: Log = lambda text: None,
         observer: MeasurementObserver | None = None,
     ) -> tuple[Prediction, ...]:
-        """Measure the figures with the values of fits that have not used them.
+        """Measure the figures with values from fits that did not use these figures.
 
         `values` come from `FoldFits.run`. All measurement times are multiplied by `time_share`.
         """
@@ -171,9 +171,9 @@ _LoadKey = tuple[object, ...]
 
 
 def is_predicted(figure: PublishedFigure) -> bool:
-    """Return `True` if a figure belongs to a load and depends on fitted times.
+    """Return `True` if a figure belongs to a load, and depends on fitted times.
 
-    Endurance and power figures do not.
+    Endurance and power figures do not depend on fitted times.
     """
     measured = condition(figure)
     if measured is None or measured.load is None:
@@ -204,7 +204,7 @@ def folds_of(figures: Sequence[PublishedFigure], count: int) -> dict[PublishedFi
 
 
 def _loads(figure: PublishedFigure) -> list[_LoadKey]:
-    """A figure's loads, excluding state and time; several for a range of queue depths.
+    """A figure's loads, excluding state and time, with one load per queue depth.
 
     The first element of each key is the source.
     """
@@ -221,7 +221,7 @@ def _loads(figure: PublishedFigure) -> list[_LoadKey]:
 
 
 def _joined(figures: Sequence[Sequence[_LoadKey]]) -> list[list[_LoadKey]]:
-    """Groups of loads, where a figure's loads are in the same group, in a fixed order."""
+    """Groups of loads in a fixed order, where each figure's loads are in the same group."""
     group_of: dict[_LoadKey, list[_LoadKey]] = {}
     for keys in figures:
         together = {other for key in keys for other in group_of.get(key, [key])}

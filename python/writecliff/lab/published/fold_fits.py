@@ -1,13 +1,13 @@
 """Drive values, estimated from the figures outside a fold.
 
-A fold's fit uses nothing from the fit of all figures. The fit starts at the middle of its bounds,
-has its own derivatives, and receives no figure of the fold. Rivals have the values of their own
-fits of the same fold. A rival that no fit varies has the values of its device file. Simulations
-that several folds share are run once.
+A fold's fit uses nothing from the fit to all figures. The fit starts at the midpoint of its bounds,
+calculates its own derivatives, and receives no figure in the fold. Rival drives have the values
+from their own fits for the same fold. A rival that no fit varies has the values in its device file.
+Simulations that several folds share are run once.
 
 Fits whose parameters have relatives are run twice. The first run uses only the fit's own figures.
-The second uses priors from the first fits of the same fold, or from device files for values that no
-fit varies. A prior therefore uses no more of the fold's figures than the fit itself.
+The second run uses priors from the first fits for the same fold, or from device files for values
+that no fit varies. A prior therefore uses no more of the fold's figures than the fit itself.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class FoldFit:
 
 
 class FoldFits:
-    """All fits that a cross-validation needs."""
+    """All fits that a cross-validation requires."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class FoldFits:
         self._again = fits_again(specs)
 
     def run(self, done: Callable[[FoldFit], None] = lambda fold_fit: None) -> DriveValues:
-        """Estimate each drive's values without each fold."""
+        """Estimate each drive's values, excluding one fold at a time."""
         todo, waves = self.todo(), self._waves()
         for again in (False, True):
             for wave in waves:
@@ -102,7 +102,7 @@ class FoldFits:
         run_side_by_side(tasks, stop=self._observer.stop)
 
     def todo(self) -> list[FoldFit]:
-        """Return the fits in order, most work first."""
+        """Return the fits in descending order of work."""
         works = {name: self._work(name) for name in self._specs}
         runs = [(fit, fold, False) for fit, fold in self.needed]
         runs += [(fit, fold, True) for fit, fold in self._last if fit in self._again]
@@ -111,12 +111,12 @@ class FoldFits:
         return sorted(fold_fits, key=lambda f: (f.again, -f.work, f.fit, f.fold))
 
     def _work(self, name: str) -> float:
-        """Estimated work: simulations grow with the loads, and derivatives with the parameters."""
+        """Estimated work, which grows with the numbers of loads and parameters."""
         spec = self._specs[name]
         return (1 + len(spec.parameters)) * (1 + len(figures_of(spec, self._figures)))
 
     def _waves(self) -> list[tuple[str, ...]]:
-        """The fits in groups, where the fits of rivals precede the fits that need them."""
+        """The fits in groups, where the fits of rivals precede the fits that depend on them."""
         before = {
             fit: {self.owners[rival] for rival in spec.rivals if rival in self.owners} - {fit}
             for fit, spec in self._specs.items()
@@ -184,7 +184,7 @@ class FoldFits:
 
 
 def owners_of(specs: Mapping[str, Specification]) -> dict[str, str]:
-    """Return the fit that varies each drive, or the first if there are several."""
+    """Return the (first) fit that varies each drive."""
     owners: dict[str, str] = {}
     for name, spec in specs.items():
         for drive in spec.drives:
@@ -200,7 +200,7 @@ def with_others(
 ) -> set[tuple[str, int]]:
     """Return the fits and folds, including the fits of their rivals, recursively.
 
-    With `relatives`, the fits of relatives are also included.
+    If `relatives` is set, the fits of relatives are also included.
     """
     owners, pairs, more = owners_of(specs), set[tuple[str, int]](), set(needed)
     while more:

@@ -1,8 +1,8 @@
-"""Prediction of listed capacities of current drives from the other capacities of their models.
+"""Prediction of each capacity of a current drive model from the model's other capacities.
 
     .venv/bin/python -m writecliff.lab.published.left_out
 
-simulates the drives and writes the table that `writecliff.published.left_out` reads.
+The command simulates the drives, and writes the table that `writecliff.published.left_out` reads.
 """
 
 from __future__ import annotations

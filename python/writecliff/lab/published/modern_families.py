@@ -2,13 +2,14 @@
 
     .venv/bin/python -m writecliff.lab.published.modern_families
 
-Every drive is derived by rule (`devices.derive`) from its figures in the part "fit" of `modern.csv`
-(`modern_sheets`). Missing figures are taken from other capacities of its family or, failing that,
-from the typical values of other families (`modern_usual`). Held-out figures are not used. A test
+Every drive is derived by rule (`devices.derive`) from the figures marked "fit" in `modern.csv`
+(`modern_sheets`). Missing figures are taken from other capacities in the family or, failing that,
+from typical values of other families (`modern_usual`). Held-out figures are not used. A test
 compares the files with this rule, so that no file is tuned by hand.
 
-Drives that have more than 16 TiB of flash were added later. These drives are built for capacity and
-write more slowly than others, so they do not count for other families, which remain unchanged.
+Drives with more than 16 TiB of flash were added later. Drives with more than 16 TiB of flash are
+built for capacity and write more slowly, so they do not affect the typical values of other
+families.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def families() -> dict[str, str]:
 
 
 def _siblings(drive: Drive, members: Sequence[Drive]) -> list[Drive]:
-    """Return the drives whose figures a drive may adopt."""
+    """Return the drives that a drive may adopt figures from."""
     if SSD_IQ in drive.sources.values():
         return [drive]
     return [other for other in members if SSD_IQ not in other.sources.values()]
@@ -152,7 +153,7 @@ def _variants(members: Sequence[Drive], values: Sequence[Value], sheets: Sheets)
 
 
 def _sheets(members: Sequence[Drive], sheets: Sheets) -> str:
-    """Return the tables from which `devices/capacities.py` derives other capacities."""
+    """Return the tables that `devices/capacities.py` derives other capacities from."""
     lines = ["[sheets]"]
     for name in _FACTS:
         if (value := getattr(members[0].sheet, name)) is not None:
@@ -174,7 +175,7 @@ def _sheets(members: Sequence[Drive], sheets: Sheets) -> str:
 def _of_others(
     drive: Drive, members: Sequence[Drive], sheets: Sheets
 ) -> tuple[dict[str, object], dict[str, str]]:
-    """Return the fields that come from other families, and the reasons for their values."""
+    """Return the fields taken from other families, and the reasons for the field values."""
     sheet, _ = with_siblings(drive, _siblings(drive, members))
     sheet, reasons = with_usual(drive.family, sheet, sheets)
     if not sheet.enterprise and sheet.slc_cache is None:
@@ -255,7 +256,7 @@ def scm_values(
     """Return the device file values of the drive `name`, in file order.
 
     Raises:
-        ConfigError: If a figure that the rule needs is missing.
+        ConfigError: If a figure that the rule requires is missing.
     """
     family_figures = [f for f in figures if f.device in facts["drives"]]
     capacity = float(name.rpartition("-")[2]) * 1e9
@@ -334,7 +335,7 @@ def _link(facts: Mapping[str, Any]) -> list[Value]:
 def _figure(
     figures: Iterable[PublishedFigure], metric: str, size: int | None, read_pct: float | None
 ) -> PublishedFigure:
-    """The first figure of a metric. Raises ConfigError if there is none."""
+    """Return the first figure for a metric. Raises ConfigError if the metric has no figure."""
     for f in figures:
         if (f.metric, f.block_bytes, f.read_pct) == (metric, size, read_pct):
             return f

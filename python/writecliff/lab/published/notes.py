@@ -1,6 +1,6 @@
 """Known reasons for errors and missing simulations, written by hand in `notes.toml`.
 
-Notes are shown next to figures and do not change them.
+Notes are shown next to figures, and do not change the figures.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Note:
 
 
 def note_of(figure: PublishedFigure) -> str:
-    """Return all reasons for a figure, joined, or "" if there are none."""
+    """Return all reasons for a figure as one text, or "" if there are none."""
     return "; ".join(note.reason for note in notes() if note.is_about(figure))
 
 

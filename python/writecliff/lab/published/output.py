@@ -1,4 +1,4 @@
-"""Output of a reproduction: a folder with the page, `figures.csv`, `loads.csv` and `results.json`.
+"""Output folder of a reproduction, with page, `figures.csv`, `loads.csv` and `results.json`.
 
 The folder is created atomically.
 """
@@ -29,7 +29,7 @@ PAGE, CSV, LOADS_CSV, JSON = "report.html", "figures.csv", "loads.csv", "results
 
 
 def check_output(path: Path) -> None:
-    """Check the folder before any simulation.
+    """Check the folder before any simulation starts.
 
     Raises:
         ConfigError: If the folder is not empty.
@@ -79,7 +79,7 @@ def write_files(files: Mapping[str, str], path: Path) -> None:
 
 
 def mapping(reproduction: Reproduction) -> dict[str, Any]:
-    """Return the whole reproduction as plain data for `--json`; unknown values are None."""
+    """Return the reproduction as plain data for `--json`, where unknown values are None."""
     comparisons, predicted = reproduction.comparisons, reproduction.predicted
     return {
         "schema": SCHEMA,
@@ -156,7 +156,7 @@ def _row(row: Row, reproduction: Reproduction) -> dict[str, Any]:
 
 
 def _condition(row: Row) -> Mapping[str, object]:
-    """The simulated figure's load, under names that differ from the figure's."""
+    """The simulated figure's load, as columns whose names differ from the published ones."""
     measured = condition(row.figure)
     load = None if measured is None else measured.load
     columns = {

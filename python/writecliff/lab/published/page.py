@@ -1,4 +1,4 @@
-"""Page of a reproduction: errors, agreement, and every figure with its simulated value."""
+"""Report page of a reproduction, with errors, agreement, and all figures."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _lower(label: str) -> str:
 
 
 def _series(rows: Sequence[Row], *, by_kind: bool) -> list[Line]:
-    """A series per source or kind, with improvements as ratios."""
+    """Plot series, one per source or kind, with improvements as ratios."""
     points: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         label = row.kind.name if by_kind else _source_name(row.figure)
@@ -165,7 +165,7 @@ def _far(reproduction: Reproduction) -> tuple[Section, ...]:
 
 
 def _items(rows: Sequence[Row]) -> tuple[Section, ...]:
-    """A section per source, with its tables and figures."""
+    """Page sections, one per source, with tables and figures."""
     by_source: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         items = by_source.setdefault(row.figure.source, {})

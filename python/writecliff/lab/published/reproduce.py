@@ -1,4 +1,4 @@
-"""Reproduction of a campaign, from figures to scores: measure, derive, compare.
+"""Reproduction of a campaign, which measures, derives and compares figures.
 
 A `Reproduction` holds all data for reports, `--json` and tests. Nothing in a reproduction is
 adjusted after the simulation.
@@ -83,7 +83,7 @@ from writecliff.workload.model import BlockSize, Job, Workload
 
 @dataclass(frozen=True)
 class DriveRun:
-    """A measured drive: its description, the number of loads, and the time taken.
+    """A measured drive, with its description, load count and simulation time.
 
     The drive was scaled down by `scale`, to a user capacity of `simulated_bytes`. `device_hash` is
     the hash of the scaled drive.
@@ -109,7 +109,7 @@ class LoadResult:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Every figure of a campaign and its simulated value, in table order.
+    """All figures in a campaign, with their simulated values, in table order.
 
     The reproduction also holds the figures' loads, and the table rows that could not be read.
     """
@@ -129,7 +129,7 @@ class Reproduction:
 
     @property
     def predicted(self) -> dict[str, Score]:
-        """Scores, by kind, of predictions made by fits that have not used the figures."""
+        """Scores, by kind, of predictions by fits that did not use the predicted figures."""
         return {score.kind: score for score in scores_of(predicted_rows(self.rows))}
 
     @property
@@ -139,7 +139,7 @@ class Reproduction:
 
     @property
     def smaller(self) -> str:
-        """A note about scaled-down drives, or "" if all have full size."""
+        """A note about scaled-down drives, or "" if all drives have full size."""
         scaled = [drive for drive in self.drives if drive.scale > 1]
         if not scaled:
             return ""
@@ -164,7 +164,7 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The figures to reproduce, the name of the selection, and rows that could not be read."""
+    """Figures to reproduce, with the name of the selection and unreadable rows."""
 
     name: str
     about: str
@@ -250,7 +250,7 @@ def without_preset(figures: Iterable[PublishedFigure]) -> Mapping[str, str]:
 
 
 def _no_preset(name: str) -> str:
-    """The reason why no such drive exists, or "" if it exists.
+    """Return the reason why the drive does not exist, or "" if it exists.
 
     Raises ConfigError if the device file is malformed.
     """
@@ -321,7 +321,7 @@ def _drive(name: str, small_bytes: float) -> ComparedDrive:
 
 
 def _explained(row: Row, missing: Mapping[str, str], why: Mapping[str, str]) -> Row:
-    """The row with the most specific reason for a missing simulated figure."""
+    """Row with the most specific reason for a missing simulated figure."""
     if row.simulated is not None:
         return row
     for name in (row.figure.device, row.figure.baseline):
@@ -334,7 +334,7 @@ def _explained(row: Row, missing: Mapping[str, str], why: Mapping[str, str]) -> 
 
 
 def _no_condition(row: Row) -> str:
-    """The reason: an unknown metric, or a load that is not simulated for single figures."""
+    """Reason, such as an unknown metric or a load not simulated for single figures."""
     metric = row.figure.metric
     if measured_metric(metric) not in MEASURED and not metric.startswith("power_"):
         if metric in METRICS:
@@ -383,7 +383,7 @@ class Derived:
 
 
 def warranty_years(device: str) -> float:
-    """Return a drive's warranty period, over which its rated writes are counted."""
+    """Return a drive's warranty period, which the rated writes apply to."""
     family = device.rpartition("-")[0]
     return _WARRANTY_YEARS_OF.get(family, _WARRANTY_YEARS)
 
@@ -450,7 +450,7 @@ def _metric(required: Condition, results: Results, name: str) -> float | None:
 
 
 def lifetime_ratio(drive: ComparedDrive) -> float:
-    """Return the ratio of lifetime host writes with a stream per writer to those without.
+    """Return the ratio of lifetime host writes with one stream per writer to those without.
 
     The ratio depends only on write amplification, at the drive's over-provisioning. The slide can
     be read in two ways, and the smaller ratio is returned.

@@ -1,4 +1,4 @@
-"""Tables of a reproduction, and the wording of figures and conditions.
+"""Tables for a reproduction, and the wording of figures and conditions.
 
 Cells are formatted text, and the page and the command line show the same tables.
 """
@@ -85,7 +85,7 @@ _BETTER = {
 
 
 def label_of(figure: PublishedFigure) -> str:
-    """Return a figure's metric and load: "mean latency, random 4 KiB 0 % read QD 1"."""
+    """Return a figure's metric and load ("mean latency, random 4 KiB 0 % read QD 1")."""
     return _label(figure.metric, figure.label)
 
 
@@ -95,7 +95,7 @@ def _label(metric: str, load: str) -> str:
 
 
 def metric_text(metric: str) -> str:
-    """Return a metric's name: "99.99 % latency of reads, better by"."""
+    """Return a metric's name, such as "99.99 % latency of reads, better by"."""
     if metric in _METRICS:
         return _METRICS[metric]
     ending = next((suffix for suffix in _BETTER if metric.endswith(suffix)), "")
@@ -119,7 +119,7 @@ def drive_name(name: str) -> str:
 
 
 def load_text(load: Load, depths: tuple[int, int] | None = None) -> str:
-    """Return the load without state and time: "random 4 KiB, 70 % reads, 32 outstanding"."""
+    """Return the load without state and time ("random 4 KiB, 70 % reads, 32 outstanding")."""
     if load.profile:
         text = f"profile {load.profile}"
     else:
@@ -160,7 +160,7 @@ def value_text(value: float | None, figure: PublishedFigure) -> str:
 
 
 def error_text(row: Row) -> str:
-    """Format an error in the unit of its kind: "+3.2 %", "1.80 x", "-4.5 points"."""
+    """Format an error in the unit of its kind, as "+3.2 %", "1.80 x" or "-4.5 points"."""
     if row.error is None:
         return units.UNKNOWN
     return _in_unit(row.error, row.kind.unit, sign=True)
@@ -192,9 +192,10 @@ def _marked(row: Row) -> str:
 
 
 def parts_tables(reproduction: Reproduction) -> list[Table]:
-    """Return the errors of current drives: figures of the fit and held-out figures.
+    """Return the errors for current drives, for fitted figures and for held-out figures.
 
-    The rule sets constants from the figures of the fit, so the table shows no error for them.
+    The rule derives constants from the fitted figures, so the table shows no error for these
+    figures.
     """
     rows: list[tuple[str | float, ...]] = [
         (score.part, score.kind, score.figures, "set by the rule", "")
@@ -214,7 +215,7 @@ def parts_tables(reproduction: Reproduction) -> list[Table]:
 
 
 def kinds_table(reproduction: Reproduction) -> Table:
-    """Return the summary: errors by kind of figure, and the percentage of correct winners."""
+    """Return a summary of errors by kind of figure, and the percentage of correct winners."""
 
     def goal(score: Score) -> str:
         if score.goal is None:
@@ -349,7 +350,7 @@ def item_tables(rows: Sequence[Row]) -> tuple[Table, ...]:
 
 
 def _side_by_side(item: str, rows: Sequence[Row]) -> Table | None:
-    """A row per test, a column per drive; None unless a test has two drives."""
+    """Table with a row per test and a column per drive, or None if no test has two drives."""
     by_test: dict[str, dict[str, Row]] = {}
     for row in rows:
         if not row.figure.baseline:
@@ -369,7 +370,7 @@ def _side_by_side(item: str, rows: Sequence[Row]) -> Table | None:
 
 
 def _cell(row: Row | None, line: int) -> str:
-    """A figure's published value, simulated value or error."""
+    """Cell with a figure's published value, simulated value or error."""
     if row is None:
         return ""
     values = (row.figure.value, row.simulated)

@@ -1,4 +1,4 @@
-"""Reliability feature campaigns: data loss of a drive with and without a feature.
+"""Reliability campaigns, which compare data loss with and without a drive feature.
 
 A campaign runs simulated drives with injected faults, with and without the feature, in virtual
 time. Sections that the device file lacks are added, with values whose sources the page shows.
@@ -21,7 +21,7 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign: its module, its description, and the reason why it needs a simulated drive."""
+    """A campaign, with module, description, and the reason why it needs a simulated drive."""
 
     module: str
     about: str

@@ -1,4 +1,4 @@
-"""Cell care: data on a worn drive over a year at temperature, and under reads of the same blocks.
+"""Cell care, which is data retention on a worn drive over a year, and read disturb.
 
 The drive's flash is at its rated wear. The drive is nearly idle, with a read every 1,000 s. Raw
 error rates, retries and the uncorrectable bit error rate (UBER) are expected values for the data on
@@ -54,7 +54,7 @@ DISTURB_READS, DISTURB_STEPS = 60_000, 24  # Each step represents half a month.
 
 @dataclass(frozen=True)
 class Year:
-    """Counters and sample reads after each step."""
+    """Counters and sample reads, recorded after each step."""
 
     months: list[float]
     rows: list[Counters]
@@ -144,7 +144,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
 
 
 def _without_refresh(text: str) -> str:
-    """The drive, with a refresh limit that its data never reach."""
+    """The drive, with a refresh limit that the data never reach."""
     return variant(text, {"cell_care.refresh_rber": "0.5"})
 
 
@@ -208,7 +208,7 @@ def _read_plots(years: list[Year]) -> tuple[Plot, ...]:
 
 
 def _check(year: Year, celsius: float) -> Check:
-    """The mean rate at the end, and the closed form: the logarithm of Arrhenius time."""
+    """Mean error rate at the end, and its closed form (the logarithm of Arrhenius time)."""
     kelvin: Mapping[float, float] = {c: c + 273.15 for c in (celsius, REFERENCE)}
     inverse = 1 / kelvin[REFERENCE] - 1 / kelvin[celsius]
     hours = MONTHS * 30 * 24 * exp(ENERGY / 8.617333262e-5 * inverse)

@@ -1,8 +1,9 @@
-"""Die failure: random reads before and after, with and without parity across dies.
+"""Die failure, with random reads before and after it, with and without die parity.
 
-The full drive is read throughout. With parity, the failed die's data are rebuilt from the other
-dies of their stripe until they are relocated. Without parity, the data are lost. A smaller drive
-needs proportionally less time, and the plots show the full drive's time.
+The full drive is read throughout. If the drive has parity, the failed die's data are rebuilt from
+the other dies in the stripe until the data are relocated. If the drive has no parity, the failed
+die's data are lost. A smaller drive needs proportionally less time, and the plots show the full
+drive's time.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ WRITE = 128 * 1024
 
 @dataclass(frozen=True)
 class Course:
-    """Reads over the full drive's time, relative to the die failure."""
+    """Reads over time on the full drive's scale, relative to the die failure."""
 
     seconds: list[float]
     latency_us: list[float]
@@ -148,7 +149,7 @@ def _relocation_ns(text: str, file_name: str, scale: float, dies: int) -> float:
 
 
 def _scale(text: str, file_name: str, stripe: int) -> float:
-    """The largest scale at which every die has parity in some rows and data in others."""
+    """Largest scale at which every die has both parity rows and data rows."""
     scales = [1.0, *open_device(text, file_name).scales()]
     return max(scale for scale in scales if scale <= max(1.0, max(scales) / stripe))
 

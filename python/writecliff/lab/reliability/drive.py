@@ -18,7 +18,7 @@ FROM_FILE = "the drive's file"
 def with_section(text: str, name: str, values: Section) -> tuple[str, list[Setting]]:
     """Add the section `name` to a device file, and return its settings.
 
-    An existing section keeps its values, and only missing keys are added.
+    Existing values in the section are retained, and only missing keys are added.
     """
     there = tomllib.loads(text).get(name)
     if there is None:
@@ -37,14 +37,14 @@ def with_section(text: str, name: str, values: Section) -> tuple[str, list[Setti
 
 
 def variant(text: str, changes: Mapping[str, str]) -> str:
-    """Return the device file with other values by dotted key, for a variant of the drive."""
+    """Return the device file of a variant, with other values for some dotted keys."""
     return with_values(text, {key: (value, "variant") for key, value in changes.items()})
 
 
 def scale_for(text: str, file_name: str, slots_max: float) -> float:
     """Return the smallest scale at which the drive has at most `slots_max` user slots of 4 KiB.
 
-    If there is no such scale, the largest scale is returned.
+    If no scale is small enough, the largest scale is returned.
 
     Raises:
         ConfigError: If the device file is invalid.

@@ -1,4 +1,4 @@
-"""End-to-end protection: bit flips in the buffer and on a bus, and misplaced writes.
+"""End-to-end protection against bit flips in the buffer and on a bus, and misplaced writes.
 
 Drives with different protection receive the same faults (equal seeds) at increased rates. Only the
 fate of the data is simulated: the reads that silently returned wrong data, and the reads that

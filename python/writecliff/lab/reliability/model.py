@@ -1,4 +1,4 @@
-"""Result of a campaign: plain data for the page, JSON and CSV files."""
+"""Result of a campaign, as plain data for the page, JSON and CSV files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """A measured figure and its closed form."""
+    """A measured figure and its closed-form value."""
 
     what: str
     measured: float

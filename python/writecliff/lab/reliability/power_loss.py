@@ -1,7 +1,7 @@
-"""Power-loss protection: power cuts immediately after the n-th write since a confirmed flush.
+"""Power-loss protection, tested by power cuts right after the n-th write since a flush.
 
-This is the worst time for a cut, because all data in the buffer are confirmed. The three drives
-have capacitors; no capacitors; and no capacitors with the write cache disabled.
+This is the worst time for a cut, because all data in the buffer are confirmed. One drive has
+capacitors, one has no capacitors, and one has neither capacitors nor an enabled write cache.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Thermal throttling: sequential writes in a hot enclosure, then idle, with and without throttling.
+"""Thermal throttling of sequential writes in a hot enclosure, and cooling when idle.
 
 A smaller drive has proportionally less heat capacity, so time shrinks with the drive. The plots
 show the full drive's time.
@@ -45,7 +45,7 @@ POINTS = 150
 
 @dataclass(frozen=True)
 class Course:
-    """Temperature and throughput over the full drive's time."""
+    """Temperature and throughput over time on the full drive's scale."""
 
     minutes: list[float]
     celsius: list[float]
@@ -95,7 +95,7 @@ def _findings(
     stages: int,
     scale: float,
 ) -> tuple[Finding, ...]:
-    """Figures of both drives; `begins` is the minute of the first throttling."""
+    """Figures for both drives, where `begins` is the minute of the first throttling."""
     return (
         Finding("highest temperature (C)", [round(peak, 1) for peak in peaks]),
         Finding("sustained write throughput (MB/s)", [round(rate) for rate in sustained]),
@@ -185,7 +185,7 @@ def _minutes(time_ns: int | None, scale: float) -> float:
 
 
 def _numbers(value: object) -> list[float]:
-    """Parse a quantity or a list of quantities: "70 C", ["66 C", "70 C"], 4."""
+    """Parse a quantity or a list of quantities, such as "70 C" or ["66 C", "70 C"]."""
     parts = value if isinstance(value, list) else [value]
     return [float(str(part).split()[0]) for part in parts]
 

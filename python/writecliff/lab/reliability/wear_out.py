@@ -1,9 +1,9 @@
-"""Wear-out: random writes until a drive has no spare blocks left.
+"""Wear-out by random writes until a drive has no spare blocks left.
 
 Blocks fail after a Weibull-distributed number of erases. A failed block is replaced by a spare
 block of its plane, or its whole reclaim unit is retired. Writes are fast-forwarded. At any scale,
-the number of blocks is that of the full drive. Rated cycles may also be scaled down, and lifetimes
-and wear are relative to them.
+the number of blocks equals the full drive's. Rated cycles may also be scaled down, and lifetimes
+and wear are relative to the scaled cycles.
 """
 
 from __future__ import annotations

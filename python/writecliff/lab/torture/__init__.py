@@ -3,5 +3,5 @@
 `trial.py` runs a power cut, from the prepared drive to the check's result. `attachment.py` and
 `file_system.py` mount a served drive, and `programs.py` defines the programs that run on it.
 `sqlite.py`, `postgres.py` and `rocksdb.py` are programs with checks, which share `ledger.py`. Each
-cut starts two processes, so this package imports nothing that they do not need.
+cut starts two processes, so this package imports only modules that these processes need.
 """

@@ -1,7 +1,7 @@
 """Numbered transactions of several rows, and their check after a power cut.
 
 Transactions that a program has printed are committed, and must be present and complete. A
-transaction that was not printed may be present or missing, but must not be partial or contain other
+transaction that was not printed may be present or missing, but must not be partial or contain wrong
 data.
 """
 
@@ -59,7 +59,7 @@ def main(
     """Run the command line of a program: `prepare`, `write [--no-sync]` or `check`.
 
     Returns:
-        The exit code, which is 1 if the database is damaged, with the reason on stdout.
+        The exit code, which is 1 if the database is damaged (the reason is printed).
     """
     action, *options = sys.argv[1:]
     if action == "prepare":

@@ -1,4 +1,4 @@
-"""Programs under test: their command lines, and the checks of their data.
+"""Programs under test, with their command lines and data checks.
 
 A program runs in a folder on the drive. Each line that a program prints on stdout acknowledges
 durable data. The lines are stored outside the drive, in the file that WRITECLIFF_ACKNOWLEDGED names
@@ -31,7 +31,7 @@ class Program:
 
 
 def ready_program(name: str, *, sync: bool) -> Program:
-    """Return a built-in program and its check; with `sync`, it syncs the data it acknowledges.
+    """Return a built-in program and its check; `sync` makes it sync acknowledged data.
 
     Raises:
         ConfigError: If the name is unknown.

@@ -1,4 +1,4 @@
-"""Trials that start with the same drive and cut its power at a write selected by a seed.
+"""Trials that start with the same drive, and cut its power at a write selected by a seed.
 
 At a cut, the drive's random decisions (which non-durable writes are lost, and where they are torn)
 depend on the seed and on the program's writes so far. Threads and the kernel are not deterministic,
@@ -122,7 +122,7 @@ class Trials:
 
     @contextmanager
     def _served(self, *, save: bool) -> Iterator[DriveServer]:
-        """Serve the drive in its saved state; with `save`, the final state replaces it."""
+        """Serve the drive in its saved state, which the final state replaces if `save` is set."""
         options = ServeOptions(slow_down=None, state=self._state)
         server = DriveServer(self._plan.target, options)
         try:
@@ -161,7 +161,7 @@ class Trials:
                 child.wait()
 
     def _check(self, server: DriveServer, acknowledged: Path) -> str:
-        """Check the data after the cut and return the problem in one line, or "" if none."""
+        """Check the data after the cut, and return the problem in one line, or "" if none."""
         with self._attached(server) as attached:
             try:
                 with file_system.mounted(attached.device, self._folder / "mounted") as root:

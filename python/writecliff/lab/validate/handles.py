@@ -1,8 +1,8 @@
-"""Initially and persistently isolated handles, compared as in Song et al. (FAST 2026, figure 17).
+"""Comparison of initially and persistently isolated handles (Song et al., FAST 2026, figure 17).
 
 The paper is "Characterizing and Emulating FDP SSDs with WARP". The simulated drive has the
 over-provisioning, thresholds and handles of the paper's emulator, and its three writers
-(`crates/validate/src/handles.rs` gives the sources). Two questions are answered:
+(`crates/validate/src/handles.rs` gives the sources). The validation answers two questions:
 
 * Do the write amplifications match those of the emulator? Recorded runs (`emulator_runs.csv`) are
   repeated at their writers' rates, from the empty drive to the same volume, with a tolerance.
@@ -12,9 +12,9 @@ over-provisioning, thresholds and handles of the paper's emulator, and its three
 
 No parameter sets the rates of the three writers. The rates result from the speed of machine, guest
 and emulator, and differ between recorded runs: the sequential writer accounts for 74 to 88 % of the
-bytes. The paper does not state the rates of its figure. Both kinds of isolation are measured at the
-mean rates of the recorded runs with units of 256 MiB. Persistent isolation is also measured with
-slower sequential writers.
+bytes. The paper does not state the writers' rates for its figure. Both kinds of isolation are
+measured at the mean rates of the recorded runs with units of 256 MiB. Persistent isolation is also
+measured with slower sequential writers.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def mean_rates() -> Rates:
 
 
 def _with_share(sequential: float) -> Rates:
-    """Rates for this sequential fraction; the other two are nearly equal in all recorded runs."""
+    """Rates for this sequential fraction, where the other two writers are equally fast."""
     return sequential, (1 - sequential) / 2, (1 - sequential) / 2
 
 
@@ -186,7 +186,7 @@ def crossovers(rows: Sequence[StreamsCase]) -> tuple[Crossover, ...]:
 def crossover(
     unit_mib: int, shares: tuple[float, float], settled: bool, rows: Sequence[StreamsCase]
 ) -> Crossover:
-    """Find where the sign of the difference changes, searching from the top of the range."""
+    """Find the sign change of the difference, searching from the top of the range."""
     waf = {
         (row.overprovision, row.treatment, row.sequential_share): (
             row.waf_settled if settled else row.waf_measured

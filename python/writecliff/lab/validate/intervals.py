@@ -169,12 +169,12 @@ class IntervalsReport:
 
     @property
     def ok(self) -> bool:
-        """`True` if there are no problems."""
+        """`True` if the validation found no problems."""
         return not self.problems
 
     @property
     def problems(self) -> Sequence[str]:
-        """The problems: too many false winners, and coverage below `LEAST_COVERED_PCT`.
+        """Problems, such as too many false winners or coverage below `LEAST_COVERED_PCT`.
 
         The coverage test is exact, at a level of 5 % for all figures together (Bonferroni).
         """
@@ -262,7 +262,7 @@ def run(
     loads: Sequence[str] = tuple(LOADS),
     log: Callable[[str], object] = lambda text: None,
 ) -> IntervalsReport:
-    """Repeat each load `seeds` times, and a tenth as often on a slower drive.
+    """Repeat each load `seeds` times, and a tenth of that number on a slower drive.
 
     Args:
         seeds: Number of repetitions.
@@ -285,7 +285,7 @@ def run(
 
 
 def coverage_rows(load: str, runs: Sequence[Repetition]) -> Iterator[CoverageRow]:
-    """Yield each figure's coverage: how often its interval contains the true value."""
+    """Yield each figure's coverage, the frequency with which intervals contain the true value."""
     for name in runs[0].figures:
         having = [run for run in runs if name in run.figures]
         values = [run.figures[name] for run in having]

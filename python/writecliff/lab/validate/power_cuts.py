@@ -28,7 +28,7 @@ _KIND = ("extra", "write_cache", "power_loss_protection", "data_placement")
 
 @dataclass
 class PowerCutsRow:
-    """Results of the drives of one type; slots have 4 KiB."""
+    """Results for the drives of one type, counted in slots of 4 KiB."""
 
     extra: str
     write_cache: bool

@@ -1,4 +1,4 @@
-"""Comparison of quick suites with full-length suites: the accuracy of `--quick`.
+"""Accuracy of `--quick`, found by comparing quick suites with full-length suites.
 
 Both suites run on the same simulated drive with the same seed. Every headline figure of the
 full-length suite is compared with its value in the quick suite.
@@ -40,7 +40,7 @@ class QuickRow:
 
     @property
     def same_load(self) -> bool:
-        """`True` if both runs chose the same load, without which times are not comparable."""
+        """`True` if both runs chose the same load, which makes times comparable."""
         return self.at == self.quick_at or self.unit == "IOPS"
 
     @property
@@ -77,7 +77,7 @@ def suite_of(
 ) -> SuiteFolder:
     """Run the tests of PTS-E on a simulated drive, or resume a suite in `path`.
 
-    The tests run on this machine or, with `cluster`, on a cluster.
+    The tests run on this machine or, if `cluster` is given, on a cluster.
 
     Raises:
         ConfigError: If the target or a test is invalid.
@@ -93,7 +93,7 @@ def suite_of(
 
 
 def _no_page(run: Path) -> None:
-    """Write no report for a test."""
+    """Skip the report of a test."""
 
 
 def compare(full: SuiteFolder, quick: SuiteFolder) -> list[QuickRow]:

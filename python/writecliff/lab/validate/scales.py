@@ -1,7 +1,7 @@
-"""Errors of scaled drives: the levels of `choose` compared with the full drive.
+"""Errors of scaled drives at the levels of `choose`, compared with the full drive.
 
 The result is the table `choice/scale_errors.toml`, which `choose` uses to decide which drives could
-still be first.
+still rank first.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _no_page(run: Path) -> None:
 
 
 def largest(errors: Sequence[ScaleError]) -> dict[tuple[Class, str], dict[str, float]]:
-    """Return the largest factor of each kind of figure, rounded up, by class and level."""
+    """Return the largest factor for each kind of figure, rounded up, by class and level."""
     table: dict[tuple[Class, str], dict[str, float]] = {}
     for error in errors:
         factors = table.setdefault((error.of_class, error.level), {})
@@ -166,7 +166,7 @@ def toml_of(errors: Sequence[ScaleError]) -> str:
 
 
 def rows_of(errors: Sequence[ScaleError]) -> Iterator[tuple[str, ...]]:
-    """Yield the table as text: class, level, and the largest factor of each kind."""
+    """Yield the table as text, with class, level, and the largest factor for each kind."""
     for (of_class, level), factors in largest(errors).items():
         cells = (f"{factors[kind]:.2f}" if kind in factors else "" for kind in SHOWN)
         yield of_class, level, *cells

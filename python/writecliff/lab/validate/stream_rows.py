@@ -9,10 +9,10 @@ from dataclasses import dataclass
 class StreamsCase:
     """A load, with its measured and reference write amplification.
 
-    `reference` comes from theory, a paper, or a recorded run's log. `tolerance_pct` is `None` if no
-    agreement is required. `sequential_share` is the first writer's fraction of the writes of three
-    writers, and `waf_settled` is the write amplification long after the fill. Both are `None` for
-    other loads.
+    `reference` is taken from theory, a paper, or a recorded run's log. `tolerance_pct` is `None` if
+    no agreement is required. `sequential_share` is the first writer's fraction of the writes of
+    three writers, and `waf_settled` is the write amplification long after the fill. Both fields are
+    `None` for other loads.
     """
 
     load: str
@@ -42,7 +42,7 @@ class StreamsCase:
 class Crossover:
     """Over-provisioning above which persistent isolation writes less than initial isolation.
 
-    `measured` holds the two points around the crossover, or `None` beyond the last point.
+    `measured` contains the two points around the crossover, or `None` beyond the last point.
     `sequential_shares` are the first writer's fractions (initially, persistently isolated).
     """
 

@@ -3,8 +3,8 @@
 Three loads run fast-forwarded on drives with flat geometry:
 
 * hot and cold random data, for which the best split of the spare space has a closed form
-  (`crates/ftl/src/theory.rs`). A drive that tunes its own spare space must be within 2 % of it;
-  other drives are shown for comparison;
+  (`crates/ftl/src/theory.rs`). A drive that tunes its own spare space must be within 2 % of the
+  closed form; other drives are shown for comparison;
 * sequential writers with a stream each, whose write amplification must be 1;
 * the three writers of Song et al. (FAST 2026) on reclaim unit handles (see `handles.py`).
 
@@ -49,7 +49,7 @@ Size = tuple[int, int, int]  # Pages per block, blocks, passes.
 def run(
     *, pages_per_block: int = PAGES_PER_BLOCK, blocks: int = BLOCKS, passes: int = 10
 ) -> StreamsReport:
-    """Measure all rows in parallel, in order; smaller values are faster and less accurate."""
+    """Measure all rows in parallel, in order (smaller values are faster but less accurate)."""
     size: Size = (pages_per_block, blocks, passes)
     calls: list[Callable[[], StreamsCase]] = [
         *(partial(_hot_cold, hot, treatment, size) for hot in HOT_COLD for treatment in TREATMENTS),

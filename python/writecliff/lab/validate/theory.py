@@ -83,7 +83,7 @@ def _waf_case(policy: str, overprovision: float) -> TheoryCase:
 
 @dataclass(frozen=True)
 class ReducedLoad:
-    """Written data, and the garbage collection policy whose theory applies."""
+    """Data to write, and the garbage collection policy whose theory applies."""
 
     name: str
     policy: str

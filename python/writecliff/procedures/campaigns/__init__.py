@@ -1,4 +1,4 @@
-"""Published test campaigns as procedures: widely quoted tests that are not part of the standard.
+"""Published test campaigns that are widely quoted but not part of the standard.
 
 base.py         shared options and initial states
 datacentre.py   the white paper of a data-centre drive (Samsung PM863, 2015)

@@ -1,4 +1,4 @@
-"""ACT, the Aerospike certification test: the highest database load that a drive sustains.
+"""ACT, the Aerospike certification test, which finds the highest load a drive sustains.
 
 The load is a multiple of "1x": fixed-rate record reads alongside large-block reads and writes, for
 24 hours, on a drive that was overwritten twice beforehand (act_prep). The drive passes if, in every
@@ -139,7 +139,7 @@ class Act(CampaignProcedure[ActOptions]):
         return replace(step, figures=lambda result: step_figures(result, jobs, multiple))
 
     def _compressible(self, load: Workload) -> Workload:
-        """Return the load as it is: its jobs already have the compressibility of compress-pct."""
+        """Return the load unchanged, because its jobs already have the `compress-pct` setting."""
         return load
 
     # -- results -------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class Act(CampaignProcedure[ActOptions]):
         return max(0.0, trials[-1].multiple - 1) if hopeful else 0.0
 
     def certified_load(self, history: History) -> float:
-        """Return the load to certify: the search result (0: no load passed), or the given load."""
+        """Return the load to certify, which is the search result (0 if no load passed) or given."""
         stage = history.stages.get(SEARCH)
         if not self.options.search or stage is None:
             return self.multiple
@@ -224,7 +224,7 @@ class Act(CampaignProcedure[ActOptions]):
         )
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: load, rates, threads, duration and search."""
+        """Return the disclosed parameters (load, rates, threads, duration and search)."""
         o, rates = self.options, self.rates()
         threads = f"{o.num_queues} x {o.threads_per_queue}"
         return {

@@ -1,9 +1,9 @@
 """ACT's options and configuration files.
 
 A file is parsed into options, and options are formatted in the way ACT logs them. Each line of a
-file is `name: value`; `#` starts a comment. The drive comes from `--on`, and `device-names` is only
-compared with it. The parser accepts the names of all versions from 2.x to 6.x, and skips names that
-have no effect here (I/O schedulers, types of buffers), with a note.
+file is `name: value`; `#` starts a comment. `--on` selects the drive, and `device-names` is only
+compared with this drive. The parser accepts the names of all versions from 2.x to 6.x, and skips
+names that have no effect here (I/O schedulers, types of buffers), with a note.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ACT's verdict: slices, lag, and the search for the highest multiple that passes.
+"""ACT's verdict from slices and lag, and the search for the highest multiple that passes.
 
 Every decision is based only on step rows, so that a resumed run and a report reach the same result.
 The figures of a step (`step_figures`) are the numbers of reads above the thresholds, and the lag
@@ -27,8 +27,8 @@ MS = 1_000_000
 def over(histogram: Histogram, threshold_ns: int) -> int:
     """Return the number of I/Os at or above a threshold.
 
-    The bucket that contains the threshold is counted in full, so the number is an upper bound;
-    buckets are 1/64 wide.
+    The bucket that contains the threshold is counted in full, so the number is an upper bound.
+    Buckets have a relative width of 1/64.
     """
     _, upper, count = histogram.buckets()
     return int(count[upper >= threshold_ns].sum())
@@ -63,8 +63,8 @@ def _behind_s(measured: JobResult, job: Job) -> float:
     """Return the number of seconds by which the load fell behind its schedule during the step.
 
     The value is negative if the load caught up, which is possible for a load that continues from
-    step to step. A tolerance, of the I/Os that all threads may have outstanding plus a thousandth
-    of the due I/Os, counts as neither.
+    step to step. A deviation within the tolerance counts as neither lag nor catching up. The
+    tolerance is the I/Os that all threads may have outstanding, plus a thousandth of the due I/Os.
     """
     done = sum(operation.ios for operation in measured.operations.values())
     rate = job.rate_iops or 1.0
@@ -149,10 +149,10 @@ def split_by_load(rows: Sequence[StepRow]) -> list[tuple[float, list[StepRow]]]:
 
 
 def next_multiple(passed: Sequence[int], failed: Sequence[int], first: int, most: int) -> int:
-    """Return the next load to try, or 0 once the highest load that passes is known.
+    """Return the next load to try, or 0 if the highest load that passes is known.
 
-    The load doubles from `first` until a load fails; then it is bisected. A drive that fails at the
-    first load is tested at lower loads.
+    The load doubles from `first` until a load fails, and is then bisected. A drive that fails at
+    the first load is tested at lower loads.
     """
     best, worst = max(passed, default=0), min(failed, default=most + 1)
     if worst - best <= 1:

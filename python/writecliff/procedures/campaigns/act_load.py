@@ -1,4 +1,4 @@
-"""The load of ACT, the Aerospike certification test: rates and jobs from its configuration.
+"""Rates and jobs of the Aerospike certification test (ACT), from its configuration.
 
 ACT has two load models (according to its source code and release notes):
 
@@ -117,7 +117,7 @@ def _records(o: ActOptions, rates: Rates, sector_bytes: int, ends: dict[str, Any
 
 
 def record_sizes(rates: Rates, sector_bytes: int) -> tuple[BlockSize, ...]:
-    """Return the sizes of record reads: whole sectors, all sizes in the range equally likely."""
+    """Return the sizes of record reads in whole sectors, uniformly distributed in the range."""
     low = _up(rates.stored_bytes, sector_bytes)
     high = _up(rates.stored_bytes_max, sector_bytes)
     return tuple(BlockSize(size) for size in range(low, high + 1, sector_bytes))

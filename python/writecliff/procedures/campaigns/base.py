@@ -67,7 +67,7 @@ class CampaignProcedure(OptionedProcedure[K]):
         return 100.0
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the parameters that every campaign discloses; tests add their own."""
+        """Return the parameters that every campaign discloses, which tests extend."""
         compressible = self.options.compressible_pct
         return {
             "subtitle": self.title,

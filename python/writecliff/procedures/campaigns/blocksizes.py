@@ -1,4 +1,4 @@
-"""Two generations of a drive compared by block size: IOPS, latency and power (Samsung 840 v 850).
+"""Comparison of two drive generations by block size: IOPS, latency and power (Samsung 840 v 850).
 
 Calypso Systems measured these figures for The SSD Guy (2014) with the client edition of the PTS, at
 eight block sizes and three mixes. Preconditioning, rounds and steady state are those of the IOPS

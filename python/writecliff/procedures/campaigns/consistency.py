@@ -81,7 +81,7 @@ class Consistency(CampaignProcedure[ConsistencyOptions]):
 
     @property
     def step_seconds(self) -> float:
-        """Duration of a step, by default a twentieth of the run."""
+        """Step duration, by default a twentieth of the run."""
         return self.options.step_seconds or self.options.seconds / 20
 
     @property
@@ -91,7 +91,7 @@ class Consistency(CampaignProcedure[ConsistencyOptions]):
         return ranges[0] if len(ranges) == 1 else None
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: ranges, load, duration and price."""
+        """Return the disclosed parameters (ranges, load, duration and price)."""
         o = self.options
         return {
             **super().setup(identity),

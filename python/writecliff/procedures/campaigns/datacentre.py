@@ -1,4 +1,4 @@
-"""The tests in the manufacturer's white paper on a data-centre drive (Samsung, PM863, 2015).
+"""Tests in the manufacturer's white paper on a data-centre drive (Samsung PM863, 2015).
 
 Sequential 128 KiB writes of one capacity, then random 4 KiB writes of two capacities, bring the
 drive into its sustained state. Each part of the test can be omitted:
@@ -13,7 +13,7 @@ drive into its sustained state. Each part of the test can be omitted:
                  reads
     servers      server profiles over queue depths 1 to 128
 
-All parts except the first write at random, so the drive remains in its sustained state.
+All parts except the first issue random writes, so the drive remains in its sustained state.
 """
 
 from __future__ import annotations
@@ -122,11 +122,11 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
 
     @property
     def parts(self) -> Sequence[str]:
-        """The parts, in the order in which they run."""
+        """Parts in execution order."""
         return [name for name in PARTS if name in self.options.parts]
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: state, parts, steps, mixes, depths and profiles."""
+        """Return the disclosed parameters (state, parts, steps, mixes, depths and profiles)."""
         o = self.options
         entries = {
             **super().setup(identity),
@@ -178,7 +178,7 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
 
     @property
     def servers(self) -> Sequence[tuple[str, int]]:
-        """Profile and queue depth of each step in the part 'servers'."""
+        """Profile and queue depth for each step in the part 'servers'."""
         o = self.options
         return [(name, depth) for name in o.profiles for depth in o.server_depths]
 

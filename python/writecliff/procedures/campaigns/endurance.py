@@ -1,4 +1,4 @@
-"""Endurance: steady-state write amplification of a workload, and the resulting lifetime.
+"""Endurance test, which measures a workload's write amplification and derives a lifetime.
 
 JESD218 rates a drive by TBW, the number of terabytes that may be written to the drive under a
 workload of JESD219. TBW depends on the write amplification, which this test measures:
@@ -130,7 +130,7 @@ class Endurance(CampaignProcedure[EnduranceOptions]):
         return profile(self.options.profile).jobs[0].read_pct
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: workload, rounds, rated cycles, warranty and price."""
+        """Return the disclosed parameters (workload, rounds, rated cycles, warranty and price)."""
         o = self.options
         cycles = o.rated_cycles or identity.rated_cycles
         return {

@@ -8,7 +8,7 @@
     load of reads and writes measures the latency.
 
 fio cannot scatter zones, and its zipf distribution deviates from Zipf's law. On a real drive,
-closed loops therefore have a rate that no drive can reach, so that writecliff issues their I/Os
+closed loops therefore have a rate that no drive can reach, so that writecliff issues the I/Os
 itself, as fast as the queue depth allows.
 
 Known deviations: zones are written only on simulated drives, and are overwritten without a TRIM.
@@ -47,7 +47,7 @@ _SHARES = Within(0, 99.9, open_low=True)
 
 @dataclass(frozen=True, kw_only=True)
 class SsdIqOptions(CampaignOptions):
-    """Options of the SSD-iq test. An omitted option takes the campaign's value."""
+    """Options of the SSD-iq test. An omitted option has the campaign's value."""
 
     thetas: tuple[float, ...] = option(
         (0.2, 0.4, 0.6, 0.8, 1.0),
@@ -158,7 +158,7 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
         ]
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: closed loops, addresses and open loops."""
+        """Return the disclosed parameters (closed loops, addresses and open loops)."""
         o = self.options
         return {
             **super().setup(identity),

@@ -1,4 +1,4 @@
-"""Report page of the comparison with SSD-iq: errors, curves, latencies and every figure."""
+"""Report page of the comparison with SSD-iq, with errors, curves, latencies and figures."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def scores_table(scores: Sequence[Score]) -> Table:
 def _published_and_simulated(
     name: str, points: Iterable[tuple[float, float, float]]
 ) -> Iterator[Line]:
-    """Yield the two lines of points with x, published value and simulated value."""
+    """Yield two plot lines for points of x, published value and simulated value."""
     ordered = sorted(points)
     x = [at for at, _, _ in ordered]
     yield Line(f"{name}, published", x, [published for _, published, _ in ordered])
@@ -160,7 +160,7 @@ def _latencies(
 
 
 def rows_tables(comparison: Comparison) -> Iterator[Table]:
-    """Yield a table per drive with every simulated figure, and the reasons for missing figures."""
+    """Yield a table per drive with all simulated figures and the reasons for missing figures."""
     simulated = [row for row in comparison.rows if row.simulated is not None]
     header = ("Load", "Metric", "Published", "Simulated", Column("Error", kinds.signed()))
     for drive in dict.fromkeys(row.drive for row in simulated):

@@ -1,9 +1,9 @@
 """SSD-iq's loads on simulated drives.
 
 Drives are scaled down, with ranges and zones in proportion. Between timed windows, the drive is
-fast-forwarded, which takes it through the same states. Every load starts on a copy of its
-preconditioned state. The source averages over a window of a run's time. A first pass determines
-which bytes are written in that window, based on the volume that the flash programs for them.
+fast-forwarded through the same states. Every load starts on a copy of the preconditioned state. The
+paper averages over a window within a run's duration. A first pass determines the bytes written in
+that window, based on the volume that the flash programs.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class SmallDrive:
         """Return the drive of a device file, scaled to `least_bytes` or more.
 
         Args:
-            name: Drive name, for messages.
+            name: Drive name, for use in messages.
             text: Device file of the drive at full size.
             least_bytes: Minimum capacity in bytes (default: `SMALL_BYTES`).
 
@@ -108,7 +108,7 @@ class Watcher:
     """Progress of all loads. `done` is thread-safe."""
 
     def __init__(self, log: Log = lambda text: None) -> None:
-        """Start the clock; `log` receives lines of progress."""
+        """Start the clock, and pass lines of progress to `log`."""
         self._log = log
         self._lock = Lock()
         self._started_s = self._logged_s = time.monotonic()
@@ -123,7 +123,7 @@ class Watcher:
         self._left = self._whole
 
     def done(self, drive: SmallDrive, load: Load) -> None:
-        """Record that a load was measured, and log the progress from time to time."""
+        """Record that a load was measured, and periodically log the progress."""
         with self._lock:
             self._done += 1
             self._left -= work_s(drive, load)
@@ -165,7 +165,7 @@ def _used(drive: SmallDrive, load: RandomWrites) -> float:
 
 @dataclass
 class _Player:
-    """A drive, and those of its loads that share a preconditioned state."""
+    """A drive, and the loads that share one of its preconditioned states."""
 
     drive: SmallDrive
     loads: Sequence[Load]
@@ -176,7 +176,7 @@ class _Player:
     _state: object = None
 
     def play(self) -> Played:
-        """Return each load's figures, or the error that prevents them."""
+        """Return each load's figures, or the error that prevented the measurement."""
         self.engine, self.ready = self.drive.open(), self.drive.open()
         measured: Played = {}
         for load in self.loads:
@@ -197,7 +197,7 @@ class _Player:
         return self.engine.identify().capacity_bytes
 
     def _prepare(self, state: object, steps: Sequence[Workload]) -> None:
-        """Bring the engine to its state after `steps`, which the key `state` identifies."""
+        """Bring the engine to the state after `steps`, which the key `state` identifies."""
         if state != self._state:
             self._state = None  # The state stays `None` until all steps are complete.
             self.ready.renew()
@@ -254,7 +254,7 @@ class _Player:
         The run starts in the preconditioned state.
 
         Args:
-            window: Start and end of the window, as fractions of the run time.
+            window: Start and end of the window, as fractions of the run's duration.
             total: Bytes that the run writes.
             used: Size of the range in bytes.
             writes: Function that returns the workload for a seed, a volume in bytes and a name.
@@ -452,7 +452,7 @@ def play_all(
 ) -> dict[SmallDrive, Played]:
     """Measure each load on its drive. Drives and kinds of loads run in parallel.
 
-    A load that cannot be simulated has the reason in place of its figures.
+    If a load cannot be simulated, the result contains the reason instead of figures.
 
     Args:
         wanted: Loads by drive.

@@ -76,7 +76,7 @@ class Row:
 
     @property
     def error_pct(self) -> float | None:
-        """Simulated over published, minus 1, in percent."""
+        """Ratio of simulated to published value, minus 1, in percent."""
         if self.simulated is None or not self.value:
             return None
         return 100 * (self.simulated / self.value - 1)
@@ -84,7 +84,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a curve: the rate under a load, relative to uniform writes on the same drive."""
+    """A curve point, which is the rate under a load relative to uniform writes on the drive."""
 
     drive: str
     spread: Spread
@@ -126,7 +126,7 @@ class PlayedDrive:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows of a table, points of its curves, and drives."""
+    """Table rows, curve points, and drives."""
 
     rows: tuple[Row, ...]
     points: tuple[Point, ...]
@@ -251,7 +251,7 @@ def read_rows(path: Path) -> Sequence[Cells]:
 
 
 def _wanted(row: Cells, sheets: Iterable[Sheet]) -> _Wanted | str:
-    """Return a row's drive and load, or the error that prevents it."""
+    """Return a row's drive and load, or the error that prevents the simulation."""
     condition = row["condition"] or ""
     try:
         load = load_of(condition)
@@ -262,7 +262,7 @@ def _wanted(row: Cells, sheets: Iterable[Sheet]) -> _Wanted | str:
 
 
 def _drive(sheet: Sheet) -> SmallDrive | str:
-    """Return a sheet's drive, or the error that prevents it."""
+    """Return a data sheet's drive, or the error that prevents its derivation."""
     try:
         return SmallDrive.of(sheet.sheet.name, device_text(sheet))
     except ConfigError as error:
@@ -411,7 +411,7 @@ def _published_uniform(
     """Return the published rate of uniform writes.
 
     The rate is the median of direct figures and of rates divided by their published ratio to
-    uniform writes. The result is `None` if neither is published.
+    uniform writes. The result is `None` if neither kind of figure is published.
     """
     uniform: list[float] = []
     for (name, load), values in rates.items():
@@ -506,7 +506,7 @@ def kind_of(row: Row, limits: Mapping[str, float]) -> str:
 
 
 def disclosures(comparison: Comparison) -> list[str]:
-    """Return the texts that qualify the errors: figures seen, durations, scales, gaps."""
+    """Return texts that qualify the errors by figures seen, durations, scales and gaps."""
     texts = [
         "Rules derive every drive from its data sheet. The class defaults for tails and fresh "
         "writes were set with figures of PM9A3, PE8110, CM7-R and 7450 MAX in view, and the "
