@@ -1,8 +1,8 @@
-"""Format numbers for readers, with a unit, and a single unit per plot or table.
+"""Formatting of numbers for readers, with a unit, and with a single unit per plot or table.
 
 Reports, the command line and the catalogue all format their figures with this module. Unknown
-values (None, NaN, infinity) are shown as `UNKNOWN`. `parse_size` and `parse_time` parse values that
-users enter.
+values (None, NaN, infinity) are shown as `UNKNOWN`. `parse_size` and `parse_time` parse values
+entered by users.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KIB = 1024
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit of measurement: a value in base units, divided by `size`, is in this unit."""
+    """A unit of measurement; a value in base units divided by `size` is in this unit."""
 
     name: str
     size: float
@@ -51,7 +51,7 @@ def _largest(value: float, units: Sequence[Unit], digits: int | None = None) -> 
 
 
 def time_unit(duration_ns: float) -> Unit:
-    """Return a time axis unit: seconds below 2 min, hours from 3 h, otherwise minutes."""
+    """Return a time axis unit: seconds below 2 min, hours from 3 h, and minutes otherwise."""
     if duration_ns < _MINUTES_FROM:
         return TIME_UNITS[0]
     return TIME_UNITS[2] if duration_ns >= _HOURS_FROM else TIME_UNITS[1]
@@ -65,7 +65,7 @@ def number(value: float | None, digits: int = 0) -> str:
 
 
 def plural(number: int, word: str) -> str:
-    """Return a number followed by its noun, in the singular or plural.
+    """Return a number followed by a noun in the singular or plural.
 
     >>> plural(1, "figure"), plural(0, "run"), plural(2_000, "step")
     ('1 figure', '0 runs', '2,000 steps')
@@ -93,7 +93,7 @@ def latency(value_ns: float | None, unit: Unit | None = None, *, digits: int = 4
 
 
 def size(value_bytes: float | None) -> str:
-    """Format bytes in decimal units, as drives are sold: "120 GB", "1.92 TB", "4.1 kB"."""
+    """Format bytes in the decimal units of drive capacities, such as "120 GB" or "4.1 kB"."""
     if value_bytes is None or not math.isfinite(value_bytes):
         return UNKNOWN
     unit = _largest(value_bytes, SIZE_UNITS, 3)
@@ -144,7 +144,7 @@ def nines(q: float) -> str:
 
 
 def date_time(iso: str) -> str:
-    """Format a time as in the standard, "mm/dd/yyyy hh:mm AM", followed by the time zone."""
+    """Format a time as in the standard, as "mm/dd/yyyy hh:mm AM" and the time zone."""
     moment = datetime.fromisoformat(iso)
     zone = moment.strftime("%z")
     zone = "UTC" if zone in ("+0000", "") else f"UTC{zone[:3]}:{zone[3:]}"
@@ -152,7 +152,7 @@ def date_time(iso: str) -> str:
 
 
 def parse_time(text: str) -> int:
-    """Parse a time such as "30 s", "1.5 ms" or "2 min", and return it in nanoseconds.
+    """Parse a time, such as "30 s", "1.5 ms" or "2 min", and return it in ns.
 
     Raises:
         ConfigError: If the text is not a time.
@@ -167,9 +167,9 @@ def parse_time(text: str) -> int:
 
 
 def parse_size(text: str) -> int:
-    """Parse a size such as "500 MB", "8GiB" or "4096", and return it in bytes.
+    """Parse a size, such as "500 MB", "8GiB" or "4096", and return it in bytes.
 
-    A bare k, M or G is rejected, because it may mean a power of 1000 or of 1024.
+    A bare k, M or G is rejected because it may mean a power of 1000 or 1024.
 
     Raises:
         ConfigError: If the text is not a size.

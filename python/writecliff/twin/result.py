@@ -59,8 +59,8 @@ class TwinResult:
     """Result of creating a twin.
 
     Attributes:
-        scale: factor by which the twin was simulated smaller than it is.
-        not_told_apart: remarks on values that the measurements do not determine.
+        scale: Factor by which the simulated twin was scaled down.
+        not_told_apart: Remarks on values that the measurements do not determine.
     """
 
     name: str

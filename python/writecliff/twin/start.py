@@ -43,9 +43,9 @@ def measured_sheet(evidence: Evidence, name: str, facts: Mapping[str, object]) -
     """Return a measured drive's data sheet.
 
     Args:
-        evidence: the measurements.
-        name: name of the twin.
-        facts: facts of the user, by keys of the sheet; they override measurements.
+        evidence: Measurements of the drive.
+        name: Name of the twin.
+        facts: Facts stated by the user, by data sheet key, which override measurements.
 
     Raises:
         ConfigError: If a fact is invalid.
@@ -88,7 +88,7 @@ def measured_sheet(evidence: Evidence, name: str, facts: Mapping[str, object]) -
 
 
 def interface_of(identity: DeviceIdentity) -> str:
-    """Return a drive's link in data sheet notation, or the default if the link is not reported."""
+    """Return a drive's link in data sheet notation, or the default if it is unknown."""
     text = (identity.interface or "").lower()
     for word in ("sata", "sas"):
         if word in text:

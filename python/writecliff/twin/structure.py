@@ -47,7 +47,7 @@ SLOT = 4096
 
 @dataclass(frozen=True)
 class Spare:
-    """Fitted over-provisioning: number of blocks per plane, and simulated write amplification."""
+    """Fitted over-provisioning, as blocks per plane, and the simulated write amplification."""
 
     text: str
     blocks: int
@@ -133,7 +133,7 @@ def simulated_waf(
 
 @dataclass(frozen=True)
 class Variant:
-    """A starting point: a device file with its dies, program suspension, and bottlenecks."""
+    """A starting point: a device file, with its dies, program suspension and bottlenecks."""
 
     text: str
     dies: int
@@ -340,7 +340,7 @@ def alternatives(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _with_suspensions(text: str, *, suspends: bool) -> str:
-    """Return the device file with the usual number of suspensions by reads, or none."""
+    """Return the device file with the usual number of suspensions by reads, or with none."""
     if (number(value_of(text, _SUSPENSIONS)) > 0) == suspends:
         return text
     return with_values(text, {_SUSPENSIONS: (_USUAL_SUSPENSIONS if suspends else "0", _TRIED)})

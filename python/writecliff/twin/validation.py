@@ -1,4 +1,4 @@
-"""Validation of twins: simulated drives with hidden values, and their twins under other loads.
+"""Validation of twins: simulated drives with hidden values, compared with their twins.
 
 `writecliff twin` accesses a hidden drive only through the engine. The hidden drive and its twin are
 then measured under loads that were not used to create the twin.
@@ -65,7 +65,7 @@ class PredictedLoad:
 
     @property
     def p99_error_pct(self) -> float | None:
-        """Error of the twin's 99th percentile in percent, or `None` if either is unknown."""
+        """Error of the twin's 99th percentile in percent, or `None` if it is unknown."""
         if not self.p99_ms or self.p99_twin_ms is None:
             return None
         return 100 * (self.p99_twin_ms / self.p99_ms - 1)
@@ -73,7 +73,7 @@ class PredictedLoad:
 
 @dataclass(frozen=True)
 class TwinCase:
-    """A hidden drive, its twin's estimates of hidden values, and the errors under other loads."""
+    """A hidden drive, its twin's estimates of hidden values, and the twin's errors."""
 
     drive: str
     values: Mapping[str, tuple[str, str]]  # Hidden value and twin's value by key.

@@ -93,7 +93,7 @@ class Library:
             self._catalogue.complete(runs)
 
     def check(self, run: str) -> None:
-        """Check that the store contains a run with this exact name, and no links out of the store.
+        """Check that a run with exactly this name exists, without links to outside the store.
 
         Raises:
             NoSuchRun: If the store does not contain the run.

@@ -1,4 +1,4 @@
-"""Several runs on a single plot, absolute or normalised, with their figures side by side."""
+"""Several runs on a single plot, absolute or normalised, and their headline figures."""
 
 from __future__ import annotations
 

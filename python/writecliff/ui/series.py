@@ -292,7 +292,7 @@ class _CachedSeries:
     series: Series
 
     def grows_into(self, state: tuple[str, ...], steps: int) -> bool:
-        """Return `True` if the cached columns are a prefix of a run in this state."""
+        """Return `True` if the cached columns are a prefix of this run's columns."""
         return bool(self.rows) and self.state[:2] == state[:2] and self.steps <= steps
 
 

@@ -230,7 +230,7 @@ class _Change(Handler):
 
 
 class TagsForm(_Change):
-    """Adds or removes tags of a run: `name`, `add`, `remove`."""
+    """Adds tags to a run, or removes tags from it, given `name`, `add` and `remove`."""
 
     async def post(self) -> None:
         """Change the tags and return to the page of the run."""
@@ -279,7 +279,7 @@ _USUAL = 800
 
 
 class SeriesAnswer(Handler):
-    """The plots of a run between two times: `name`, `from` and `to` in seconds, and `columns`."""
+    """Plots of a run `name` between the times `from` and `to` in seconds, `columns` wide."""
 
     async def get(self) -> None:
         """Answer with the plots in view."""

@@ -1,4 +1,4 @@
-"""Suites and sweeps: their runs, with settings and figures."""
+"""Suites and sweeps, with the settings and figures of their runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_MADE = 50  # Maximum number of runs whose figures are computed for a page, 
 
 @dataclass(frozen=True)
 class SetRow:
-    """A run in a set: its settings, and its figures by key."""
+    """A run in a set, with its settings, and its figures by key."""
 
     run: str
     name: str
@@ -30,7 +30,7 @@ class SetRow:
 
 @dataclass(frozen=True)
 class SetTable:
-    """The runs of one test in a set; `test` is empty if all runs are of the same test."""
+    """The runs of one test in a set; `test` is empty if the set has only one test."""
 
     test: str
     labels: Mapping[str, str]  # Figure titles by key.
@@ -52,7 +52,7 @@ class Set:
     def tables(self) -> list[SetTable]:
         """Tables of the runs by test, each with the figures of its runs.
 
-        Figures of IOPS and latency tests, for example, have nothing in common.
+        For example, the figures of IOPS and latency tests have nothing in common.
         """
         by_test: dict[str, list[SetRow]] = {}
         for row in self.rows:
@@ -69,7 +69,7 @@ class Set:
 
     @property
     def common(self) -> list[str]:
-        """Keys of the figures that all runs with figures share, at most `MOST_FIGURES`."""
+        """Keys of at most `MOST_FIGURES` figures that all runs with figures share."""
         having = [row for row in self.rows if row.figures]
         return [key for key in self.labels if having and all(key in row.figures for row in having)][
             :MOST_FIGURES
@@ -77,7 +77,7 @@ class Set:
 
 
 def all_sets(library: Library) -> list[tuple[str, int]]:
-    """Return the suites and sweeps in the store, with the number of runs started."""
+    """Return the suites and sweeps in the store, with the number of started runs."""
     with library.catalogue() as database:
         return [
             (name, count)
@@ -93,9 +93,9 @@ def open_set(library: Library, name: str) -> Set:
     """Return a suite or sweep in the store.
 
     Raises:
-        NoSuchRun: If the store does not contain it.
-        OutsideError: If it contains a link out of the store.
-        StoreError: If it is damaged.
+        NoSuchRun: If the store does not contain the suite or sweep.
+        OutsideError: If the suite or sweep contains a link to outside the store.
+        StoreError: If the suite or sweep is damaged.
     """
     with library.catalogue() as database:
         runs = database.rows(
@@ -139,10 +139,10 @@ def open_set(library: Library, name: str) -> Set:
 
 
 def coordinates(opened: Set) -> dict[str, object]:
-    """Return the runs of a sweep as lines through an axis for each setting and figure.
+    """Return a sweep's runs as lines through an axis for each setting and figure.
 
-    The result contains the title and ticks of every axis, and for every run a height from 0 to 1 on
-    each axis.
+    The result contains the title and ticks of every axis, and a height from 0 to 1 on each axis for
+    every run.
     """
     from writecliff.report.sweep_page import Column, axis_ticks, scaled, setting_column
 

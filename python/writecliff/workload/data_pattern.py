@@ -1,9 +1,9 @@
-"""Compressibility and duplicates in a file's data, for drives that compress or deduplicate.
+"""Compressibility and duplicates in a file's data, for drives that compress or deduplicate data.
 
-The performance of such drives depends on the data: the SNIA primer (2013, figures 15 and 16)
-compares a database file with random data. Two percentages describe a file, and simulated drives and
-fio (`buffer_compress_percentage`, `dedupe_percentage`) accept both: the 4 KiB blocks that repeat an
-earlier block, and the compression savings on the other blocks.
+The performance of such drives depends on the data; the SNIA primer (2013, figures 15 and 16)
+compares a database file with random data. Two percentages describe a file: the 4 KiB blocks that
+repeat an earlier block, and the compression savings on all other blocks. Simulated drives and fio
+(`buffer_compress_percentage`, `dedupe_percentage`) accept both percentages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LEVEL = 1  # zlib level with a compression ratio similar to that of drive hardw
 
 @dataclass(frozen=True)
 class DataPattern:
-    """Percentages of a file's data in whole percent, as fio requires."""
+    """Properties of a file's data in whole percent, as fio requires."""
 
     # Compressible percentage of the data in blocks that are not duplicates.
     compressible_pct: float
@@ -32,10 +32,10 @@ class DataPattern:
 
 
 def data_pattern_of(path: Path) -> DataPattern:
-    """Measure all whole blocks of a file.
+    """Measure all complete blocks in a file.
 
     Raises:
-        ConfigError: If the file cannot be read, or is smaller than a block.
+        ConfigError: If the file cannot be read or is smaller than a block.
     """
     try:
         size = path.stat().st_size

@@ -1,8 +1,8 @@
 """Arithmetic in job files: `size=8*$mb_memory` and `bs=(4k*2)`.
 
-fio passes a line that contained a $keyword to the calculator `bc`, and evaluates a value in
-parentheses itself (in builds with arithmetic support). Both are integer expressions with + - * / %
-^ and parentheses; only the second form supports units.
+fio passes a line with a $keyword to the calculator `bc`, and evaluates values in parentheses itself
+(in builds with arithmetic support). Both forms are integer expressions with + - * / % ^ and
+parentheses, but only values in parentheses support units.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _BITS_MAX = 256
 
 
 class ExpressionError(ValueError):
-    """An invalid expression."""
+    """Raised if an expression is invalid."""
 
 
 def evaluate(text: str, number: Callable[[str], int]) -> int:
-    """Evaluate an expression whose numbers `number` parses; divisions round towards zero."""
+    """Evaluate an expression whose numbers are parsed by `number`; divisions round towards zero."""
     tokens: list[str] = []
     position, stripped = 0, text.rstrip()
     while position < len(stripped):
@@ -45,7 +45,7 @@ def evaluate(text: str, number: Callable[[str], int]) -> int:
 
 
 def _expression(tokens: list[str], number: Callable[[str], int], lowest: int) -> int:
-    """Consume an expression from the tokens, up to an operator of a precedence below `lowest`."""
+    """Consume an expression from the tokens, up to an operator with a precedence below `lowest`."""
     value = _atom(tokens, number)
     while tokens and _PRECEDENCE.get(tokens[0], 0) >= lowest:
         operator = tokens.pop(0)

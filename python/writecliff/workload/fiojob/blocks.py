@@ -1,4 +1,4 @@
-"""Convert the direction and block sizes of a fio job."""
+"""Conversion of a fio job's direction and block sizes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _METADATA_BYTES = (8, 16, 64, 128)
 class Operations:
     """Operations of a job: `used` contains the operations, and `read_pct` and `trim_pct` their mix.
 
-    If commands replace writes, `used` contains fio's operations, whose options apply.
+    If other commands replace writes, `used` contains fio's operations, whose options apply.
     """
 
     pattern: Pattern
@@ -51,7 +51,7 @@ class Operations:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Block sizes of the operations in use, and values that fio derives from all sizes."""
+    """Block sizes of the used operations, and values that fio derives from all block sizes."""
 
     by_operation: Mapping[str, OwnBlocks]  # Block sizes of the operations in use.
     smallest: int  # Smallest size of the operations in use.
@@ -59,44 +59,44 @@ class Blocks:
 
     @property
     def common(self) -> OwnBlocks:
-        """Block sizes of the first operation in use, which is reads if the job reads."""
+        """Block sizes of the first used operation, which is reading if the job reads."""
         return next(iter(self.by_operation.values()))
 
     @property
     def writes(self) -> OwnBlocks | None:
-        """Block sizes of writes; `None` if they equal those of the first operation."""
+        """Block sizes of writes, or `None` if they equal those of the first operation."""
         writes = self.by_operation.get("write")
         return None if writes == self.common else writes
 
     @property
     def sizes(self) -> tuple[BlockSize, ...]:
-        """Distinct sizes of all operations in use."""
+        """Distinct block sizes of all used operations."""
         every = (size for mix in self.by_operation.values() for size in mix.block_sizes)
         return tuple(dict.fromkeys(every))
 
     @property
     def is_aligned(self) -> bool:
-        """`True` if an operation is not aligned to its size."""
+        """`True` if an operation is not aligned to its block size."""
         return any(mix.align_bytes is not None for mix in self.by_operation.values())
 
     @property
     def largest(self) -> int:
-        """Largest size of all operations in use."""
+        """Largest block size of any used operation."""
         return max(size.bytes for size in self.sizes)
 
     @property
     def is_mix(self) -> bool:
-        """`True` if an operation has several sizes."""
+        """`True` if an operation has several block sizes."""
         return any(len(mix.block_sizes) > 1 for mix in self.by_operation.values())
 
     def mean(self, operation: str) -> float:
-        """Return the mean block size of an operation in use."""
+        """Return the mean block size of a used operation."""
         sizes = self.by_operation[operation].block_sizes
         return sum(s.bytes * s.weight for s in sizes) / sum(s.weight for s in sizes)
 
 
 def operations(settings: Settings) -> Operations:
-    """Parse `rw` and the mix; raise ConfigError for combinations that a `Job` cannot express."""
+    """Parse `rw` and the mix; raise ConfigError for combinations that `Job` does not support."""
     name, _, modifier = settings.rw.partition(":")
     if name not in _DIRECTIONS:
         raise settings.error(
@@ -139,7 +139,7 @@ def operations(settings: Settings) -> Operations:
 def _sequential_shares(
     settings: Settings, pattern: Pattern, used: tuple[str, ...], run_ios: int
 ) -> Mapping[str, float]:
-    """Return the percentage of each operation's I/Os that continue at its previous I/O."""
+    """Return the percentage of each operation's I/Os that follow its previous I/O sequentially."""
     if pattern == "sequential":
         return {}
     shares = {
@@ -156,7 +156,7 @@ def _sequential_shares(
 
 
 def _with_write_modes(settings: Settings, ops: Operations) -> Operations:
-    """Return the operations that remain after converting writes to other commands."""
+    """Return the operations that remain after writes are converted to other commands."""
     converted = becomes(settings)
     check(settings, ops.used, converted)
     settings.notes += converted.notes
@@ -171,7 +171,7 @@ def _with_write_modes(settings: Settings, ops: Operations) -> Operations:
 
 
 def _strided_zone(settings: Settings, pattern: Pattern) -> tuple[int, int] | None:
-    """Return (bytes of a hole, bytes before it) for strided zones, including zonesize alone."""
+    """Return (hole size, bytes before the hole) for strided zones, including zonesize alone."""
     mode = settings.zonemode or ("strided" if settings.zonesize else "none")
     if mode == "zbd":
         return None
@@ -193,7 +193,7 @@ def _strided_zone(settings: Settings, pattern: Pattern) -> tuple[int, int] | Non
 
 
 def _modifier(settings: Settings, pattern: Pattern, text: str) -> tuple[int, int]:
-    """Return (I/Os of a run, bytes of a hole), given by the modifier after the colon in `rw`."""
+    """Return (I/Os per run, hole size) from the modifier after the colon in `rw`."""
     if not text:
         return 1, 0
     try:
@@ -218,7 +218,7 @@ def _modifier(settings: Settings, pattern: Pattern, text: str) -> tuple[int, int
 
 
 def pick(triple: Triple[int], used: Iterable[str]) -> list[int]:
-    """Return the values of a read,write,trim list for the operations in use."""
+    """Return a read,write,trim list's values for the used operations."""
     return [triple.of(operation) for operation in used]
 
 
@@ -245,7 +245,7 @@ def blocks(settings: Settings, ops: Operations) -> Blocks:
 def _operation_blocks(
     settings: Settings, ops: Operations, operation: str, mix: tuple[tuple[int, float], ...]
 ) -> OwnBlocks:
-    """Return the blocks of an operation; fio aligns random addresses to its smallest size."""
+    """Return an operation's blocks; fio aligns random addresses to the smallest block size."""
     for size, _ in mix:
         if size % SECTOR_BYTES:
             raise settings.error(
@@ -264,7 +264,7 @@ def _operation_blocks(
 
 
 def _mix(settings: Settings, operation: str) -> tuple[tuple[int, float], ...]:
-    """Return (bytes, weight) of an operation; fio prefers a split or a range to a single size."""
+    """Return an operation's (bytes, weight); fio prefers a split or a range to a single size."""
     if settings.bssplit is not None:
         if settings.bsrange is not None:
             raise settings.error(
@@ -279,7 +279,7 @@ def _mix(settings: Settings, operation: str) -> tuple[tuple[int, float], ...]:
 
 
 def _data_bytes(settings: Settings, size: int) -> int:
-    """Return a block size excluding the metadata of its sectors (extended LBA formats)."""
+    """Return a block size without its sectors' metadata (extended LBA formats)."""
     if not size % SECTOR_BYTES or not any(map(settings.given, PROTECTION_INFORMATION)):
         return size
     for sector in (4096, SECTOR_BYTES):
@@ -297,8 +297,8 @@ def _data_bytes(settings: Settings, size: int) -> int:
 def _range_mix(low: int, high: int) -> tuple[tuple[int, float], ...]:
     """Return how often fio uses each size in a range (io_u.c, get_next_buflen).
 
-    fio chooses a value in [low, low + high), rounds it down to a multiple of `low`, and limits it
-    to `high`.
+    fio chooses a value in [low, low + high), rounds the value down to a multiple of `low`, and
+    limits it to `high`.
     """
     if low == high:
         return ((low, 1.0),)

@@ -1,9 +1,9 @@
 """A parser for fio command lines: `--name=x --rw=read job.fio --output-format=json`.
 
-fio 3.42, init.c `parse_cmd_line`: `--name` starts a job; options before the first job are global,
-including for job files; the first job file runs together with the jobs on the command line, and
-further job files run one after the other. An option has one or two hyphens, and its value follows
-an equals sign or is the next word.
+fio 3.42, init.c `parse_cmd_line`: `--name` starts a job, and options before the first job are
+global, including for job files; the first job file runs together with the jobs on the command line,
+and further job files run one after the other. An option starts with one or two hyphens, and its
+value follows an equals sign or is the next word.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FLAGS = frozenset(
 
 @dataclass
 class FioCommand:
-    """A parsed command line."""
+    """A parsed fio command line."""
 
     sections: list[RawSection] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
@@ -67,7 +67,7 @@ class FioCommand:
         """Return the jobs for a drive with this capacity.
 
         Raises:
-            ConfigError: The message lists all problems.
+            ConfigError: The error message lists all problems.
         """
         problems: list[ConfigError] = []
         sections = list(self.sections)
@@ -119,7 +119,7 @@ def _takes_value(name: str) -> bool:
 
 
 def _of_command(command: FioCommand, name: str, value: str | None) -> bool:
-    """Apply an option of the command, or return `False` for a job option."""
+    """Apply a command option, or return `False` for a job option."""
     for reason, names in _REFUSED.items():
         if name in names.split():
             raise ConfigError(f"--{name} {reason}")

@@ -1,4 +1,4 @@
-"""fio's I/O engines: synchronous engines, and engines that do not use a drive."""
+"""fio's I/O engines, both synchronous engines and engines that do not use a drive."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""A reader for fio's I/O logs, versions 2 and 3 (`read_iolog`).
+"""Reader for fio's I/O logs, versions 2 and 3 (`read_iolog`).
 
 fio 3.42, iolog.c and HOWTO "Trace file format". A version 2 log has pauses (`wait`) instead of
-times, each counted from the previous pause; version 3 has a time on each line, in microseconds.
-writecliff lets an I/O arrive at its time whether or not earlier I/Os are complete, but fio shifts
-all later I/Os. Pauses are in microseconds, as in the HOWTO; iolog.c sleeps until that many
-milliseconds after fio's own start. The trace reader (`crates/traces`) accepts the same lines.
+times, each counted from the previous pause, whereas version 3 has a time in microseconds on each
+line. In writecliff, I/Os arrive at their times whether or not earlier I/Os are complete, but fio
+shifts all later I/Os. Pauses are in microseconds, as stated in the HOWTO, whereas iolog.c sleeps
+until that many milliseconds after fio's start. The trace reader (`crates/traces`) accepts the same
+line formats.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class _Rows:
 
 
 def read_io_log(settings: Settings) -> IoLog:
-    """Read the I/Os given by `read_iolog`.
+    """Read the I/Os selected by `read_iolog`.
 
     Raises:
         ConfigError: If the log cannot be read or is invalid; the message names the file and line.
@@ -88,9 +89,10 @@ def read_io_log(settings: Settings) -> IoLog:
 
 
 def doubt_of_times(ios: int, span_ns: int) -> str | None:
-    """Return a warning if the implied rate shows that a log's times are not in microseconds.
+    """Return a warning if a log's implied rate shows that its times are not in microseconds.
 
-    Return `None` if the rate is plausible. `span_ns` is the time from the first to the last I/O.
+    The result is `None` if the rate is plausible. `span_ns` is the time from the first to the last
+    I/O.
     """
     rate = ios / (span_ns / 1e9) if span_ns > 0 else 0.0
     is_slow = 0 < rate < _SLOW_IOPS and (ios >= _MANY_IOS or span_ns >= _LONG_NS)

@@ -1,8 +1,8 @@
-"""Convert a section of a job file to jobs of the model.
+"""Conversion of a job file section to jobs of the model.
 
-A section with `numjobs` becomes a job with several threads if the threads are equal and reported
-together (`group_reporting`). Otherwise each thread becomes a separate job, because fio gives each
-thread its own range, end and result.
+A section with `numjobs` becomes a single job with several threads if the threads are equal and
+reported together (`group_reporting`). Otherwise each thread becomes a separate job, because fio
+gives each thread its own range, end condition and result.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _RATE_MIN, _RATE_MAX = (
 
 
 def section_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
-    """Return a section's jobs; differences from fio are added to the notes of the settings.
+    """Return a section's jobs, adding differences from fio to the notes of the settings.
 
-    Unsupported features are added to the settings' problems, with file and line, and the result is
+    Unsupported features are added to the settings' problems with file and line, and the result is
     then empty.
     """
     if settings.attempt(drive_engine, settings) is None:
@@ -92,7 +92,7 @@ def _jobs_of_threads(
 
 
 def _host_fields(settings: Settings, ops: Operations) -> dict[str, Any]:
-    """Return the job fields that depend only on its options, or `None` for invalid options."""
+    """Return the job fields that depend only on the options, or `None` for invalid options."""
     readers: dict[str, Callable[[Settings, Operations], Any]] = {
         "queue_depth": queue_depth,
         "streams": streams,
@@ -120,7 +120,7 @@ def _host_fields(settings: Settings, ops: Operations) -> dict[str, Any]:
 
 
 def _log_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
-    """Return the jobs that replay a log, one per thread."""
+    """Return the jobs that replay a log, with one job per thread."""
     log = read_io_log(settings)
     end = max(map(sum, zip(log.offsets, log.lengths, strict=True)))
     if end > capacity_bytes:
@@ -168,7 +168,7 @@ def _check_totals(jobs: tuple[Job, ...], settings: Settings) -> None:
 def _common_job(
     settings: Settings, ops: Operations, sizes: Blocks, rate: Pace, host: dict[str, Any]
 ) -> Job:
-    """Return a job with the fields that the threads of a section share."""
+    """Return a job with the fields shared by a section's threads."""
     in_turn = not settings.file_service_type.startswith("sequential")
     return Job(
         **host,
@@ -205,7 +205,7 @@ def _thread_job(
 
 
 def _shared_job(job: Job, threads: int) -> Job:
-    """Return the job for several threads: rates, volumes and counts become totals."""
+    """Return the job for several threads, with rates, volumes and counts as totals."""
 
     def total(value: Any) -> Any:
         return None if value is None else value * threads
@@ -244,7 +244,7 @@ def _add_general_notes(settings: Settings) -> None:
 def addresses(
     settings: Settings, ops: Operations, blocks: Blocks, length: int
 ) -> tuple[Addresses, int]:
-    """Return the distribution, and the part of the range that is covered by zones."""
+    """Return the distribution, and the part of the range covered by zones."""
     if settings.sprandom:
         return _sprandom(settings, ops), length
     if _has_map(settings, ops, blocks):
@@ -287,9 +287,9 @@ def addresses(
 
 
 def _has_map(settings: Settings, ops: Operations, blocks: Blocks) -> bool:
-    """Return `True` if the job needs fio's random map, which splits I/Os with several sizes.
+    """Return `True` if the job requires fio's random map, which splits I/Os with several sizes.
 
-    I/Os of a single size keep their number and length without the map.
+    I/Os of a single size have the same number and length without the map.
     """
     return (
         ops.pattern == "random"
@@ -308,14 +308,14 @@ def _has_map(settings: Settings, ops: Operations, blocks: Blocks) -> bool:
 def _deviation_pct(spread_pct: float) -> float:
     """Return the standard deviation of fio's normal distribution, in percent of the range.
 
-    fio adds a uniform number with this spread to the mean of twelve numbers over the whole range,
-    whose deviation is a twelfth of the range (lib/gauss.c).
+    fio adds a uniform random number with this spread to the mean of twelve numbers over the whole
+    range, whose deviation is a twelfth of the range (lib/gauss.c).
     """
     return math.sqrt((100 / 12) ** 2 + spread_pct**2 / 12)
 
 
 def _sprandom(settings: Settings, ops: Operations) -> Addresses:
-    """Return the addresses of sprandom: one thread of random writes of one mapping unit each."""
+    """Return the addresses for sprandom, with one thread of single-unit random writes."""
     if (ops.pattern, ops.used, settings.numjobs) != ("random", ("write",), 1):
         raise settings.error("sprandom", "sprandom requires rw=randwrite and numjobs=1", "set them")
     share = settings.spr_op
@@ -327,7 +327,7 @@ def _sprandom(settings: Settings, ops: Operations) -> Addresses:
 
 
 def add_notes_on_addresses(settings: Settings, ops: Operations, blocks: Blocks) -> None:
-    """Add notes about addresses that differ from fio's."""
+    """Add notes about addresses that differ from fio's addresses."""
     if settings.sprandom:
         if settings.spr_cs:
             settings.note("spr_cs: repeated writes are not delayed by a region")
@@ -362,7 +362,7 @@ def add_notes_on_addresses(settings: Settings, ops: Operations, blocks: Blocks) 
 
 @dataclass(frozen=True)
 class Extent:
-    """Range and end conditions of a thread; at least one end condition is given."""
+    """Range and end conditions of a thread, of which at least one end condition is given."""
 
     offset_bytes: int
     range_bytes: int
@@ -372,7 +372,7 @@ class Extent:
 
 
 def offset(settings: Settings, blocks: Blocks, capacity: int, thread: int) -> int:
-    """Return the start of a thread's range; percentages are rounded up to whole blocks."""
+    """Return the start of a thread's range, rounding percentages up to whole blocks."""
     increment = _bytes(settings.offset_increment, capacity)
     start: Size = settings.offset
     value = _bytes(start, capacity) + thread * increment
@@ -389,7 +389,7 @@ def _bytes(size: Size, capacity: int) -> int:
 def extent(
     settings: Settings, ops: Operations, blocks: Blocks, capacity: int, thread: int
 ) -> Extent:
-    """Return a thread's range and end; raise ConfigError if they exceed the drive or are empty."""
+    """Return a thread's range and end; raise ConfigError if the range is empty or too large."""
     start = offset(settings, blocks, capacity, thread)
     if start >= capacity:
         raise settings.error(
@@ -433,7 +433,7 @@ def extent(
 def _sizes(
     settings: Settings, ops: Operations, blocks: Blocks, capacity: int, start: int
 ) -> tuple[int, int]:
-    """Return (length of the range, bytes of a pass) for a thread."""
+    """Return (range length, bytes per pass) for a thread."""
     size: Size | None = settings.size
     length = size.bytes if size is not None and size.percent is None else 0
     if settings.filesize is not None:
@@ -480,7 +480,7 @@ def _check_fill(settings: Settings, ops: Operations) -> None:
 
 
 def _whole(ops: Operations, blocks: Blocks, length: int, room: int) -> int:
-    """Return the range that fio uses: sequential I/O completes its last block if it fits."""
+    """Return the range used by fio; sequential I/O completes its last block if it fits."""
     if len(blocks.sizes) > 1 or (ops.pattern == "random" and blocks.is_aligned):
         return length - length % SECTOR_BYTES
     block = blocks.sizes[0].bytes
@@ -491,9 +491,9 @@ def _whole(ops: Operations, blocks: Blocks, length: int, room: int) -> int:
 def _volume(
     settings: Settings, ops: Operations, blocks: Blocks, *, one_pass: int, length: int, whole: int
 ) -> int:
-    """Return the bytes of all passes in whole blocks, as fio issues I/Os until the limit.
+    """Return the total bytes of all passes in whole blocks, as fio issues I/Os until the limit.
 
-    fio makes `loops` passes, then continues while it is below `io_size`, and stops at `io_size *
+    fio makes `loops` passes, continues while the total is below `io_size`, and stops at `io_size *
     loops`.
     """
     loops = max(1, settings.loops)
@@ -520,7 +520,7 @@ def _volume(
 
 
 def _endless(settings: Settings, ops: Operations) -> bool:
-    """Return `True` if a fio pass never ends: random I/O without a random map."""
+    """Return `True` if a fio pass never ends, as for random I/O without a random map."""
     return ops.pattern == "random" and (
         settings.norandommap
         or settings.random_distribution.kind != "random"
@@ -539,7 +539,7 @@ def _endless(settings: Settings, ops: Operations) -> bool:
 
 @dataclass(frozen=True)
 class Pace:
-    """Rates of a single thread."""
+    """Rate limits of a single thread."""
 
     rate_iops: float | None = None
     rate_bytes_per_s: float | None = None
@@ -549,7 +549,7 @@ class Pace:
 
 
 def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
-    """Return the rate of a thread; raise ConfigError if only one of two operations is limited."""
+    """Return a thread's rate; raise ConfigError if only one of two operations is limited."""
     by_bytes = pick(settings.rate, ops.used)
     by_ios = pick(settings.rate_iops, ops.used)
     if any(settings.rate.items()) and any(settings.rate_iops.items()):
@@ -598,7 +598,7 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
 def _note_shares(
     settings: Settings, ops: Operations, blocks: Blocks, option: str, rates: list[int]
 ) -> None:
-    """Add a note if the rates of reads and writes result in a mix that differs from rwmixread."""
+    """Add a note if the read and write rates result in a mix that differs from rwmixread."""
     ios = [
         rate / blocks.mean(op) if option == "rate" else rate
         for rate, op in zip(rates, ops.used, strict=True)
@@ -617,10 +617,11 @@ def _smallest(blocks: Blocks, operation: str) -> int:
 
 
 def with_pauses(job: Job, settings: Settings) -> Job:
-    """Add pauses to a thread's job: after a number of I/Os, or after a time spent on I/O.
+    """Add pauses to a thread's job, after a number of I/Os or after a time spent on I/O.
 
     Raises:
-        ConfigError: A `Job` cannot combine a time of I/O with the other pause option.
+        ConfigError: A `Job` cannot combine a pause after a time spent on I/O with the other pause
+            option.
     """
     pause_ns, burst_ns = settings.thinktime * _US, settings.thinktime_iotime * _US
     if not pause_ns or not burst_ns:

@@ -1,4 +1,4 @@
-"""Description of a fio option, and the fields and table rows that define options."""
+"""Description of fio options, with the fields and table rows that define them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Treatment(Enum):
 
 @dataclass(frozen=True)
 class Option:
-    """A fio option; `text` is its meaning, or the reason why it has no effect or is rejected.
+    """A fio option; `text` states its meaning, or the reason why it is ignored or rejected.
 
-    A rejected option is accepted with a value in `neutral`, because it then has no effect.
-    `store_as` names the option whose value this option sets, in the form that `read` returns.
+    A rejected option is accepted with a value in `neutral`, because this value has no effect.
+    `store_as` names the option whose value this option sets, in the form returned by `read`.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Option:
 
     @property
     def key(self) -> str:
-        """The option's name as a Python identifier."""
+        """Name of the option as a Python identifier."""
         return self.store_as or self.name
 
 
@@ -49,9 +49,9 @@ def option(
     *aliases: str,
     treatment: Treatment = Treatment.HONOURED,
 ) -> Any:
-    """Define a field of `FioOptions`, named like its option; the default is `None` (flags: off).
+    """Define a field of `FioOptions` named like its option (default: `None`; for flags: off).
 
-    The annotation of the field must be the return type of `read`.
+    The field's annotation must be the return type of `read`.
     """
     off = False if read is flag else None
     value = off if default is None else read(default, Context())
@@ -60,12 +60,12 @@ def option(
 
 
 def reported(read: Reader, default: str | None, text: str, *aliases: str) -> Any:
-    """Define a field of `FioOptions` that affects only the JSON in fio's format."""
+    """Define a field of `FioOptions` that only affects the JSON in fio's format."""
     return option(read, default, text, *aliases, treatment=Treatment.REPORTING)
 
 
 def unused(treatment: Treatment, table: Mapping[str, str]) -> Iterator[Option]:
-    """Yield the options in a table of unused options."""
+    """Yield the options from a table of unused options."""
     for reason, names in table.items():
         for words in names.split():
             spellings, _, neutral = words.partition("=")

@@ -1,8 +1,8 @@
-"""fio options: type, parser, meaning and default of each option.
+"""fio options, with the type, parser, meaning and default of each option.
 
-To add an option, add one field here, and use it as an attribute of `Settings` (`settings.bs`). The
-parser, the errors and the reference page `docs/reference/fio-options.md` are derived from the
-field.
+To add an option, add one field to this module, and use it as an attribute of `Settings`
+(`settings.bs`). The parser, the errors and the reference page `docs/reference/fio-options.md` are
+derived from the field.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOG_NAME = "\0"  # Placeholder for a log file that is named after its job.
 
 
 def numbers(text: str, context: read.Context) -> tuple[int, ...]:
-    """Read a list with ranges: `0,2,4-7`."""
+    """Parse a list with ranges: `0,2,4-7`."""
     listed: list[int] = []
     for part in text.split(","):
         ends = [read.integer(0, 65535)(end, context) for end in part.split("-")]
@@ -46,12 +46,12 @@ def numbers(text: str, context: read.Context) -> tuple[int, ...]:
 
 
 def log_name(text: str, context: read.Context) -> str:
-    """Parse the prefix of a log file; without a value, it is the name of the job."""
+    """Parse a log file prefix, which is the job name if no value is given."""
     return text.strip() or _LOG_NAME
 
 
 def named_after_job(prefix: str | None, job: str) -> str:
-    """Return the prefix of a job's log file."""
+    """Return a job's log file prefix."""
     return job if prefix in (None, _LOG_NAME) else str(prefix)
 
 
@@ -60,7 +60,7 @@ _PERCENTILES = "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99"
 
 @dataclass(kw_only=True)
 class FioOptions:
-    """The options of a job, with fio's defaults."""
+    """Options of a job, with fio's defaults."""
 
     # Job names and order.
     name: str | None = option(read.string, None, "job name in the results")

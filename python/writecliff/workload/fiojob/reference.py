@@ -1,4 +1,4 @@
-"""A generator for the page docs/reference/fio-options.md, which uses the option tables.
+"""Generator of the page docs/reference/fio-options.md from the option tables.
 
 python -m writecliff.workload.fiojob.reference > docs/reference/fio-options.md
 """
@@ -30,7 +30,7 @@ _HEADINGS = {
 
 
 def markdown() -> str:
-    """Return the page, with a table for each treatment."""
+    """Return the page, which has a table for each treatment."""
     parts = [_INTRODUCTION]
     for treatment, (heading, middle, last) in _HEADINGS.items():
         rows = [("Option", middle, last), ("---", middle and "---", "---")]

@@ -1,4 +1,4 @@
-"""Options of a job: those of its section, and of the preceding [global] sections."""
+"""Options of a job, from its section and from the preceding [global] sections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PRIORITIES = {"kb_base": -1, "unit_base": -1, "filename": 1, "filename_format":
 class Settings(FioOptions):
     """Option values as attributes, with notes for the user.
 
-    `locations` contains the location of each option in the file, by canonical name.
+    `locations` contains each option's location in the file, by canonical name.
     """
 
     section: str
@@ -34,12 +34,12 @@ class Settings(FioOptions):
     failed: bool = False  # `True` if an option was invalid.
 
     def given(self, name: str) -> bool:
-        """Return `True` if the file sets an option, in the section or in [global]."""
+        """Return `True` if the file sets an option in the section or in [global]."""
         return name in self.locations
 
     @property
     def job_name(self) -> str:
-        """The job's name in results and notes."""
+        """Name of the job in results and notes."""
         return self.name or self.section
 
     def note(self, text: str) -> None:
@@ -47,16 +47,16 @@ class Settings(FioOptions):
         self.notes.append(f"job {self.job_name}: {text}")
 
     def error(self, names: str, message: str, hint: str | None = None) -> ConfigError:
-        """Return the error for a problem with an option.
+        """Return the error for an option that has a problem.
 
-        Its location is that of the first of `names` (separated by blanks) that is in the file, or
-        that of the section.
+        The error's location is that of the first of `names` (separated by blanks) in the file or,
+        failing that, of the section.
         """
         given = (self.locations[name] for name in names.split() if name in self.locations)
         return fail(next(given, self.location), message, hint)
 
     def attempt(self, read: Callable[..., T], *arguments: Any, **named: Any) -> T | None:
-        """Call `read`, and return its result; a ConfigError is added to the problems: None."""
+        """Call `read` and return its result; a ConfigError is added to the problems: None."""
         try:
             return read(*arguments, **named)
         except ConfigError as problem:
@@ -66,7 +66,7 @@ class Settings(FioOptions):
     def child(self, section: RawSection) -> Settings:
         """Return the settings of a section: a copy of these settings, overridden by its options.
 
-        Problems with its options are added to the file's problems.
+        Problems with the section's options are added to the file's problems.
         """
         settings = copy(self)
         settings.section, settings.location = section.name, section.location
@@ -75,7 +75,7 @@ class Settings(FioOptions):
         return settings
 
     def apply(self, options: list[RawOption]) -> None:
-        """Apply options in fio's order, units first."""
+        """Apply options in fio's order, with units first."""
         before = len(self.problems)
         valid = [raw for raw in options if self.attempt(_option_of, raw)]
         for raw, option in _in_order(valid):
@@ -108,9 +108,9 @@ class Settings(FioOptions):
 
 
 def written_options(options: list[RawOption]) -> dict[str, str]:
-    """Return options in the form of fio 3.41's JSON: canonical names in parsing order.
+    """Return options as in fio 3.41's JSON, with canonical names in parsing order.
 
-    Options without a value, such as `time_based`, have an empty value; fio 3.33 omits such options.
+    Options without a value, such as `time_based`, have an empty value, whereas fio 3.33 omits them.
     """
     written = [raw for raw in options if raw.name in by_name()]
     return {option.name: raw.value or "" for raw, option in _in_order(written)}

@@ -1,7 +1,7 @@
-"""Parse fio lists with percentages: bssplit, zoned random_distribution, write_mode.
+"""Parsers for fio lists with percentages: bssplit, zoned random_distribution, write_mode.
 
-Entries without a percentage divide the remainder equally, as in fio 3.33 (options.c). Percentages
-are whole numbers. Commas separate the lists for reads, writes and trims.
+Entries without a percentage divide the remainder equally, as in fio 3.33 (options.c). All
+percentages are whole numbers. Commas separate the lists for reads, writes and trims.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from writecliff.workload.fiojob.values import (
 
 @dataclass(frozen=True)
 class Distribution:
-    """A random_distribution: its kind, its parameter, and its zones as (access %, size).
+    """A random_distribution with its kind, its parameter, and its zones as (access %, size).
 
-    `parameter` is zipf's theta, pareto's h, or normal's spread in percent. Sizes are in bytes if
-    `absolute`, otherwise in percent of the range.
+    `parameter` is Zipf's theta, Pareto's h, or the normal distribution's spread in percent. Sizes
+    are in bytes if `absolute`, otherwise in percent of the range.
     """
 
     kind: str = "random"
@@ -40,7 +40,7 @@ _WRITE_MODES = ("write", "uncor", "zeroes", "verify", "zone_append")
 
 
 def _directions(text: str) -> list[str]:
-    """Return the lists for reads, writes and trims; a missing list equals the previous list."""
+    """Return the lists for reads, writes and trims; a missing list equals the preceding list."""
     parts = text.strip().split(",")
     if len(parts) > 3:
         raise FioValueError(f"'{text}' has more than three parts", "read,write,trim")
@@ -70,7 +70,7 @@ def _share(text: str | None, entry: str, context: Context) -> int | None:
 
 
 def _fill(shares: list[int | None], what: str) -> list[int]:
-    """Divide the remainder among the entries that have no percentage."""
+    """Divide the remainder among the entries without a percentage."""
     given = sum(share for share in shares if share is not None)
     missing = shares.count(None)
     if given > 100:
@@ -108,7 +108,7 @@ def _block_sizes(text: str, context: Context) -> Split:
 
 
 def write_modes(text: str, context: Context) -> WriteModes:
-    """Parse (mode, percentage) pairs of `write_mode`: one mode, or `mode/share:mode/share`."""
+    """Parse the (mode, percentage) pairs of `write_mode`: one mode, or `mode/share:mode/share`."""
     parts = [part.strip().partition("/") for part in text.strip().split(":")]
     for mode, slash, share in parts:
         if mode not in _WRITE_MODES:
@@ -185,7 +185,7 @@ def _with_parameter(kind: str, rest: str) -> Distribution:
 
 
 def _sequence(text: str, context: Context) -> tuple[int, ...]:
-    """Parse block numbers, at most 64."""
+    """Parse at most 64 block numbers."""
     blocks = tuple(number(part, context) for part in text.split(",") if part.strip())
     if not 0 < len(blocks) <= 64 or min(blocks) < 0:
         raise FioValueError(

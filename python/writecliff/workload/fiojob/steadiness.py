@@ -1,4 +1,4 @@
-"""Convert fio's measured end conditions: steadystate, latency_target and rate_min.
+"""Conversion of fio's measured end conditions: steadystate, latency_target and rate_min.
 
 fio 3.42: steadystate.c, io_u.c (`lat_target_check`), backend.c (`__check_min_rate`).
 """
@@ -24,7 +24,7 @@ _METRICS: dict[str, Literal["iops", "bandwidth", "latency"]] = {
 
 @dataclass(frozen=True)
 class SteadyCriterion:
-    """Criterion of `steadystate`; `limit` is in % of the mean, IOPS, bytes/s or ns."""
+    """Criterion of `steadystate`, where `limit` is in % of the mean, IOPS, bytes/s or ns."""
 
     metric: Literal["iops", "bandwidth", "latency"]
     slope: bool
@@ -66,7 +66,7 @@ def _limit(name: str, text: str, relative: bool, context: Context) -> float:
 
 
 def ends_by_result(settings: object, used: tuple[str, ...]) -> dict[str, object]:
-    """Return the `Job` fields for a thread; raise ConfigError if options contradict each other."""
+    """Return a thread's `Job` fields; raise ConfigError if options contradict each other."""
     return {
         "until_steady": _until_steady(settings),
         "latency_target": _latency_target(settings),

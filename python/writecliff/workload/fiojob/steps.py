@@ -1,7 +1,7 @@
-"""Convert job files to steps, which are groups of jobs that run together.
+"""Conversion of job files to steps, which are groups of jobs that run together.
 
-This module handles options that concern several jobs: stonewall, wait_for, reporting groups and
-start delays.
+This module handles options that concern several jobs, namely stonewall, wait_for, reporting groups
+and start delays.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from writecliff.workload.model import SECOND_NS, Job, Workload
 
 @dataclass(frozen=True)
 class FioSection:
-    """A job section: its options, its group, and its jobs in the step."""
+    """A job section, with its options, its group, and its jobs in the step."""
 
     name: str
     options: Mapping[str, str]  # Option values as written, under canonical names.
@@ -41,7 +41,7 @@ class FioSection:
 
 @dataclass(frozen=True)
 class FioStep:
-    """Jobs that run at the same time."""
+    """A group of jobs that run at the same time."""
 
     workload: Workload
     sections: tuple[FioSection, ...]
@@ -49,7 +49,7 @@ class FioStep:
 
 @dataclass(frozen=True)
 class FioJobFile:
-    """A converted job file; `notes` describe differences from fio."""
+    """A converted job file, with `notes` that describe differences from fio."""
 
     path: Path
     global_options: Mapping[str, str]
@@ -58,7 +58,7 @@ class FioJobFile:
 
     @property
     def workloads(self) -> list[Workload]:
-        """All workloads, in execution order."""
+        """All workloads in execution order."""
         return [step.workload for step in self.steps]
 
 
@@ -88,11 +88,11 @@ def load_fio_job(
 ) -> FioJobFile:
     """Read a fio job file for a drive with this capacity.
 
-    `sections` selects jobs like fio's --section; `environment` replaces the process environment for
-    ${NAME}.
+    `sections` selects jobs like fio's --section, and `environment` replaces the process environment
+    for ${NAME}.
 
     Raises:
-        ConfigError: The message lists all invalid and unsupported options, with file and line.
+        ConfigError: The error message lists all invalid and unsupported options with file and line.
     """
     file = Path(path)
     problems: list[ConfigError] = []
@@ -107,7 +107,7 @@ def of_sections(
     sections: tuple[str, ...],
     problems: list[ConfigError],
 ) -> FioJobFile:
-    """Convert sections to a job file; `problems` contains the errors found so far."""
+    """Convert sections to a job file; `problems` contains the errors collected so far."""
     defaults = Settings(section="global", location=SourceLocation(file, 0), problems=problems)
     global_options: dict[str, str] = {}
     steps: list[_Group] = [[]]
@@ -147,7 +147,7 @@ def of_sections(
 
 
 def all_of(file: Path, problems: list[ConfigError]) -> ConfigError:
-    """Return an error that lists all distinct problems in a file."""
+    """Return an error that lists each distinct problem in a file."""
     unique = list({str(problem): problem for problem in problems}.values())
     if len(unique) == 1:
         return unique[0]
@@ -156,7 +156,7 @@ def all_of(file: Path, problems: list[ConfigError]) -> ConfigError:
 
 
 def read_fio_job(path: str | Path, *, device_capacity_bytes: int) -> list[Workload]:
-    """Return the workloads of a job file in execution order (see `load_fio_job`)."""
+    """Return a job file's workloads in execution order (see `load_fio_job`)."""
     return load_fio_job(path, device_capacity_bytes=device_capacity_bytes).workloads
 
 
@@ -199,7 +199,7 @@ def _finish(
     notes: list[str],
     problems: list[ConfigError],
 ) -> FioJobFile:
-    """Return the steps of the sections, after checks that concern several jobs."""
+    """Return the steps for the sections, after checks that concern several jobs."""
     steps = []
     spent_ns: int | None = 0
     for index, group in enumerate(groups):
@@ -256,7 +256,7 @@ def _target_notes(groups: list[_Group]) -> list[str]:
 
 
 def _ends_all(section: _Section, group: _Group) -> bool:
-    """Return `True` if all jobs in the step stop when the jobs of this section stop."""
+    """Return `True` if all jobs in the step stop when this section's jobs stop."""
     if not section.settings.exitall:
         return False
     mine = [other for other in group if other.group_id == section.group_id]
@@ -294,7 +294,7 @@ def _step(
 
 
 def _interval_ns(group: _Group) -> int:
-    """Return the series interval, which suits log_avg_msec and the measured end conditions."""
+    """Return a series interval that suits log_avg_msec and the measured end conditions."""
     widths = [section.settings.log_avg_msec for section in group if section.settings.log_avg_msec]
     needed = [needs for section in group if (needs := interval_ns(section.settings)) is not None]
     asked = [min(widths) * 1_000_000] if widths else []
@@ -302,9 +302,9 @@ def _interval_ns(group: _Group) -> int:
 
 
 def _delay_ns(section: _Section, spent_ns: int | None) -> int | None:
-    """Return a section's remaining start delay when its step starts, or `None` if unknown.
+    """Return the start delay that remains when a section's step starts, or `None` if unknown.
 
-    fio counts delays from its own start. The step starts `spent_ns` later.
+    fio counts start delays from its own start. The step starts `spent_ns` after fio's start.
     """
     asked_ns = section.settings.startdelay * 1000
     if not asked_ns:
@@ -313,7 +313,7 @@ def _delay_ns(section: _Section, spent_ns: int | None) -> int | None:
 
 
 def _length_ns(group: _Group, spent_ns: int | None) -> int | None:
-    """Return the duration of a step whose jobs all stop by time, or `None` for other steps."""
+    """Return a step's duration if all its jobs stop by time, otherwise `None`."""
     longest_ns = 0
     for section in group:
         delay_ns = _delay_ns(section, spent_ns)
@@ -331,7 +331,7 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 
 def _check_delays(group: _Group, delays_ns: Sequence[int | None]) -> None:
-    """Reject start delays whose remainder is unknown."""
+    """Reject start delays whose remaining time is unknown."""
     for section, delay_ns in zip(group, delays_ns, strict=True):
         if delay_ns is None:
             raise section.settings.error(

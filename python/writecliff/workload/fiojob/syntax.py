@@ -1,7 +1,8 @@
-"""A parser for job files: sections, comments, includes, environment variables and keywords.
+"""Parser for job files, with sections, comments, includes, environment variables and keywords.
 
-It yields (option, value, file, line), and does not interpret options. The rules are those of fio
-3.33: init.c `__parse_jobs_ini`, and options.c `fio_option_dup_subs` and `fio_keyword_replace`.
+The parser yields (option, value, file, line) and does not interpret options. The syntax rules are
+those of fio 3.33: init.c `__parse_jobs_ini`, and options.c `fio_option_dup_subs` and
+`fio_keyword_replace`.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ VALUE_CHARACTERS_MAX = 4096  # Maximum length of an option value.
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A file and a line; line 0 refers to the whole file."""
+    """A file and a line in the file; line 0 refers to the whole file."""
 
     path: Path
     line: int
 
     def __str__(self) -> str:
-        """Return `file:line`, as used in messages."""
+        """Return `file:line` for messages."""
         return f"{self.path}:{self.line}" if self.line else str(self.path)
 
 
 @dataclass(frozen=True)
 class RawOption:
-    """A line `name=value`; `value` is `None` if there is no equals sign."""
+    """A line `name=value`, where `value` is `None` without an equals sign."""
 
     name: str
     value: str | None
@@ -47,7 +48,7 @@ class RawOption:
 
 @dataclass
 class RawSection:
-    """A `[section]`; in fio, all names that start with "global" denote global sections."""
+    """A `[section]`; as in fio, all names that start with "global" denote global sections."""
 
     name: str
     location: SourceLocation
@@ -56,7 +57,7 @@ class RawSection:
 
     @property
     def is_global(self) -> bool:
-        """`True` for a section whose options apply to all following jobs."""
+        """`True` for a section whose options apply to all subsequent jobs."""
         return self.name.startswith("global")
 
 
@@ -70,9 +71,9 @@ def read_sections(
     environment: Mapping[str, str] | None = None,
     problems: list[ConfigError] | None = None,
 ) -> list[RawSection]:
-    """Return the sections in a job file.
+    """Return the sections of a job file.
 
-    Errors in single lines are added to `problems`, if given.
+    Errors in individual lines are added to `problems`, if given.
 
     Raises:
         ConfigError: If the file cannot be read or is invalid; the message names the file and line.
@@ -102,7 +103,7 @@ def read_sections(
 
 
 def _lines(path: Path, origin: SourceLocation) -> Iterator[tuple[SourceLocation, str]]:
-    """Yield non-empty lines without comments; `origin` is the location of the include directive."""
+    """Yield non-empty lines without comments; `origin` locates the include directive."""
     try:
         text = read_bytes(path).decode("utf-8", "surrogateescape")
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""Convert a job's host options: engine, queue depth, files, data and streams."""
+"""Conversion of a job's host options: engine, queue depth, files, data and streams."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _check_refill(settings: Settings, depth: int) -> None:
 
 
 def named_file(settings: Settings) -> str | None:
-    """Return the file or drive of a job; raise ConfigError if the job has several."""
+    """Return a job's file or drive; raise ConfigError if the job has several."""
     filename = settings.filename
     if filename is None or filename in _NO_DRIVES:
         return None
@@ -143,7 +143,7 @@ def flush_every_writes(settings: Settings, ops: Operations) -> int:
 
 
 def streams(settings: Settings, ops: Operations) -> tuple[int, ...]:
-    """Return the streams of the writes; raise ConfigError if options contradict each other."""
+    """Return the streams used by writes; raise ConfigError if options contradict each other."""
     chosen: dict[str, tuple[int, ...]] = {}
     if settings.write_hint != "none":
         chosen["write_hint"] = (_HINT_STREAMS[settings.write_hint],)

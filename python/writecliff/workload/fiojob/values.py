@@ -1,8 +1,8 @@
 """Parsers for values in fio's notation: sizes, times, lists and ranges.
 
 The rules are those of fio 3.33 (parse.c, options.c; HOWTO "Parameter types"), except that certain
-mistakes are errors here: fio reads `1.5g` as one byte and `10min` as ten microseconds. Parsers take
-a text and a `Context`, and raise `FioValueError`.
+mistakes are errors: fio reads `1.5g` as one byte and `10min` as ten microseconds. Parsers take text
+and a `Context`, and raise `FioValueError`.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _TIMES_US = {
 
 
 class FioValueError(ValueError):
-    """An invalid value, to which the caller adds the option, file and line."""
+    """Raised for an invalid value; the caller adds the option, file and line."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
-        """Store the message and a hint."""
+        """Store the error message and a hint."""
         super().__init__(message)
         self.hint = hint
 
 
 @dataclass
 class Context:
-    """Settings that a parser depends on, and its notes for the user."""
+    """Settings that a parser depends on, and notes for the user."""
 
     kb_base: int = 1024
     notes: list[str] = field(default_factory=list)
@@ -60,14 +60,14 @@ class Size:
 
 @dataclass(frozen=True)
 class Triple(Generic[T]):
-    """Values for reads, writes and trims; `None` if the list does not change the value."""
+    """Values for reads, writes and trims, where `None` leaves the value unchanged."""
 
     read: T
     write: T
     trim: T
 
     def over(self, earlier: Triple[T]) -> Triple[T]:
-        """Return this list, with missing values taken from an earlier list."""
+        """Return this list with missing values replaced by those of an earlier list."""
         pairs = zip(self.items(), earlier.items(), strict=True)
         return Triple(*(old if new is None else new for new, old in pairs))
 
@@ -84,7 +84,7 @@ Reader = Callable[[str, Context], Any]
 
 
 def number(text: str, context: Context) -> int:
-    """Parse a whole number; fio allows byte units for all numbers (`iodepth=1k` is 1024)."""
+    """Parse a whole number, where fio allows byte units (`iodepth=1k` is 1024)."""
     value = _number(text.strip(), context)
     if abs(value) > LARGEST:
         raise FioValueError(f"'{text.strip()}' is too large")
