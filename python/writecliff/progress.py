@@ -1,7 +1,7 @@
-"""Progress of long-running work: a single event type, and the pace of log lines.
+"""Progress of long-running work, with a single event type, and the pace of log lines.
 
-Work reports its progress through a `WorkProgress`, independently of the display: the command line
-shows the events on a terminal, or logs some of them (`cli/progress.py`).
+Work reports its progress through a `WorkProgress`, independently of the display. The command line
+shows the events on a terminal, or logs some of the events (`cli/progress.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _unseen(work: Work) -> None:
 
 
 class WorkProgress:
-    """Reports long-running work part by part; each part has its own fraction and pace."""
+    """Reporter of long-running work in parts, each with a separate fraction and pace."""
 
     def __init__(self, hook: WorkHook = _unseen, what: str = "") -> None:
         """Start the work, and its first part if `what` is given."""
@@ -58,11 +58,11 @@ class WorkProgress:
         self._hook(Work(what))
 
     def file(self, begin: float, end: float) -> None:
-        """Start the next file, which covers the part from fraction `begin` to `end`."""
+        """Start the next file, which covers the fractions `begin` to `end` of the part."""
         self._span, self._ios_before = (begin, end), self._ios
 
     def done(self, share: float, *, ios: int = 0, figures: str = "") -> None:
-        """Report the completed fraction of the part, or of its current file, from 0 to 1."""
+        """Report the completed fraction of the part or of the part's current file, from 0 to 1."""
         begin, end = self._span
         self._ios = self._ios_before + ios
         self._hook(Work(self._what, begin + share * (end - begin), self._ios, figures))
@@ -73,7 +73,7 @@ UNSEEN = WorkProgress()
 
 
 class Silence:
-    """Decides when a log line about running work is due if there is no other news."""
+    """Pace of log lines about running work in the absence of other log lines."""
 
     def __init__(self) -> None:
         """Start the clock."""
@@ -109,11 +109,11 @@ class Pace:
 
     @property
     def clock(self) -> str:
-        """The elapsed time, in brackets."""
+        """The elapsed time as text, in brackets."""
         return f"[{units.duration(round(self.taken_s) * 1e9)}]"
 
     def left(self, share: float) -> str:
-        """Return the remaining time as text, or "" while the fraction is 0."""
+        """Return the remaining time as text, or "" if the fraction is 0."""
         left_s = self.taken_s * (1 / share - 1) if share > 0 else 0.0
         return f"{self._about} {units.duration(round(left_s) * 1e9)} left" if left_s else ""
 
@@ -123,7 +123,7 @@ class Pace:
 
 
 class PacedLog:
-    """Logs at most one line per `PACED_S`, including the elapsed time. Thread-safe."""
+    """A logger of at most one line per `PACED_S`, including the elapsed time. Thread-safe."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         """Log to `log`."""
@@ -133,7 +133,7 @@ class PacedLog:
         self._said_s = time.monotonic()
 
     def __call__(self, text: str) -> None:
-        """Log a line, unless the previous line is too recent."""
+        """Log a line, unless the previous line was logged too recently."""
         with self._lock:
             now_s = time.monotonic()
             if now_s - self._said_s < PACED_S:

@@ -92,7 +92,7 @@ class CellLoop(RoundProcedure[C]):
         return sizes_bytes(self.options.block_sizes_kib)
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: preconditioning, mixes, block sizes and demand."""
+        """Return the disclosed parameters (preconditioning, mixes, block sizes and demand)."""
         return {
             **super().setup(identity),
             **self.precondition_setup(self.loop_name),
@@ -103,7 +103,7 @@ class CellLoop(RoundProcedure[C]):
         }
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return the rounds; ConfigError is raised if the drive cannot run a steady-state cell."""
+        """Return the rounds, or raise ConfigError if the drive cannot run a steady-state cell."""
         need_supported(self.tracked, identity)
         return (
             rounds_until_steady(
@@ -153,7 +153,7 @@ def cell_text(cell: Cell, pattern: Pattern = "random") -> str:
 
 
 def row_of_cell(rows: Iterable[StepRow], cell: Cell) -> StepRow:
-    """Return the step for `cell` among the rows of a round. Raises KeyError if there is none."""
+    """Return the step for `cell` among the rows of a round. Raises KeyError if no row matches."""
     for row in rows:
         if (row.block_bytes, row.read_pct) == cell:
             return row
@@ -233,7 +233,7 @@ def need_supported(
 
 
 def _left_out(sizes: Iterable[int], stage: StageHistory | None) -> tuple[str, ...]:
-    """Return a warning about block sizes that the rounds omit because the drive lacks them."""
+    """Return a warning about block sizes that the drive does not support and the rounds omit."""
     if stage is None or not stage.rounds_done:
         return ()
     seen = {row.block_bytes for row in stage.rows}

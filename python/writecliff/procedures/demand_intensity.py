@@ -1,4 +1,4 @@
-"""Code shared by ECW/CBW and DIRTH: preconditioning, demand variation and histograms.
+"""Preconditioning, demand variation and histograms, shared by ECW/CBW and DIRTH.
 
 PTS-E 1.1 (ECW, DIRTH) and PTS 2.0 (CBW). The steps run in this order:
 
@@ -164,7 +164,7 @@ class DemandProcedure(PtsProcedure[D]):
     def tracked(self) -> LoadPoint:
         """The cell that determines steady state, which is also the preconditioning load.
 
-        It is the standard's 32/32 cell, which has the most outstanding I/Os in the loop.
+        This cell is the standard's 32/32 cell, which has the most outstanding I/Os in the loop.
         """
         return max(self.options.threads), max(self.options.queue_depths)
 
@@ -185,7 +185,7 @@ class DemandProcedure(PtsProcedure[D]):
         return f"{self.load} {mix_text(self.read_pct)}"
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: preconditioning, pre-writes, loop, operating points."""
+        """Return the disclosed parameters (preconditioning, pre-writes, loop, operating points)."""
         o = self.options
         grid = (
             f"TC {min(o.threads)}-{max(o.threads)}/QD {min(o.queue_depths)}-{max(o.queue_depths)}"
@@ -336,7 +336,7 @@ class DemandProcedure(PtsProcedure[D]):
     def _histogram(self, identity: DeviceIdentity, history: History, name: Name) -> Sequence[Step]:
         """Return the steps of a histogram, or none if there is no operating point.
 
-        Before the rounds have run, the preconditioning load stands in for the operating point.
+        Before the rounds have run, the preconditioning load replaces the operating point.
         """
         o, load = self.options, self.tracked
         if ROUNDS_PHASE in history.stages:
@@ -387,7 +387,7 @@ class DemandProcedure(PtsProcedure[D]):
         )
 
     def warnings(self, history: History) -> tuple[str, ...]:
-        """Add a warning if no load stays below the response-time limit."""
+        """Add a warning if no load is below the response-time limit."""
         lacks_points = ROUNDS_PHASE in history.stages and not self.operating_points(history)
         text = (
             f"no operating point: no load has an average response time below "

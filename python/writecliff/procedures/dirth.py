@@ -1,8 +1,8 @@
 """DIRTH, demand intensity and response-time histogram (PTS-E 1.1).
 
 The load has a single block size and read/write mix, by default the standard's OLTP load of random 8
-KiB I/Os at 65 % reads. The load runs at each thread count and queue depth, and response times are
-then measured at the operating points. The order of steps is described in `demand_intensity.py`.
+KiB I/Os with 65 % reads. The load runs at each thread count and queue depth, and response times are
+then measured at the operating points. `demand_intensity.py` describes the order of steps.
 """
 
 from __future__ import annotations
@@ -67,6 +67,6 @@ class Dirth(DemandProcedure[DirthOptions]):
         }
 
     def stages(self, identity: DeviceIdentity) -> tuple[Stage, ...]:
-        """Return the stages; ConfigError is raised if the drive does not support the block size."""
+        """Return the stages, or raise ConfigError if the drive does not support the block size."""
         cells.need_supported([(self.block_bytes, self.read_pct)], identity)
         return tuple(super().stages(identity))

@@ -1,8 +1,8 @@
-"""ECW, the enterprise composite workload (PTS-E 1.1); CBW, the composite block workload.
+"""ECW, the enterprise composite workload (PTS-E 1.1), and CBW, the composite block workload.
 
-The composite load is that of JESD219 (`ecw_load.py`), with 40 % reads and 60 % writes, at each
-thread count and queue depth; `demand_intensity.py` describes the order of steps. Sources disagree
-about the later edition:
+The JESD219 composite load (`ecw_load.py`), with 40 % reads and 60 % writes, runs at each thread
+count and queue depth. `demand_intensity.py` describes the order of steps. Sources disagree about
+the later edition:
 
     7x7   seven thread counts and depths, pre-writes of 5 minutes (PTS-E 1.1; the default)
     6x6   the same without 6, pre-writes of 10 minutes (an implementation of PTS 2.0)

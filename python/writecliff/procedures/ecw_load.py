@@ -4,8 +4,8 @@ Block sizes and zones are those of JESD219, the JEDEC endurance workloads, which
 its composite tests: 40 % reads and 60 % writes, with half of the accesses in the first 5 % of the
 addresses, 30 % in the next 15 % and 20 % in the remaining 80 %.
 
-Blocks smaller than 4 KiB start on 4 KiB boundaries, like all other blocks: the mix has a single
-alignment, as in fio's example of this workload. Tests disclose the alignment (`DISCLOSURE`).
+Blocks smaller than 4 KiB start on 4 KiB boundaries, like all other blocks, because the mix has a
+single alignment, as in fio's example of this workload. Tests disclose the alignment (`DISCLOSURE`).
 """
 
 from __future__ import annotations

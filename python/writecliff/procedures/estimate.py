@@ -4,13 +4,13 @@ A pilot run executes the unmodified procedure on the drive at 1/k of its size fo
 (`engines/scaled.py`), and stores nothing. A pilot run therefore determines the rounds until steady
 state, stops by volume and the loops of every stage without any knowledge of the procedure.
 
-The first pilot run is the smallest. It may exceed the budget of all pilot runs, because a test of
-many hours on a drive of tens of TB has no smaller pilot run. Each further pilot run is twice as
-large, until two agree or the next would exceed the budget. The error of a scaled-down drive grows
-with k, because its buffer and the I/Os outstanding at the end of a step are large relative to the
-step. Therefore the last two pilot runs are extrapolated to the scale of the run, which is k = 1
-except for quick tests (`scaling.py`), and their difference is part of the estimate. Real drives
-have no pilot runs, only the bounds of `bounds.py`.
+The first pilot run is the smallest. The first pilot run may exceed the budget for all pilot runs,
+because a test of many hours on a drive of tens of TB has no smaller pilot run. Each further pilot
+run is twice as large, until two pilot runs agree or the next pilot run would exceed the budget. The
+error of a scaled-down drive grows with k, because its buffer and the I/Os outstanding at the end of
+a step are large relative to the step. Therefore the last two pilot runs are extrapolated to the
+scale of the run, which is k = 1 except for quick tests (`scaling.py`), and their difference is part
+of the estimate. Real drives have no pilot runs, only the bounds calculated by `bounds.py`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _discard(text: str) -> None:
 
 
 class _Deadline(RunProgress):
-    """Stops a pilot run when `clock` reaches `at_s`, and reports the time left at intervals."""
+    """A hook that stops a pilot run at time `at_s`, and periodically reports the remaining time."""
 
     def __init__(
         self, at_s: float, clock: Callable[[], float], log: Callable[[str], None] = _discard
@@ -138,8 +138,8 @@ def estimate(
 ) -> Estimate | None:
     """Estimate the time and volume of a run of `procedure` on the drive of `engine`.
 
-    The drive's state does not change. Errors of the run, such as a workload that the drive cannot
-    run, are raised here as well.
+    The drive's state does not change. Errors that the run would raise, such as a workload that the
+    drive cannot run, are also raised here.
 
     Returns:
         The estimate, or `None` if the smallest pilot run did not finish within `FIRST * budget_s`
@@ -197,8 +197,8 @@ def _estimate(done: list[_Pilot], drive: DeviceIdentity, took_s: float) -> Estim
 def _totals_at(scale: float, done: list[_Pilot]) -> tuple[int, ...]:
     """Return the totals of the last two pilot runs, extrapolated linearly to `scale`.
 
-    If the two agree, or took different numbers of rounds, the totals are those of the last pilot
-    run.
+    If the two pilot runs agree, or took different numbers of rounds, the totals are those of the
+    last pilot run.
     """
     last = done[-1]
     if len(done) == 1 or _agree(done[-2], last) or not last.alike(done[-2]):

@@ -1,13 +1,14 @@
-"""The driver of every test: purge, write cache, preconditioning, rounds and final steps.
+"""The driver of every test, which runs purge, write cache, preconditioning, rounds and final steps.
 
-The driver contains only the control flow: a `Procedure` defines the steps, an `Engine` runs them,
-and a `Journal` stores them in the run directory as they are measured. New and resumed runs take the
-same path: the driver iterates over all steps of the procedure, and reads a stored step from the
-store instead of running it.
+The driver contains only the control flow. A `Procedure` defines the steps, an `Engine` runs the
+steps, and a `Journal` stores each measured step in the run directory. New and resumed runs take the
+same path, because the driver iterates over all steps in the procedure, and reads a stored step from
+the store instead of running the step.
 
 To resume a run, a simulated drive is restored from its newest checkpoint (or purged), and the steps
-after the checkpoint run again; they must reproduce the stored rows exactly. A real drive preserves
-its own state: the run resumes at the next step, and the manifest discloses the interruption.
+after the checkpoint run again. The repeated steps must reproduce the stored rows exactly. A real
+drive preserves its state, so the run resumes at the next step, and the manifest discloses the
+interruption.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ _NAME = re.compile(r"checkpoint-(\d+)\.wcs")
 
 
 class Checkpoints:
-    """Saves checkpoints of a drive at intervals. `clock` returns monotonic wall-clock seconds."""
+    """Periodic checkpoints of a drive. `clock` returns monotonic wall-clock seconds."""
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class Checkpoints:
         interval_s: float = MIN_INTERVAL_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Store the files in `directory`; the first checkpoint is due after `interval_s`."""
+        """Store the files in `directory`, with the first checkpoint due after `interval_s`."""
         self._directory = directory
         self._engine = engine
         self._clock = clock
@@ -89,7 +90,7 @@ class Checkpoints:
         """Restore the newest state that is not later than `steps_stored`.
 
         Returns:
-            The number of steps before the restored state, or `None` if there is no such state.
+            The number of steps before the restored state, or `None` if no state can be restored.
         """
         files = self._files()
         position = max((n for n in files if n <= steps_stored), default=None)
@@ -123,14 +124,14 @@ class Checkpoints:
 
 
 class RunInterrupted(WritecliffError):
-    """Ctrl-C or SIGTERM stopped the run, whose complete steps are stored."""
+    """Error raised after Ctrl-C or SIGTERM stopped a run, whose complete steps are stored."""
 
     exit_code = 130
 
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """Result of a run. `ended_by` is the name of the end condition that was reached."""
+    """Result of a run. `ended_by` is the name of the end condition that the run reached."""
 
     run_directory: Path
     ended_by: str
@@ -151,14 +152,14 @@ def run_procedure(
 ) -> RunOutcome:
     """Run `procedure` on the drive of `engine`, and store everything in `run_directory`.
 
-    A quick test of a simulated drive runs on a scaled-down drive (`scaling.py`). With `resume`, the
-    directory must contain an unfinished run of the same procedure on the same drive.
+    A quick test of a simulated drive runs on a scaled-down drive (`scaling.py`). If `resume` is
+    set, the directory must contain an unfinished run of the same procedure on the same drive.
 
     Raises:
-        EngineError: If the drive fails; the run is preserved, with the status "failed".
-        RunInterrupted: If the user stops the run, which can then be resumed.
+        EngineError: If the drive fails. The run is preserved, with the status "failed".
+        RunInterrupted: If the user stops the run. The run can be resumed.
         StoreError: If the run directory cannot be written, or its contents do not match.
-        TargetError: If the drive is not the drive of the run.
+        TargetError: If the drive is not the drive that the run was measured on.
         ConfigError: If there is nothing to resume.
     """
     engine = quick_engine(procedure, engine)
@@ -173,7 +174,7 @@ def run_procedure(
 
 
 def simulate(procedure: Procedure, engine: Engine, progress: RunProgress | None = None) -> History:
-    """Run all steps of `procedure` on the drive of `engine`, without storing anything.
+    """Run all steps of `procedure` on the drive of `engine`, but store nothing.
 
     Raises the exceptions of the engine and of `progress`.
     """
@@ -264,7 +265,7 @@ class _Driver:
         return [end for end in ends if end is not None]
 
     def _settle_power(self) -> None:
-        """Set the drive's requested power state, and record the state in effect."""
+        """Set the requested power state, and record the effective state."""
         self.power = self.engine.power_states(settle=True)
         before = self.journal.power(self.power)
         if self.power is None:
@@ -416,7 +417,7 @@ class _Driver:
     def _bring_to_state(self, stage: Stage, ahead: bool) -> None:
         """Bring a simulated drive into the initial state of the stage, without device time.
 
-        The writes that create the state count like those of any preconditioning.
+        The writes that create the state count in the same way as preconditioning writes.
         """
         if ahead:
             cache = StateCache.of_user()
@@ -456,7 +457,7 @@ class _Driver:
     ) -> None:
         """Add the step's row to the history, either from the store or by running the step.
 
-        With `keep_running`, the load continues into the next step.
+        If `keep_running` is set, the load continues into the next step.
         """
         index = len(self.history.rows)
         stored = self.stored[index] if index < len(self.stored) else None
@@ -512,7 +513,7 @@ class _Driver:
     def _device_zero(self, result: StepResult, row: StepRow | None) -> int:
         """Return the device clock at time 0 of the rows, from the first result of a session.
 
-        `row` is the stored row of a step that was run again.
+        `row` is the stored row of a repeated step.
         """
         simulated = self.engine.kind == "sim"
         stored = self.journal.device_zero_ns
@@ -558,10 +559,10 @@ def _differs(stored: StepRow, again: StepRow) -> StoreError:
 
 
 def continued(step: Step, rows: Iterable[StepRow], range_bytes: int) -> Step:
-    """Return `step` with streams that continue those of `rows`, the stage's earlier steps.
+    """Return `step` with streams that continue the streams of `rows`, the earlier steps.
 
-    Only steps with the same access count; reads and writes have separate streams. `range_bytes` is
-    a job's default range.
+    Only steps with the same access are considered, and reads and writes have separate streams.
+    `range_bytes` is a job's default range.
     """
     access = access_of(step.workload)
     if access.pattern != "sequential" or access.block_bytes is None:
@@ -604,7 +605,7 @@ def terminate_as_interrupt() -> AbstractContextManager[None]:
 
 @contextmanager
 def interrupt_deferred() -> Iterator[None]:
-    """Defer Ctrl-C and SIGTERM to the end of the block, then deliver every deferred signal.
+    """Defer Ctrl-C and SIGTERM until the block ends, then deliver every deferred signal.
 
     An ignored signal remains ignored.
     """

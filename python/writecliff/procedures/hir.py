@@ -1,11 +1,11 @@
 """HIR, host idle recovery: how a saturated drive recovers during host pauses (PTS-E 1.1).
 
-The drive is purged, then written at random in 4 KiB blocks, in rounds of 30 minutes, until steady.
-Each of five waits follows: 30 minutes of writes in bursts of 5 s, each followed by the wait, then
-30 minutes of writes without pauses, during which the drive returns to its baseline. (A published
-implementation mistakenly pauses during the baseline as well.)
+The drive is purged, and then written with random 4 KiB blocks in 30-minute rounds until steady.
+Five wait states follow. Each consists of 30 minutes of writes in 5 s bursts that are each followed
+by a pause, and then 30 minutes of writes without pauses, during which the drive returns to its
+baseline. (A published implementation mistakenly pauses during the baseline as well.)
 
-The engine generates bursts and pauses (`Job.burst_ns`), many of them per step. Sources disagree
+The engine generates bursts and pauses (`Job.burst_ns`), with many bursts per step. Sources disagree
 about the preconditioning:
 
     steady: rounds until steady; an option selects the minute of a round that is the sample 36-min:
@@ -146,7 +146,7 @@ class Hir(LoadProcedure[HirOptions]):
         return wait_s / self.options.burst_seconds
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: preconditioning, bursts and wait states."""
+        """Return the disclosed parameters (preconditioning, bursts and wait states)."""
         o = self.options
         rounds = (
             f"rounds of {units.minutes(o.precondition_minutes)} until steady, "

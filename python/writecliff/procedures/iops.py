@@ -1,10 +1,10 @@
-"""IOPS: random I/O at eight block sizes and seven read/write mixes until steady state.
+"""IOPS test, with random I/O at eight block sizes and seven read/write mixes until steady state.
 
-PTS-C and PTS-E, revisions 1.x and 2.0. Purge, workload-independent preconditioning, then rounds of
-56 one-minute steps: the mixes are the outer loop and the block sizes the inner loop, in the order
-that the standard prescribes. Revision 1.x tracks random 4 KiB writes; revision 2.0 requires three
-cells to be steady in the same window. Results are averaged over the rounds of the measurement
-window.
+PTS-C and PTS-E, revisions 1.x and 2.0. After a purge and workload-independent preconditioning, the
+test runs rounds of 56 one-minute steps. The mixes are the outer loop and the block sizes are the
+inner loop, in the order that the standard prescribes. Revision 1.x tracks random 4 KiB writes.
+Revision 2.0 requires three cells to be steady in the same window. Results are averaged over the
+rounds of the measurement window.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The record of a run in its directory: manifest changes, and rows of earlier sessions.
+"""The record of a run in its directory, with manifest changes and rows of earlier sessions.
 
 A run can be resumed only by the same test, with the same options, on the same drive. The store
 writes the files.
@@ -40,7 +40,7 @@ def stored_rows(run: RunDirectory) -> list[StepRow]:
 
 
 class Journal:
-    """The writer for a session of a run, used inside `with journal.opened(...)`."""
+    """Writer for a session of a run, used inside `with journal.opened(...)`."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Journal:
 
         Raises:
             ConfigError: If the run is complete, or the directory is in use.
-            TargetError: If the drive is not the drive of the run.
+            TargetError: If the drive is not the drive that the run was measured on.
             StoreError: If the directory cannot be written, or is damaged.
         """
         self._run = self._reopen() if resume else self._create()
@@ -127,7 +127,7 @@ class Journal:
 
     @property
     def prepares(self) -> bool:
-        """`True` if the run has set the write cache, which happens when it purges the drive."""
+        """`True` if the run has set the write cache, which it does when it purges the drive."""
         return self._run.manifest.write_cache is not None
 
     @property
@@ -157,7 +157,7 @@ class Journal:
         self._run.update(purge=purge, write_cache=cache, warnings=tuple(warnings))
 
     def power(self, states: PowerStates | None) -> PowerStates | None:
-        """Record a session's power state, and return that of the previous session."""
+        """Record a session's power state, and return the previous session's power state."""
         before = self._run.manifest.power
         if states is not None:
             self._run.update(power=states)
@@ -186,7 +186,7 @@ class Journal:
         self._run.update(interruptions=(*self._run.manifest.interruptions, entry))
 
     def health(self, when: str, values: Mapping[str, object] | None) -> None:
-        """Store the drive's health `when` ("before" or "after"); a "before" is never replaced."""
+        """Store the drive's health `when` ("before" or "after"), but never replace a "before"."""
         health = self._run.manifest.health
         if values is not None and (when == "after" or when not in health):
             self._run.update(health={**health, when: dict(values)})

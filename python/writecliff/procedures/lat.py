@@ -1,9 +1,10 @@
-"""LAT: response times with a single outstanding I/O until steady state.
+"""LAT, the latency test, with a single outstanding I/O until steady state.
 
-PTS-C and PTS-E, revisions 1.x and 2.0. Purge, workload-independent preconditioning, then rounds of
-nine one-minute steps: three read/write mixes (outer loop) and three block sizes. The test tracks
-the average latency of random 4 KiB writes. Revision 2.0 adds a 20-minute response-time histogram of
-random 4 KiB writes at the end; a histogram of reads is optional.
+PTS-C and PTS-E, revisions 1.x and 2.0. After a purge and workload-independent preconditioning, the
+test runs rounds of nine one-minute steps, which combine three read/write mixes (outer loop) with
+three block sizes. The test tracks the average latency of random 4 KiB writes. Revision 2.0 adds a
+20-minute response-time histogram of random 4 KiB writes after the rounds. A histogram of reads is
+optional.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Lat(cells.CellLoop[LatOptions]):
 
     @property
     def histogram_read_pcts(self) -> tuple[float, ...]:
-        """The histograms after the rounds, each given by its percentage of reads."""
+        """Read percentages of the histograms that follow the rounds."""
         o = self.options
         return (0.0,) * bool(o.histogram) + (100.0,) * o.histogram_reads
 

@@ -1,7 +1,7 @@
 """Convert measurements to the store's records and to the rows of a history.
 
-Quantiles are computed from the merged histograms of all jobs and operations in the step: each
-quantile describes all I/Os, and none is an average of quantiles.
+Quantiles are computed from the merged histograms of all jobs and operations in the step, so each
+quantile describes all I/Os instead of averaging quantiles.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def record_of(
 
 
 def row_of(columns: Mapping[str, Any]) -> StepRow:
-    """Convert a row of the table `rounds`, whether stored or still to be stored, for a history."""
+    """Convert a (stored or pending) row of the table `rounds` for a history."""
     figures = {
         name.removeprefix(FIGURE_PREFIX): value
         for name, value in columns.items()

@@ -1,8 +1,8 @@
 """Building blocks of test procedures: stages, steps, tracking variables, histories, plans.
 
-A procedure (see `Procedure`) declares its stages in order, and for each stage its preparation, the
-steps of a round, the tracking variables and the end conditions. The driver in `framework.py`
-contains the control flow, and `store/` the stored data. This module performs no I/O.
+A procedure (see `Procedure`) declares its stages in order. For each stage, it declares the
+preparation, the steps of a round, the tracking variables and the end conditions. The driver in
+`framework.py` contains the control flow, and `store/` the stored data. This module performs no I/O.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 class Step:
     """A workload that a procedure runs as a step. Tables and progress lines show `name`.
 
-    `figures` extracts figures that only this procedure needs from the measurement; they are stored
-    with the row. An `untimed` step affects the drive's state, and its speed is not reported: a
-    simulated drive may run the step without simulating time. The sequential streams of a step with
-    `continues` start where earlier steps of the stage ended (`framework.py`).
+    `figures` extracts additional figures from the measurement, which are stored with the row. The
+    speed of an `untimed` step is not reported, so a simulated drive may run the step without
+    simulating time. The sequential streams of a step with `continues` start where earlier steps of
+    the stage ended (`framework.py`).
     """
 
     name: str
@@ -132,7 +132,7 @@ class StageHistory:
         self._elapsed_ns += row.elapsed_ns
 
     def round_complete(self, round_number: int) -> Decision | None:
-        """Judge a complete round; `None` before the fifth round or without tracking variables."""
+        """Judge a complete round, or return `None` before the fifth round or without variables."""
         self.rounds_done = round_number
         if self.tracker is None:
             return None
@@ -149,7 +149,7 @@ class StageHistory:
 
     @property
     def decision(self) -> Decision | None:
-        """The window to report: the last steady window, or else the last window, or `None`."""
+        """Window to report, which is the last steady window, or else the last window, or `None`."""
         if self.tracker is None:
             return None
         return self.tracker.last_steady or self.tracker.current
@@ -169,7 +169,7 @@ class StageHistory:
         return [row for row in self.rows if row.round == round_number]
 
     def window_rows(self) -> list[StepRow]:
-        """Return the rows of the reported window, or without a window, those of the last round."""
+        """Return the rows of the reported window or, if there is no window, of the last round."""
         decision = self.decision
         rounds = decision.rounds if decision is not None else (self.rounds_done,)
         return [row for row in self.rows if row.round in rounds]
@@ -208,7 +208,7 @@ class History:
 
     @property
     def current(self) -> StageHistory:
-        """The stage that was started last."""
+        """The most recently started stage."""
         return next(reversed(self.stages.values()))
 
     @property
@@ -221,7 +221,7 @@ class History:
 class End:
     """An end condition for the rounds of a stage.
 
-    `reached` is called after every step, or with `per_round`, after every complete round.
+    `reached` is called after every step or, if `per_round` is set, after every complete round.
     """
 
     name: str  # Name in the option `--end` and in the manifest.
@@ -234,7 +234,7 @@ class End:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds on the cost of steps; `None` means unbounded."""
+    """Bounds on the cost of steps, where `None` means unbounded."""
 
     steps: int | None = 0
     seconds: float | None = 0.0
@@ -246,7 +246,7 @@ class Bounds:
         return Bounds(*(None if None in pair else sum(pair) for pair in pairs))
 
     def __mul__(self, times: int | None) -> Bounds:
-        """Return the bounds of `times` repetitions; `None` means unbounded."""
+        """Return the bounds of `times` repetitions, where `None` means unbounded."""
         if times is None:
             return Bounds(None, None, None)
         return Bounds(*(None if limit is None else limit * times for limit in vars(self).values()))
@@ -254,10 +254,10 @@ class Bounds:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """A part of a procedure: rounds that repeat until one of `ends`, or a single pass of steps.
+    """A part of a procedure, with rounds that repeat until one of `ends`, or a single pass.
 
-    With `purge`, the stage starts with a purge, the write cache setting, and the steps of `prepare`
-    (workload-independent preconditioning), which are stored as a separate phase.
+    If `purge` is set, the stage starts with a purge, the write cache setting, and the steps in
+    `prepare` (workload-independent preconditioning), which are stored as a separate phase.
 
     `state` (with `purge`) contains the workloads that create the stage's initial state. A simulated
     drive runs these workloads once, without simulating time, and all runs that need the state share
@@ -286,7 +286,7 @@ class Stage:
         return cls(phase=phase, title=title, steps=lambda history, number: steps, **more)
 
     def preparation(self, *, simulated: bool) -> Sequence[Step]:
-        """Return the steps that precede the stage's own steps, in the form that a run stores."""
+        """Return the steps that precede the stage's own steps, as a run stores them."""
         state = () if simulated else self.state
         return [*(Step(load.name, load) for load in state), *self.prepare]
 
@@ -365,7 +365,7 @@ class Procedure(ABC):
 
     @abstractmethod
     def options_mapping(self) -> dict[str, Any]:
-        """Return all options as JSON values, from which `from_mapping` recreates the procedure."""
+        """Return all options as JSON values that `from_mapping` recreates the procedure from."""
 
     @abstractmethod
     def deviations(self) -> tuple[Deviation, ...]:
@@ -373,7 +373,7 @@ class Procedure(ABC):
 
     @abstractmethod
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the parameters for the report header: data pattern, active range and so on."""
+        """Return the parameters for the report header, such as data pattern and active range."""
 
     @property
     @abstractmethod
@@ -398,7 +398,7 @@ class Procedure(ABC):
         """Check that a simulated drive is purged.
 
         Raises:
-            ConfigError: If the test has --no-purge, but the drive is simulated.
+            ConfigError: If the option --no-purge is set, but the drive is simulated.
         """
         if simulated and not self.purges:
             raise ConfigError(
@@ -410,7 +410,7 @@ class Procedure(ABC):
     @property
     @abstractmethod
     def seed(self) -> int:
-        """The seed from which the seeds of all steps are derived."""
+        """Base seed for the seeds of all steps."""
 
     @property
     def quick(self) -> bool:
@@ -419,7 +419,7 @@ class Procedure(ABC):
 
     @property
     def scale(self) -> float | None:
-        """Factor by which a simulated drive is scaled down; `None`: as far as `quick` allows."""
+        """Factor to scale a simulated drive down by, or `None` for as far as `quick` allows."""
         return None
 
     @property
@@ -436,7 +436,7 @@ class Procedure(ABC):
         identity: DeviceIdentity,
         speed_limit: Callable[[Workload], float | None] | None = None,
     ) -> Plan:
-        """Return the bounds of a run; `speed_limit` comes from the engine.
+        """Return the bounds of a run, where `speed_limit` is taken from the engine.
 
         Raises:
             ConfigError: If the drive does not suit the test.
@@ -447,19 +447,19 @@ class Procedure(ABC):
         return plan_of(self, identity, speed_limit)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
-        """Describe the run, with a sentence per phase."""
+        """Describe the run in one sentence per phase."""
         return [stage.title for stage in self.stages(identity)]
 
     def warnings(self, history: History) -> Sequence[str]:
-        """Return warnings for readers of the results, after the run."""
+        """Return, after the run, warnings for readers of the results."""
         return ()
 
 
 def step_seed(seed: int, *seed_path: object) -> int:
     """Return a 63-bit seed for a step of a run with `seed`, which is equal in all versions.
 
-    `seed_path` distinguishes the step from all other steps of the run: with a single seed, every
-    minute would write the same addresses again.
+    `seed_path` distinguishes the step from all other steps in the run, because with a single seed,
+    every minute would write the same addresses again.
     """
     text = "/".join([str(seed), *map(str, seed_path)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 1

@@ -1,4 +1,4 @@
-"""Operating points of a demand variation: the loads at which response times are examined.
+"""Operating points of a demand variation, which are the loads to examine response times at.
 
 The rule (PTS-E 1.1, ECW and DIRTH) applies to the cells of threads x queue depth whose average
 response time is below 5 ms:
@@ -38,7 +38,7 @@ class Cell:
 
     @property
     def outstanding(self) -> int:
-        """Outstanding I/Os of all threads together."""
+        """Total number of outstanding I/Os of all threads."""
         return self.threads * self.queue_depth
 
 
@@ -92,7 +92,7 @@ def knee(cells: Sequence[Cell]) -> Cell | None:
 
 
 def rows_considered(stage: StageHistory, source: str) -> list[StepRow]:
-    """Return the rows that determine operating points, of the window or the "last" round."""
+    """Return the rows of the window or the "last" round, which determine operating points."""
     if source == "last":
         return stage.round_rows(stage.rounds_done)
     return stage.window_rows()

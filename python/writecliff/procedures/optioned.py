@@ -1,4 +1,4 @@
-"""Base class of tests with options: resolving, storing and reading options, and step seeds."""
+"""Base class of tests that have options, which resolves, stores and reads the options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class OptionedProcedure(Procedure, Generic[O]):
     """A test with options of type `O`. Raises ConfigError if an option is invalid.
 
     The option `quick` shortens a test. If a test `scales` and the drive is `simulated`, the test
-    keeps its length and the drive is scaled down instead (`scaling.py`).
+    retains its length, and the drive is scaled down instead (`scaling.py`).
     """
 
     options_type: type[O]
@@ -61,12 +61,12 @@ class OptionedProcedure(Procedure, Generic[O]):
 
     @property
     def purges(self) -> bool:
-        """`False` with --no-purge."""
+        """`False` if --no-purge is set."""
         return not self.options.no_purge
 
     @property
     def seed(self) -> int:
-        """The seed from which the seeds of all steps are derived."""
+        """Base seed for the seeds of all steps."""
         return self.options.seed
 
     @property
@@ -94,7 +94,7 @@ class OptionedProcedure(Procedure, Generic[O]):
 
     @property
     def beginning(self) -> tuple[str, str]:
-        """The first phases of every test, one sentence each."""
+        """Descriptions of the first phases of every test, one sentence each."""
         cache = "on (WCE)" if self.write_cache else "off (WCD)"
         start = "purge the drive" if self.purges else "no purge: the drive starts in its state"
         return start, f"write cache {cache}"
@@ -120,7 +120,7 @@ class OptionedProcedure(Procedure, Generic[O]):
         sample: bool = False,
         **more: Any,
     ) -> Step:
-        """Return a step of one access for `seconds`; `more` are further fields of its `Job`."""
+        """Return a step of one access for `seconds`, with `more` fields for its `Job`."""
         job = Job(
             name=self.name,
             pattern=pattern,

@@ -1,8 +1,8 @@
 """Test options, declared together with the standard's values so that deviations can be disclosed.
 
 `option` declares an option as a dataclass field. A `Rule` is a requirement of the standard, or of a
-published campaign, for an option. `settled` fills in open values and checks them; `deviations`
-lists the deviations from the rules, for the manifest and the report.
+published campaign, for an option. `settled` fills in and checks open values. `deviations` lists the
+deviations from the rules, for the manifest and the report.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class CommonOptions(Protocol):
 
     @property
     def compressible_pct(self) -> float:
-        """Compressibility of the data in percent; 0 for random data."""
+        """Data compressibility in percent, where 0 means random data."""
         ...
 
     @property
     def seed(self) -> int:
-        """Seed of all random choices."""
+        """Random seed for all random choices."""
         ...
 
     @property
@@ -63,7 +63,7 @@ O = TypeVar("O", bound=CommonOptions)  # noqa: E741 - options of a test
 
 @dataclass(frozen=True)
 class Rule:
-    """The standard's requirement for an option: a value per edition, and a level."""
+    """The standard's requirement for an option, with a value per edition, and a level."""
 
     # Defaults by edition, revision, both ("pts-c 1.x") or reading; "*" covers all others.
     values: Mapping[str, Any]
@@ -106,7 +106,7 @@ def value_text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Within:
-    """The range of a numeric option: supported by engines, and finished in a reasonable time."""
+    """Range of a numeric option that engines support and that finishes in reasonable time."""
 
     low: float
     high: float
@@ -152,13 +152,13 @@ def option(
     """Declare a dataclass field as a test option.
 
     Args:
-        default: The default. None stands for `quick` in the short form, otherwise for the rule's
-            value.
+        default: The default. Default value, where None means `quick` in the short form, or else the
+            rule's value.
         help: Help text without the default, which the command line adds.
         rule: Requirement of the standard or campaign.
-        within: Range of a number, or of each number of a list.
-        choices: Allowed words of a text, or of each text of a list.
-        quick: Value of the short form.
+        within: Range for a number, or for each number in a list.
+        choices: Allowed words for a text, or for each text in a list.
+        quick: Value in the short form.
         unset: Description of a None that neither `quick` nor the rule replaces.
         measured: True for a value that the test measures itself and stores for its report.
     """
@@ -209,7 +209,7 @@ def campaign_option(value: Any, help: str, **limits: Any) -> Any:
 def settled(options: O, *, shorten: bool) -> O:
     """Return `options`, checked and with open values filled in.
 
-    The values come from the rules, or with `shorten`, from the short form.
+    The values are taken from the rules or, if `shorten` is set, from the short form.
 
     Raises:
         ConfigError: If a word or number is not allowed.
@@ -241,7 +241,7 @@ def _check(item: Field[Any], value: object) -> None:
 
 
 def is_short(options: CommonOptions) -> bool:
-    """Return `True` if `quick` has shortened the test: an option has its short-form value."""
+    """Return `True` if `quick` has shortened the test by a short-form option value."""
     return options.quick and any(
         getattr(options, item.name) == item.metadata["quick"]
         for item in fields(options)

@@ -27,7 +27,7 @@ def whole_steps(what: str, seconds: float, step_seconds: float) -> int:
 
 
 def unit_name(step_seconds: float) -> str:
-    """Return the name for steps of this length: "minute", or "sample" for other lengths."""
+    """Return the name for steps of this length ("minute", or "sample" for other lengths)."""
     return "minute" if step_seconds == 60 else "sample"
 
 
@@ -40,8 +40,8 @@ def round_steps(
 ) -> Sequence[Step]:
     """Return the steps of a round of `minutes`, whose "first" or "last" step is the `sample`.
 
-    `step` creates a step from its name, which is counted through all rounds ("minute 32"), and its
-    number in the round, counted from 1.
+    `step` creates a step, given the step's name, which is counted through all rounds ("minute 32"),
+    and the step's number in the round, counted from 1.
     """
     count = whole_steps("a round", minutes * 60, step_seconds)
     unit, before = unit_name(step_seconds), (round_number - 1) * count

@@ -1,4 +1,4 @@
-"""The events of a running procedure, which the command line displays and tests record."""
+"""Events of a running procedure, which the command line displays and tests record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RunProgress:
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
     ) -> None:
-        """Handle the start of the run, which precedes any access to the drive."""
+        """Handle the start of the run, before any drive access."""
 
     def resumed(self, rows_stored: int, rows_again: int) -> None:
         """Handle a resumed run: `rows_stored` steps are stored, the last `rows_again` run again."""
@@ -35,7 +35,7 @@ class RunProgress:
         """
 
     def purge_progress(self, share: float) -> None:
-        """Handle purge progress (`share`, from 0 to 1), if the drive reports progress."""
+        """Handle purge progress (`share` from 0 to 1), if the drive reports progress."""
 
     def stage_begin(self, stage: Stage) -> None:
         """Handle the start of a stage, whose steps follow."""
@@ -50,10 +50,10 @@ class RunProgress:
         """Handle the complete measurement of a step. `sample` is as in the measured `Step`."""
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
-        """Handle a measured and stored step; `again` if it was repeated with the same row."""
+        """Handle a measured and stored step, where `again` means repeated with the same row."""
 
     def round_end(self, round_number: int, decision: Decision | None) -> None:
-        """Handle a complete round; `decision` is `None` before the fifth round."""
+        """Handle a complete round, where `decision` is `None` before the fifth round."""
 
     def note(self, text: str) -> None:
         """Handle a warning for the user."""
@@ -63,7 +63,7 @@ class RunProgress:
 
 
 class FollowedRun(RunProgress):
-    """Tracks a run's position and progress, and estimates the time remaining."""
+    """Tracker of a run's position and progress, which estimates the remaining time."""
 
     def __init__(self) -> None:
         """Start at a position before the first phase."""
@@ -124,12 +124,12 @@ class FollowedRun(RunProgress):
 
     @property
     def where(self) -> str:
-        """The current phase and step, with progress."""
+        """The current phase and step, including progress."""
         return f"{': '.join(filter(None, (self._phase, self._step)))}  {self.how_far}"
 
     @property
     def how_far(self) -> str:
-        """Percentage complete, and the estimated time remaining."""
+        """Completed percentage and estimated remaining time."""
         return "  ".join(filter(None, (f"{100 * self.fraction:.0f} %", self.time_left)))
 
     @property

@@ -1,4 +1,4 @@
-"""Code shared by the PTS tests: editions, options, preconditioning, rounds and accesses.
+"""Editions, options, preconditioning, rounds and accesses that the PTS tests share.
 
 The tests implement the SNIA Solid State Storage Performance Test Specification (PTS): client and
 enterprise editions of revision 1.x (PTS-C 1.2, PTS-E 1.1) and of 2.0 (PTS 2.0.2, which contains
@@ -160,7 +160,7 @@ class PtsProcedure(OptionedProcedure[P]):
     subtitle: ClassVar[str]
 
     def settle(self, options: P, *, shorten: bool) -> P:
-        """Measure the data file's properties, because a stored run contains them, not the file."""
+        """Measure the data file's properties, which a stored run contains instead of the file."""
         if options.data_file == RANDOM_DATA or None not in (
             options.compressible_pct,
             options.duplicate_pct,
@@ -181,7 +181,7 @@ class PtsProcedure(OptionedProcedure[P]):
 
     @property
     def data_pattern(self) -> str:
-        """The data pattern in the header block: "RND", "40% compr., 5% dup. (as db.bin)"."""
+        """The data pattern in the header block, such as "40% compr., 5% dup. (as db.bin)"."""
         o = self.options
         shares = ((o.compressible_pct, "compr."), (o.duplicate_pct, "dup."))
         text = ", ".join(f"{share:g}% {word}" for share, word in shares if share) or "RND"
@@ -216,7 +216,7 @@ class PtsProcedure(OptionedProcedure[P]):
         return self.options.active_range_pct
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the parameters that every test discloses; tests add their own."""
+        """Return the parameters that every test discloses, which tests extend."""
         o, limited = self.options, self.segmented
         return {
             "subtitle": self.subtitle,
@@ -344,7 +344,7 @@ class PtsProcedure(OptionedProcedure[P]):
         return (*deviations, *segment_deviations(limited, (o.edition, o.revision)))
 
     def choices(self) -> tuple[Choice, ...]:
-        """Return this test's choices on which sources of the standard disagree."""
+        """Return this test's choices on points that the standard's sources disagree about."""
         o = self.options
         if isinstance(o, SegmentOptions) and (o.edition, o.revision) == CLIENT:
             return (range_choice(o, o.active_range_pct),)
@@ -420,9 +420,9 @@ class RoundProcedure(LoadProcedure[R]):
         return (*super().choices(), *([demand] if self.options.wipc_capacities else []))
 
     def precondition_setup(self, loop: str, sizes: Sequence[int] = (128 * KIB,)) -> dict[str, str]:
-        """Return the header entries for `wipc` with blocks of `sizes`, and for the test's loop.
+        """Return the header entries for `wipc` with block sizes `sizes`, and for the test's loop.
 
-        The loop is the second preconditioning, because results come from its last rounds.
+        The loop is the second preconditioning, because results are taken from the last rounds.
         """
         o = self.options
         times = {1.0: "Once", 2.0: "Twice"}.get(o.wipc_capacities, f"{o.wipc_capacities:g} x")
@@ -434,7 +434,7 @@ class RoundProcedure(LoadProcedure[R]):
         return entries
 
     def loop_phases(self, *loop: str) -> tuple[str, ...]:
-        """Describe the run, with a sentence per phase; `loop` describes a round."""
+        """Describe the run in one sentence per phase, where `loop` describes a round."""
         o = self.options
         filled = f"{o.wipc_capacities:g} x user capacity of sequential writes"
         return (
@@ -492,7 +492,7 @@ def not_achieved(stage: StageHistory) -> bool:
 
 
 def block_text(size_bytes: int) -> str:
-    """Return a block size in the standard's notation: 0.5KiB, 4KiB, 1024KiB."""
+    """Return a block size in the standard's notation, such as 0.5KiB or 1024KiB."""
     return f"{size_bytes / KIB:g}KiB"
 
 

@@ -1,4 +1,4 @@
-"""The registry of tests, with an entry per test, which can be read without importing any test.
+"""The registry of tests, with an entry per test, which imports no test.
 
 `writecliff test --list`, `--resume`, suites and reports use the registry to list, find and order
 tests. To add a test, write its procedure and its report, then add an entry.
@@ -25,7 +25,7 @@ ENTERPRISE = ("pts-e",)  # Editions of tests that no source describes for the cl
 
 @dataclass(frozen=True)
 class Entry:
-    """A test: its title and summary, and the code that runs it and writes its report."""
+    """A test, with title and summary, and the code that runs it and writes its report."""
 
     title: str
     summary: str  # Text that completes "TITLE: ...".
@@ -270,7 +270,7 @@ def suite_tests(edition: str) -> tuple[str, ...]:
 
 
 def standard_tests() -> tuple[str, ...]:
-    """Return the tests in any edition of the standard; each can run with any edition's settings."""
+    """Return the tests in any edition of the standard, each of which runs in all editions."""
     return tuple(name for name, e in PROCEDURES.items() if e.editions and not e.campaign)
 
 

@@ -1,7 +1,7 @@
 """Repeat the judgement of a stored run by its procedure.
 
-Reports get steady-state windows and operating points from this module, so that only the procedure's
-stages determine them, from the stored rows.
+Reports use steady-state windows and operating points from this module, which only the procedure's
+stages determine, based on the stored rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Rejudged:
 
 
 def rejudge(run: RunDirectory) -> Rejudged:
-    """Recreate the history of a stored run; complete rounds are judged as during the run.
+    """Recreate the history of a stored run, and judge complete rounds as during the run.
 
     Raises:
         StoreError: If the run is damaged, or this version does not have its test.

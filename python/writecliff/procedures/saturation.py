@@ -1,4 +1,4 @@
-"""Code shared by saturation tests: a load without a gap, sampled in rounds, with three ends.
+"""Continuous load, samples in rounds, and end conditions that the saturation tests share.
 
 The write saturation test (`wsat.py`) and the tests with captured workloads (`rwsw/`) use this
 module. A round of the framework is a group of one-minute steps whose last step is the steady-state
@@ -9,13 +9,13 @@ reaches:
     capacity   four times the user capacity has been written
     time       24 h of device time (revision 1.x), 6 h (revision 2.0)
 
-The standard lets the operator choose, and requires the choice to be reported; each end condition is
-legitimate. `capacity` is off by default, because a small or fast drive is written four times before
-it has five samples, and is not saturated by then. Five samples take 2.1 h, in which a 2 TB drive at
-200 MB/s is not completely written once, so it would meet the steady-state rule on the plateau
-before its cliff. Therefore only windows that start after `fresh_fills` user capacities (default 2)
-count, because until then a drive is fresh out of the box (SNIA primer). The steady-state figures
-are computed at every sample, even if `steady` is off.
+The standard allows the operator to choose any end condition, and requires the choice to be
+reported. `capacity` is off by default, because a small or fast drive is written four times before
+five samples are complete, and is not saturated by then. Five samples take 2.1 h, which is too short
+to write a 2 TB drive once at 200 MB/s, so the drive would meet the steady-state rule on the plateau
+before its write cliff. Therefore, only windows that start after `fresh_fills` written user
+capacities (default 2) count, because before this, a drive is fresh out of the box (SNIA primer).
+The steady-state figures are computed at every sample, even if `steady` is off.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Load(Protocol):
 
     @property
     def words(self) -> str:
-        """The load in words, such as "random 4 KiB writes"."""
+        """Description of the load, such as "random 4 KiB writes"."""
 
     @property
     def read_pct(self) -> float:
@@ -163,7 +163,7 @@ class Saturation(LoadProcedure[S]):
         return whole_steps("a round", o.round_minutes * 60, o.sample_seconds)
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: load, demand, rounds and end conditions."""
+        """Return the disclosed parameters (load, demand, rounds and end conditions)."""
         o, stimulus = self.options, self.stimulus
         entries = {
             **super().setup(identity),
@@ -210,7 +210,7 @@ class Saturation(LoadProcedure[S]):
         step: Callable[..., Step],
         **more: Any,
     ) -> Stage:
-        """Return the rounds of a load that is named `text`.
+        """Return the rounds for a load that is called `text`.
 
         `step` creates steps like `load_step`; `more` contains further fields of the stage.
         """
@@ -284,7 +284,7 @@ class Saturation(LoadProcedure[S]):
         return chosen
 
     def warnings(self, history: History) -> tuple[str, ...]:
-        """Report a run that is not steady, or whose window starts too early."""
+        """Report a run that is not steady, or whose measurement window starts too early."""
         rounds = history.stages["rounds"]
         decision = rounds.decision
         if rounds.steady_at_round is None and not (decision is not None and decision.met):

@@ -1,7 +1,7 @@
-"""Quick tests on simulated drives: the complete test on a scaled-down drive.
+"""Quick tests, which run the complete test on a scaled-down simulated drive.
 
-A test that writes the drive four times shows the write cliff at any drive size. `--quick` therefore
-preserves the length of a test in drive fills, and scales the drive and all times down
+A test that writes the drive four times exhibits the write cliff at any drive size. `--quick`
+therefore preserves the length of a test in drive fills, and scales the drive and all times down
 (`engines/scaled.py`). The scale is limited by quantities that do not shrink with the drive: the
 write buffer, which must keep all dies busy, and the I/Os outstanding at the end of a step.
 `writecliff lab validate quick` measures the differences between quick and full-length suites

@@ -1,8 +1,8 @@
-"""A session of a served drive as a run, from the run directory of `writecliff serve --output`.
+"""A served drive's session as a run, read from the `writecliff serve --output` directory.
 
-Other programs access the drive, so the run has no plan and cannot be resumed. Its steps are
-segments of the session, each stored at its end, so a killed server loses only the last segment. The
-options contain the figures of the whole session up to the end of the last segment.
+Other programs access the drive, so the run has no plan and cannot be resumed. The steps are
+segments of the session. Each segment is stored when it ends, so a killed server loses only the last
+segment. The options contain the figures of the whole session up to the end of the last segment.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Served(UserLoadProcedure):
 
     @property
     def is_timed(self) -> bool:
-        """`True` if requests took as long as on the drive."""
+        """`True` if requests took the same time as on the drive."""
         return self.session["slow_down"] is not None
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: transports, timing and power cycles."""
+        """Return the disclosed parameters (transports, timing and power cycles)."""
         session = self.session
         slow = session["slow_down"]
         return {

@@ -1,8 +1,8 @@
-"""Disagreements between sources about the standard, and the choice that each test makes.
+"""Disagreements between sources on the standard, and the choice that each test makes.
 
 The full text of the standard is not publicly available. This implementation follows the SNIA primer
-(2013), quotations from the standard, and published programs. A test declares each point on which
-these sources disagree as a `Choice`, and its report lists them.
+(2013), quotations from the standard, and published programs. A test declares each point that these
+sources disagree about as a `Choice`, and the test's report lists the choices.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Choice:
-    """A point on which sources disagree."""
+    """A point that sources disagree about."""
 
     what: str
     sources: str  # Statements in the sources, starting with the default.

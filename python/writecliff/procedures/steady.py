@@ -6,10 +6,10 @@ the tracking variable:
     data excursion    max - min                                     <= 20 % of avg
     slope excursion   max - min of the least-squares line           <= 10 % of avg
 
-The line is a function of the round number, so its excursion over five rounds is |slope| * 4. Both
-limits are inclusive. Five zero values are not steady, because no working drive produces them. The
-verdict is computed in exact rational arithmetic, so that neither the numbering of the rounds nor
-rounding near the limit affects it.
+The line is a function of the round number, so the slope excursion over five rounds is |slope| * 4.
+Both limits are inclusive. Five zero values are not steady, because no working drive produces zeros.
+The verdict is computed in exact rational arithmetic, so that neither the round numbering nor
+rounding near the limit affects the verdict.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Verdict = Literal["undecided", "steady", "not steady", "not achieved"]
 
 @dataclass(frozen=True)
 class SteadyState:
-    """The determination table of a window, in the tracking variable's unit."""
+    """A window's determination table, in the tracking variable's unit."""
 
     rounds: tuple[int, ...]
     values: tuple[float, ...]
@@ -48,7 +48,7 @@ class SteadyState:
 
     @property
     def steady(self) -> bool:
-        """`True` if both excursions are within their limits."""
+        """`True` if the data and slope excursions are within their limits."""
         return self.data_ok and self.slope_ok
 
     @property
@@ -143,10 +143,10 @@ def _correlation(sxy: Fraction, sxx: Fraction, syy: Fraction) -> float | None:
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict after a complete round: a `SteadyState` per tracking variable.
+    """The verdict after a complete round, with a `SteadyState` per tracking variable.
 
     `fresh` is `True` if the window starts while the drive is fresh out of the box. The speed of a
-    fresh drive may be level, although the drive has not reached its final state.
+    fresh drive may be constant, although the drive has not reached its final state.
     """
 
     round: int
@@ -160,7 +160,7 @@ class Decision:
 
     @property
     def steady(self) -> bool:
-        """`True` if the rule is met and the drive is no longer fresh."""
+        """`True` if the rule is met, and the drive is no longer fresh."""
         return self.met and not self.fresh
 
     @property
@@ -170,7 +170,7 @@ class Decision:
 
 
 class SteadyStateTracker:
-    """Judges the steadiness of a run, round by round.
+    """A tracker that judges the steady state of a run, round by round.
 
     The tracker judges and stores every complete window, even after the first steady window, so that
     allowed and measured excursions can be shown at any time.
@@ -185,7 +185,7 @@ class SteadyStateTracker:
         slope_excursion_pct: float = SLOPE_EXCURSION_PCT,
         max_rounds: int | None = MAX_ROUNDS,
     ) -> None:
-        """Create a tracker; after `max_rounds`, an unsteady run is "not achieved" (`None`: never).
+        """Create a tracker that reports "not achieved" after `max_rounds` (`None` for never).
 
         Raises:
             ValueError: If there is no variable, the window has fewer than two rounds, or
@@ -217,7 +217,7 @@ class SteadyStateTracker:
         """Add the next round, and return the verdict.
 
         Args:
-            value: A value per variable, or a number if there is only one variable.
+            value: Values by variable, or a number if there is only one variable.
             round_number: Number of the round; by default rounds count from 1.
             fresh: True if the drive is fresh, so that no steady window can start at this round.
 

@@ -1,13 +1,14 @@
 """Detection of loads whose rate the drive cannot sustain.
 
-The criterion is the backlog of an open-loop load, not just its rate: a burst that drains is
+The criterion is the backlog of an open-loop load, not only the rate, because a burst that drains is
 sustained. The engine measures how the time from intended arrival to completion grows over the
-schedule (`engines.base.Adherence`). Beyond the drive's capacity, this time grows by `asked / served
-- 1` seconds per second, and a step's last I/Os are still waiting. Latencies counted from arrival
-  then depend on the length of the step, so they describe the test instead of the drive.
+schedule (`engines.base.Adherence`). If the load exceeds the drive's capability, this time grows by
+`asked / served - 1` seconds per second, and a step's last I/Os are still waiting when the step
+ends. Latencies counted from arrival then depend on the step length, so the latencies describe the
+test instead of the drive.
 
-fio does not report arrivals. Its loads are judged by the number of I/Os: a job that finishes with
-fewer I/Os than its rate requires has not caught up.
+fio does not report arrivals. fio loads are judged by the number of I/Os, because a job that
+finishes with fewer I/Os than its rate requires has not caught up.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ DRAINED = 0.5  # Fraction of the line's final age below which the backlog counts
 
 @dataclass(frozen=True)
 class Shortfall:
-    """A job that the drive served at less than the job's rate."""
+    """A job that the drive served at a lower rate than requested."""
 
     job: str
     share: float  # Ratio of served to requested I/Os or bytes.
@@ -38,7 +39,7 @@ class Shortfall:
 
     @property
     def text(self) -> str:
-        """The fraction and rate in words, such as "82 % of 10,000 IOPS"."""
+        """Description of the fraction and rate, such as "82 % of 10,000 IOPS"."""
         pct = 100 * self.share
         shown = f"{floor(pct)}" if pct < 99 else f"{floor(10 * pct) / 10:g}"
         return f"{shown} % of {self.asked}"
@@ -63,7 +64,7 @@ def shortfalls(load: Workload, rows: Sequence[Sequence[Mapping[str, object]]]) -
 
 
 def shortfall_text(shortfalls: Sequence[Shortfall], jobs: int) -> str:
-    """Return "load not sustained: 82 % of 10,000 IOPS", with names if there are several jobs."""
+    """Return a reason such as "load not sustained: 82 % of 10,000 IOPS", with any job names."""
     if not shortfalls:
         return ""
     names = (f"{item.job} {item.text}" if jobs > 1 else item.text for item in shortfalls)
@@ -93,7 +94,7 @@ def _total(row: Mapping[str, Any], what: str) -> int:
 
 
 def _asked_ios(job: Job, row: Mapping[str, Any]) -> float | None:
-    """Return the I/Os that the rate requires in the job's time, or `None` without a rate."""
+    """Return the I/O count that the rate requires, or `None` if the job has no rate."""
     seconds = float(row["elapsed_ns"]) / 1e9
     if job.rate_iops is not None:
         return job.rate_iops * seconds

@@ -1,9 +1,9 @@
-"""TP: sequential reads and writes until steady state, with a separate test for each block size.
+"""Throughput test (TP) with sequential reads and writes until steady state.
 
 PTS-C and PTS-E, revisions 1.x and 2.0. For every block size, the drive is purged and preconditioned
-at that block size, then rounds of a minute of reads and a minute of writes run from a single
-thread. Steady state is determined from the writes. Results are averaged over the rounds of the
-window, in decimal MB/s. The streams continue from round to round: exactly on a simulated drive
+at that block size. Rounds of a minute of reads and a minute of writes then run in a single thread.
+Steady state is determined from the writes. Results are averaged over the rounds of the window, in
+decimal MB/s. The streams continue from round to round: exactly on a simulated drive
 (`framework.py`), and as far as fio allows on a real drive (`next_start`).
 """
 
@@ -55,8 +55,8 @@ def next_start(range_bytes: int, block_bytes: int, done: Sequence[int]) -> int:
     """Return the start of a stream whose earlier steps transferred `done` bytes each.
 
     The stream starts where the last step ended, if that step's volume plus a quarter fits before
-    the end of the range; otherwise at the last position where it fits, and then at 0 again. A step
-    that covers the whole range starts at 0.
+    the end of the range. Otherwise, the stream starts at the last position where this volume fits,
+    and then at 0 again. A step that covers the whole range starts at 0.
     """
     start = at = need = 0
     for size in (*done, 0):
@@ -82,7 +82,7 @@ class Tp(RoundProcedure[TpOptions]):
     options_type = TpOptions
 
     def check(self) -> None:
-        """Raise ConfigError if there is no block size."""
+        """Raise ConfigError if no block size is given."""
         if not self.sizes:
             raise ConfigError("--block-sizes-kib is empty", hint="give --block-sizes-kib 1024,128")
 
@@ -92,7 +92,7 @@ class Tp(RoundProcedure[TpOptions]):
         return cells.sizes_bytes(self.options.block_sizes_kib)
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: preconditioning, block sizes and demand."""
+        """Return the disclosed parameters (preconditioning, block sizes and demand)."""
         sizes = ", ".join(map(block_text, self.sizes))
         return {
             **super().setup(identity),
@@ -130,7 +130,7 @@ class Tp(RoundProcedure[TpOptions]):
         return replace(stage, steps=steps)
 
     def _continued(self, step: Step, rows: Sequence[StepRow]) -> Step:
-        """Return the step with a stream that continues the stream of the last step of its kind."""
+        """Return the step with a stream that continues the last stream of the same kind."""
         (job,) = step.workload.jobs
         done = [row.bytes // job.threads for row in rows if row.read_pct == job.read_pct]
         block = job.block_sizes[0].bytes

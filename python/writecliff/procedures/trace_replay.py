@@ -1,4 +1,4 @@
-"""A trace replay as a run, from the run directory of `writecliff replay`.
+"""A trace replay as a run, read from the run directory of `writecliff replay`.
 
 The native module replays the whole trace (`writecliff.replay`), so the run cannot be resumed. The
 run has a single step, whose latencies are those of the timed replay. The options contain the
@@ -47,7 +47,7 @@ class TraceReplay(UserLoadProcedure):
         return Path(self.answer["trace"]["path"]).name
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: trace, stream assignment, rounds and TRIM."""
+        """Return the disclosed parameters (trace, stream assignment, rounds and TRIM)."""
         answer, trace = self.answer, self.answer["trace"]
         copies = trace["copies"]
         used = ("write back", trace["writeback"]), ("allocator", trace["allocator"])

@@ -1,12 +1,12 @@
-"""The measurements from which a drive's twin is created.
+"""The measurements that a drive's twin is created from.
 
-They are a purge, bursts on the new drive, a sequential fill, reads, random overwrites (the write
-cliff), mixes and writes, and a burst after an idle period. With `gentle`, the drive is only read in
-its current state; a simulated drive is filled first, because reads of unwritten addresses would not
-access its flash.
+The measurements are a purge, bursts on the new drive, a sequential fill, reads, random overwrites
+(the write cliff), mixes and writes, and a burst after an idle period. If `gentle` is set, the drive
+is only read in its current state. A simulated drive is filled first, because reads of unwritten
+addresses would not access the flash.
 
-The overwrite volume is limited by time. The volume is measured, and the fit brings the simulated
-drive to the same volume.
+The overwrite volume is limited by time. The volume is measured, and the fit writes the same volume
+to the simulated drive.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ class Twin(UserLoadProcedure):
 
     @property
     def purges(self) -> bool:
-        """`False` with --no-purge."""
+        """`False` if --no-purge is set."""
         return not self.no_purge
 
     @property
     def active_range_pct(self) -> float | None:
-        """The whole drive, as a percentage."""
+        """Percentage of the drive, which is always 100."""
         return 100.0
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
@@ -116,7 +116,7 @@ class Twin(UserLoadProcedure):
         return reads if self.gentle else [*FRESH, *reads, *write_loads()]
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """Return the measurements in order; with `gentle`, only reads."""
+        """Return the measurements in order, or only reads if `gentle` is set."""
         reads = [self._step(load, READS_PHASE) for load in read_loads(identity)]
         if self.gentle:
             more: dict[str, Any] = {}
@@ -188,8 +188,7 @@ class Twin(UserLoadProcedure):
     ) -> Plan:
         """Return the bounds of a run.
 
-        The fill is assumed to take as long as on a drive that writes `LEAST_FILL_BYTES_PER_S`
-        sequentially.
+        The fill time is estimated for a drive that writes `LEAST_FILL_BYTES_PER_S` sequentially.
         """
         plan = super().plan(identity, speed_limit)
         if self.gentle:

@@ -1,10 +1,10 @@
-"""The loads that measure a twin, in order, and the held-out loads among them.
+"""The loads to measure for a twin, in order, including the held-out loads.
 
 A load starts with the drive in one of three states: "fresh" (purged, before the first writes),
 "fill" (whole capacity written once, 128 KiB sequentially) or "overwritten" (then overwritten with
-random 4 KiB writes for a time). The rule for held-out loads was fixed before any measurement: every
-third load of each kind, in the order of the tables below. Held-out loads are used neither by the
-fit nor for its starting values; they determine the twin's error.
+random 4 KiB writes for a time). The rule for held-out loads, which was fixed before any
+measurement, selects every third load of each kind in table order. Held-out loads are used neither
+by the fit nor for the fit's starting values, but determine the twin's error.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class MeasuredLoad:
 
     @property
     def label(self) -> str:
-        """The load in words, such as "random 4 KiB, 70 % reads, QD 32"."""
+        """Description of the load, such as "random 4 KiB, 70 % reads, QD 32"."""
         mix = {0.0: "writes", 100.0: "reads"}.get(self.read_pct, f"{self.read_pct:g} % reads")
         return f"{self.pattern} {self.block_bytes // KIB} KiB, {mix}, QD {self.outstanding}"
 

@@ -23,11 +23,11 @@ class UserLoadProcedure(Procedure):
 
     @property
     def edition(self) -> str:
-        """Empty, because there is no standard."""
+        """Empty mapping, because there is no standard."""
         return ""
 
     def deviations(self) -> tuple[Deviation, ...]:
-        """Return an empty result, because there is no standard from which options could deviate."""
+        """Return an empty result, because there is no standard that options could deviate from."""
         return ()
 
     @property

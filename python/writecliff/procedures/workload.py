@@ -1,13 +1,13 @@
-"""A user-defined load: the steps of a workload file or fio job file on a drive, as a run.
+"""A user-defined load, which runs the steps of a workload file or fio job file on a drive.
 
 Each step in the file is a stage. A load runs once, or in rounds until steady state by the PTS rule.
 A rest is a step that performs no I/O. An unmeasured step only prepares the drive state, and a
 simulated drive need not simulate time for it.
 
-The initial state is determined by the user's option, or else by the file, or else by the loads
-themselves: a simulated SSD serves reads of unwritten addresses without accessing its flash, so it
-is filled first if there are such reads. Without preconditioning, the drive keeps its state: it is
-not purged, and its write cache is not set.
+The initial state is determined by the user's option, or else by the file, or else by the loads. A
+simulated SSD serves reads of unwritten addresses without accessing its flash, so the SSD is filled
+first if the loads contain such reads. Without preconditioning, the drive retains its state, because
+it is not purged and its write cache is not set.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class WorkloadRun(UserLoadProcedure):
 
     @property
     def definition(self) -> str:
-        """A short digest of the loads, including seeds; equal runs have equal digests."""
+        """A short digest of the loads, including seeds, which is the same for equal runs."""
         text = json.dumps(list(map(asdict, self.steps)), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -164,7 +164,7 @@ class WorkloadRun(UserLoadProcedure):
         )
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: file, definition, steps and jobs."""
+        """Return the disclosed parameters (file, definition, steps and jobs)."""
         jobs = [job for step in self.steps for job in step.workload.jobs]
         compressible = {job.compressible_pct for job in jobs}
         share = compressible.pop() if len(compressible) == 1 else None
@@ -231,15 +231,15 @@ class WorkloadRun(UserLoadProcedure):
 
 
 def phase_of(number: int) -> str:
-    """Return the phase of the rows of step `number` in a file, counted from 1."""
+    """Return the phase of the rows for step `number` in a file, counted from 1."""
     return f"step-{number}"
 
 
 def _needs_fill(file: WorkloadFile, identity: DeviceIdentity) -> bool:
     """Return `True` if loads would read unwritten addresses of a simulated SSD.
 
-    A drive without flash reads unwritten addresses like any others, and a real drive may have been
-    written before.
+    A drive that has no flash reads unwritten addresses like written addresses, and a real drive may
+    have been written before.
     """
     if identity.without_flash or not identity.simulated:
         return False
@@ -247,7 +247,7 @@ def _needs_fill(file: WorkloadFile, identity: DeviceIdentity) -> bool:
 
 
 def _round(step: LoadStep, number: int) -> Sequence[Step]:
-    """Return the steps of a round, or of the single pass (1).
+    """Return the steps of a round, or of the single pass (round 1).
 
     Later rounds have different seeds, so that they do not write the same addresses again.
     """

@@ -1,9 +1,9 @@
-"""WSAT, the write saturation test: random 4 KiB writes on a purged drive until it is saturated.
+"""WSAT, the write saturation test, with random 4 KiB writes from purge to saturation.
 
 The test covers the PTS-C (client) and PTS-E (enterprise) editions of the SNIA Solid State Storage
-Performance Test Specification. There is no preconditioning, because saturation is what the test
-measures. Rounds, samples and end conditions are those of `saturation.py`. Revision 2.0 has optional
-stimuli in place of the random 4 KiB writes (see `STIMULI`).
+Performance Test Specification. The drive is not preconditioned, because the test measures
+saturation itself. Rounds, samples and end conditions are those of `saturation.py`. Revision 2.0 has
+optional stimuli in place of the random 4 KiB writes (see `STIMULI`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Stimulus:
 
     @property
     def words(self) -> str:
-        """The access in words, such as "random 4 KiB writes"."""
+        """Description of the access, such as "random 4 KiB writes"."""
         if self.block_bytes is None:
             return f"the composite workload ({mix_text(self.read_pct)} reads/writes)"
         size = f"{self.block_bytes / KIB:g} KiB"
@@ -136,7 +136,7 @@ class Wsat(Saturation[WsatOptions]):
     def load_step(
         self, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object
     ) -> Step:
-        """Return a step of the stimulus; sequential threads start at separate addresses."""
+        """Return a stimulus step, whose sequential threads start at separate addresses."""
         stimulus, threads = self.stimulus, self.options.threads
         step = self.cell(
             identity,

@@ -1,16 +1,16 @@
-"""XSR, cross stimulus recovery: from sequential to random writes and back (PTS-E 1.1).
+"""XSR, cross stimulus recovery from sequential to random writes and back (PTS-E 1.1).
 
-The drive is purged but not preconditioned; then three groups of writes run with one thread and 32
-outstanding I/Os: sequential 1024 KiB, random 8 KiB, sequential 1024 KiB. The durations are fixed
-and there is no tracking variable; one-minute samples show how the drive adapts. Sources disagree
-about the durations:
+The drive is purged but not preconditioned. Three groups of writes then run with one thread and 32
+outstanding I/Os: sequential 1024 KiB, random 8 KiB, and sequential 1024 KiB. The durations are
+fixed, and there is no tracking variable. One-minute samples show how the drive adapts. Sources
+disagree about the durations:
 
     8-6-8   hours of the three groups (the default)
     6-8-6
 
 Sequential writes must wrap around the drive without a gap. On a real drive, a group is one load,
-cut into steps of two hours (an interruption loses the current step); on a simulated drive, each
-step continues the stream of the previous step (`framework.py`). Samples come from the time series
+cut into two-hour steps (an interruption loses the current step). On a simulated drive, each step
+continues the previous step's stream (`framework.py`). Samples are taken from the time series
 recorded in the steps.
 """
 
@@ -48,7 +48,7 @@ class Group:
 
     @property
     def phase(self) -> str:
-        """Phase of the group's rows in the store."""
+        """Phase name of the group's rows in the store."""
         return self.name.lower()
 
     @property
@@ -111,7 +111,7 @@ class Xsr(LoadProcedure[XsrOptions]):
         )
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: groups, durations and reading."""
+        """Return the disclosed parameters (groups, durations and reading)."""
         o = self.options
         first, second, third = self.groups
         return {
@@ -185,7 +185,7 @@ def recovery_sample(
     The drive has recovered if its throughput is at least `share` of the mean of AG1.
 
     Returns:
-        The number, or `None` if the drive has not recovered.
+        The sample number, or `None` if the drive has not recovered.
     """
     if not before:
         return None

@@ -21,7 +21,7 @@ _ANY_CAPACITY_BYTES = 1 << 40
 
 @dataclass(frozen=True)
 class Profile:
-    """A ready-made workload; `source` documents its sizes, mix and addresses."""
+    """A ready-made workload, whose `source` documents its sizes, mix and addresses."""
 
     name: str
     title: str
@@ -36,7 +36,7 @@ class Profile:
 
     @property
     def threads(self) -> int:
-        """Number of threads of all jobs together."""
+        """Total number of threads in all jobs."""
         return sum(job.threads for job in self.jobs)
 
 
@@ -101,7 +101,7 @@ def profile_workload(
     sector_bytes: int = 512,
     seed: int | None = None,
 ) -> Workload:
-    """Return a profile's workload for a drive; `None` keeps the value in the file.
+    """Return a profile's workload for a drive, where `None` selects the value in the file.
 
     `queue_depth` and `threads` apply to jobs without a rate. Block sizes are rounded up to
     multiples of `sector_bytes`, as the block layer does for a file system.
@@ -142,7 +142,7 @@ def volume_workload(
 
 
 def _on_sectors(job: Job, sector_bytes: int) -> Job:
-    """Round block sizes up to sectors: 0.5 KiB becomes 4 KiB on a drive with 4 KiB sectors."""
+    """Round block sizes up to whole sectors (0.5 KiB to 4 KiB on a drive with 4 KiB sectors)."""
     if all(size.bytes % sector_bytes == 0 for size in job.block_sizes):
         return job
     sizes: dict[int, float] = {}

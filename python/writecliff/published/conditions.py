@@ -1,4 +1,4 @@
-"""Conditions under which a published figure was measured: drive state, load and metric.
+"""Measurement conditions of a published figure (drive state, load and metric).
 
 Sources seldom state all conditions. The rules in this module supply the missing conditions in the
 same way for all drives, and each rule is documented with its reason.
@@ -68,8 +68,8 @@ class Load:
     """A load on a drive in a given state. Equal loads are run once.
 
     The data on the drive are as compressible as the load's data. A `profile` is a predefined
-    workload that has its own block sizes and read percentage and, without `outstanding`, its own
-    queue depths.
+    workload that has its own block sizes and read percentage and, if `outstanding` is not set, its
+    own queue depths.
     """
 
     state: State
@@ -114,8 +114,7 @@ class Load:
 class Condition:
     """Drive, metric and load of a figure.
 
-    `load` is `None` if the figure is determined by the drive itself or by figures of the sustained
-    state.
+    `load` is `None` if the drive itself or figures in the sustained state determine the figure.
     """
 
     device: str
@@ -129,7 +128,7 @@ def preset_of(device: str) -> str:
 
 
 def measured_metric(metric: str) -> str:
-    """Return the metric that is measured for a metric in the table.
+    """Return the metric to measure for a metric in the table.
 
     For example, "iops_read_improvement" is measured as "read_iops".
     """
@@ -186,7 +185,7 @@ def condition(figure: PublishedFigure) -> Condition | None:
 
 
 def refusal(figure: PublishedFigure) -> str:
-    """Return the reason why a figure's load is not simulated, or "" if it is."""
+    """Return the reason why a figure's load is not simulated, or "" if it is simulated."""
     extreme = figure.metric.endswith(_EXTREMES) and IMPROVEMENT in figure.metric
     if figure.state and not is_state(figure.state):
         return f"unknown state '{figure.state}' (known: {', '.join(STATES)}, overwritten:73%)"
@@ -205,7 +204,7 @@ def refusal(figure: PublishedFigure) -> str:
 
 
 def is_state(text: str) -> bool:
-    """Return `True` if `text` names a state to which a drive can be brought."""
+    """Return `True` if `text` names a state that a drive can be brought to."""
     try:
         return text in STATES or overwritten_pct(text) is not None
     except ConfigError:
@@ -252,7 +251,7 @@ def tiers() -> list[float]:
 
 
 def _seconds(figure: PublishedFigure, metric: str) -> float:
-    """The time that the metric needs, in seconds.
+    """Measurement time that the metric requires, in seconds.
 
     The standard takes the maximum over five rounds of one minute. The slowest of a thousand seconds
     requires at least a thousand seconds.
@@ -284,7 +283,7 @@ def _load(figure: PublishedFigure, state: State, seconds: float) -> Load:
 
 
 def _outstanding(figure: PublishedFigure) -> int:
-    """The PTS-E default: 4 threads with 32 outstanding I/Os for IOPS, and one for throughput.
+    """PTS-E default demand (4 threads for IOPS, 1 for throughput, with 32 outstanding I/Os).
 
     Drives accept no more commands than their queue holds.
     """
@@ -292,12 +291,12 @@ def _outstanding(figure: PublishedFigure) -> int:
 
 
 def _state(figure: PublishedFigure, metric: str) -> State:
-    """The table's state or, failing that, a fill for sequential figures, else sustained.
+    """Drive state in the table, or else a fill for sequential figures, or else sustained.
 
-    The primer's tests with the write cache enabled are PTS-C tests. They measure IOPS over an
-    active range of 8 GiB on a drive filled to 80 % (the primer's figures 6 and A-1). Only this
-    explains how a drive that achieves 3,147 random-write IOPS over its whole range can reach
-    60,302.
+    The primer's tests with the write cache enabled are PTS-C tests. These tests measure IOPS over
+    an active range of 8 GiB on a drive filled to 80 % (the primer's figures 6 and A-1). Only this
+    active range explains how a drive that achieves 3,147 random-write IOPS over its whole range can
+    reach 60,302.
     """
     if figure.state:
         return figure.state

@@ -7,6 +7,7 @@
     is_wsat.py          each stream alone
     tcqd.py             the applied workload by thread count and queue depth
 
-The RWSW document was not available. Its parameters (9 streams, 80 %, time steps of 1 s to 10 min)
-are quoted from memory; the loop parameters are from WSAT and DIRTH in PTS-E 1.1.
+The RWSW document was not available for this implementation. Its parameters (9 streams, 80 %, time
+steps of 1 s to 10 min) are quoted from memory; the loop parameters are from WSAT and DIRTH in PTS-E
+1.1.
 """

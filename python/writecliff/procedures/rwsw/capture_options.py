@@ -1,4 +1,4 @@
-"""Code shared by tests with a capture: its file, its time steps, and the applied workload."""
+"""Capture file, time steps and applied workload, shared by the tests that use a capture."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class CaptureProcedure(PtsProcedure[C]):
     """
 
     def settle(self, options: C, *, shorten: bool) -> C:
-        """Read the capture, because a stored run contains its contents instead of the file."""
+        """Read the capture, whose contents a stored run contains instead of the file."""
         if not options.capture_data:
             if options.capture is None:
                 raise ConfigError(
@@ -105,13 +105,13 @@ class CaptureProcedure(PtsProcedure[C]):
 
     @property
     def applied_text(self) -> str:
-        """The applied workload in brief, such as "Applied, 9 streams"."""
+        """Short description of the applied workload, such as "Applied, 9 streams"."""
         count = len(self.applied)
         return f"Applied, {units.plural(count, 'stream')}"
 
     @property
     def applied_words(self) -> str:
-        """The applied workload, described in a sentence."""
+        """One-sentence description of the applied workload."""
         count = len(self.applied)
         return f"the applied workload of {units.plural(count, 'I/O stream')}"
 
@@ -142,7 +142,7 @@ class CaptureProcedure(PtsProcedure[C]):
 
     @property
     def beginning(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The first phases of the test, one sentence each."""
+        """Descriptions of the test's first phases, one sentence each."""
         fills = self.options.fill_capacities
         filled = (f"{fills:g} x user capacity of sequential writes",) if fills else ()
         return (*super().beginning, *filled)

@@ -1,4 +1,4 @@
-"""Individual streams-WSAT: each stream of the applied workload alone, until it is steady.
+"""Individual Streams-WSAT, which runs each stream of the applied workload until steady.
 
 Each stream is preceded by a purge and preconditioning. Rounds, samples and end conditions are those
 of WSAT.
@@ -57,7 +57,7 @@ class IsWsat(Saturation[IsWsatOptions], CaptureProcedure[IsWsatOptions]):
 
     @property
     def stimulus(self) -> AppliedLoad:
-        """Describes the load of each stream."""
+        """Description of each stream's load."""
         count = len(self.applied)
         return AppliedLoad(
             f"{count} streams, each alone",
@@ -123,5 +123,5 @@ class IsWsat(Saturation[IsWsatOptions], CaptureProcedure[IsWsatOptions]):
 
 
 def phase_of(number: int) -> str:
-    """Return the phase of a stream's rows; streams are counted from 0."""
+    """Return the phase of a stream's rows, where streams are counted from 0."""
     return f"stream-{number + 1}"

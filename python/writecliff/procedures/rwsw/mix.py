@@ -18,7 +18,7 @@ DISCLOSURE = "I/Os of every size start on 4 KiB boundaries; a sequential stream 
 
 
 def job_fields(streams: Sequence[StreamShare]) -> dict[str, object]:
-    """Return the fields of a `Job` with all `streams`; a single stream keeps its access."""
+    """Return the fields of a `Job` for all `streams`, where a single stream retains its access."""
     reads = [share for share in streams if share.stream.operation == "read"]
     writes = [share for share in streams if share.stream.operation == "write"]
     total = sum(share.share_pct for share in streams)
@@ -60,5 +60,5 @@ def largest_bytes(streams: Iterable[StreamShare]) -> int:
 
 
 def mean_bytes(streams: Iterable[StreamShare]) -> float:
-    """Return the mean I/O size; the streams' percentages must add up to 100 %."""
+    """Return the mean I/O size of streams whose percentages add up to 100 %."""
     return sum(share.stream.size_bytes * share.share_pct / 100 for share in streams)

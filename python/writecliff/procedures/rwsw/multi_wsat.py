@@ -1,4 +1,4 @@
-"""Multi-WSAT: all streams of a capture's applied workload at once, until the drive is saturated.
+"""Multi-WSAT, which runs all streams of the applied workload at once until saturation.
 
 The test starts with a purged drive. Rounds, samples and end conditions are those of WSAT
 (`saturation.py`).
@@ -19,7 +19,7 @@ from writecliff.procedures.saturation import Saturation, SaturationOptions
 
 @dataclass(frozen=True)
 class AppliedLoad:
-    """Describes the applied workload for a saturation test."""
+    """Description of the applied workload for a saturation test."""
 
     text: str
     words: str
@@ -53,7 +53,7 @@ class MultiWsat(Saturation[MultiWsatOptions], CaptureProcedure[MultiWsatOptions]
 
     @property
     def stimulus(self) -> AppliedLoad:
-        """Describes the applied workload."""
+        """Description of the applied workload."""
         name = self.capture.name
         return AppliedLoad(
             self.applied_text, self.applied_words, self.read_share_pct, f"{self.subtitle} - {name}"
@@ -80,7 +80,8 @@ def need_other_end(ends: Sequence[str]) -> None:
     """Check that a load consisting only of reads can stop.
 
     Raises:
-        ConfigError: Such a load never stops if the only end condition is a written volume.
+        ConfigError: A load consisting only of reads never stops if the only end condition is a
+            written volume.
     """
     if tuple(ends) == ("capacity",):
         raise ConfigError(

@@ -1,10 +1,10 @@
 """Replay-native: replay the time steps of a capture in order.
 
 Each time step has its own combination of streams and its own queue depth, and lasts as long as in
-the capture, or is `speed_up` times shorter. It runs as fast as the drive allows at that queue
-depth, and the report shows the capture's rate for comparison. Steps that contain no reads or writes
-are omitted. Queue depths are rounded to whole outstanding I/Os; a capture without queue depths uses
-the depth set by the options.
+the capture, or is `speed_up` times shorter. Each time step runs as fast as the drive allows at that
+queue depth, and the report shows the capture's rate for comparison. Steps that contain no reads or
+writes are omitted. Queue depths are rounded to whole outstanding I/Os. If a capture has no queue
+depths, the queue depth set by the options is used.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ReplayNative(CaptureProcedure[ReplayNativeOptions]):
 
     @property
     def load_point(self) -> LoadPoint:
-        """One thread, and the highest queue depth of all steps."""
+        """A demand of one thread and the highest queue depth of all steps."""
         return 1, max(self.depth(step) for step in self.replayed)
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
-"""Thread count / queue depth sweep: the applied workload at each point of the demand matrix.
+"""Sweep of thread count and queue depth, with the applied workload at each matrix point.
 
-The test is like DIRTH (`demand_intensity.py`), but the applied workload is used for all accesses:
-preconditioning, pre-writes and the cells of each round.
+The test is like DIRTH (`demand_intensity.py`), but uses the applied workload for preconditioning,
+pre-writes and the cells of each round.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Tcqd(DemandProcedure[TcqdOptions], CaptureProcedure[TcqdOptions]):
 
     @property
     def load(self) -> str:
-        """The applied workload, described in brief."""
+        """Short description of the applied workload."""
         return self.applied_text
 
     @property
