@@ -61,7 +61,7 @@ def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cl
 
     Args:
         address: "local", a scheduler address such as "tcp://HOST:PORT", or None, which yields None.
-        workers: number of threads in a local scheduler (default: one per core).
+        workers: Number of threads in a local scheduler (default: one per core).
 
     Raises:
         ConfigError: If Dask is not installed, the scheduler does not respond, `workers` is given

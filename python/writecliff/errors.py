@@ -39,13 +39,13 @@ class WritecliffError(Exception):
 
     @classmethod
     def unknown(cls, what: str, name: str, names: Iterable[str], *, where: object = "") -> Self:
-        """Return the error for an unknown name of a `what`, with the most similar name as a hint.
+        """Return the error for an unknown name of kind `what`, with a similar name as a hint.
 
         Args:
-            what: kind of name, such as "key".
-            name: the unknown name.
-            names: the valid names.
-            where: file or table that contains the name.
+            what: Kind of name, such as "key".
+            name: The unknown name.
+            names: The valid names.
+            where: File or table that contains the name.
         """
         start = f"{where}: " if where else ""
         return cls(f"{start}unknown {what} '{name}'", hint=did_you_mean(name, names))

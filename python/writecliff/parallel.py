@@ -38,12 +38,12 @@ class Task(Generic[T]):
     """An independent run that can be executed in parallel.
 
     Attributes:
-        name: name of the run.
-        memory_bytes: memory that the run needs, in bytes.
-        run: function that executes the run.
-        remote: function that executes the run in another process on any machine, or None if this is
+        name: Name of the run.
+        memory_bytes: Memory that the run needs, in bytes.
+        run: Function that executes the run.
+        remote: Function that executes the run in another process on any machine, or None if this is
             not possible.
-        arrived: converts the return value of `remote` to the result, and reports it.
+        arrived: Converts the return value of `remote` to the result, and reports it.
     """
 
     name: str

@@ -85,7 +85,7 @@ class Silence:
         self._said_s = time.monotonic()
 
     def too_long(self) -> bool:
-        """Return `True` if a line is due, which the caller must then log. Later lines are rarer."""
+        """Return `True` if a line is due, which the caller must log; intervals increase."""
         now_s = time.monotonic()
         if now_s < self._said_s + self._most_s:
             return False
@@ -95,7 +95,7 @@ class Silence:
 
 
 class Pace:
-    """Estimates the remaining time from the elapsed time. `at_most`: the work may end early."""
+    """Estimator of the remaining time. `at_most` means that the work may end early."""
 
     def __init__(self, *, at_most: bool = False) -> None:
         """Start the clock."""

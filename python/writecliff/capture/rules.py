@@ -99,9 +99,9 @@ class Rules:
         """Return the stream of each write.
 
         Args:
-            labels: path, thread and process as indices, and the words that the indices refer to.
-            hint: write-lifetime hint of each write, or -1 if the write has no hint.
-            size: largest size in bytes of each write's file.
+            labels: Path, thread and process as indices, and the words that the indices refer to.
+            hint: Write-lifetime hint of each write, or -1 if the write has no hint.
+            size: Largest size in bytes of each write's file.
         """
         streams = np.full(len(hint), self.default, np.uint16)
         for rule in reversed(self.rules):

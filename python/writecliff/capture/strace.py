@@ -109,9 +109,9 @@ def events_of(
     """Convert the system calls of a program that was started in `folder`.
 
     Args:
-        lines: strace output.
-        folder: program's current folder.
-        before: paths of files that exist at the start.
+        lines: Output of strace.
+        folder: Program's current folder.
+        before: Paths of files that exist at the start.
         reads: `True` to include reads.
     """
     all_calls = list(calls(lines))

@@ -20,11 +20,11 @@ def find_candidates(
     """Return the names of the selected drives, excluding duplicates.
 
     Args:
-        words: presets, patterns ("pm863-*"), paths of device files, "today" (the default: current
+        words: Presets, patterns ("pm863-*"), paths of device files, "today" (the default: current
             drives) or "all" (every preset except hard disks); a word may contain several
             selections, separated by commas.
-        capacity: range of capacities to select, such as "1TB..2TB".
-        least: minimum number of drives.
+        capacity: Range of capacities to select, such as "1TB..2TB".
+        least: Minimum number of drives.
 
     Raises:
         ConfigError: If a drive is unknown or a real drive, or if fewer than `least` drives are

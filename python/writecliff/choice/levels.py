@@ -49,13 +49,13 @@ class Level:
     """A simulation level.
 
     Attributes:
-        name: level name in `scale_errors.toml` and in the result.
-        stationary_bytes: capacity in bytes that a drive is scaled down to if the load is
+        name: Level name in `scale_errors.toml` and in the result.
+        stationary_bytes: Capacity in bytes that a drive is scaled down to if the load is
             stationary.
-        stationary_ns: shortest load on such a drive, in ns.
-        shrunk: largest scale factor for other drives, whose load is shortened in proportion.
-        stalls: largest scale factor for drives that have stalls.
-        shrunk_ns: shortest load on a drive scaled by `shrunk` or `stalls`, in ns.
+        stationary_ns: Shortest load on such a drive, in ns.
+        shrunk: Largest scale factor for other drives, whose load is shortened in proportion.
+        stalls: Largest scale factor for drives that have stalls.
+        shrunk_ns: Shortest load on a drive scaled by `shrunk` or `stalls`, in ns.
     """
 
     name: str

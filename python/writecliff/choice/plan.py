@@ -34,9 +34,9 @@ class Contender:
     """A drive as it is simulated.
 
     Attributes:
-        name: name of the drive's row and runs.
-        drive: candidate that the drive is derived from.
-        target: target of the drive's runs.
+        name: Name of the drive's row and runs.
+        drive: Candidate that the drive is derived from.
+        target: Target of the drive's runs.
     """
 
     name: str
@@ -49,11 +49,11 @@ class Plan:
     """The planned runs of a choice.
 
     Attributes:
-        contenders: drives, in candidate order.
-        steps: runs, by contender name and seed. The first step includes all contenders, and later
+        contenders: Drives, in candidate order.
+        steps: Runs, by contender name and seed. The first step includes all contenders, and later
             steps repeat a contender at a finer level.
-        levels: levels by contender name, one for each step that includes the contender.
-        devices: device files to write, by path.
+        levels: Levels by contender name, one for each step that includes the contender.
+        devices: Device files to write, by path.
     """
 
     contenders: tuple[Contender, ...]
@@ -109,9 +109,9 @@ def with_spare(contender: Contender, spare_pct: float, folder: Path) -> tuple[Co
     """Return the drive with different over-provisioning, and the text of its device file.
 
     Args:
-        contender: drive to change.
-        spare_pct: over-provisioning in percent.
-        folder: folder for the new device file.
+        contender: Drive to change.
+        spare_pct: Over-provisioning in percent.
+        folder: Folder for the new device file.
 
     Raises:
         ConfigError: If the drive has no flash, or does not support this over-provisioning.
@@ -138,12 +138,12 @@ def member_of(
     """Return a run of the load on a contender.
 
     Args:
-        question: question that contains the load and its options.
-        contender: drive to run the load on.
-        seed: random seed of the run.
-        change: change to the run, if any.
-        text: text of the contender's device file, if the file is not written yet.
-        level: simulation level.
+        question: Question that contains the load and its options.
+        contender: Drive to run the load on.
+        seed: Random seed of the run.
+        change: Change to the run, if any.
+        text: Text of the contender's device file, if the file is not written yet.
+        level: Simulation level.
 
     Raises:
         ConfigError: If the load or the drive cannot be read, or the load does not fit on the drive.

@@ -73,9 +73,9 @@ def weights_of(
     a load is too short for a high percentile, the highest available percentile is used.
 
     Args:
-        question: question that contains the weights and prices.
+        question: Question that contains the weights and prices.
         open_loop: `True` if the load has a rate.
-        available: figures that at least one drive reports, or None for all figures.
+        available: Figures that at least one drive reports, or None for all figures.
     """
     if question.weights:
         weights = {key: weight for key, weight in question.weights.items() if weight}
@@ -102,9 +102,9 @@ def rank(
     """Return the drives in ranking order.
 
     Args:
-        drives: candidate, figures and model error by drive name.
-        question: question that contains the limits.
-        weights: weights by figure.
+        drives: Candidate, figures and model error by drive name.
+        question: Question that contains the limits.
+        weights: Weights by figure.
 
     Raises:
         ConfigError: If no drive reports any of the weighted figures.

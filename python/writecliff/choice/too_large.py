@@ -25,9 +25,9 @@ def without_too_large(question: Question, named: Collection[str], *, budget_byte
     """Return the question, excluding candidates whose runs need more memory than `budget_bytes`.
 
     Args:
-        question: question that includes all candidates.
-        named: candidates that the user named, which are never omitted.
-        budget_bytes: memory available to a simulated drive, in bytes.
+        question: Question that includes all candidates.
+        named: Candidates that the user named, which are never omitted.
+        budget_bytes: Memory available to a simulated drive, in bytes.
 
     Raises:
         ConfigError: If fewer than two candidates remain.

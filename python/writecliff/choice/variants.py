@@ -27,9 +27,9 @@ class Variant:
     """A change, and the runs of the drives that the change applies to.
 
     Attributes:
-        key: short name such as "spare", which is part of run names.
-        text: description such as "28 % over-provisioning".
-        members: runs, by contender name. Drives that are not included retain their figures.
+        key: Short name such as "spare", which is part of run names.
+        text: Description such as "28 % over-provisioning".
+        members: Runs, by contender name. Drives that are not included retain their figures.
             devices: Device files to write, by path.
     """
 

@@ -23,9 +23,9 @@ def fit_specification(text: str, device: str, scale: float) -> str:
     """Return a specification for `writecliff lab fit`, with free parameters and their bounds.
 
     Args:
-        text: derived device file.
-        device: path of the derived device file.
-        scale: factor by which the fit scales the drive down.
+        text: Derived device file.
+        device: Path of the derived device file.
+        scale: Factor by which the fit scales the drive down.
     """
     lines = [
         "# Parameters that measurements may change, with bounds, for `writecliff lab fit`.",

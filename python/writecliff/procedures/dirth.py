@@ -22,7 +22,7 @@ OLTP = (8.0, 65.0)  # Block size in KiB, and read percentage.
 
 @dataclass(frozen=True, kw_only=True)
 class DirthOptions(DemandOptions):
-    """Options of DIRTH. The standard recommends OLTP but lets the operator choose size and mix."""
+    """Options of DIRTH. The standard recommends OLTP, but allows other sizes and mixes."""
 
     block_kib: float = option(OLTP[0], "block size in KiB", within=BLOCK_KIB)
     read_pct: float = option(OLTP[1], "percentage of reads", within=PERCENT)

@@ -329,7 +329,7 @@ class _Driver:
         return shlex.join(words)
 
     def _failed(self, error: Exception) -> None:
-        """Store the failure; a full disk or missing directory must not mask the original error."""
+        """Store the failure, but never mask the original error by an error of the store."""
         partial = error.partial if isinstance(error, EngineError) else None
         try:
             with interrupt_deferred():

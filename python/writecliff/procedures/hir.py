@@ -142,7 +142,7 @@ class Hir(LoadProcedure[HirOptions]):
         ]
 
     def wait_state(self, wait_s: float) -> float:
-        """Return the standard's number for a wait state: the ratio of wait time to burst time."""
+        """Return the standard's number for a wait state (the ratio of wait time to burst time)."""
         return wait_s / self.options.burst_seconds
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:

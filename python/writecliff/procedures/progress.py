@@ -18,7 +18,7 @@ PRECONDITIONING = "preconditioning"
 
 
 class RunProgress:
-    """Receiver of a run's events. Override the methods of interest; the others do nothing."""
+    """Receiver of a run's events. By default, its methods do nothing."""
 
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path

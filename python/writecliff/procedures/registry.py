@@ -254,7 +254,7 @@ USER_LOADS: Mapping[str, Entry] = {
 
 
 def entry_of(name: str) -> Entry:
-    """Return the entry for a stored run. Raises StoreError if this version lacks the test."""
+    """Return the entry for a stored run. Raises StoreError if the test does not exist."""
     entry = PROCEDURES.get(name) or USER_LOADS.get(name)
     if entry is None:
         raise StoreError(
@@ -289,5 +289,5 @@ def procedure_from_mapping(
 
 
 def procedure_class(name: str) -> type[OptionedProcedure[Any]]:
-    """Return the class of a test. Raises StoreError if this version lacks the test."""
+    """Return the class of a test. Raises StoreError if the test does not exist."""
     return cast("type[OptionedProcedure[Any]]", entry_of(name).load_procedure())

@@ -140,7 +140,7 @@ class Saturation(LoadProcedure[S]):
     """A saturation test. Raises ConfigError if an option is invalid."""
 
     def check(self) -> None:
-        """Raise ConfigError if there is no end, or if a round is not a whole number of steps."""
+        """Raise ConfigError if no end is enabled, or a round is not a whole number of steps."""
         if not self.options.end:
             raise ConfigError("--end is empty", hint="set --end to steady, capacity or time")
         _ = self.steps_per_round
@@ -241,7 +241,7 @@ class Saturation(LoadProcedure[S]):
         return round_steps(number, self.options.round_minutes, seconds, "last", step)
 
     def ends(self, identity: DeviceIdentity) -> Sequence[End]:
-        """Return the enabled ends, and a limit on rounds if only steady state stops the run."""
+        """Return the enabled ends, and a round limit if only steady state stops the run."""
         o = self.options
         # The tolerance is half a sample, because steps on a real drive are a few ms too long or too
         # short.

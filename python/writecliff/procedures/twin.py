@@ -95,7 +95,7 @@ class Twin(UserLoadProcedure):
         return 100.0
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Return the disclosed parameters: number and duration of the loads, and held-out loads."""
+        """Return the disclosed parameters (load count and duration, and held-out loads)."""
         loads = self.loads(identity)
         return {
             "subtitle": "Measurements for a Twin",

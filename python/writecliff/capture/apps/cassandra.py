@@ -104,11 +104,11 @@ class Node:
         """Compile the client, and write the configuration.
 
         Args:
-            folder: folder of the client and, by default, of the database.
-            log: callback that receives progress messages.
-            root: folder of the database.
-            commit_log: folder of the commit log.
-            commit_log_mib: size of the commit log.
+            folder: Folder of the client and, by default, of the database.
+            log: Callback that receives progress messages.
+            root: Folder of the database.
+            commit_log: Folder of the commit log.
+            commit_log_mib: Size of the commit log.
 
         Raises:
             TargetError: If Java 17 or Maven is not installed.

@@ -85,10 +85,10 @@ class BlockCapture:
         """Prepare to capture `device` and to write the trace to `output`.
 
         Args:
-            device: the device.
-            output: path of the trace.
-            others: additional events, which are skipped if the kernel does not provide them.
-            on_events: callback that receives the additional events in the form of
+            device: The device.
+            output: Path of the trace.
+            others: Additional events, which are skipped if the kernel does not provide them.
+            on_events: Callback that receives the additional events in the form of
                 `KernelTrace.drain`.
 
         Raises:
@@ -277,12 +277,12 @@ def capture_device(
     or SIGTERM.
 
     Args:
-        path: the device.
-        output: path of the trace.
-        command: command to run, if any.
-        seconds: capture duration in s, or None to capture until a signal arrives.
-        stdout: file descriptor for the command's output.
-        on_tick: callback that is called every second if there is no command.
+        path: The device.
+        output: Path of the trace.
+        command: Command to run, if any.
+        seconds: Capture duration in s, or None to capture until a signal arrives.
+        stdout: File descriptor for the command's output.
+        on_tick: Callback that is called every second if there is no command.
 
     Raises:
         TargetError: If the device does not exist, the process is not root, the kernel has no

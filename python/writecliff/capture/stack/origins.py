@@ -37,11 +37,11 @@ def origins(
     """Return the origin of each row in a trace of a file system's device.
 
     Args:
-        table: the trace.
-        requests: request columns of the trace.
-        kind: file system type.
-        program: identifiers of the captured processes.
-        capturing_pid: process that runs the capture, which wrote back the remaining data at the
+        table: The trace.
+        requests: Request columns of the trace.
+        kind: File system type.
+        program: Identifiers of the captured processes.
+        capturing_pid: Process that runs the capture, which wrote back the remaining data at the
             end.
     """
     thread, names = codes(table, "thread")

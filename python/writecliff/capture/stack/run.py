@@ -52,11 +52,11 @@ def capture_stack(
     """Run `command`, and capture its I/O to the files below `root` at each layer.
 
     Args:
-        command: the command.
-        folder: folder for the traces `calls.parquet` and `device.parquet`, which must not exist or
+        command: The command.
+        folder: Folder for the traces `calls.parquet` and `device.parquet`, which must not exist or
             must be empty.
-        root: folder that contains the files to capture.
-        stdout: file descriptor for the command's output.
+        root: Folder that contains the files to capture.
+        stdout: File descriptor for the command's output.
 
     Raises:
         TargetError: If the program or folder does not exist, the folder is not on a block device,

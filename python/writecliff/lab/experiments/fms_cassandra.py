@@ -68,7 +68,7 @@ CLAIMED_LIFETIME, CLAIMED_IO = 2.0, 1.45
 
 @dataclass(frozen=True, order=True)
 class Case:
-    """A set of conditions. `unit_share` is the reclaim unit size, in flushed tables."""
+    """A set of test conditions. `unit_share` is the reclaim unit size, in flushed tables."""
 
     nodes: int
     trim: bool

@@ -66,12 +66,12 @@ class Trial:
     """A power cut and its result.
 
     Attributes:
-        seed: seed of the cut.
-        at_write: write request at which the power was cut.
-        acknowledged: lines that the program had printed.
-        pages_undone: pages of the drive whose loss NVMe permits.
-        undone_as: reason for this loss (see `PowerCut`).
-        finding: data that the program lost, or "" if none.
+        seed: Seed of the cut.
+        at_write: Write request at which the power was cut.
+        acknowledged: Lines that the program had printed.
+        pages_undone: Pages of the drive whose loss NVMe permits.
+        undone_as: Reason for this loss (see `PowerCut`).
+        finding: Data that the program lost, or "" if none.
     """
 
     seed: int
