@@ -46,7 +46,7 @@ def capture_program(
         records: Number of records that `app` loads initially.
         operations: Number of operations that `app` performs on the records.
         folder: Folder for the data that `app` writes.
-        root: Folder to which the trace is limited.
+        root: Folder that the trace is limited to.
         reads: True to include reads in the trace.
         repair_hints: True to repeat write hints that the kernel refused because they were not 64
             bits wide.

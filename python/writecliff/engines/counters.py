@@ -53,7 +53,7 @@ class Counters(Mapping[str, "int | None"]):
         return self._values[name]
 
     def __getattr__(self, name: str) -> int | None:
-        """Return a counter's value; None if the drive does not report it."""
+        """Return a counter's value, or None if the drive does not report it."""
         if name.startswith("_") or name not in declared():
             raise AttributeError(f"unknown drive counter: {name}")
         return self._values[name]

@@ -213,7 +213,7 @@ class DemandProcedure(PtsProcedure[D]):
         }
 
     def choices(self) -> tuple[Choice, ...]:
-        """Add the choices about operating points on which sources disagree."""
+        """Add the choices on operating points that sources disagree about."""
         points = Choice(
             "loads from which the operating points are selected",
             "averages of the measurement window; the last round",

@@ -66,7 +66,7 @@ class Ecw(DemandProcedure[EcwOptions]):
         return self.options.read_pct
 
     def choices(self) -> tuple[Choice, ...]:
-        """Add the choice of the loop, on which sources disagree."""
+        """Add the choice of the loop, which sources disagree about."""
         o = self.options
         loads = Choice(
             "loads and pre-writes between rounds",

@@ -171,7 +171,7 @@ class Hir(LoadProcedure[HirOptions]):
         }
 
     def choices(self) -> tuple[Choice, ...]:
-        """Add the choices about preconditioning on which sources disagree."""
+        """Add the choices on preconditioning that sources disagree about."""
         o = self.options
         minutes = units.minutes(o.precondition_minutes)
         steady = o.reading == "steady"

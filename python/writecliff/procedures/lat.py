@@ -83,7 +83,7 @@ class Lat(cells.CellLoop[LatOptions]):
         return entries
 
     def choices(self) -> tuple[Choice, ...]:
-        """Add the choices about tracking, maxima and histograms on which sources disagree."""
+        """Add the choices on tracking, maxima and histograms that sources disagree about."""
         longest = Choice(
             "maximum latency of a cell",
             "the longest of all I/Os of the window; the mean of its rounds' maxima",

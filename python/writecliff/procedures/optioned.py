@@ -31,7 +31,7 @@ class OptionedProcedure(Procedure, Generic[O]):
     scales: ClassVar[bool] = True
 
     def __init__(self, options: O | None = None, *, simulated: bool = False) -> None:
-        """Resolve and check the options; `None` selects the defaults."""
+        """Resolve and check the options, where `None` selects the defaults."""
         given = self.options_type() if options is None else options
         shorten = given.quick and not (simulated and self.scales)
         self.options = self.settle(given, shorten=shorten)

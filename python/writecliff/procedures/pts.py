@@ -410,7 +410,7 @@ class RoundProcedure(LoadProcedure[R]):
         return self.sequential_fill(identity, capacities, self.wipc_point, block_bytes)
 
     def choices(self) -> tuple[Choice, ...]:
-        """Add the choice of the preconditioning's demand, on which sources disagree."""
+        """Add the choice of preconditioning demand, which sources disagree about."""
         demand = Choice(
             "demand of the preconditioning",
             "that of the test (PTS-E 1.1); a different demand (primer, figure 6)",

@@ -162,7 +162,7 @@ class Twin(UserLoadProcedure):
         ]
 
     def _rest(self, identity: DeviceIdentity) -> Step:
-        """Return sequential writes after an idle period, in which a drive may fold its cache."""
+        """Return sequential writes after an idle period, when a drive may fold its cache."""
         job = _written("sequential", FILL_BYTES, FILL_DEPTH, 0).with_duration_s(self.seconds)
         job = replace(job, start_delay_ns=round(self.rest_s * SECOND_NS))
         return self._series(identity, f"burst after {self.rest_s:g} s", job, REST_PHASE)

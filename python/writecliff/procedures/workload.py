@@ -46,7 +46,7 @@ ASKED, BY_FILE, FOR_READS, NOT_NEEDED = (
 
 
 class _Stored(TypedDict):
-    """The form in which a load is stored in manifests."""
+    """The form of a load that manifests store."""
 
     file: str
     steps: list[Any]

@@ -2,7 +2,7 @@
 
 The test covers the PTS-C (client) and PTS-E (enterprise) editions of the SNIA Solid State Storage
 Performance Test Specification. The drive is not preconditioned, because the test measures
-saturation itself. Rounds, samples and end conditions are those of `saturation.py`. Revision 2.0 has
+saturation itself. `saturation.py` defines the rounds, samples and end conditions. Revision 2.0 has
 optional stimuli in place of the random 4 KiB writes (see `STIMULI`).
 """
 
@@ -115,7 +115,7 @@ class Wsat(Saturation[WsatOptions]):
         return STIMULI[self.options.stimulus]
 
     def choices(self) -> tuple[Choice, ...]:
-        """Add the choices about end conditions and fresh drives on which sources disagree."""
+        """Add the choices on end conditions and fresh drives that sources disagree about."""
         o = self.options
         ends = Choice(
             "end of the run",

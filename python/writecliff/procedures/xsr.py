@@ -130,7 +130,7 @@ class Xsr(LoadProcedure[XsrOptions]):
         }
 
     def choices(self) -> tuple[Choice, ...]:
-        """Add the choice of durations, on which sources disagree."""
+        """Add the choice of durations, which sources disagree about."""
         hours = "/".join(f"{group.hours:g}" for group in self.groups)
         durations = Choice("durations of the groups", "8/6/8 h; 6/8/6 h", f"{hours} h", "--reading")
         return (*super().choices(), durations)

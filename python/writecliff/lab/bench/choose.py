@@ -54,7 +54,7 @@ def run(folder: Path, *, count: int = DRIVES, jobs: int | None = None) -> Iterat
     """Yield a row per run.
 
     Rows contain `case`, `wall_s`, `goal_s` (for 20 drives), `drives`, and `same`, which is `True`
-    if the output equals that of the first run.
+    if the output equals the first run's.
 
     Raises:
         ConfigError: If `count` is out of range, or `choose` failed.

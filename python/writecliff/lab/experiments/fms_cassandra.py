@@ -150,7 +150,7 @@ class Result:
 
     @property
     def precondition(self) -> str:
-        """The drives' state before the measurement, in words."""
+        """Description of the drives' state before the measurement."""
         return (
             f"the capture repeated until the drive is written at least {DRIVE_WRITES:g} times, "
             "each round in new files that replace those of the round before; the second half is "

@@ -327,7 +327,7 @@ def on_off(value: bool) -> str:
 
 
 def nodes_text(nodes: int) -> str:
-    """Return the number of nodes in words."""
+    """Return the number of nodes as text."""
     return "one node" if nodes == 1 else f"{nodes} nodes"
 
 
@@ -380,7 +380,7 @@ def _without(case: Case, key: str) -> tuple[object, ...]:
 
 
 def describe(case: Case) -> str:
-    """Describe the conditions in words."""
+    """Describe the conditions as text."""
     trim = "TRIM" if case.trim else f"no TRIM, {case.allocator}"
     share = "" if case.unit_share == 1 else f", units of {case.unit_share:g} tables"
     return f"{nodes_text(case.nodes)}, {case.fill_pct:g} % full, {trim}{share}"

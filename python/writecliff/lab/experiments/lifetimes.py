@@ -71,7 +71,7 @@ def writers(reading: Reading) -> tuple[Writer, ...]:
 
 
 def describe(reading: Reading) -> str:
-    """Describe a reading in words."""
+    """Describe a reading as text."""
     return {
         "by-size": "ranges of 1 : 10 : 33 : 55, written at equal rates",
         "by-rate": "equal ranges, written at rates of 1 : 1/10 : 1/33 : 1/55",

@@ -58,7 +58,7 @@ _WHOLE = "whole"
 
 @dataclass(frozen=True)
 class ScaleError:
-    """A figure of a scaled drive next to that of the full drive."""
+    """A figure of a scaled drive next to the full drive's figure."""
 
     drive: str
     of_class: Class

@@ -57,7 +57,7 @@ class _TestOptions(CampaignOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ActItems:
-    """The entries of a configuration file, in the order in which ACT logs them."""
+    """Entries of a configuration file, in the order of ACT's log."""
 
     service_threads: int = option(5 * CPUS, "number of service threads (model 6.x)", within=THREADS)
     num_queues: int = option(2, "number of transaction queues (model 3.x)", within=THREADS)
