@@ -70,7 +70,7 @@ impl KernelTrace {
                     capture.requests.finish();
                 }
                 let moved = |request: &Request| {
-                    request.operation == Operation::Flush || request.sectors > 0
+                    request.event.operation == Operation::Flush || request.event.sectors > 0
                 };
                 Ok::<_, std::io::Error>(capture.requests.take().filter(moved).collect())
             })
@@ -133,23 +133,26 @@ fn request_columns<'py>(
         0 => -1,
         time => time.saturating_sub(began_ns).cast_signed(),
     };
-    let offset = |request: &Request| match request.operation {
+    let offset = |request: &Request| match request.event.operation {
         Operation::Flush => 0,
-        _ => SECTOR_BYTES.cast_signed() * request.sector.saturating_sub(first_sector).cast_signed(),
+        _ => {
+            SECTOR_BYTES.cast_signed()
+                * request.event.sector.saturating_sub(first_sector).cast_signed()
+        }
     };
     Ok(dict! {
         py,
-        "time_ns" = column(py, of, |request| since(request.time_ns)),
+        "time_ns" = column(py, of, |request| since(request.event.time_ns)),
         "issue_ns" = column(py, of, |request| since(request.issue_ns)),
         "complete_ns" = column(py, of, |request| since(request.complete_ns)),
         "offset_bytes" = column(py, of, offset),
         "length_bytes" =
-            column(py, of, |request| SECTOR_BYTES.cast_signed() * i64::from(request.sectors)),
-        "name" = column(py, of, |request| request.name.cast_signed()),
-        "operation" = column(py, of, |request| request.operation as i32),
-        "flags" = column(py, of, |request| i32::from(request.flags.0)),
-        "thread_id" = column(py, of, |request| request.thread_id),
-        "errno" = column(py, of, |request| request.errno.cast_signed())
+            column(py, of, |request| SECTOR_BYTES.cast_signed() * i64::from(request.event.sectors)),
+        "name" = column(py, of, |request| request.event.name.cast_signed()),
+        "operation" = column(py, of, |request| request.event.operation as i32),
+        "flags" = column(py, of, |request| i32::from(request.event.flags.0)),
+        "thread_id" = column(py, of, |request| request.event.thread_id),
+        "errno" = column(py, of, |request| request.event.errno.cast_signed())
     })
 }
 

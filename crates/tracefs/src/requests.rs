@@ -18,26 +18,13 @@ const ROWS_MAX: usize = 1 << 22;
 /// A request with its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Request operation.
-    pub operation: Operation,
-    /// Request flags.
-    pub flags: Flags,
-    /// First 512-byte sector on the device.
-    pub sector: u64,
-    /// Number of sectors.
-    pub sectors: u32,
-    /// Time when the request was created.
-    pub time_ns: u64,
+    /// Event that created the request, with the error number of the request's completion. The
+    /// sectors are those of the whole request.
+    pub event: BlockEvent,
     /// Time when the driver received the request.
     pub issue_ns: u64,
     /// Completion time; 0 for a request that was still open at the end.
     pub complete_ns: u64,
-    /// Identifier of the thread that created the request.
-    pub thread_id: i32,
-    /// Number of the thread's name in `Names`.
-    pub name: u32,
-    /// Error number of the completion; 0 for success.
-    pub errno: u16,
 }
 
 /// Numbers of events that cannot be represented as requests.
@@ -78,20 +65,9 @@ struct Row {
 impl Row {
     /// Returns a new row for this event.
     fn of(event: &BlockEvent) -> Self {
-        let &BlockEvent { time_ns, operation, flags, sector, sectors, thread_id, name, .. } = event;
-        let request = Request {
-            operation,
-            flags,
-            sector,
-            sectors,
-            time_ns,
-            issue_ns: 0,
-            complete_ns: 0,
-            thread_id,
-            name,
-            errno: 0,
-        };
-        Self { request, state: State::Queued, left: sectors }
+        let event = BlockEvent { errno: 0, ..*event };
+        let request = Request { event, issue_ns: 0, complete_ns: 0 };
+        Self { request, state: State::Queued, left: event.sectors }
     }
 
     fn issued(&mut self, time_ns: u64) {
@@ -215,7 +191,7 @@ impl Requests {
                 let (flags, sector, sectors) = (Flags::default(), 0, 0);
                 let mut row = Row::of(&BlockEvent { flags, sector, sectors, ..*event });
                 if let (EventKind::Issue, Some(asker)) = (event.kind, self.asker) {
-                    (row.request.thread_id, row.request.name) = asker;
+                    (row.request.event.thread_id, row.request.event.name) = asker;
                 }
                 row.issued(event.time_ns);
                 let number = self.rows.push(row);
@@ -269,7 +245,7 @@ impl Requests {
                 let behind = event.sector.saturating_add(u64::from(event.sectors));
                 if let Some(number) = self.queued.take((behind, event.operation)) {
                     if let Some(row) = self.rows.get(number) {
-                        row.request.sector = event.sector;
+                        row.request.event.sector = event.sector;
                     }
                     self.queued.add(key, number);
                 }
@@ -293,8 +269,8 @@ impl Requests {
         };
         if let Some(row) = self.rows.get(number) {
             row.issued(event.time_ns);
-            (row.request.sectors, row.left) = (event.sectors, event.sectors);
-            row.request.flags.0 |= event.flags.0;
+            (row.request.event.sectors, row.left) = (event.sectors, event.sectors);
+            row.request.event.flags.0 |= event.flags.0;
         }
         self.issued.add(key, number);
     }
@@ -305,11 +281,12 @@ impl Requests {
             self.anomalies.unknown_completions += 1;
             return;
         };
-        row.request.errno = row.request.errno.max(event.errno);
+        let created = &mut row.request.event;
+        created.errno = created.errno.max(event.errno);
         row.left = row.left.saturating_sub(sectors);
         if sectors > 0 && row.left > 0 {
             let rest = event.sector.saturating_add(u64::from(sectors));
-            self.issued.add((rest, row.request.operation), number.unwrap_or_default());
+            self.issued.add((rest, row.request.event.operation), number.unwrap_or_default());
             return;
         }
         (row.state, row.request.complete_ns) = (State::Done, event.time_ns);
@@ -318,7 +295,7 @@ impl Requests {
     /// Reports the oldest rows that are complete or timed out.
     fn settle(&mut self) {
         while let Some(row) = self.rows.rows.front() {
-            let late = self.now_ns.saturating_sub(row.request.time_ns) > OPEN_MAX_NS;
+            let late = self.now_ns.saturating_sub(row.request.event.time_ns) > OPEN_MAX_NS;
             let ended = matches!(row.state, State::Done | State::Merged);
             if !ended && !late && self.rows.rows.len() <= ROWS_MAX {
                 return;
@@ -333,7 +310,7 @@ impl Requests {
         let number = self.rows.first;
         self.rows.first += 1;
         // An incomplete row must be the oldest with its key.
-        let Request { operation, sector, sectors, .. } = request;
+        let BlockEvent { operation, sector, sectors, .. } = request.event;
         match state {
             State::Queued | State::Issued if operation == Operation::Flush => {
                 self.flushes.retain(|&flush| flush != number);

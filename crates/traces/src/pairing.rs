@@ -97,24 +97,24 @@ impl Device {
 }
 
 fn give(request: &Request, volume: u32, to: &mut Sink) -> Result<(), &'static str> {
-    let operation = match request.operation {
+    let operation = match request.event.operation {
         BlockOperation::Read => Operation::Read,
         BlockOperation::Write => Operation::Write,
         BlockOperation::Discard => Operation::Discard,
         BlockOperation::Flush => Operation::Flush,
         BlockOperation::Other => return Err("command that transfers no data"),
     };
-    let begin = if request.issue_ns == 0 { request.time_ns } else { request.issue_ns };
+    let begin = if request.issue_ns == 0 { request.event.time_ns } else { request.issue_ns };
     let (mut offset, mut length) = (0, 0);
     if operation != Operation::Flush {
-        offset = request.sector.checked_mul(SECTOR_BYTES).ok_or("address too large")?;
-        length = SECTOR_BYTES * u64::from(request.sectors);
+        offset = request.event.sector.checked_mul(SECTOR_BYTES).ok_or("address too large")?;
+        length = SECTOR_BYTES * u64::from(request.event.sectors);
     }
     let mut record = Record::new(to.since_begin(begin)?, operation, offset, length);
     if request.complete_ns != 0 {
         let response = request.complete_ns.saturating_sub(begin);
         record.response_ns = i64::try_from(response).unwrap_or(NO_RESPONSE);
     }
-    (record.volume, record.process) = (volume, request.name);
+    (record.volume, record.process) = (volume, request.event.name);
     to.push(&record)
 }

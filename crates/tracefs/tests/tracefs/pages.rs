@@ -94,29 +94,32 @@ fn requests(pages: &[u8], layout: PageLayout) -> (Vec<Request>, Capture) {
 #[test]
 fn recorded_pages_give_the_requests_that_were_made() {
     let (requests, capture) = requests(&recorded(), layout());
-    let name = |request: &Request| capture.names.words[request.name as usize].as_str();
+    let name = |request: &Request| capture.names.words[request.event.name as usize].as_str();
     let direct: Vec<_> = requests
         .iter()
         .filter(|request| {
-            request.operation == Operation::Write && name(request) == "dd" && request.sectors == 8
+            request.event.operation == Operation::Write
+                && name(request) == "dd"
+                && request.event.sectors == 8
         })
         .collect();
     assert_eq!(direct.len(), 16);
     let places: std::collections::BTreeSet<_> =
-        direct.iter().map(|request| request.sector).collect();
+        direct.iter().map(|request| request.event.sector).collect();
     assert_eq!(places.len(), 16);
     for request in &requests {
         assert!(
-            request.time_ns <= request.issue_ns && request.issue_ns <= request.complete_ns,
+            request.event.time_ns <= request.issue_ns && request.issue_ns <= request.complete_ns,
             "{request:?}"
         );
-        assert_eq!(request.errno, 0);
+        assert_eq!(request.event.errno, 0);
     }
-    assert!(requests.windows(2).all(|pair| pair[0].time_ns <= pair[1].time_ns));
-    let by = |operation| requests.iter().filter(|request| request.operation == operation).count();
+    assert!(requests.windows(2).all(|pair| pair[0].event.time_ns <= pair[1].event.time_ns));
+    let by =
+        |operation| requests.iter().filter(|request| request.event.operation == operation).count();
     assert!(by(Operation::Discard) > 0 && by(Operation::Flush) > 0);
     assert!(requests.iter().any(|request| name(request).starts_with("jbd2/")));
-    let flushes = requests.iter().filter(|request| request.operation == Operation::Flush);
+    let flushes = requests.iter().filter(|request| request.event.operation == Operation::Flush);
     assert!(flushes.into_iter().all(|request| !name(request).starts_with("kworker")));
     let anomalies = capture.requests.anomalies;
     assert_eq!((anomalies.open, anomalies.unissued, anomalies.unknown_completions), (0, 0, 0));

@@ -37,8 +37,11 @@ fn the_one_who_asked_is_the_one_who_made_it() {
     ]);
     assert_eq!(anomalies, Anomalies::default());
     let [request] = requests[..] else { panic!("{requests:?}") };
-    assert_eq!((request.time_ns, request.issue_ns, request.complete_ns), (1, 5, 9));
-    assert_eq!((request.thread_id, request.sector, request.sectors), (FIO, 80, 8));
+    assert_eq!((request.event.time_ns, request.issue_ns, request.complete_ns), (1, 5, 9));
+    assert_eq!(
+        (request.event.thread_id, request.event.sector, request.event.sectors),
+        (FIO, 80, 8)
+    );
 }
 
 #[test]
@@ -52,7 +55,7 @@ fn rows_come_in_the_order_in_which_requests_were_made() {
         event(6, Complete, "R", 8, 8),
     ]);
     let shown: Vec<_> =
-        requests.iter().map(|request| (request.sector, request.complete_ns)).collect();
+        requests.iter().map(|request| (request.event.sector, request.complete_ns)).collect();
     assert_eq!(shown, [(8, 6), (16, 5)]);
 }
 
@@ -70,7 +73,7 @@ fn of_two_requests_for_one_sector_the_older_is_done_first() {
         event(9, Complete, "R", 8, 8),
     ]);
     let shown: Vec<_> =
-        requests.iter().map(|request| (request.time_ns, request.complete_ns)).collect();
+        requests.iter().map(|request| (request.event.time_ns, request.complete_ns)).collect();
     assert_eq!(shown, [(1, 8), (3, 9), (5, 7)]);
 }
 
@@ -85,7 +88,7 @@ fn merges_change_what_a_request_covers() {
         event(6, Complete, "W", 92, 24),
     ]);
     let [request] = requests[..] else { panic!("{requests:?}") };
-    assert_eq!((request.time_ns, request.sector, request.sectors), (1, 92, 24));
+    assert_eq!((request.event.time_ns, request.event.sector, request.event.sectors), (1, 92, 24));
     assert_eq!(anomalies, Anomalies { merged: 1, ..Anomalies::default() });
 }
 
@@ -97,7 +100,7 @@ fn a_request_is_done_when_all_of_it_is() {
         event(3, Complete, "R", 8, 16),
     ]);
     let [request] = requests[..] else { panic!("{requests:?}") };
-    assert_eq!((request.sector, request.sectors, request.complete_ns), (0, 24, 3));
+    assert_eq!((request.event.sector, request.event.sectors, request.complete_ns), (0, 24, 3));
 }
 
 #[test]
@@ -110,7 +113,7 @@ fn a_returned_request_is_issued_again() {
         BlockEvent { errno: 5, ..event(5, Complete, "W", 0, 8) },
     ]);
     let [request] = requests[..] else { panic!("{requests:?}") };
-    assert_eq!((request.issue_ns, request.complete_ns, request.errno), (4, 5, 5));
+    assert_eq!((request.issue_ns, request.complete_ns, request.event.errno), (4, 5, 5));
     assert_eq!(anomalies.requeued, 1);
 }
 
@@ -132,13 +135,13 @@ fn flushes_are_of_those_who_asked() {
         by(KWORKER, event(12, Complete, "FF", u64::MAX, 0)),
     ]);
     assert_eq!(anomalies, Anomalies::default());
-    assert!(requests.iter().all(|request| request.thread_id == FIO));
+    assert!(requests.iter().all(|request| request.event.thread_id == FIO));
     let shown: Vec<_> =
-        requests.iter().map(|request| (request.operation, request.complete_ns)).collect();
+        requests.iter().map(|request| (request.event.operation, request.complete_ns)).collect();
     let (write, flush) = (Operation::Write, Operation::Flush);
     assert_eq!(shown, [(write, 5), (flush, 3), (flush, 7), (flush, 12)]);
     let all = Flags::PREFLUSH | Flags::FUA | Flags::SYNC | Flags::META;
-    assert_eq!(requests[0].flags, Flags(all));
+    assert_eq!(requests[0].event.flags, Flags(all));
 }
 
 #[test]
@@ -151,7 +154,7 @@ fn devices_without_requests_are_asked_by_bios() {
     ]);
     let shown: Vec<_> = requests
         .iter()
-        .map(|request| (request.operation, request.issue_ns, request.complete_ns))
+        .map(|request| (request.event.operation, request.issue_ns, request.complete_ns))
         .collect();
     assert_eq!(shown, [(Operation::Read, 1, 4), (Operation::Flush, 2, 3)]);
 }
@@ -166,7 +169,7 @@ fn what_was_open_is_counted() {
         event(5, Issue, "N", 0, 0),
     ]);
     let [request] = requests[..] else { panic!("{requests:?}") };
-    assert_eq!((request.sector, request.complete_ns), (24, 0));
+    assert_eq!((request.event.sector, request.complete_ns), (24, 0));
     let expected =
         Anomalies { unknown_completions: 2, unissued: 1, open: 1, other: 1, ..anomalies };
     assert_eq!(anomalies, expected);
@@ -198,7 +201,7 @@ fn only_the_part_that_was_asked_for_is_captured() {
     requests.add(&event(300, Issue, "FF", 0, 0));
     requests.add(&event(301, Complete, "FF", 0, 0));
     let shown: Vec<_> =
-        requests.take().map(|request| (request.operation, request.sector)).collect();
+        requests.take().map(|request| (request.event.operation, request.event.sector)).collect();
     let (write, flush) = (Operation::Write, Operation::Flush);
     assert_eq!(shown, [(write, 100), (write, 199), (flush, 0)]);
     assert_eq!(requests.anomalies, Anomalies::default());
