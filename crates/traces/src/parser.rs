@@ -4,7 +4,7 @@ use memchr::memchr;
 
 use crate::sink::{Reason, Sink};
 
-/// A format parser: Parser that converts bytes into I/Os.
+/// Parser of a format, which converts bytes into I/Os.
 pub trait Parser: Send {
     /// Parses the complete records at the start of `bytes`; returns the number of consumed bytes,
     /// which is above 0 if `bytes` has at least `WHOLE_MAX_BYTES` bytes. `last` is `true` at the

@@ -18,9 +18,9 @@ pub(super) const FORMAT: Format = Format {
 
 #[derive(Default)]
 struct Biosnoop {
-    /// Unit of the time column, according to the header. `has_queued` is `true` if the header has a
-    /// column with the queue time.
+    /// Unit of the time column according to the header; 0 before the header.
     unit_ns: u64,
+    /// `true` if the header has a column with the queue time.
     queued: bool,
 }
 

@@ -3,7 +3,9 @@
 use writecliff_base::words;
 
 use crate::fields::bytes_of;
-use crate::number::{NS_PER_MS, NS_PER_S, NS_PER_TICK, NS_PER_US, SECTOR_BYTES, time_ns, whole};
+use crate::number::{
+    NS_PER_MS, NS_PER_S, NS_PER_TICK, NS_PER_US, SECTOR_BYTES, response_ns, time_ns, whole,
+};
 use crate::parser::{Line, LineFormat};
 use crate::record::{Operation, Record};
 use crate::sink::{Reason, Sink};
@@ -160,9 +162,9 @@ fn split(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
 impl LineFormat for OwnColumns {
     fn line(&mut self, line: &[u8], to: &mut Sink) -> Result<Line, Reason> {
         if self.places.is_none() {
-            match self.begin(line)? {
-                Line::Used => {}
-                Line::Beside(reason) => return Ok(Line::Beside(reason)),
+            let header = self.begin(line)?;
+            if let Line::Beside(_) = header {
+                return Ok(header);
             }
         }
         let places = self.places.as_deref().unwrap_or_default();
@@ -187,10 +189,7 @@ impl LineFormat for OwnColumns {
                 Role::Offset | Role::Length | Role::Response if field.is_empty() => {}
                 Role::Offset => record.offset_bytes = bytes_of(whole(field)?, column.unit)?,
                 Role::Length => record.length_bytes = bytes_of(whole(field)?, column.unit)?,
-                Role::Response => {
-                    let response = time_ns(field, column.unit)?;
-                    record.response_ns = i64::try_from(response).map_err(|_| "time too large")?;
-                }
+                Role::Response => record.response_ns = response_ns(field, column.unit)?,
                 Role::Process => record.process = to.processes.number(field),
                 Role::Content => record.content = content_of(field),
             }
@@ -202,8 +201,7 @@ impl LineFormat for OwnColumns {
             (record.offset_bytes, record.length_bytes) = (0, 0);
         }
         record.time_ns = to.since_begin(time)?;
-        to.push(&record)?;
-        Ok(Line::Used)
+        to.used(&record)
     }
 }
 

@@ -4,7 +4,7 @@
 //! the event.
 
 use crate::fields::Commas;
-use crate::number::{NS_PER_US, hexadecimal, time_ns, whole};
+use crate::number::{NS_PER_US, hexadecimal, response_ns, time_ns, whole};
 use crate::parser::{Line, LineFormat, Lines};
 use crate::record::{Operation, Record};
 use crate::sink::{Reason, Sink};
@@ -80,8 +80,7 @@ fn event_of(
         (offset, length, fields.field()?, fields.field()?)
     };
     whole(disk)?;
-    let elapsed = time_ns(elapsed, NS_PER_US)?;
-    let response_ns = i64::try_from(elapsed).map_err(|_| "time too large")?;
+    let response_ns = response_ns(elapsed, NS_PER_US)?;
     // An I/O may have started before the trace started.
     let issued = to.since_begin(time)?.saturating_sub(response_ns);
     let mut record = Record::new(issued, operation, offset, length);

@@ -1,4 +1,4 @@
-//! A heat map: Heat map of I/Os by address and time. Both axes grow with the trace.
+//! Heat map of I/Os by address and time. Both axes grow with the trace.
 
 const TIMES: usize = 96;
 const ADDRESSES: usize = 64;

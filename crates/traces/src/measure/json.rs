@@ -86,12 +86,9 @@ fn sizes(of: &Sizes, ios: u64) -> Value {
     let tail = &all[all.len().min(SIZES_SHOWN)..];
     let mut rows: Vec<_> =
         all.iter().take(SIZES_SHOWN).map(|(size, kinds)| row(*kinds, Some(*size))).collect();
-    if !tail.is_empty() || of.rest() > 0 {
-        let mut sum = [0; 4];
-        for (n, total) in sum.iter_mut().enumerate() {
-            *total = tail.iter().map(|(_, kinds)| kinds[n]).sum::<u64>() + of.rest_of(n);
-        }
-        let mut rest = row(sum, None);
+    if !tail.is_empty() || of.rest != [0; 4] {
+        let sum = |n| tail.iter().map(|(_, kinds)| kinds[n]).sum::<u64>() + of.rest[n];
+        let mut rest = row([0, 1, 2, 3].map(sum), None);
         rest["sizes"] = json!(tail.len());
         rows.push(rest);
     }

@@ -22,7 +22,7 @@ pub(crate) struct Sizes {
     table: Vec<Kinds>,
     others: BTreeMap<u64, Kinds>,
     /// I/Os whose sizes did not fit into the map.
-    rest: Kinds,
+    pub(crate) rest: Kinds,
 }
 
 impl Default for Sizes {
@@ -56,15 +56,5 @@ impl Sizes {
         let table = (0_u64..).zip(&self.table).map(|(n, kinds)| (n * SECTOR_BYTES, *kinds));
         let others = self.others.iter().map(|(size, kinds)| (*size, *kinds));
         table.chain(others).filter(|(_, kinds)| kinds.iter().sum::<u64>() > 0)
-    }
-
-    /// Returns the number of I/Os whose sizes did not fit into the map.
-    pub(crate) fn rest(&self) -> u64 {
-        self.rest.iter().sum()
-    }
-
-    /// Returns the number of I/Os of one type whose sizes did not fit into the map.
-    pub(crate) fn rest_of(&self, kind: usize) -> u64 {
-        self.rest[kind]
     }
 }
