@@ -212,7 +212,7 @@ unsafe extern "C" fn io_submit(
     let mut submitted = 0;
     while submitted < requests {
         let batch = (requests - submitted).min(BATCH);
-        // SAFETY: SAFETY: by the contract of io_submit, the list has `count` requests, and
+        // SAFETY: by the contract of io_submit, the list has `count` requests, and
         // `submitted` is below `count`.
         let accepted = unsafe {
             let part = list.add(submitted);

@@ -29,12 +29,16 @@ use libc::c_int;
 
 /// Runs `note` after a real call and restores that call's `errno`.
 fn after(note: impl FnOnce()) {
-    if !events::active() {
-        return;
+    if events::active() {
+        keeping_errno(note);
     }
+}
+
+fn keeping_errno<T>(call: impl FnOnce() -> T) -> T {
     let errno = errno();
-    note();
+    let result = call();
     set_errno(errno);
+    result
 }
 
 fn errno() -> c_int {

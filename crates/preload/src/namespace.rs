@@ -21,10 +21,8 @@ impl Before {
         if !events::active() || flags & (libc::O_CREAT | libc::O_TRUNC) == 0 {
             return Self::NotQueried;
         }
-        let errno = crate::errno();
         // SAFETY: the caller guarantees this by the function's contract.
-        let file = unsafe { File::at(dirfd, path, true) };
-        crate::set_errno(errno);
+        let file = crate::keeping_errno(|| unsafe { File::at(dirfd, path, true) });
         file.map_or(Self::Nothing, Self::File)
     }
 
@@ -129,10 +127,10 @@ unsafe fn removing(dirfd: c_int, path: *const c_char, call: impl FnOnce() -> c_i
     if !events::active() {
         return call();
     }
-    let errno = crate::errno();
     // SAFETY: by the contract.
-    let (file, name) = unsafe { (File::at(dirfd, path, false), Text::absolute(dirfd, path)) };
-    crate::set_errno(errno);
+    let (file, name) = crate::keeping_errno(|| unsafe {
+        (File::at(dirfd, path, false), Text::absolute(dirfd, path))
+    });
     let result = call();
     if result == 0 {
         crate::after(|| {
@@ -160,17 +158,10 @@ unsafe fn renaming(from: Name, to: Name, flags: c_uint, call: impl FnOnce() -> c
     if !events::active() {
         return call();
     }
-    let errno = crate::errno();
     // SAFETY: by the contract.
-    let (file, replaced, old, new) = unsafe {
-        (
-            File::at(from.0, from.1, false),
-            File::at(to.0, to.1, false),
-            Text::absolute(from.0, from.1),
-            Text::absolute(to.0, to.1),
-        )
-    };
-    crate::set_errno(errno);
+    let [(file, old), (replaced, new)] = crate::keeping_errno(|| unsafe {
+        [from, to].map(|(dirfd, path)| (File::at(dirfd, path, false), Text::absolute(dirfd, path)))
+    });
     let result = call();
     let Some(file) = file else { return result };
     if result == 0 {

@@ -50,11 +50,8 @@ fn descriptor(stream: *mut FILE) -> c_int {
     if stream.is_null() {
         return -1;
     }
-    let errno = crate::errno();
     // SAFETY: the pointer is an open stream of the program.
-    let fd = unsafe { libc::fileno(stream) };
-    crate::set_errno(errno);
-    fd
+    crate::keeping_errno(|| unsafe { libc::fileno(stream) })
 }
 
 /// Updates the position after a hooked call has moved the descriptor to `position`.
