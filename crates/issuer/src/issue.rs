@@ -313,7 +313,7 @@ impl Issuing<'_> {
             let job = lane.lane.job;
             self.collector.record(&io, job, issue_ns, complete_ns);
         }
-        if self.shared.records() {
+        if self.shared.records {
             let result = if result == 0 { io.length as i32 } else { result };
             self.records.push(Done { io, issue_ns, complete_ns, result });
         }
@@ -370,7 +370,7 @@ impl Issuing<'_> {
             return Ok(());
         }
         self.show(now);
-        if self.shared.records() && self.records.len() >= RECORDS {
+        if self.shared.records && self.records.len() >= RECORDS {
             self.shared.give(&mut self.records, false);
         }
         let longest = if self.deallocations > 0 { SLEEP_BESIDE_NS } else { SLEEP_NS };

@@ -106,7 +106,7 @@ pub struct Measured {
     pub abandoned: u64,
     /// Maximum number of I/Os in flight.
     pub in_flight_max: u32,
-    /// `true` if the issuing thread had a dedicated processor.
+    /// `true` if the memory of the I/Os was pinned; otherwise, the kernel pinned it for each I/O.
     pub is_pinned: bool,
 }
 

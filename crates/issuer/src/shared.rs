@@ -39,7 +39,7 @@ pub struct Shared {
     stop: AtomicBool,
     abandon: AtomicBool,
     /// `true` if completed I/Os are stored until the call to [`Self::take`].
-    records: bool,
+    pub(crate) records: bool,
     done: Mutex<Vec<Done>>,
     live: [AtomicU64; 5],
 }
@@ -87,10 +87,6 @@ impl Shared {
 
     pub(crate) fn is_abandoned(&self) -> bool {
         self.abandon.load(Relaxed)
-    }
-
-    pub(crate) fn records(&self) -> bool {
-        self.records
     }
 
     /// Hands over records; retains them if other records are being taken, unless `waits`.
