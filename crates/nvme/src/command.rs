@@ -107,10 +107,7 @@ pub enum Placement {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "commands of the NVM Command Set; `fua` is Force Unit Access")]
 pub enum Work {
-    Read {
-        span: Span,
-        fua: bool,
-    },
+    Read(Span),
     Write {
         span: Span,
         placement: Placement,
@@ -122,19 +119,11 @@ pub enum Work {
         fua: bool,
         deallocate: bool,
     },
-    Deallocate {
-        spans: Vec<Span>,
-    },
+    Deallocate(Vec<Span>),
     /// Makes all completed writes durable.
     Flush,
-    Compare {
-        span: Span,
-        fua: bool,
-    },
-    Verify {
-        span: Span,
-        fua: bool,
-    },
+    Compare(Span),
+    Verify(Span),
 }
 
 /// Reason why the drive could not do the work.

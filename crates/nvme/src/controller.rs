@@ -105,7 +105,7 @@ impl Controller {
         self.configuration = value;
         if was && !is {
             self.status = 0;
-            self.events.reset();
+            self.events = Events::default();
             self.queues.clear();
             return if was_ready { Change::Reset } else { Change::None };
         }

@@ -35,10 +35,6 @@ pub struct Identity {
     pub atomic_write: Bytes,
     /// Warning Composite Temperature Threshold in degrees Celsius; `None` if not reported.
     pub warning_temperature: Option<f64>,
-    /// Critical Composite Temperature Threshold in degrees Celsius; `None` if not reported.
-    pub critical_temperature: Option<f64>,
-    /// Maximum power consumption in watts.
-    pub max_power: Option<f64>,
     /// Rated endurance in bytes written by the host.
     pub rated_writes: Option<Bytes>,
     /// `true` if the drive supports block erase (SANICAP).

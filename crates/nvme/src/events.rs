@@ -94,11 +94,6 @@ impl Events {
         self.masked.push(event.log_page());
         self.requests.pop_front().map(|command_id| (command_id, u64::from(event as u32)))
     }
-
-    /// Drops all requests and events during a reset.
-    pub(crate) fn reset(&mut self) {
-        *self = Self::default();
-    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,13 @@
 //! Fabrics commands (Base 2.1, 6): Connect, and access to the controller's properties. Fabrics
 //! commands are independent of the transport.
 
-use std::collections::BTreeMap;
-
 use crate::command::{Entry, Request};
 use crate::controller::{Change, Controller, Features, Host, Kind, QUEUE_ENTRIES};
 use crate::drive::Drive;
 use crate::identify::VERSION;
 use crate::page::read;
 use crate::status::{Refusal, Status};
-use crate::subsystem::{Answer, Answered, Context, Shared};
+use crate::subsystem::{Answer, Answered, Context, Subsystem};
 
 /// NQN shared by all discovery services.
 pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
@@ -44,63 +42,79 @@ fn invalid(offset: u16, in_data: bool) -> Refusal {
 const IN_COMMAND: bool = false;
 const IN_DATA: bool = true;
 
-/// Connects a queue.
-pub(crate) fn connect(
-    request: Request<'_>,
-    drive: &dyn Drive,
-    shared: &mut Shared,
-    controllers: &mut BTreeMap<u16, Controller>,
-    next_id: &mut u16,
-) -> Result<Association, Refusal> {
-    let Request { entry, data, .. } = request;
-    if entry.opcode() != 0x7f || entry.0[4] != CONNECT {
-        return Err(Status::SEQUENCE_ERROR.into());
-    }
-    if entry.word(40) != 0 {
-        return Err(Status::CONNECT_FORMAT.into());
-    }
-    let Some(data) = data.first_chunk::<CONNECT_BYTES>() else {
-        return Err(Status::DATA_SGL_LENGTH.into());
-    };
-    let host = Host {
-        nqn: name(data, 512).ok_or(invalid(512, IN_DATA))?,
-        id: read(data, 0).unwrap_or_default(),
-    };
-    let wanted = name(data, 256).ok_or(invalid(256, IN_DATA))?;
-    let kind = match wanted.as_str() {
-        DISCOVERY_NQN => Kind::Discovery,
-        nqn if nqn == shared.access.nqn => Kind::Io,
-        _ => return Err(invalid(256, IN_DATA)),
-    };
-    if shared.access.hosts.as_ref().is_some_and(|hosts| !hosts.contains(&host.nqn)) {
-        return Err(Status::CONNECT_HOST.into());
-    }
-    let (queue, entries) = (entry.word(42), entry.word(44).saturating_add(1));
-    if entry.word(44) == 0 || (queue > 0 && entries > QUEUE_ENTRIES) {
-        return Err(invalid(44, IN_COMMAND));
-    }
-    let id = u16::from_le_bytes([data[16], data[17]]);
-    let flow_control = entry.0[46] & 1 << 2 == 0;
-    let controller = if queue > 0 {
-        let controller = controllers.get_mut(&id).ok_or(invalid(16, IN_DATA))?;
-        connect_queue(controller, &host, kind, queue, shared.access.queues)?;
-        id
-    } else if id == DYNAMIC {
-        let features = Features::new(kind, drive.identity());
-        let id = free_id(controllers, next_id, shared.access.controllers)?;
-        let mut new = Controller::new(id, kind, host, features);
-        new.features.keep_alive_ms = entry.dword(12);
-        controllers.insert(id, new);
-        if kind == Kind::Io {
-            debug_assert!(shared.ids.binary_search(&id).is_err(), "controller {id} exists");
-            shared.ids.push(id);
-            shared.ids.sort_unstable();
+impl<D: Drive> Subsystem<D> {
+    /// Connects a queue.
+    pub(crate) fn connect_to(&mut self, request: Request<'_>) -> Result<Association, Refusal> {
+        let Self { drive, shared, controllers, .. } = self;
+        let Request { entry, data, .. } = request;
+        if entry.opcode() != 0x7f || entry.0[4] != CONNECT {
+            return Err(Status::SEQUENCE_ERROR.into());
         }
-        id
-    } else {
-        return Err(invalid(16, IN_DATA));
-    };
-    Ok(Association { controller, queue, entries, flow_control })
+        if entry.word(40) != 0 {
+            return Err(Status::CONNECT_FORMAT.into());
+        }
+        let Some(data) = data.first_chunk::<CONNECT_BYTES>() else {
+            return Err(Status::DATA_SGL_LENGTH.into());
+        };
+        let host = Host {
+            nqn: name(data, 512).ok_or(invalid(512, IN_DATA))?,
+            id: read(data, 0).unwrap_or_default(),
+        };
+        let wanted = name(data, 256).ok_or(invalid(256, IN_DATA))?;
+        let kind = match wanted.as_str() {
+            DISCOVERY_NQN => Kind::Discovery,
+            nqn if nqn == shared.access.nqn => Kind::Io,
+            _ => return Err(invalid(256, IN_DATA)),
+        };
+        if shared.access.hosts.as_ref().is_some_and(|hosts| !hosts.contains(&host.nqn)) {
+            return Err(Status::CONNECT_HOST.into());
+        }
+        let (queue, entries) = (entry.word(42), entry.word(44).saturating_add(1));
+        if entry.word(44) == 0 || (queue > 0 && entries > QUEUE_ENTRIES) {
+            return Err(invalid(44, IN_COMMAND));
+        }
+        let id = u16::from_le_bytes([data[16], data[17]]);
+        let flow_control = entry.0[46] & 1 << 2 == 0;
+        let controller = if queue > 0 {
+            let controller = controllers.get_mut(&id).ok_or(invalid(16, IN_DATA))?;
+            connect_queue(controller, &host, kind, queue, shared.access.queues)?;
+            id
+        } else if id == DYNAMIC {
+            let features = Features::new(kind, drive.identity());
+            let id = self.free_id()?;
+            let mut new = Controller::new(id, kind, host, features);
+            new.features.keep_alive_ms = entry.dword(12);
+            self.controllers.insert(id, new);
+            if kind == Kind::Io {
+                debug_assert!(
+                    self.shared.ids.binary_search(&id).is_err(),
+                    "controller {id} exists"
+                );
+                self.shared.ids.push(id);
+                self.shared.ids.sort_unstable();
+            }
+            id
+        } else {
+            return Err(invalid(16, IN_DATA));
+        };
+        Ok(Association { controller, queue, entries, flow_control })
+    }
+
+    /// Returns the next unused controller identifier. Identifiers are not reused immediately, so a
+    /// queue of a removed controller cannot join another controller.
+    fn free_id(&mut self) -> Result<u16, Refusal> {
+        let Self { controllers, next_id: next, .. } = self;
+        if controllers.len() >= usize::from(self.shared.access.controllers) {
+            return Err(Status::CONNECT_BUSY.into());
+        }
+        // Controller IDs FFF0h to FFFFh are reserved, and the server skips 0 for clarity.
+        while *next == 0 || *next >= 0xfff0 || controllers.contains_key(next) {
+            *next = if *next >= 0xfff0 { 1 } else { *next + 1 };
+        }
+        let id = *next;
+        *next += 1;
+        Ok(id)
+    }
 }
 
 fn connect_queue(
@@ -131,25 +145,6 @@ fn name(data: &[u8], at: usize) -> Option<String> {
     let end = field.iter().position(|&byte| byte == 0)?;
     let name = std::str::from_utf8(&field[..end]).ok()?;
     (!name.is_empty() && name.len() <= 223).then(|| name.to_owned())
-}
-
-/// Returns the next unused controller identifier. Identifiers are not reused immediately, so a
-/// queue of a removed controller cannot join another controller.
-fn free_id(
-    controllers: &BTreeMap<u16, Controller>,
-    next: &mut u16,
-    most: u16,
-) -> Result<u16, Refusal> {
-    if controllers.len() >= usize::from(most) {
-        return Err(Status::CONNECT_BUSY.into());
-    }
-    // Controller IDs FFF0h to FFFFh are reserved, and the server skips 0 for clarity.
-    while *next == 0 || *next >= 0xfff0 || controllers.contains_key(next) {
-        *next = if *next >= 0xfff0 { 1 } else { *next + 1 };
-    }
-    let id = *next;
-    *next += 1;
-    Ok(id)
 }
 
 /// Executes a fabrics command on a connected queue.

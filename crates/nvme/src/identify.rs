@@ -168,7 +168,6 @@ fn io_controller(page: &mut Page, context: &Context<'_>, identity: &Identity) {
     page.u8(260, 1 | 1 << 1); // FRMW: one read-only firmware slot.
     page.u8(261, 1 << 1 | 1 << 2 | 1 << 5); // LPA: effects, extended data, supported log pages.
     page.u16(266, identity.warning_temperature.map_or(0, kelvin));
-    page.u16(268, identity.critical_temperature.map_or(0, kelvin));
     page.u128(280, u128::from(identity.capacity.0));
     // SANICAP. Sanitize without deallocation makes no additional media modification.
     let erasures = u32::from(identity.crypto_erase) | u32::from(identity.block_erase) << 1;
@@ -178,7 +177,7 @@ fn io_controller(page: &mut Page, context: &Context<'_>, identity: &Identity) {
     page.u8(512, 0x66);
     page.u8(513, 0x44);
     page.u32(516, 1); // NN
-    // ONCS: ONCS: Compare, Dataset Management, Write Zeroes, the Save and Select fields of
+    // ONCS: Compare, Dataset Management, Write Zeroes, the Save and Select fields of
     // features, Timestamp, Verify.
     page.u16(520, 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7);
     page.u8(524, u8::from(identity.crypto_erase) << 2);
@@ -189,8 +188,6 @@ fn io_controller(page: &mut Page, context: &Context<'_>, identity: &Identity) {
     page.u32(1792, (64 + context.shared.access.in_capsule) / 16);
     page.u32(1796, 1);
     page.u8(1803, 1); // MSDBD
-    let power = identity.max_power.map_or(0, |watts| (watts * 100.0).ceil() as u16);
-    page.u16(2048, power);
 }
 
 /// Returns the Atomic Write Unit, a 0's based number of logical blocks.

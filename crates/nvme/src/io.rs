@@ -48,21 +48,21 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
         READ => {
             let span = span(&context, entry, u64::from(MAX_TRANSFER))?;
             whole_page(request, span.length as usize)?;
-            Work::Read { span, fua }
+            Work::Read(span)
         }
         WRITE => {
             let placement = placement(&mut context, entry)?;
             Work::Write { span: sent(&context, request)?, placement, fua }
         }
-        COMPARE => Work::Compare { span: sent(&context, request)?, fua },
-        VERIFY => Work::Verify { span: span(&context, entry, ZEROES_BYTES)?, fua },
+        COMPARE => Work::Compare(sent(&context, request)?),
+        VERIFY => Work::Verify(span(&context, entry, ZEROES_BYTES)?),
         WRITE_ZEROES => {
             let placement = placement(&mut context, entry)?;
             let span = span(&context, entry, ZEROES_BYTES)?;
             Work::WriteZeroes { span, placement, fua, deallocate: entry.flag(12, 25) }
         }
         _ => match deallocated(&context, request)? {
-            Some(spans) => Work::Deallocate { spans },
+            Some(spans) => Work::Deallocate(spans),
             None => return Ok(Answer::OK),
         },
     };

@@ -117,9 +117,9 @@ pub(crate) type Answered = Result<Answer, Refusal>;
 pub struct Subsystem<D> {
     /// Drive behind the controllers.
     pub drive: D,
-    shared: Shared,
-    controllers: BTreeMap<u16, Controller>,
-    next_id: u16,
+    pub(crate) shared: Shared,
+    pub(crate) controllers: BTreeMap<u16, Controller>,
+    pub(crate) next_id: u16,
 }
 
 impl<D: Drive> Subsystem<D> {
@@ -137,13 +137,7 @@ impl<D: Drive> Subsystem<D> {
     /// Executes the first command on a new queue, which must be Connect (Base 2.1, 6.3). The
     /// association identifies the controller and the queue.
     pub fn connect(&mut self, request: Request<'_>) -> (Option<Association>, Reply) {
-        let connected = fabrics::connect(
-            request,
-            &self.drive,
-            &mut self.shared,
-            &mut self.controllers,
-            &mut self.next_id,
-        );
+        let connected = self.connect_to(request);
         let reply = |controller, queue, result, status| Reply {
             result,
             status,

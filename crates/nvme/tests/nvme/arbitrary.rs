@@ -42,12 +42,12 @@ fn placement() -> impl Strategy<Value = PlacementInterface> {
 /// Checks the invariants of every byte range, because the drive relies on them.
 fn check(work: &Work) {
     let spans = match work {
-        Work::Read { span, .. }
+        Work::Read(span)
         | Work::Write { span, .. }
         | Work::WriteZeroes { span, .. }
-        | Work::Compare { span, .. }
-        | Work::Verify { span, .. } => vec![*span],
-        Work::Deallocate { spans } => spans.clone(),
+        | Work::Compare(span)
+        | Work::Verify(span) => vec![*span],
+        Work::Deallocate(spans) => spans.clone(),
         Work::Flush => Vec::new(),
     };
     for span in spans {

@@ -34,7 +34,6 @@ fn identify_controller_says_what_the_drive_is() {
             ("elpe", 262, 1, 63),
             ("npss", 263, 1, 0),
             ("wctemp", 266, 2, 343),
-            ("cctemp", 268, 2, 353),
             ("tnvmcap", 280, 16, u128::from(CAPACITY)),
             ("kas", 320, 2, 10),
             ("sanicap", 328, 4, 0b11 | 1 << 30),
@@ -55,7 +54,6 @@ fn identify_controller_says_what_the_drive_is() {
             ("icdoff", 1800, 2, 0),
             ("fcatt", 1802, 1, 0),
             ("msdbd", 1803, 1, 1),
-            ("psd0.mp", 2048, 2, 825),
         ],
     );
 }

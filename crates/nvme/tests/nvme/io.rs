@@ -15,15 +15,15 @@ fn reads_and_writes_become_bytes_of_the_drive() {
     let data = vec![1; 1 << 20];
     let placement = Placement::Unstated;
     let cases = [
-        (blocks(0x02, 8, 8), Work::Read { span: span(4096, 4096), fua: false }),
-        (blocks(0x02, 0, 1).dword(12, FUA), Work::Read { span: span(0, 512), fua: true }),
+        (blocks(0x02, 8, 8), Work::Read(span(4096, 4096))),
+        (blocks(0x02, 0, 1).dword(12, FUA), Work::Read(span(0, 512))),
         (blocks(0x01, 3, 2048), Work::Write { span: span(1536, 1 << 20), placement, fua: false }),
         (
             blocks(0x01, 3, 1).dword(12, FUA),
             Work::Write { span: span(1536, 512), placement, fua: true },
         ),
-        (blocks(0x05, 1, 2), Work::Compare { span: span(512, 1024), fua: false }),
-        (blocks(0x0c, 0, 65_536), Work::Verify { span: span(0, 32 << 20), fua: false }),
+        (blocks(0x05, 1, 2), Work::Compare(span(512, 1024))),
+        (blocks(0x0c, 0, 65_536), Work::Verify(span(0, 32 << 20))),
         (
             blocks(0x08, 0, 65_536),
             Work::WriteZeroes { span: span(0, 32 << 20), placement, fua: false, deallocate: false },
@@ -40,7 +40,7 @@ fn reads_and_writes_become_bytes_of_the_drive() {
     }
     host.drive().lba_format = 1;
     let last = CAPACITY / 4096 - 1;
-    let expected = Work::Read { span: span(last * 4096, 4096), fua: false };
+    let expected = Work::Read(span(last * 4096, 4096));
     assert_eq!(host.work(blocks(0x02, last, 1), &[]), expected);
 }
 
@@ -53,7 +53,7 @@ fn ranges_are_deallocated_and_hints_ignored() {
     ranges[36..40].copy_from_slice(&1u32.to_le_bytes()); // The second range is empty.
     let deallocate = Command::new(0x09).nsid(1).dword(10, 2).dword(11, 1 << 2);
     let spans = vec![span(8192, 4096), span(0, 512)];
-    assert_eq!(host.work(deallocate, &ranges), Work::Deallocate { spans });
+    assert_eq!(host.work(deallocate, &ranges), Work::Deallocate(spans));
     let hint = deallocate.dword(11, 1);
     assert_eq!(host.status(1, hint, &ranges, 48), Status::SUCCESS);
     assert!(matches!(host.send(1, hint, &ranges, 48), Outcome::Done(_)));

@@ -184,8 +184,6 @@ impl TestDrive {
                 write_granularity: Bytes(64 << 10),
                 atomic_write: Bytes(4096),
                 warning_temperature: Some(70.0),
-                critical_temperature: Some(80.0),
-                max_power: Some(8.25),
                 rated_writes: Some(Bytes(1_752_000_000_000_000)),
                 block_erase: true,
                 crypto_erase: true,

@@ -38,16 +38,19 @@ struct Connection<'a> {
     ready: Vec<(Request, Option<request::Failure>)>,
 }
 
-/// Serves a connection until the host disconnects or violates the protocol.
-pub(super) fn run(target: &Target, outbox: &Arc<Outbox>, served: &Served) {
-    let replier = Arc::new(Replier::new(outbox, served, target.now_ms()));
-    let session = served.session(Arc::clone(&replier) as Arc<dyn Replies>);
-    let (receiver, ready) = (Receiver::new(Limits::default()), Vec::new());
-    let mut connection =
-        Connection { target, outbox, replier, session, receiver, association: None, ready };
-    let _ = connection.run(); // An error ends the connection.
-    if let Some(association) = connection.association {
-        target.left(association);
+impl Target {
+    /// Serves one connection of a [`crate::Listener`] until the host disconnects or violates the
+    /// protocol.
+    pub fn connection(&self, outbox: &Arc<Outbox>, served: &Served) {
+        let replier = Arc::new(Replier::new(outbox, served, self.now_ms()));
+        let session = served.session(Arc::clone(&replier) as Arc<dyn Replies>);
+        let (target, receiver, ready) = (self, Receiver::new(Limits::default()), Vec::new());
+        let mut connection =
+            Connection { target, outbox, replier, session, receiver, association: None, ready };
+        let _ = connection.run(); // An error ends the connection.
+        if let Some(association) = connection.association {
+            self.left(association);
+        }
     }
 }
 
@@ -209,15 +212,15 @@ impl Connection<'_> {
         let of = StreamId::DEFAULT;
         let (mut reading, mut compared) = (0, None);
         match work {
-            Work::Read { span, .. } => {
+            Work::Read(span) => {
                 let read = request(Operation::Read, span, of, false);
                 requests.push((Request { tag: Tag::Nvme(ticket, Then::Read), ..read }, None));
                 reading = span.length;
             }
-            Work::Verify { span, .. } => {
+            Work::Verify(span) => {
                 requests.push((request(Operation::Read, span, of, false), None));
             }
-            Work::Compare { span, .. } => {
+            Work::Compare(span) => {
                 requests.push((request(Operation::Read, span, of, false), None));
                 compared = Some(data[..span.length as usize].to_vec());
             }
@@ -234,7 +237,7 @@ impl Connection<'_> {
                     requests.push((Request { is_zeros: true, ..write }, stored));
                 }
             }
-            Work::Deallocate { spans } if served.refuses_trim().is_none() => {
+            Work::Deallocate(spans) if served.refuses_trim().is_none() => {
                 let each = spans.into_iter().map(|span| request(Operation::Trim, span, of, false));
                 requests.extend(each.map(|request| (request, None)));
             }
@@ -242,7 +245,7 @@ impl Connection<'_> {
                 let nothing = Span { offset: 0, length: 0 };
                 requests.push((request(Operation::Flush, nothing, of, false), None));
             }
-            Work::Deallocate { .. } => {}
+            Work::Deallocate(_) => {}
         }
         let made = &mut requests[first..];
         if made.is_empty() {

@@ -147,8 +147,6 @@ fn identity_of(config: &AnyConfig, serial: &str) -> Identity {
         write_granularity: MAPPING_UNIT,
         atomic_write: MAPPING_UNIT,
         warning_temperature: None,
-        critical_temperature: None,
-        max_power: None,
         rated_writes: described.rated_writes,
         block_erase: false,
         crypto_erase: false,

@@ -7,11 +7,9 @@ use std::time::{Duration, Instant};
 use writecliff_nvme::{Access, Address, Association, Subsystem};
 use writecliff_nvme_tcp::Limits;
 
-use super::connection;
 use super::drive::{SimulatedDrive, nqn};
 use super::replier::Replier;
 use crate::listener;
-use crate::outbox::Outbox;
 use crate::request::Replies;
 use crate::served::{Served, locked};
 
@@ -79,11 +77,6 @@ impl Target {
     /// Returns the subsystem's qualified name.
     pub fn nqn(&self) -> String {
         self.subsystem().nqn().to_owned()
-    }
-
-    /// Serves one connection of a [`crate::Listener`].
-    pub fn connection(&self, outbox: &Arc<Outbox>, served: &Served) {
-        connection::run(self, outbox, served);
     }
 
     pub(super) fn subsystem(&self) -> MutexGuard<'_, Subsystem<SimulatedDrive>> {
