@@ -1,7 +1,7 @@
 """Setup shared by all tests: signal handling, garbage collection and the browser.
 
-A CI job in the background may pass on SIGINT as ignored; the programs that tests start and stop
-would inherit that setting. Here, Ctrl-C has its usual effect.
+A CI job in the background may inherit an ignored SIGINT and pass this setting on to the programs
+that tests start and stop. This setup restores the default effect of Ctrl-C.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Make `tests.support` importable wherever pytest is started."""
+"""Make `tests.support` importable regardless of where pytest is started."""
 
 from __future__ import annotations
 

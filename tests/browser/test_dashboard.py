@@ -48,7 +48,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 class Look:
-    """An open page, with its requests and its error messages."""
+    """An open page with its requests and error messages."""
 
     def __init__(self, page: Any, served: Served) -> None:
         self.page, self.served = page, served

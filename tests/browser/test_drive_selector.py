@@ -1,4 +1,4 @@
-"""Browser tests of the drive selector on a comparison page: all drives on its plots, or one."""
+"""Browser tests of the drive selector on a comparison page, which shows all drives or one drive."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_one_drive_can_be_shown_alone(browser: Any, tmp_path: Path) -> None:
         assert select.locator("option").all_inner_texts() == ["all", *DRIVES]
 
         def shown() -> list[list[str]]:
-            """Return the drives that each plot shows, read from the switches in its legend."""
+            """Return the drives shown in each plot, read from the switches in its legend."""
             return [
                 [name for name in DRIVES
                  if svg.get_by_role("button", name=name, exact=True).get_attribute("aria-pressed")

@@ -21,7 +21,7 @@ def page(browser: Any, sample: Path) -> Any:
 
 
 def plot(page: Any, kind: str) -> Any:
-    """Return the drawing of a kind, scrolled into view."""
+    """Return the drawing of a given kind, scrolled into view."""
     svg = page.locator(f"#f{KINDS.index(kind)} svg")
     svg.scroll_into_view_if_needed()
     return svg
@@ -40,7 +40,7 @@ POINT = r"""(svg, [series, index]) => {
 
 
 def point_at(page: Any, svg: Any, series: str, index: int) -> str:
-    """Return the text shown with the pointer on a point of a series."""
+    """Return the text that is shown while the pointer is on a point of a series."""
     page.mouse.move(*svg.evaluate(POINT, [series, index]))
     text: str = page.locator(".tip").inner_text()
     return text

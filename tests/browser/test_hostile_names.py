@@ -1,4 +1,4 @@
-"""Browser tests of hostile names in reports: they stay text and run no script."""
+"""Browser tests of hostile names in reports, which must remain text and run no script."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def writecliff(*words: object) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Create a run with hostile load, job and drive names, in a folder named like a scheme."""
+    """Create a run with hostile load, job and drive names, in a folder named like a URL scheme."""
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "load.toml").write_text(LOAD.format(evil=EVIL))
     drive = write_small_drive(folder)

@@ -1,4 +1,4 @@
-"""Browser tests of comparison tables with many figures: they fit into the window."""
+"""Browser tests of comparison tables with many figures, which must fit into the window."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METRICS = ("IOPS of reads", "99.99 % response time of reads", "maximum response 
 
 
 def drive(label: str, factor: float) -> Contender:
-    """Create a drive with as many figures as a campaign has."""
+    """Create a drive with as many figures as in a campaign."""
     headlines = [
         Headline(
             key=f"mixes: {load}: {metric}",

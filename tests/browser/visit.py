@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Visit:
-    """An open page, with its requests and its error messages."""
+    """An open page with its requests and error messages."""
 
     def __init__(self, browser: Any, report: Path, width: int, **context: Any) -> None:
         self.context = browser.new_context(viewport={"width": width, "height": 900}, **context)

@@ -46,7 +46,7 @@ def _run(*argv: str) -> str:
 
 @pytest.fixture
 def attach(tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Yield a function that attaches image files as loop devices; all are detached afterwards."""
+    """Yield a function that attaches image files as loop devices, which are detached afterwards."""
     attached: list[str] = []
 
     def make(image: Path, *options: str) -> str:
@@ -80,14 +80,14 @@ def loop(attach: Callable[..., str], image: Path) -> str:
 
 @pytest.fixture
 def no_fio_left() -> Iterator[None]:
-    """Check after the test that this process has no fio child, running or zombie."""
+    """Check after the test that this process has no running or zombie fio child."""
     yield
     assert not fio_children()
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    """Yield a bench for building dangerous targets; everything is removed after the test."""
+    """Yield a bench for building dangerous targets, and remove everything after the test."""
     with Bench(tmp_path) as bench:
         yield bench
 

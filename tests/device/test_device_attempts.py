@@ -1,6 +1,6 @@
-"""Hundreds of attempts to destroy data, by situation, name and command: all must be rejected.
+"""Hundreds of attempts to destroy data, by situation, name and command, which must all be rejected.
 
-The danger tables check the wording of errors; this module checks that no byte changes.
+The danger tables check the wording of errors, whereas this module checks that no byte changes.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _engine(target: str, situation: Situation) -> tuple[int, str]:
-    """Open the target as every command does, and purge it; return exit code and error."""
+    """Open the target as every command does, purge it, and return the exit code and error."""
     serial = target if situation.serial is None else situation.serial
     try:
         engine = open_target(target, destroy_serial=serial, allow_signatures=situation.wipe)
@@ -381,7 +381,7 @@ def _sized(target: str, size_bytes: int = 2 * MIB) -> tuple[int, str]:
 
 
 def test_attempts_are_many() -> None:
-    """Check the number of attempts."""
+    """Check the total number of attempts."""
     names, commands, places = 13, len(commands_of("/dev/x", "x", Path())), 6
     tried = len(SITUATIONS) * names + 3 * commands + places * len(list(outputs("x")))
     assert tried + 2 * len(KERNEL_FILES) > 600

@@ -1,4 +1,4 @@
-"""Attempts on files, and races: targets that change or become busy after the check."""
+"""Attempts on files, and races where targets change or become busy after the check."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOAD = 'name = "w"\n[[job]]\nread = "0 %"\nvolume = "1 MB"\n'
 
 
 def attempt(build: Build) -> Build:
-    """Add a target builder, the files that must not change, and the error text."""
+    """Register a target builder, the files that must not change, and the error text."""
     FILES[build.__name__] = build
     return build
 
@@ -48,7 +48,7 @@ def _written_file(bench: Bench) -> Path:
 
 
 def _small_disk(bench: Bench, *options: str) -> Path:
-    """Mount an 8 MiB file system and return its mount point."""
+    """Mount an 8 MiB file system, and return its mount point."""
     image = bench.image(ROOM_BYTES)
     bench.mkfs(device := bench.loop(image))
     where = bench.path("small")
@@ -203,7 +203,7 @@ def test_a_new_file_has_room_or_is_not_made(bench: Bench) -> None:
 def _after(
     monkeypatch: pytest.MonkeyPatch, module: object, name: str, then: Callable[[], object]
 ) -> None:
-    """Call `then` once, right after a protection function has returned."""
+    """Call `then` once, immediately after a protection function has returned."""
     whole = getattr(module, name)
     left = [then]
 
@@ -345,7 +345,7 @@ def test_a_file_that_is_replaced_before_the_first_write(bench: Bench) -> None:
 
 
 def test_only_one_of_two_concurrent_starts_gets_the_device(bench: Bench) -> None:
-    """Check that one of two simultaneous processes claims the device."""
+    """Check that only one of two simultaneous processes claims the device."""
     device = bench.loop(bench.image(ROOM_BYTES))
     code = (
         "import sys\nfrom writecliff.engines.blockdev import claim, usage\n"

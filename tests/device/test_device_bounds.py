@@ -1,4 +1,4 @@
-"""Upper bound on a test's writes, estimated from reads of the drive, against actual writes."""
+"""Test of the upper bound on a test's writes, estimated from reads, against the actual writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures of block devices: loop devices with known I/O, as root with tracefs."""
+"""Captures of block devices, tested with known I/O on loop devices, as root with tracefs."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_partition_is_a_part_of_its_disk(bench: Bench, tmp_path: Path) -> None
 
 
 def _statistics(device: str) -> dict[str, tuple[int, int]]:
-    """Return the kernel's counts of requests and bytes, by operation of the trace."""
+    """Return the kernel's request and byte counts, by trace operation."""
     name = Path(device).name
     numbers = [int(word) for word in Path(f"/sys/block/{name}/stat").read_text().split()]
     return {
@@ -144,7 +144,7 @@ def _statistics(device: str) -> dict[str, tuple[int, int]]:
 def test_requests_are_those_that_the_kernel_counts(
     scheduler: str, loop: str, tmp_path: Path
 ) -> None:
-    """Compare merges, journal, readahead and discards with /sys/block/NAME/stat."""
+    """Check merges, journal, readahead and discards against /sys/block/NAME/stat."""
     chosen = Path(f"/sys/block/{Path(loop).name}/queue/scheduler")
     for program in ("mkfs.ext4", "fstrim"):
         if shutil.which(program) is None:
@@ -248,7 +248,7 @@ def test_lost_events_are_counted_and_said(
 
 
 def test_requests_outstanding_at_the_end_are_reported(loop: str, tmp_path: Path) -> None:
-    """Freeze the device so that a request never completes."""
+    """Freeze the device, so that a request never completes."""
     device = traced_device(Path(loop))
     capture = BlockCapture(device, tmp_path / "t.parquet")
     try:

@@ -1,7 +1,8 @@
 """PTS cells on a loop device: IOPS, MB/s, mean and p99.99 latency must equal fio's own.
 
-Both sets of figures come from the same run: fio's from its final JSON, writecliff's from the values
-passed to procedures and reports. Composite loads run with sectors of 512 and 4096 bytes.
+Both sets of figures come from the same run: fio's figures from its final JSON, and writecliff's
+figures from the values passed to procedures and reports. Composite loads run with sector sizes of
+512 and 4096 bytes.
 """
 
 from __future__ import annotations

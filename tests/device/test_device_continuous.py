@@ -32,7 +32,7 @@ def step(number: int, job: Job = LOAD) -> Workload:
 
 
 def ios_at_end(result: StepResult) -> int:
-    """Return fio's count of I/Os since its load began."""
+    """Return fio's I/O count since the load began."""
     document = result.raw["fio"]
     assert isinstance(document, dict)
     return sum(document["jobs"][0]["write"]["lat_ns"]["bins"].values())

@@ -1,4 +1,4 @@
-"""Data written to a loop device: no duplicate blocks, and not compressible."""
+"""Tests that data written to a loop device contain no duplicate blocks and cannot be compressed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def filled(loop: str, job: Job, volume: int) -> tuple[int, dict[int, float]]:
 
 
 def compressed(data: bytes, chunk: int) -> float:
-    """Return the compressed size as a fraction of the size, from sampled chunks of the data."""
+    """Return the ratio of compressed to original size for sampled chunks of the data."""
     places = range(0, len(data) - chunk, max(chunk, len(data) // 200 // chunk * chunk))
     sizes = [min(chunk, len(zlib.compress(data[at : at + chunk]))) for at in places]
     return sum(sizes) / chunk / len(sizes)

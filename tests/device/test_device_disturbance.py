@@ -1,4 +1,4 @@
-"""Detection of I/O by other programs on the device during a step, and no false reports."""
+"""Detection of I/O by other programs on the device during a step, without false reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def foreign_texts(result: StepResult) -> list[str]:
 
 
 def write_from_another_program(loop: str, size: int) -> None:
-    """Write through the page cache, as most programs do, and flush it to the device."""
+    """Write through the page cache, as most programs do, and flush the data to the device."""
     with open(loop, "r+b", buffering=0) as device:
         device.seek(64 * MIB)
         for _ in range(size // MIB):

@@ -1,4 +1,4 @@
-"""Bursts and pauses on a loop device: the series shows both, with threads and queue depth."""
+"""Bursts and pauses on a loop device, which the series must show with threads and queue depth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.usefixtures("no_fio_left"), pytest.mark.measures]
 
 
 def stretches(result: StepResult) -> list[tuple[bool, float]]:
-    """Return the phases of rows with and without I/Os, in order, as (active, duration in ms)."""
+    """Return consecutive phases of rows with or without I/Os, as (active, duration in ms)."""
     phases: list[tuple[bool, float]] = []
     begin = 0
     for end in np.unique(result.intervals["end_ns"]).tolist():
@@ -60,7 +60,7 @@ def test_bursts_and_pauses_come_out_right(loop: str, threads: int, depth: int) -
 
 
 def check_rows(result: StepResult) -> None:
-    """Check the properties that do not depend on the machine's load."""
+    """Check the properties that are independent of the machine's load."""
     columns = result.intervals
     assert columns["ios"].sum() == result.total()[0]
     assert (np.diff(np.unique(columns["end_ns"])) > 0).all()

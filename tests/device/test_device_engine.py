@@ -1,4 +1,4 @@
-"""`FioEngine` on a loop device and on files: figures compared with fio's own, and all failures."""
+"""`FioEngine` on a loop device and on files, with figures compared with fio's, and all failures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def raw_jobs(result: StepResult) -> list[dict]:
 
 
 def remarks(result: StepResult) -> tuple[str, ...]:
-    """Return the warnings except those about other load on the machine."""
+    """Return all warnings except those about other load on the machine."""
     return tuple(text for text in result.warnings if not text.startswith(PREFIX))
 
 
@@ -133,7 +133,7 @@ def len_of(image: Path) -> int:
 
 
 def written(loop: str) -> set[int]:
-    """Return the offsets of the 4 KiB blocks that are not blank."""
+    """Return the offsets of 4 KiB blocks that are not blank."""
     data = Path(loop).read_bytes()
     blank = bytes(4096)
     return {at for at in range(0, len(data), 4096) if data[at : at + 4096] != blank}
@@ -187,7 +187,7 @@ def test_writes_stay_where_they_belong(
 
 
 def test_fractional_zones_end_where_they_should(loop: str) -> None:
-    """Send 90 % of the writes to the first 1/16 of the device, a zone given in bytes."""
+    """Send 90 % of the writes to the first 1/16 of the device, using a zone given in bytes."""
     job = Job(ios=400, addresses=Addresses("hot_cold", zones=(Zone(90, 6.25),)))
     with opened(loop) as engine:
         engine.run(Workload("w", (job,)))

@@ -1,8 +1,8 @@
-"""Faults that loop devices can emulate: measurements survive, and the error names the cause.
+"""Faults that loop devices can emulate, where measurements survive and the error names the cause.
 
 The exit code reports the failure, and the run can be resumed if the drive is unchanged. Faults of
-real drives and device mapper are tested in tests/drives, the loss of the medium in
-test_device_vanish.py, errors and hangs in test_device_hangs.py.
+real drives and device mapper are tested in tests/drives, the loss of the medium is tested in
+test_device_vanish.py, and errors and hangs are tested in test_device_hangs.py.
 """
 
 from __future__ import annotations

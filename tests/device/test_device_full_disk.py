@@ -1,7 +1,8 @@
-"""Commands on a full or read-only disk.
+"""Commands that run on a full or read-only disk.
 
-A one-line error names the cause, nothing is lost or partially written, and the same command works
-once there is space. `python -m tests.kills --by full --disk ext4` covers all kinds of commands.
+A one-line error names the cause, no data are lost or partially written, and the same command
+succeeds once space is available. `python -m tests.kills --by full --disk ext4` covers all kinds of
+commands.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def test_commands_without_space(by: str, tmp_path: Path) -> None:
 def test_the_dashboard_of_a_store_without_space(
     room: int, code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Check that pages need no space, and that a change that cannot be stored has no effect."""
+    """Check that pages require no space, and that a change that cannot be stored has no effect."""
     monkeypatch.delenv("WRITECLIFF_STORE", raising=False)
     disk = tmp_path / "disk"
     disk.mkdir()

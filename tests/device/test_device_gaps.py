@@ -1,11 +1,11 @@
-"""Absence of gaps at the cut between two steps of one load, as seen by the drive.
+"""Test that the drive sees no gap at the cut between two steps of the same load.
 
 Issue times are taken from the kernel's trace. The test compares the longest gap around each cut
 with the longest gap in an equally long window in the middle of each step of the same run. A busy
-machine causes additional gaps, and the reads of ACT arrive in bursts. ACT's three jobs repeat every
-PATTERN_S, and a window covers two patterns, so without a cut the longest gap does not depend on the
-window's position. Other load only lengthens some gaps, so the test compares lower quartiles. The
-drive is in memory and causes no pauses.
+machine causes additional gaps, and ACT's reads arrive in bursts. ACT's three jobs repeat every
+PATTERN_S, and a window covers two patterns, so without a cut, the longest gap does not depend on
+the window's position. Other load on the machine only lengthens some gaps, so the test compares
+lower quartiles. The drive is in memory and does not cause pauses.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def gaps_ms(
     steps: int = STEPS,
     keep_running: bool = True,
 ) -> tuple[list[float], list[float]]:
-    """Return the longest gaps around each cut, and in the middle of each step except the first."""
+    """Return the longest gaps around each cut and in the middle of each step except the first."""
     cuts = []
     with FioEngine.open_device(drive, destroy_serial=drive) as engine:
         try:
@@ -102,6 +102,6 @@ def test_a_cut_adds_no_gap(load: str, drive: str, tmp_path: Path) -> None:
 
 
 def test_a_process_for_each_step_is_noticed(drive: str, tmp_path: Path) -> None:
-    """Check that the measurement detects gaps, using one process per step."""
+    """Check that the measurement detects gaps when each step has its own process."""
     around, within = gaps_ms(drive, tmp_path, (WRITES,), steps=4, keep_running=False)
     assert min(around) > min(within) + GAP_MS

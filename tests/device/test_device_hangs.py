@@ -90,7 +90,7 @@ LITTLE = Job(
 def test_the_drive_hangs_for_a_time(
     thin: tuple[str, Path], bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Check that a stall is not a failure: the step continues and reports the stall."""
+    """Check that a stall is not a failure, so the step continues and reports the stall."""
     monkeypatch.setattr(faults, "STALL_S", 1.5)
     engine = frozen_while_running(thin, bench, seconds=3)
     result = engine.run(

@@ -1,4 +1,4 @@
-"""A short live experiment, end to end: RocksDB on a served drive."""
+"""Short end-to-end test of a live experiment: RocksDB on a served drive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Division of each job on a real target by its own run time, in every output."""
+"""Division of each job's counts on a real target by the job's own run time, in every output."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _check_length(result: JobResult, length_ms: int) -> None:
 
 @pytest.fixture
 def logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Log]]:
-    """Return a function that reads the I/Os of each thread in the last run from fio's logs."""
+    """Return a function that reads each thread's I/Os in the last run from fio's logs."""
     folder, program = tmp_path / "bin", shutil.which("fio")
     folder.mkdir()
     wrapper = folder / "fio"
@@ -119,9 +119,9 @@ def _log(text: str) -> Log:
 def test_closed_jobs_have_their_own_times(loop: str, logged: Callable[[], list[Log]]) -> None:
     """Check Little's law: IOPS times mean latency equals the mean number of outstanding I/Os.
 
-    The interval extends from the start of a job until its duration is over and no I/O is
-    outstanding. The mean is below the queue depth while fio generates write data, while the kernel
-    delays submission, and while the last I/O is slow.
+    The interval extends from the start of a job until its duration has elapsed and no I/O is
+    outstanding. The mean number is below the queue depth while fio generates write data, while the
+    kernel delays submission, and while the last I/O is slow.
     """
     with opened(loop) as engine:
         for seed in range(CLOSED_WORKLOADS):
@@ -144,7 +144,7 @@ def test_closed_jobs_have_their_own_times(loop: str, logged: Callable[[], list[L
 
 
 def _outstanding_by_log(jobs: Sequence[Job], logs: list[Log]) -> Iterator[float]:
-    """Yield the mean number of outstanding I/Os of each job."""
+    """Yield each job's mean number of outstanding I/Os."""
     each = iter(logs)
     for job in jobs:
         ios = [io for _ in range(job.threads) for io in next(each)]
@@ -268,7 +268,7 @@ def test_rates_and_means_of_a_real_file_have_intervals(
 
 
 def test_a_ramp_is_not_measured(tmp_path: Path) -> None:
-    """Check timed I/O, and a closed-loop load that fio runs."""
+    """Check timed I/O, and a closed-loop load run by fio."""
     timed = Job(name="timed", read_pct=100, rate_iops=500, queue_depth=512, ramp_ns=100 * MS,
                 start_delay_ns=100 * MS, duration_ns=200 * MS)  # fmt: skip
     closed = Job(

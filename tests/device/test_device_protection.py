@@ -1,4 +1,4 @@
-"""Protection of real block devices: they must remain unchanged, to the byte."""
+"""Protection of real block devices, which must remain unchanged in every byte."""
 
 from __future__ import annotations
 

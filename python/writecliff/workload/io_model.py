@@ -1,7 +1,7 @@
-"""Model of a trace's I/Os, from which a job generates I/Os.
+"""Model of a trace's I/Os, which a job uses to generate I/Os.
 
 The classes mirror `crates/synthesis/src/lib.rs`, which describes how a job uses the model. The
-columns of a table have the same length. `writecliff.synthesis` fits models to traces.
+columns in a table have equal lengths. `writecliff.synthesis` fits models to traces.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ModelTransitions(_Table):
 
 @dataclass(frozen=True)
 class ModelPeriods(_Table):
-    """Demand over time."""
+    """Demand over the course of a pass."""
 
     phase: Column  # Phase whose transitions apply.
     ios: Column  # Number of I/Os, including flushes.
@@ -79,7 +79,7 @@ class ModelPeriods(_Table):
 
 @dataclass(frozen=True)
 class ModelPlaces(_Table):
-    """Groups of run start addresses with similar usage."""
+    """Groups of similarly used start addresses of runs."""
 
     stream: Column  # Stream of the I/Os that start at these addresses.
     begin: Column  # Time of first use, in 2^-24 of the stream's I/Os that start runs.
@@ -97,7 +97,7 @@ class ModelPlaces(_Table):
 
 @dataclass(frozen=True)
 class ModelSweeps(_Table):
-    """Sequences of I/Os with ascending addresses, one per row."""
+    """Sequences of I/Os with ascending addresses, one sequence per row."""
 
     begin: Column  # Index of the first I/O within the pass.
     end: Column  # Index of the last I/O within the pass.
@@ -115,7 +115,7 @@ class ModelSweeps(_Table):
 
 @dataclass(frozen=True)
 class ModelMixes(_Table):
-    """Mixes of I/O streams that similar sweeps share."""
+    """Mixes of I/O streams that are shared by similar sweeps."""
 
     sizes: Column  # Number of rows in the other columns, which list the mixes consecutively.
     stream: Column  # Stream of the I/O.
@@ -131,7 +131,7 @@ class ModelMixes(_Table):
 
 @dataclass(frozen=True)
 class ModelDemand(_Table):
-    """Demand over time, in intervals."""
+    """Demand over the course of a pass, in intervals."""
 
     ios: Column  # Number of I/Os, including flushes.
     # Time from the last I/O of the previous interval to the last I/O of this interval.
@@ -157,7 +157,7 @@ class IoModel:
     states: ModelStates = _NO_CHAIN["states"]  # States of the Markov chain of arrivals.
     # Transitions of the Markov chain of arrivals.
     transitions: ModelTransitions = _NO_CHAIN["transitions"]
-    periods: ModelPeriods = _NO_CHAIN["periods"]  # Demand over time.
+    periods: ModelPeriods = _NO_CHAIN["periods"]  # Demand over the course of a pass.
     places: ModelPlaces = _NO_CHAIN["places"]  # Start addresses of runs.
     read_ranks: Column = ()  # Number of continuations by recency rank of the run, for reads.
     write_ranks: Column = ()  # Number of continuations by recency rank of the run, for writes.
@@ -173,7 +173,7 @@ class IoModel:
 
     @property
     def of_streams(self) -> Iterator[tuple[int, int]]:
-        """Pairs of (stream, number of I/Os) in a pass; a stream may occur several times."""
+        """Pairs of (stream, I/O count) in a pass; a stream may occur several times."""
         if self.mixes is not None:
             return zip(self.mixes.stream, self.mixes.count, strict=True)
         moves = zip(self.transitions.after, self.transitions.count, strict=True)
@@ -187,7 +187,7 @@ class IoModel:
 
     @property
     def bytes(self) -> int:
-        """Bytes transferred by a pass."""
+        """Number of bytes transferred in a pass."""
         return sum(count * self.streams.lengths[stream] for stream, count in self.of_streams)
 
     @property
@@ -197,7 +197,7 @@ class IoModel:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Names of the tables in use."""
+        """Names of the tables that the model uses."""
         if self.sweeps is not None:
             return ("streams", "sweeps", "mixes", "demand")
         return ("streams", "gaps", "states", "transitions", "periods", "places")

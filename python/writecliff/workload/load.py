@@ -1,4 +1,4 @@
-"""A reader for workload files (.toml) and fio job files (.fio)."""
+"""Reader for workload files (.toml) and fio job files (.fio)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LoadStep:
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Self:
-        """Recreate a step from its `asdict`, or from the native reader's output."""
+        """Recreate a step from its `asdict` or from the native reader's output."""
         return cls(**{**data, "workload": workload_from_mapping(data["workload"])})
 
     def seeded(self, seed: int) -> LoadStep:
@@ -43,7 +43,7 @@ class LoadStep:
 
 @dataclass(frozen=True)
 class WorkloadFile:
-    """Contents of a workload file or fio job file."""
+    """Contents of a workload file or a fio job file."""
 
     path: Path  # Path of the file.
     steps: tuple[LoadStep, ...]  # Steps in execution order.
@@ -55,7 +55,7 @@ class WorkloadFile:
 
     @property
     def workloads(self) -> list[Workload]:
-        """The workloads of all steps."""
+        """Workloads of all steps."""
         return [step.workload for step in self.steps]
 
 
@@ -65,7 +65,7 @@ def load_workload(
     """Read a workload or fio job file for a drive; `seed` overrides the file's seed.
 
     Raises:
-        ConfigError: If the file cannot be read, is invalid, needs an unsupported feature, or
+        ConfigError: If the file is unreadable or invalid, requires an unsupported feature, or
             exceeds the drive; the message names the file and line.
     """
     file = Path(path)
@@ -89,7 +89,7 @@ def load_workload(
 
 
 def check_workload_path(path: Path) -> None:
-    """Raise ConfigError for a file that cannot be a workload, before opening a drive."""
+    """Raise ConfigError before a drive is opened if a file cannot be a workload."""
     if path.suffix not in (".fio", ".toml"):
         raise ConfigError(
             f"{path} is neither a fio job file nor a workload file",
@@ -100,10 +100,10 @@ def check_workload_path(path: Path) -> None:
 
 
 def load_workload_toml(path: Path, capacity_bytes: int) -> Workload:
-    """Read a workload file that has a single step.
+    """Read a workload file with a single step.
 
     Raises:
-        ConfigError: If the file is invalid, or has several steps.
+        ConfigError: If the file is invalid or has several steps.
     """
     loaded = _read_toml(path, capacity_bytes)
     if len(loaded.steps) != 1:
@@ -125,7 +125,7 @@ def _read_toml(path: Path, capacity_bytes: int) -> WorkloadFile:
 def check_load(load: Workload, capacity_bytes: int | None = None) -> None:
     """Check that a drive with this capacity can run a workload, and that it fits in memory.
 
-    Without a capacity, reject only workloads that no drive can run.
+    Without a capacity, only workloads that no drive can run are rejected.
 
     Raises:
         ConfigError: If the workload cannot be run.
@@ -143,7 +143,7 @@ def check_load(load: Workload, capacity_bytes: int | None = None) -> None:
 
 
 def _check_loads(loaded: WorkloadFile, capacity_bytes: int) -> None:
-    """Check all steps before files of the run are created."""
+    """Check all steps before any file of the run is created."""
     try:
         for workload in loaded.workloads:
             check_load(workload, capacity_bytes)

@@ -1,7 +1,7 @@
 """Workload model shared by all engines.
 
 A `Workload` is a set of `Job`s that run at the same time. The Python API, TOML files and fio job
-files create workloads, and both engines (simulated and fio) execute them. The native crate
+files create workloads, and both the simulated engine and fio execute them. The native crate
 `writecliff-workload` mirrors these classes field by field, and reads the JSON of `to_json`.
 
 Names contain units: `_bytes`, `_ns`, `_pct`. Offsets and sizes are in bytes on the device.
@@ -93,7 +93,7 @@ class Addresses:
 class Segments:
     """PTS active-range segments: equal, disjoint, with `amount_bytes` in total.
 
-    The segment starts are chosen at random from `seed`, which is separate from the workload's seed
+    The segment starts are chosen at random with `seed`, which differs from the workload's seed
     because all steps of a test must use the same segments.
     """
 
@@ -108,7 +108,7 @@ class Segments:
 
 @dataclass(frozen=True)
 class OwnBlocks:
-    """Block sizes and alignment of an operation, if they differ from the job's."""
+    """Block sizes and alignment of an operation, if they differ from those of the job."""
 
     block_sizes: tuple[BlockSize, ...]  # Mix of block sizes.
     align_bytes: int | None = None  # Alignment in bytes; `None` for the block size of each I/O.
@@ -116,10 +116,10 @@ class OwnBlocks:
 
 @dataclass(frozen=True, kw_only=True)
 class HostZones:
-    """Zones that the host emulates on a drive without zones (fio's `zonemode=zbd`).
+    """Zones that the host emulates on a drive without zones (`zonemode=zbd` in fio).
 
     Writes are sequential within a zone, and a full zone is reset before it is written again. All
-    jobs in a workload share the zones, and a job's range and offset are whole zones.
+    jobs in a workload share the zones, and a job's range and offset consist of whole zones.
     """
 
     size_bytes: int  # Zone size in bytes.
@@ -139,14 +139,14 @@ _TRIM_BYTES = 1 << 31  # Length of the commands that a long TRIM is split into.
 
 @dataclass(frozen=True)
 class IoLog:
-    """Recorded I/Os that a job repeats instead of generated I/Os, as columns of equal length.
+    """Recorded I/Os, which a job repeats instead of generating I/Os, as columns of equal length.
 
-    `operations` has a letter per I/O: r for read, w for write, t for trim, f for flush. Offsets are
-    relative to the start of the device; `times_ns` are arrival times since the job's start (empty:
-    as fast as possible).
+    `operations` has one letter per I/O, which is r for read, w for write, t for trim, or f for
+    flush. Offsets are relative to the start of the device, and `times_ns` are arrival times since
+    the start of the job (empty: as fast as possible).
 
     TRIMs that are too long for one command (4 GiB and more) are split into commands of 2 GiB, as
-    the kernel does for drives with a lower limit.
+    the kernel does for drives with lower limits.
     """
 
     operations: str  # Operations, one letter per I/O.
@@ -187,11 +187,11 @@ class IoLog:
 
 @dataclass(frozen=True, kw_only=True)
 class SteadyEnd:
-    """Condition that stops a job when its last `window_ns` are steady.
+    """Condition that stops a job once its last `window_ns` are steady.
 
     The window is steady if none of its values, measured every `check_ns` from `ramp_ns` on,
-    deviates from the mean by `limit`, or if the slope of the least-squares line per value is below
-    `limit`. Times are multiples of the workload's `interval_ns`.
+    deviates from the mean by `limit` or more, or if the least-squares slope per value is below
+    `limit`. Times must be multiples of the workload's `interval_ns`.
     """
 
     metric: Literal["iops", "bandwidth", "latency"]  # Metric over all operations together.
@@ -207,9 +207,9 @@ class SteadyEnd:
 class LatencyTarget:
     """Search for the highest queue depth that meets a latency target.
 
-    At this depth, `percentile` % of the I/Os in a window complete within `latency_ns`. Depths range
-    up to the job's queue depth. Results come from a final window at the chosen depth; with
-    `keeps_running`, the search continues until the job stops.
+    At this queue depth, `percentile` % of the I/Os in a window complete within `latency_ns`. The
+    search covers depths up to the job's queue depth. The results come from a final window at the
+    chosen depth; with `keeps_running`, the search continues until the job stops.
     """
 
     latency_ns: int  # Latency that I/Os must meet.
@@ -314,13 +314,13 @@ class Job:
     least_rates: tuple[LeastRate, ...] = ()
 
     def __post_init__(self, block_size: int | str | None) -> None:
-        """Replace the mix of block sizes if a single size is given."""
+        """Replace the block size mix if a single size is given."""
         if block_size is not None:
             size = parse_size(block_size) if isinstance(block_size, str) else block_size
             object.__setattr__(self, "block_sizes", (BlockSize(size),))
 
     def block_sizes_of(self, operation: str) -> tuple[BlockSize, ...]:
-        """Return the block sizes of "read", "write" or "trim"."""
+        """Return the block sizes for "read", "write" or "trim"."""
         mix = {"write": self.writes, "trim": self.trims}.get(operation)
         return self.block_sizes if mix is None else mix.block_sizes
 
@@ -338,13 +338,13 @@ class Job:
         return rated or logged or self.model is not None
 
     def with_duration_s(self, seconds: float) -> Job:
-        """Return the load with a duration in seconds of device time as its only end condition."""
+        """Return the load with a duration in seconds of device time as the only end condition."""
         return replace(self, duration_ns=round(seconds * SECOND_NS), volume_bytes=None, ios=None)
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Jobs that run at the same time; `seed` determines all their random choices."""
+    """Jobs that run at the same time; `seed` determines all random choices of the jobs."""
 
     name: str  # Name shown in results.
     jobs: tuple[Job, ...]  # Jobs that run concurrently.
@@ -352,13 +352,13 @@ class Workload:
     interval_ns: int = SECOND_NS  # Time resolution of the measured series.
 
     def to_json(self) -> str:
-        """Return the JSON for the native crate, whose keys are the field names of these classes."""
+        """Return the JSON for the native crate, whose keys are these classes' field names."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
 
 @dataclass(frozen=True)
 class Access:
-    """Summary of a workload in single values, which are `None` for mixes and several jobs."""
+    """Summary of a workload as single values, which are `None` for mixes and for several jobs."""
 
     pattern: Pattern | None = None
     block_bytes: int | None = None
@@ -368,7 +368,7 @@ class Access:
 
 
 def access_of(workload: Workload) -> Access:
-    """Return a workload's summary for the columns of a table of steps."""
+    """Return a workload's summary for the columns of a step table."""
     if len(workload.jobs) != 1:
         return Access()
     job = workload.jobs[0]

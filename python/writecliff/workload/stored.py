@@ -1,4 +1,4 @@
-"""Load steps from a manifest, checked for types and ranges.
+"""Loading of steps from a manifest, with checks of types and ranges.
 
 The dataclasses in `model.py` define the types, and the native crate defines the ranges.
 """
@@ -33,7 +33,7 @@ def stored_steps(data: object, where: object) -> tuple[LoadStep, ...]:
 
 
 def _without_ramps(data: object, where: object) -> object:
-    """Drop the key `ramp`, which steps had before ramps became part of jobs."""
+    """Remove the key `ramp`, which steps had before ramps became part of jobs."""
     if not isinstance(data, list) or not all(isinstance(step, dict) for step in data):
         return data
     if any(step.get("ramp") is not None for step in data):
@@ -61,7 +61,7 @@ def _form(kind: type) -> Any:
 
 
 def _form_of(hint: Any) -> Any:
-    """Return a field's type hint, with structures in place of the dataclasses that contain jobs."""
+    """Return a field's type hint, with structures replacing the dataclasses that contain jobs."""
     if hint == tuple[Job, ...]:
         return tuple[_form(Job), ...]  # type: ignore[misc]
     if hint == Workload:
@@ -81,8 +81,8 @@ def job_with(job: Job, name: str, text: str) -> Job:
     ns fields.
 
     Raises:
-        ConfigError: If the job has no such field, the field is not a single value, or the text is
-            invalid.
+        ConfigError: If the job has no such field, if the field is not a single value, or if the
+            text is invalid.
     """
     kinds = _single_values()
     if name == BLOCK_SIZE:
@@ -97,7 +97,7 @@ def job_with(job: Job, name: str, text: str) -> Job:
 
 
 def _single_values() -> dict[str, object]:
-    """Return the fields with a single value, and their types."""
+    """Return the fields that have a single value, with their types."""
     hints = get_type_hints(Job, vars(model))
     kinds = {}
     for field in fields(Job):

@@ -11,10 +11,10 @@ Range = tuple[int, int]  # Start and end in bytes.
 
 
 def reads_unwritten(steps: Iterable[LoadStep], capacity_bytes: int) -> bool:
-    """Return `True` if a job reads addresses of a new drive that previous steps do not cover.
+    """Return `True` if a job reads addresses on a new drive that no previous step covers.
 
-    A step covers the ranges that it writes sequentially from start to end. Random writes leave
-    gaps.
+    A step covers the ranges that the step writes sequentially from start to end. Random writes
+    leave gaps.
     """
     covered: list[Range] = []
     for step in steps:
@@ -42,7 +42,7 @@ def _range(job: Job, capacity_bytes: int) -> Range:
 
 
 def _fills(job: Job, there: Range) -> bool:
-    """Return `True` if a job writes its whole range, except for a partial last block."""
+    """Return `True` if a job writes its whole range, not counting a partial last block."""
     only_writes = job.pattern == "sequential" and not job.read_pct and not job.trim_pct
     by_volume = job.duration_ns is None and job.ios is None
     whole = job.segments is None and job.log is None and job.model is None and not job.hole_bytes
@@ -53,7 +53,7 @@ def _fills(job: Job, there: Range) -> bool:
 
 
 def _within(wanted: Range, covered: Iterable[Range]) -> bool:
-    """Return `True` if the ranges together cover all of `wanted`."""
+    """Return `True` if the ranges cover all of `wanted` when combined."""
     begin, end = wanted
     for low, high in sorted(covered):
         if low > begin:

@@ -106,7 +106,7 @@ def doubt_of_times(ios: int, span_ns: int) -> str | None:
 
 
 def _action(location: SourceLocation, words: list[str], version: int) -> tuple[str, str, list[str]]:
-    """Return (file, action, [offset, length]); pauses have no length, and flushes no numbers."""
+    """Return (file, action, [offset, length]); pauses lack a length, flushes lack both."""
     # The wait applies to the whole log, so no file is named.
     if len(words) == 2 and words[0] == "wait":
         words = ["", *words]

@@ -64,7 +64,7 @@ class Settings(FioOptions):
             return None
 
     def child(self, section: RawSection) -> Settings:
-        """Return the settings of a section: a copy of these settings, overridden by its options.
+        """Return a copy of these settings, overridden by the options of a section.
 
         Problems with the section's options are added to the file's problems.
         """

@@ -75,7 +75,7 @@ def ends_by_result(settings: object, used: tuple[str, ...]) -> dict[str, object]
 
 
 def interval_ns(settings: Any) -> int | None:
-    """Return the longest series interval that suits all criteria, or `None` for any interval."""
+    """Return the longest interval that suits all criteria, or `None` for any interval."""
     if settings.latency_target:
         # The window has several intervals, because one interval is skipped after each depth change.
         return int(max(settings.latency_window * _US // 4, 1))

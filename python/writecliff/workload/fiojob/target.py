@@ -128,7 +128,7 @@ def dsync(settings: Settings, ops: Operations) -> bool:
 
 
 def flush_every_writes(settings: Settings, ops: Operations) -> int:
-    """Return the number of writes between flushes; 0: no flushes, or all writes synchronous."""
+    """Return the number of writes between flushes, or 0 without separate flushes."""
     if "write" not in ops.used:
         return 0
     for name in ("end_fsync", "fsync_on_close"):

@@ -51,7 +51,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Size:
-    """A size in bytes, in percent of the drive, or in zones, which `zones.resolve` converts."""
+    """A size in bytes, in percent of the drive, or in zones (see `zones.resolve`)."""
 
     bytes: int = 0
     percent: Fraction | None = None
@@ -123,7 +123,7 @@ def _fraction_hint(text: str) -> str | None:
 
 
 def _byte_unit(suffix: str, text: str, context: Context) -> int:
-    """Return fio's unit: with kb_base 1024 (the default), k and kB are 1024, and KiB is 1000."""
+    """Return fio's unit, where k and kB are 1024 and KiB is 1000 for kb_base 1024 (the default)."""
     unit = suffix.lower()
     if unit in ("", "b"):
         return 1
@@ -221,7 +221,7 @@ def complement(text: str, context: Context) -> int:
 
 
 def flag(text: str, context: Context) -> bool:
-    """Parse a flag, which is set if it has no value, and cleared by `=0`."""
+    """Parse a flag, which is set without a value and cleared by `=0`."""
     if text.strip() == "":
         return True
     if not re.fullmatch(r"\d+", text.strip()):
@@ -230,14 +230,14 @@ def flag(text: str, context: Context) -> bool:
 
 
 def string(text: str, context: Context) -> str:
-    """Parse a text that must not be empty."""
+    """Parse text that must not be empty."""
     if not text.strip():
         raise FioValueError("requires a value")
     return text.strip()
 
 
 def optional_string(text: str, context: Context) -> str:
-    """Parse a text that may be empty."""
+    """Parse text that may be empty."""
     return text.strip()
 
 
@@ -258,8 +258,8 @@ def choice(*names: str, **same: str) -> Reader:
 def triple(minimum: int = 0, maximum: int | None = None, value: Reader = number) -> Reader:
     """Return a parser for `read[,write[,trim]]`, which follows fio's rules for missing values.
 
-    `4k` applies to all operations, and `,8k` to all except reads. fio also splits at : and -; after
-    a trailing comma, the remaining values are unchanged.
+    `4k` applies to all operations, and `,8k` applies to all operations except reads; fio also
+    splits at : and -, and after a trailing comma, the remaining values are unchanged.
     """
 
     def read(text: str, context: Context) -> Triple[int | None]:
@@ -302,7 +302,7 @@ def ranges(text: str, context: Context) -> Triple[tuple[int, int] | None]:
 
 
 def number_range(text: str, context: Context) -> tuple[int, int]:
-    """Parse `n` or `low-high`; a single number is both bounds."""
+    """Parse `n` or `low-high`, where a single number is both bounds."""
     ends = [_at_least(1, number(end, context)) for end in text.strip().split("-")]
     if len(ends) > 2:
         raise FioValueError(f"'{text}' is not a range")
@@ -310,7 +310,7 @@ def number_range(text: str, context: Context) -> tuple[int, int]:
 
 
 def floats(text: str, context: Context) -> tuple[float, ...]:
-    """Parse up to 20 numbers separated by colons, as in percentile_list."""
+    """Parse up to 20 numbers separated by colons, such as in percentile_list."""
     values = []
     for part in text.strip().split(":"):
         try:

@@ -1,9 +1,9 @@
 """Commands that fio sends in place of writes: `write_mode` (NVMe) and `sg_write_mode` (SCSI).
 
 A simulated drive supports reads, writes and trims. Each command is converted to the operation that
-causes the same work for a drive, as in the NVMe controller of a served drive, and notes describe
-the differences. fio chooses the mode of each I/O in a mix at random, and takes the addresses from a
-single sequence (engines/io_uring.c), so all operations of such a job share a position.
+causes the same work in a drive, as in a served drive's NVMe controller, and notes describe the
+differences. In a mix, fio chooses each I/O's mode at random and takes the addresses from a single
+sequence (engines/io_uring.c), so all operations of such a job share a position.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Becomes:
 
 
 def becomes(settings: Settings) -> Becomes:
-    """Return the conversion of writes; raise ConfigError for modes that have no equivalent."""
+    """Return the conversion of writes; raise ConfigError for modes without an equivalent."""
     option = "sg_write_mode"
     modes: WriteModes = ((settings.sg_write_mode, 100),)
     if settings.given("write_mode"):

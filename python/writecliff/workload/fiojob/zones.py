@@ -1,8 +1,9 @@
 """Convert `zonemode=zbd`: sequential writes within zones, as in fio on a drive without zones.
 
-fio 3.42, zbd.c: It follows fio's `init_zone_info` (a drive without zones), `zbd_verify_sizes` (the
-range is whole zones) and `zbd_setup_files` (limits). The job file sets the zone size. Job files for
-zoned drives may omit the zone size, but a simulated drive does not report one.
+fio 3.42, zbd.c: The conversion follows fio's `init_zone_info` (a drive without zones),
+`zbd_verify_sizes` (the range consists of whole zones) and `zbd_setup_files` (limits). The job file
+sets the zone size. Job files for zoned drives may omit the zone size, but simulated drives do not
+report a zone size.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def zone_bytes(settings: Settings) -> int:
 
 
 def resolve(settings: Settings) -> bool:
-    """Convert sizes in zones (`8z`) to bytes; raise ConfigError if zones have no size."""
+    """Convert sizes in zones (`8z`) to bytes; raise ConfigError if the zone size is unknown."""
     for name in ("size", "io_size", "offset", "offset_increment"):
         value = getattr(settings, name)
         if isinstance(value, Size) and value.zones is not None:
@@ -39,7 +40,7 @@ def resolve(settings: Settings) -> bool:
 def host_zones(
     settings: Settings, ops: Operations, blocks: Blocks, drive_bytes: int
 ) -> HostZones | None:
-    """Return the zones of a zonemode=zbd job; ConfigError if fio or the model cannot run it."""
+    """Return a zonemode=zbd job's zones; raise ConfigError if fio or the model cannot run it."""
     if settings.zonemode != "zbd":
         return None
     _check_course(settings, ops)
@@ -122,7 +123,7 @@ def _check_sizes(
 def whole_zones(
     settings: Settings, ops: Operations, blocks: Blocks, start: int, length: int
 ) -> tuple[int, int, int]:
-    """Return (start, length, bytes of a pass) in whole zones; ConfigError if there is no zone."""
+    """Return (start, length, bytes per pass) in whole zones; ConfigError without a zone."""
     size = zone_bytes(settings)
     begin, end = -(-start // size) * size, (start + length) // size * size
     if begin >= end:
@@ -143,7 +144,7 @@ def whole_zones(
 
 
 def check_shared(sections: Iterable[tuple[Settings, tuple[Job, ...]]]) -> None:
-    """Raise ConfigError if jobs in a step differ in the zones that they share."""
+    """Raise ConfigError if jobs in a step disagree about the zones that they share."""
     first: HostZones | None = None
     for settings, jobs in sections:
         for zones in filter(None, (job.host_zones for job in jobs)):
@@ -162,9 +163,10 @@ def check_shared(sections: Iterable[tuple[Settings, tuple[Job, ...]]]) -> None:
 
 
 def with_state(jobs: Iterable[Job], *, written: bool, notes: list[str]) -> tuple[Job, ...]:
-    """Return the jobs of a step, whose zones are initially full if jobs need existing data.
+    """Return a step's jobs, whose zones are initially full if jobs require existing data.
 
-    Zones are full if an earlier step wrote (`written`), or if a job needs data but does not write.
+    Zones are full if an earlier step wrote (`written`), or if a job requires data but does not
+    write.
     """
     every = tuple(jobs)
     zoned = [job for job in every if job.host_zones is not None]
