@@ -38,7 +38,7 @@ test-rust: ## Rust tests
 build-rust-tests:
 	@$(TIMED) nice cargo test --locked --workspace --quiet --no-run
 	@$(TIMED) nice tools/guided cargo build --release --locked --quiet --package writecliff-runner --package writecliff-python \
-	    --bin instructions
+	    --example instructions
 
 # Apart from test-python so that CI does it once, beside its builds, and not each worker and the guest anew.
 compile-python-tests: setup

@@ -20,7 +20,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 use writecliff_base::keys::{Choice, Count, Flag, Size};
-use writecliff_base::{Bytes, Ppa, ReclaimUnitId, reject, section};
+use writecliff_base::{Bytes, Ppa, ReclaimUnitId, reject, section, words};
 
 use crate::die_parity::Stripes;
 
@@ -31,33 +31,24 @@ pub const READ_GROUP_SLOTS_MAX: u32 = 64;
 /// Limit on the slots of a drive, 2048 TiB. [`Geometry::check_addresses`] has a lower limit.
 const RAW_SLOTS_MAX: u64 = 1 << 39;
 
-/// Bits per cell, which is also the number of page types per word line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CellType {
-    /// 1 bit per cell.
-    Slc = 1,
-    /// 2 bits per cell.
-    Mlc = 2,
-    /// 3 bits per cell.
-    Tlc = 3,
-    /// 4 bits per cell.
-    Qlc = 4,
+words! {
+    /// Bits per cell, which is also the number of page types per word line.
+    pub enum CellType {
+        /// 1 bit per cell.
+        Slc = "SLC",
+        /// 2 bits per cell.
+        Mlc = "MLC",
+        /// 3 bits per cell.
+        Tlc = "TLC",
+        /// 4 bits per cell.
+        Qlc = "QLC",
+    }
 }
 
 impl CellType {
     /// Returns the number of page types per word line.
     pub const fn page_types(self) -> u32 {
-        self as u32
-    }
-
-    /// Returns the abbreviation used in device files, for example `TLC`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Slc => "SLC",
-            Self::Mlc => "MLC",
-            Self::Tlc => "TLC",
-            Self::Qlc => "QLC",
-        }
+        self as u32 + 1
     }
 }
 
@@ -73,12 +64,7 @@ section! {
         pages_per_block: required Count(1..=1 << 16),
             "pages per block; with `one_shot`, a multiple of the bits per cell";
         page: required Size, "4 to 128 KiB, in steps of 4 KiB";
-        cell: required Choice<CellType>(&[
-            ("SLC", CellType::Slc),
-            ("MLC", CellType::Mlc),
-            ("TLC", CellType::Tlc),
-            ("QLC", CellType::Qlc),
-        ]), "bits per cell: 1 to 4 page types";
+        cell: required Choice<CellType>(CellType::WORDS), "bits per cell: 1 to 4 page types";
         multi_plane: required Flag, "one operation works on all planes of a die";
         one_shot: required Flag, "one program operation writes all pages of a word line";
     }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use writecliff_base::{Bytes, Nanos};
+use writecliff_base::{Bytes, Nanos, words};
 
 /// Reason for rejecting an administrative command, with the status code of the respective standard.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -25,22 +25,36 @@ pub enum Refusal {
     OtherInterface { has: &'static str, wants: &'static str },
 }
 
-/// Additional sense code and qualifier, with the sense key if the standard specifies one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sense {
-    /// ILLEGAL REQUEST, 24h/00h.
-    InvalidFieldInCdb,
-    /// 55h/10h.
-    TooManyStreams,
-}
-
-impl Sense {
-    /// Returns the sense key, and the additional sense text and codes.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::InvalidFieldInCdb => "ILLEGAL REQUEST, INVALID FIELD IN CDB (24h/00h)",
-            Self::TooManyStreams => "MAXIMUM NUMBER OF STREAMS OPEN (55h/10h)",
-        }
+words! {
+    /// Additional sense text and codes, with the sense key if the standard specifies one.
+    pub enum Sense {
+        /// ILLEGAL REQUEST, 24h/00h.
+        InvalidFieldInCdb = "ILLEGAL REQUEST, INVALID FIELD IN CDB (24h/00h)",
+        /// 55h/10h.
+        TooManyStreams = "MAXIMUM NUMBER OF STREAMS OPEN (55h/10h)",
+    }
+    /// Reclaim Unit Handle Type (RUHT), whose codes start at 1.
+    pub enum Isolation {
+        /// Initially isolated: data are isolated until GC relocates them.
+        Initially = "initially isolated",
+        /// Persistently isolated: data are always isolated.
+        Persistently = "persistently isolated",
+    }
+    /// FDP event types: host events, then controller events (log page 23h, 5.1.12.1.31).
+    #[derive(Serialize, Deserialize)]
+    pub enum FdpEventType {
+        /// The host moved to another reclaim unit before the active unit was full (00h).
+        NotFullyWritten = "reclaim unit not fully written",
+        /// A reclaim unit remained active longer than the time limit (01h).
+        TimeLimitExceeded = "reclaim unit time limit exceeded",
+        /// A Controller Level Reset changed the reclaim units that handles reference (02h).
+        ResetModifiedHandles = "controller reset modified handles",
+        /// A write specified a placement identifier that the namespace does not have (03h).
+        InvalidPlacementId = "invalid placement identifier",
+        /// The controller moved data to another reclaim unit (80h).
+        MediaReallocated = "media reallocated",
+        /// The controller changed the reclaim unit that a handle references (81h).
+        ImplicitlyModified = "implicitly modified handle",
     }
 }
 
@@ -93,26 +107,6 @@ pub struct BlockLimitsExtension {
     pub optimal_stream_write_size: u16,
     /// Reclaim unit size in optimal stream write sizes.
     pub stream_granularity_size: u32,
-}
-
-/// Reclaim Unit Handle Type (RUHT).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Isolation {
-    /// Initially isolated: data are isolated until GC relocates them.
-    Initially = 1,
-    /// Persistently isolated: data are always isolated.
-    Persistently = 2,
-}
-
-impl Isolation {
-    /// Returns the type field of the FDP configurations log page.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Initially => "initially isolated",
-            Self::Persistently => "persistently isolated",
-        }
-    }
 }
 
 /// The only FDP configuration of a drive (log page 20h, 5.1.12.1.28), with one namespace and
@@ -187,38 +181,10 @@ pub struct FdpStatistics {
     pub erased_bytes: u64,
 }
 
-/// FDP event types and their codes (log page 23h, 5.1.12.1.31).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[repr(u8)]
-pub enum FdpEventType {
-    /// The host moved to another reclaim unit before the active unit was full.
-    NotFullyWritten = 0x00,
-    /// A reclaim unit remained active longer than the time limit.
-    TimeLimitExceeded = 0x01,
-    /// A Controller Level Reset changed the reclaim units that handles reference.
-    ResetModifiedHandles = 0x02,
-    /// A write specified a placement identifier that the namespace does not have.
-    InvalidPlacementId = 0x03,
-    /// The controller moved data to another reclaim unit.
-    MediaReallocated = 0x80,
-    /// The controller changed the reclaim unit that a handle references.
-    ImplicitlyModified = 0x81,
-}
-
 impl FdpEventType {
-    /// All event types: host events, then controller events.
-    pub const ALL: [Self; 6] = [
-        Self::NotFullyWritten,
-        Self::TimeLimitExceeded,
-        Self::ResetModifiedHandles,
-        Self::InvalidPlacementId,
-        Self::MediaReallocated,
-        Self::ImplicitlyModified,
-    ];
-
-    /// Returns the Event Type field.
+    /// Returns the Event Type field: the codes of controller events start at 80h.
     pub fn code(self) -> u8 {
-        self as u8
+        if self.is_of_host() { self as u8 } else { 0x80 + self as u8 - HOST_EVENTS }
     }
 
     /// Returns the event type with code `code`; `None` for reserved codes.
@@ -226,28 +192,14 @@ impl FdpEventType {
         Self::ALL.into_iter().find(|event| event.code() == code)
     }
 
-    /// Returns the index in [`Self::ALL`].
-    pub fn index(self) -> usize {
-        (self as usize & 0x7f) + if self.is_of_host() { 0 } else { 4 }
-    }
-
-    /// Returns `true` for events caused by host commands (codes below 80h).
+    /// Returns `true` for events caused by host commands.
     pub fn is_of_host(self) -> bool {
-        self.code() < 0x80
-    }
-
-    /// Returns the event name in lower case.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NotFullyWritten => "reclaim unit not fully written",
-            Self::TimeLimitExceeded => "reclaim unit time limit exceeded",
-            Self::ResetModifiedHandles => "controller reset modified handles",
-            Self::InvalidPlacementId => "invalid placement identifier",
-            Self::MediaReallocated => "media reallocated",
-            Self::ImplicitlyModified => "implicitly modified handle",
-        }
+        (self as u8) < HOST_EVENTS
     }
 }
+
+/// Number of event types caused by host commands.
+const HOST_EVENTS: u8 = FdpEventType::MediaReallocated as u8;
 
 /// FDP event; fields marked as invalid by its flags are `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use thiserror::Error;
 use writecliff_base::log_linear;
 
 use crate::moments::Moments;
-use crate::quantile::{Quantile, nearest_rank};
+use crate::quantile::nearest_rank;
 
 /// Base-2 logarithm of the number of buckets per power of two, fio's `FIO_IO_U_PLAT_BITS`.
 const BITS: u32 = 6;
@@ -76,8 +76,7 @@ impl Histogram {
     /// Counts a latency of `value_ns` nanoseconds.
     #[inline]
     pub fn record(&mut self, value_ns: u64) {
-        self.counts[bucket_of(value_ns)] += 1;
-        self.moments.record(value_ns);
+        self.record_many(value_ns, 1);
     }
 
     /// Records a latency without its moments, which [`Self::add_moments`] adds later.
@@ -93,6 +92,7 @@ impl Histogram {
     }
 
     /// Records the same latency `count` times.
+    #[inline]
     pub fn record_many(&mut self, value_ns: u64, count: u64) {
         self.counts[bucket_of(value_ns)] += count;
         self.moments.record_many(value_ns, count);
@@ -114,31 +114,6 @@ impl Histogram {
     /// Returns the number of recorded values.
     pub fn count(&self) -> u64 {
         self.moments.count
-    }
-
-    /// Returns the exact minimum; `None` if the histogram is empty.
-    pub fn min_ns(&self) -> Option<u64> {
-        self.moments.min()
-    }
-
-    /// Returns the exact maximum; `None` if the histogram is empty.
-    pub fn max_ns(&self) -> Option<u64> {
-        self.moments.max()
-    }
-
-    /// Returns the exact mean; `None` if the histogram is empty.
-    pub fn mean_ns(&self) -> Option<f64> {
-        self.moments.mean()
-    }
-
-    /// Returns the sample standard deviation of the I/O latencies.
-    pub fn sd_ns(&self) -> Option<f64> {
-        self.moments.sd()
-    }
-
-    /// Returns the `q` quantile (0 < q < 1) with its confidence interval.
-    pub fn quantile(&self, q: f64) -> Result<Quantile, HistogramError> {
-        Quantile::of(self, q)
     }
 
     pub(crate) fn bucket_counts(&self) -> &[u64; BUCKETS] {

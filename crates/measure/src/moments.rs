@@ -27,16 +27,12 @@ impl Moments {
 
     #[inline]
     pub(crate) fn record(&mut self, value: u64) {
-        self.count += 1;
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
-        let value = u128::from(value);
-        self.sum += value;
-        self.sum_of_squares = self.sum_of_squares.wrapping_add(value * value);
+        self.record_many(value, 1);
     }
 
     /// Records the same value `count` times.
-    pub fn record_many(&mut self, value: u64, count: u64) {
+    #[inline]
+    pub(crate) fn record_many(&mut self, value: u64, count: u64) {
         if count == 0 {
             return;
         }
@@ -84,15 +80,18 @@ impl Moments {
         self.count
     }
 
-    pub(crate) fn min(&self) -> Option<u64> {
+    /// Returns the exact minimum; `None` if there are no values.
+    pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    pub(crate) fn max(&self) -> Option<u64> {
+    /// Returns the exact maximum; `None` if there are no values.
+    pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    pub(crate) fn mean(&self) -> Option<f64> {
+    /// Returns the exact mean; `None` if there are no values.
+    pub fn mean(&self) -> Option<f64> {
         if self.count == 0 {
             return None;
         }

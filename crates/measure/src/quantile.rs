@@ -39,23 +39,23 @@ pub struct Quantile {
     pub high_ns: Option<u64>,
 }
 
-impl Quantile {
-    /// Returns the `q` quantile, 0 < q < 1.
-    pub fn of(histogram: &Histogram, q: f64) -> Result<Self, HistogramError> {
+impl Histogram {
+    /// Returns the `q` quantile (0 < q < 1) with its confidence interval.
+    pub fn quantile(&self, q: f64) -> Result<Quantile, HistogramError> {
         if !(q > 0.0 && q < 1.0) {
             return Err(HistogramError::Quantile(q.to_string()));
         }
-        let count = histogram.count();
-        let mut quantile = Self { q, count, value_ns: None, low_ns: None, high_ns: None };
+        let count = self.count();
+        let mut quantile = Quantile { q, count, value_ns: None, low_ns: None, high_ns: None };
         if count == 0 {
             return Ok(quantile);
         }
         if has_support(count, q) {
-            quantile.value_ns = Some(histogram.bounds_of_rank(nearest_rank(count, q)).1);
+            quantile.value_ns = Some(self.bounds_of_rank(nearest_rank(count, q)).1);
         }
         let (low, high) = interval_ranks(count, q);
-        quantile.low_ns = low.map(|rank| histogram.bounds_of_rank(rank).0);
-        quantile.high_ns = high.map(|rank| histogram.bounds_of_rank(rank).1);
+        quantile.low_ns = low.map(|rank| self.bounds_of_rank(rank).0);
+        quantile.high_ns = high.map(|rank| self.bounds_of_rank(rank).1);
         Ok(quantile)
     }
 }
@@ -245,7 +245,7 @@ mod tests {
         ) {
             let histogram = of(values.iter().copied());
             let quantile = histogram.quantile(q).unwrap();
-            let (min, max) = (histogram.min_ns().unwrap(), histogram.max_ns().unwrap());
+            let (min, max) = (histogram.moments().min().unwrap(), histogram.moments().max().unwrap());
             let (low, high) = (quantile.low_ns.unwrap_or(min), quantile.high_ns.unwrap_or(max));
             prop_assert!(min <= low && low <= high && high <= max);
             if let Some(value) = quantile.value_ns {

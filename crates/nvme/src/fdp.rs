@@ -79,7 +79,7 @@ pub(crate) fn configurations(identity: &Identity) -> Page {
     page.u64(at + 16, fdp.reclaim_unit.0);
     page.u32(at + 24, fdp.time_limit_s);
     for (n, &isolation) in fdp.handles.iter().enumerate() {
-        page.u8(at + CONFIGURATION + 4 * n, isolation as u8);
+        page.u8(at + CONFIGURATION + 4 * n, isolation as u8 + 1);
     }
     page
 }

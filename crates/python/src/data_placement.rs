@@ -18,11 +18,9 @@ use crate::errors;
 const NAMESPACE: u32 = 1;
 
 fn event_types(names: &[String]) -> PyResult<Vec<FdpEventType>> {
-    let names_of_types = || FdpEventType::ALL.map(FdpEventType::name).join(", ");
     let find = |name: &String| {
-        let event = FdpEventType::ALL.into_iter().find(|event| event.name() == name);
-        event.ok_or_else(|| {
-            let hint = format!("known: {}", names_of_types());
+        FdpEventType::named(name).ok_or_else(|| {
+            let hint = format!("known: {}", FdpEventType::ALL.map(FdpEventType::name).join(", "));
             errors::config(&format!("unknown event '{name}'"), Some(&hint))
         })
     };

@@ -4,9 +4,10 @@ use pyo3::prelude::*;
 use writecliff_base::Bytes;
 use writecliff_base::keys::SectionKeys;
 use writecliff_base::located::{Change, LocatedToml};
-use writecliff_runner::{AnyConfig, DeriveError, Device};
+use writecliff_runner::{AnyConfig, Device};
 use writecliff_ssd::DeviceConfig;
 use writecliff_ssd::data_placement::Report;
+use writecliff_ssd::device_file::DeriveError;
 use writecliff_ssd::mechanisms::NOT_TOGETHER;
 use writecliff_ssd::mechanisms::power_loss::recovery;
 

@@ -155,7 +155,7 @@ impl Drive {
         let drive = &mut *drive;
         py.detach(|| {
             let file = File::open(&path).map_err(|e| errors::state(&path, &e))?;
-            let restored = drive.restore(BufReader::with_capacity(1 << 20, file));
+            let restored = drive.restore(&mut BufReader::with_capacity(1 << 20, file));
             restored.map_err(|e| errors::config(&format!("{}: {e}", path.display()), None))
         })
     }

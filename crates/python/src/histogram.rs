@@ -54,22 +54,22 @@ impl PyHistogram {
 
     #[getter]
     fn min_ns(&self) -> Option<u64> {
-        self.get().min_ns()
+        self.get().moments().min()
     }
 
     #[getter]
     fn max_ns(&self) -> Option<u64> {
-        self.get().max_ns()
+        self.get().moments().max()
     }
 
     #[getter]
     fn mean_ns(&self) -> Option<f64> {
-        self.get().mean_ns()
+        self.get().moments().mean()
     }
 
     #[getter]
     fn sd_ns(&self) -> Option<f64> {
-        self.get().sd_ns()
+        self.get().moments().sd()
     }
 
     fn quantile(&self, q: f64) -> PyResult<PyQuantile> {
@@ -123,7 +123,7 @@ impl PyHistogram {
 
     fn __repr__(&self) -> String {
         let h = self.get();
-        match (h.min_ns(), h.max_ns()) {
+        match (h.moments().min(), h.moments().max()) {
             (Some(min), Some(max)) => {
                 format!("Histogram(count={}, min_ns={min}, max_ns={max})", h.count())
             }

@@ -157,9 +157,4 @@ impl AnyDrive {
         self.save_to(&mut out)?;
         Ok(out)
     }
-
-    /// Restores a saved state. After an error, the drive is in the state of a new drive.
-    pub fn restore<R: Read>(&mut self, mut input: R) -> Result<(), RestoreError> {
-        self.0.restore(&mut input)
-    }
 }

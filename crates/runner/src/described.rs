@@ -1,11 +1,11 @@
 //! A parsed device file of any drive type, and device files derived from it.
 
 use writecliff_base::Bytes;
-use writecliff_base::located::{Answer, Change, LocatedError, LocatedToml};
+use writecliff_base::located::{Answer, Change, LocatedToml};
 use writecliff_disk::device_file as disk;
 use writecliff_scm::device_file as scm;
 use writecliff_ssd::device_file as ssd;
-use writecliff_ssd::device_file::ResizeError;
+use writecliff_ssd::device_file::DeriveError;
 
 use crate::AnyConfig;
 
@@ -14,27 +14,6 @@ use crate::AnyConfig;
 pub struct Device {
     toml: LocatedToml,
     config: AnyConfig,
-}
-
-/// Error while deriving a drive.
-#[derive(Debug)]
-pub struct DeriveError {
-    /// Problem with the drive or its device file.
-    pub message: String,
-    /// Suggested correction, such as the accepted values.
-    pub hint: Option<String>,
-}
-
-impl From<LocatedError> for DeriveError {
-    fn from(error: LocatedError) -> Self {
-        Self { message: error.to_string(), hint: error.hint }
-    }
-}
-
-impl From<ResizeError> for DeriveError {
-    fn from(error: ResizeError) -> Self {
-        Self { message: error.message, hint: Some(error.hint) }
-    }
 }
 
 impl Device {

@@ -66,7 +66,7 @@ pub fn run<D: DriveModel>(
         queue_depth: job.queue_depth,
         ..JobOutcome::default()
     };
-    let data_placement = overflow::both(data_placement_before, drive);
+    let data_placement = data_placement_before.zip(drive.data_placement_status());
     Ok(StepOutcome {
         started_ns,
         elapsed_ns: 0,

@@ -18,7 +18,7 @@ pub mod replay;
 mod watch;
 
 pub use any_drive::{AnyDrive, MovedByStream, Runnable};
-pub use described::{DeriveError, Device};
+pub use described::Device;
 pub use device::{AnyConfig, Counters, DriveModel};
 pub use outcome::{StepOutcome, StepProgress};
 pub use watch::EndedBy;

@@ -4,18 +4,8 @@
 use writecliff_base::Bytes;
 use writecliff_host_interface::placement::DataPlacementStatus;
 
-use crate::device::DriveModel;
-
 /// Maximum number of streams that a warning lists individually.
 const NAMED: usize = 8;
-
-/// Returns the status of the interface before and after a step.
-pub(crate) fn both<D: DriveModel>(
-    before: Option<DataPlacementStatus>,
-    drive: &mut D,
-) -> Option<(DataPlacementStatus, DataPlacementStatus)> {
-    before.zip(drive.data_placement_status())
-}
 
 /// Returns the bytes written to unavailable streams during a step, by stream number.
 pub fn since(before: &DataPlacementStatus, after: &DataPlacementStatus) -> Vec<(u16, u64)> {

@@ -5,7 +5,7 @@
 mod depth_search;
 mod steady;
 
-use writecliff_base::Nanos;
+use writecliff_base::{Nanos, words};
 use writecliff_measure::series::Columns;
 use writecliff_measure::{OPERATIONS, OperationOutcome};
 use writecliff_workload::{JobSpec, LeastRate};
@@ -16,25 +16,15 @@ use self::steady::Steadiness;
 /// Time after which a rate below the minimum is checked, as in fio.
 const SETTLED_NS: u64 = 2_000_000_000;
 
-/// Condition that ended a job early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndedBy {
-    /// The job's figure became steady; see `SteadyEnd`.
-    SteadyState,
-    /// The queue depth for the latency target was determined; see `LatencyTarget`.
-    LatencyTarget,
-    /// An operation was slower than its minimum rate; see `LeastRate`.
-    LeastRate,
-}
-
-impl EndedBy {
-    /// Returns the condition's name in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SteadyState => "steady_state",
-            Self::LatencyTarget => "latency_target",
-            Self::LeastRate => "least_rate",
-        }
+words! {
+    /// Condition that ended a job early, with its name in results.
+    pub enum EndedBy {
+        /// The job's figure became steady; see `SteadyEnd`.
+        SteadyState = "steady_state",
+        /// The queue depth for the latency target was determined; see `LatencyTarget`.
+        LatencyTarget = "latency_target",
+        /// An operation was slower than its minimum rate; see `LeastRate`.
+        LeastRate = "least_rate",
     }
 }
 

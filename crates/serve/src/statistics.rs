@@ -176,7 +176,7 @@ impl Snapshot {
             Some(late? / (latency? * self.slow_down)).filter(|share| share.is_finite())
         };
         let of_medians = share(median(&self.lateness), median(&latency));
-        let of_means = share(self.lateness.mean_ns(), latency.mean_ns());
+        let of_means = share(self.lateness.moments().mean(), latency.moments().mean());
         of_medians.into_iter().chain(of_means).reduce(f64::max)
     }
 

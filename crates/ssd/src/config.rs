@@ -2,7 +2,7 @@
 
 use writecliff_base::keys::{Choice, Count, Flag, Section, Size, Time};
 use writecliff_base::located::{Answer, Table};
-use writecliff_base::{Bytes, Nanos, SLOT_BYTES, reject, section};
+use writecliff_base::{Bytes, Nanos, SLOT_BYTES, reject, section, words};
 use writecliff_flash::{FlashTiming, Geometry};
 use writecliff_ftl::{ConfigError, FtlConfig};
 use writecliff_host_interface::{Duplex, Identity, LinkConfig};
@@ -10,13 +10,14 @@ use writecliff_host_interface::{Duplex, Identity, LinkConfig};
 use crate::data_placement::DataPlacementConfig;
 use crate::mechanisms::Sections;
 
-/// Order in which commands start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ServiceOrder {
-    /// In arrival order, with reads and writes overlapping.
-    Overlapped,
-    /// In arrival order, with a barrier between reads and writes.
-    Barrier,
+words! {
+    /// Order in which commands start.
+    pub enum ServiceOrder {
+        /// In arrival order, with reads and writes overlapping.
+        Overlapped = "overlapped",
+        /// In arrival order, with a barrier between reads and writes.
+        Barrier = "barrier",
+    }
 }
 
 section! {
@@ -47,10 +48,7 @@ section! {
             "mapping core time per suspension of a program or erase for reads";
         merge_time: default Time = Nanos::ZERO,
             "mapping core time per slot that a write covers partially";
-        service_order: default Choice<ServiceOrder>(&[
-            ("overlapped", ServiceOrder::Overlapped),
-            ("barrier", ServiceOrder::Barrier),
-        ]) = ServiceOrder::Overlapped,
+        service_order: default Choice<ServiceOrder>(ServiceOrder::WORDS) = ServiceOrder::Overlapped,
             "overlapping reads and writes, or a barrier between them, as in simple controllers";
         reads_in_a_row: required Count(0..=1_000_000),
             "number of consecutive reads that a die serves while a program or erase waits";

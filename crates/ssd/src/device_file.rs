@@ -25,7 +25,7 @@ use crate::mechanisms::{
 };
 use crate::{DeviceConfig, data_placement};
 
-pub use resized::{ResizeError, resized};
+pub use resized::{DeriveError, resized};
 pub use scaled::{least_scale, nearest_scale, scaled, scales};
 pub use streams::with_streams;
 

@@ -22,15 +22,17 @@ pub trait Kind {
     /// Describes the values that a key of this kind accepts.
     fn takes(&self) -> String;
 
-    /// Returns the value in file notation.
-    fn shown(&self, value: &Self::Value) -> String;
+    /// Returns the value in file notation; empty for kinds without defaults.
+    fn shown(&self, _value: &Self::Value) -> String {
+        String::new()
+    }
 }
 
 /// Implements kinds of values from their look-up, description and notation.
 #[macro_export]
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident $(<$of:ident>)? $(($bounds:ty))? -> $value:ty {
-        $read:expr, $takes:expr, $shown:expr $(,)?
+        $read:expr, $takes:expr $(, $shown:expr)? $(,)?
     })*) => {$(
         $(#[$doc])*
         #[allow(missing_docs, reason = "the field is the bounds of the kind")]
@@ -53,10 +55,10 @@ macro_rules! kinds {
                 takes(self)
             }
 
-            fn shown(&self, value: &$value) -> String {
+            $(fn shown(&self, value: &$value) -> String {
                 let shown: fn(&Self, &$value) -> String = $shown;
                 shown(self, value)
-            }
+            })?
         }
     )*};
 }
@@ -221,7 +223,6 @@ kinds! {
     Inner<T>(fn(Table<'_>) -> Result<T, LocatedError>) -> T {
         |kind, table, key| table.optional_table(key)?.map(kind.0).transpose(),
         |_| "table".to_owned(),
-        |_, _| String::new(),
     }
     /// An array of tables with their reader function.
     Inners<T>(fn(Table<'_>) -> Result<T, LocatedError>) -> Vec<T> {
@@ -230,7 +231,6 @@ kinds! {
             tables.map(|tables| tables.into_iter().map(kind.0).collect()).transpose()
         },
         |_| "tables".to_owned(),
-        |_, _| String::new(),
     }
     /// One of a set of words, each mapped to a value.
     Choice<T>(&'static [(&'static str, T)]) -> T {

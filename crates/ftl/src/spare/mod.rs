@@ -9,17 +9,20 @@ mod self_tuned;
 
 pub(crate) use self_tuned::SelfTuned;
 pub use self_tuned::StreamSpare;
+use writecliff_base::words;
 
-/// Spare policies, as named in device files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SparePolicy {
-    /// The GC policy selects from all units, which implicitly divides the spare space. With greedy
-    /// GC, the victims of all streams end up with the same valid fraction, so separating random hot
-    /// and cold data gains almost nothing by itself.
-    Global,
-    /// Divides spare space such that no other division would reduce writes, as far as the drive can
-    /// estimate from its measurements. Requires separate streams (`GcDestination::PerStream`).
-    SelfTuned,
+words! {
+    /// Spare policies, as named in device files.
+    pub enum SparePolicy {
+        /// The GC policy selects from all units, which implicitly divides the spare space. With
+        /// greedy GC, the victims of all streams end up with the same valid fraction, so separating
+        /// random hot and cold data gains almost nothing by itself.
+        Global = "global",
+        /// Divides spare space such that no other division would reduce writes, as far as the drive
+        /// can estimate from its measurements. Requires separate streams
+        /// (`GcDestination::PerStream`).
+        SelfTuned = "self-tuned",
+    }
 }
 
 impl SparePolicy {

@@ -62,8 +62,8 @@ fn bins_that_fio_printed() {
     let moments = (144_357.506_667, 24_977.614_461);
     let histogram = Histogram::from_buckets(&values, &counts, (100_629, 417_268), moments).unwrap();
     assert_eq!(histogram.count(), 300);
-    assert!((histogram.mean_ns().unwrap() - moments.0).abs() < 1e-5);
-    assert!((histogram.sd_ns().unwrap() - moments.1).abs() < 1e-5);
+    assert!((histogram.moments().mean().unwrap() - moments.0).abs() < 1e-5);
+    assert!((histogram.moments().sd().unwrap() - moments.1).abs() < 1e-5);
     for ((value, count), (lower, upper, ours)) in FIO_BINS.into_iter().zip(histogram.buckets()) {
         assert!(lower <= value && value <= upper && count == ours, "bin {value}");
     }
@@ -95,7 +95,7 @@ fn latencies_above_seventeen_seconds_keep_their_place() {
     let buckets: Vec<_> = histogram.buckets().collect();
     assert_eq!(buckets.len(), 2);
     assert!(buckets[1].0 <= day && day <= buckets[1].1 && buckets[1].0 > day / 2);
-    assert_eq!(histogram.max_ns(), Some(day));
+    assert_eq!(histogram.moments().max(), Some(day));
 }
 
 #[test]
@@ -103,9 +103,9 @@ fn from_buckets_keeps_the_moments_of_the_tool() {
     let histogram =
         Histogram::from_buckets(&[129, 16_512], &[3, 1], (128, 16_600), (4246.0, 8236.0)).unwrap();
     assert_eq!(histogram.count(), 4);
-    assert_eq!((histogram.min_ns(), histogram.max_ns()), (Some(128), Some(16_600)));
-    assert_eq!(histogram.mean_ns(), Some(4246.0));
-    assert!((histogram.sd_ns().unwrap() - 8236.0).abs() < 1e-3);
+    assert_eq!((histogram.moments().min(), histogram.moments().max()), (Some(128), Some(16_600)));
+    assert_eq!(histogram.moments().mean(), Some(4246.0));
+    assert!((histogram.moments().sd().unwrap() - 8236.0).abs() < 1e-3);
     let buckets: Vec<_> = histogram.buckets().collect();
     assert_eq!(buckets, [(128, 129, 3), (16_384, 16_639, 1)]);
 }
@@ -159,7 +159,12 @@ fn damaged_bytes_are_refused() {
 fn an_empty_histogram_has_no_moments() {
     let empty = Histogram::new();
     assert_eq!(
-        (empty.min_ns(), empty.max_ns(), empty.mean_ns(), empty.sd_ns()),
+        (
+            empty.moments().min(),
+            empty.moments().max(),
+            empty.moments().mean(),
+            empty.moments().sd()
+        ),
         (None, None, None, None)
     );
     assert_eq!(Histogram::from_bytes(&empty.to_bytes()).unwrap(), empty);

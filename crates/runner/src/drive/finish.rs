@@ -39,7 +39,7 @@ impl Run {
         let mut warnings = self.warnings();
         warnings.extend(unmeasured);
         warnings.extend(unmapped_reads(&before, &drive.counters()));
-        let data_placement = overflow::both(data_placement, drive);
+        let data_placement = data_placement.zip(drive.data_placement_status());
         warnings.extend(overflow::warning(data_placement.as_ref()));
         let totals = batching::totals(&self.results, &self.series, &self.flushes);
         let batches = self.batches.finish(end, totals, batching::written(drive));

@@ -82,7 +82,7 @@ impl Seen {
         let ns_of = |ns: Option<u64>| ns.unwrap() as f64;
         Self {
             iops: latency.count() as f64 / elapsed_ns * 1e9,
-            mean_ns: latency.mean_ns().unwrap(),
+            mean_ns: latency.moments().mean().unwrap(),
             p99_ns: ns_of(p99.value_ns),
             p99_interval_ns: (ns_of(p99.low_ns), ns_of(p99.high_ns)),
         }
@@ -150,7 +150,8 @@ fn served(drive: AnyDrive, load: &Load, ios: u64, slow_down: f64) -> (Seen, Nano
         latency.merge(&operation.latency);
     }
     assert_eq!(latency.count(), ios);
-    let outside = outcome.latency.mean_ns().unwrap() / slow_down - latency.mean_ns().unwrap();
+    let outside =
+        outcome.latency.moments().mean().unwrap() / slow_down - latency.moments().mean().unwrap();
     drop(client);
     server.end();
     let seen = Seen::of(&latency, outcome.elapsed_ns as f64 / slow_down);

@@ -3,41 +3,29 @@
 
 use writecliff_base::keys::{Choice, Count, Numbers, Section, Time};
 use writecliff_base::located::{Answer, Table};
-use writecliff_base::{Nanos, reject, section};
+use writecliff_base::{Nanos, reject, section, words};
 
 pub(super) const SECOND: u64 = 1_000_000_000;
 /// Maximum number of FTL streams.
 const STREAMS_MAX: u32 = 128;
 
-/// Interface that the host uses to identify the stream of a write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum InterfaceKind {
-    /// Streams directive: Streams directive (NVMe Base Specification 2.1, 8.1.8.3).
-    NvmeStreams,
-    /// Stream control: SCSI streams (SBC-4, STREAM CONTROL and WRITE STREAM).
-    ScsiStreams,
-    /// Flexible data placement: NVMe Base Specification 2.1, 8.1.10 (TP4146)
-    NvmeFdp,
-}
-
-impl InterfaceKind {
-    /// Returns the interface name in device files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NvmeStreams => "nvme-streams",
-            Self::ScsiStreams => "scsi-streams",
-            Self::NvmeFdp => "nvme-fdp",
-        }
+words! {
+    /// Interface that the host uses to identify the stream of a write.
+    pub enum InterfaceKind {
+        /// Streams directive: Streams directive (NVMe Base Specification 2.1, 8.1.8.3).
+        NvmeStreams = "nvme-streams",
+        /// Stream control: SCSI streams (SBC-4, STREAM CONTROL and WRITE STREAM).
+        ScsiStreams = "scsi-streams",
+        /// Flexible data placement: NVMe Base Specification 2.1, 8.1.10 (TP4146)
+        NvmeFdp = "nvme-fdp",
     }
-}
-
-/// Handling of a write to a new stream while the maximum number of streams is open.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Overflow {
-    /// The host respects the limit and sends the write without a stream.
-    Default,
-    /// The host ignores the limit, and the controller releases another stream (8.1.8.3).
-    Release,
+    /// Handling of a write to a new stream while the maximum number of streams is open.
+    pub enum Overflow {
+        /// The host respects the limit and sends the write without a stream.
+        Default = "default",
+        /// The host ignores the limit, and the controller releases another stream (8.1.8.3).
+        Release = "release",
+    }
 }
 
 /// A checked section.
@@ -67,10 +55,7 @@ section! {
         open_streams: optional Count(0..=u16::MAX as u32) = "`streams` - 1",
             "nvme-streams, scsi-streams: number of streams that may be open in addition to the \
              default stream";
-        overflow: default Choice<Overflow>(&[
-            ("default", Overflow::Default),
-            ("release", Overflow::Release),
-        ]) = Overflow::Default,
+        overflow: default Choice<Overflow>(Overflow::WORDS) = Overflow::Default,
             "nvme-streams: additional streams use the default stream, or release another stream";
         handles: optional Numbers(0.0..=127.0) = "all, in order",
             "nvme-fdp: reclaim unit handle of each placement handle";

@@ -36,13 +36,13 @@ impl EventLog {
     }
 
     pub(crate) fn enable(&mut self, handle: u16, kinds: &[FdpEventType], enabled: bool) {
-        let bits = kinds.iter().fold(0, |bits, &kind| bits | 1 << kind.index());
+        let bits = kinds.iter().fold(0, |bits, &kind| bits | 1 << kind as u8);
         let set = &mut self.enabled[usize::from(handle)];
         *set = if enabled { *set | bits } else { *set & !bits };
     }
 
     pub(crate) fn is_enabled(&self, handle: u16, kind: FdpEventType) -> bool {
-        self.enabled[usize::from(handle)] >> kind.index() & 1 == 1
+        self.enabled[usize::from(handle)] >> kind as u8 & 1 == 1
     }
 
     pub(crate) fn list(&self, of_host: bool) -> Vec<FdpEvent> {
@@ -50,7 +50,7 @@ impl EventLog {
     }
 
     pub(crate) fn count(&mut self, kind: FdpEventType, times: u64) {
-        self.happened[kind.index()] += times;
+        self.happened[kind as usize] += times;
     }
 
     /// Logs an event of an FTL stream if the event is enabled for the stream.

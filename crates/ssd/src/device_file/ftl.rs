@@ -53,10 +53,7 @@ section! {
         streams: required Count(1..=128),
             "number of placement identifiers; each has open reclaim units, which need spare space \
              and buffer";
-        spare: default Choice<SparePolicy>(&[
-            ("global", SparePolicy::Global),
-            ("self-tuned", SparePolicy::SelfTuned),
-        ]) = SparePolicy::Global,
+        spare: default Choice<SparePolicy>(SparePolicy::WORDS) = SparePolicy::Global,
             "division of spare space between streams, see [streams](../guides/streams.md)";
         wear_leveling: required Choice<WearPolicy>(&[
             ("none", WearPolicy::None),

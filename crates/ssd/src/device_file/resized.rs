@@ -8,7 +8,7 @@
 //! changes the flash bandwidth.
 
 use thiserror::Error;
-use writecliff_base::located::Change;
+use writecliff_base::located::{Change, LocatedError};
 use writecliff_base::{Bytes, SLOT_BYTES};
 
 use super::scaled::{Resizing, size};
@@ -20,14 +20,20 @@ const UNITS_MIN: u64 = 256;
 const SPARE_UNITS: u64 = 16;
 const SPARE_UNITS_PER_STREAM: u64 = 4;
 
-/// The capacity is too small for a drive.
+/// Error while deriving a drive.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
-pub struct ResizeError {
-    /// The capacity, and the limit that it violates.
+pub struct DeriveError {
+    /// Problem with the drive or its device file.
     pub message: String,
-    /// Possible capacities.
-    pub hint: String,
+    /// Suggested correction, such as the accepted values.
+    pub hint: Option<String>,
+}
+
+impl From<LocatedError> for DeriveError {
+    fn from(error: LocatedError) -> Self {
+        Self { message: error.to_string(), hint: error.hint }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -54,7 +60,7 @@ pub fn resized(
     capacity: Bytes,
     streams: u16,
     units: Option<u64>,
-) -> Result<Vec<Change>, ResizeError> {
+) -> Result<Vec<Change>, DeriveError> {
     let (shape, ftl) = (&config.geometry.shape, &config.ftl);
     let capacity_bytes = capacity.0 as f64;
     let spare = config.geometry.raw_bytes().0 as f64 / config.user_capacity.0 as f64;
@@ -120,17 +126,17 @@ fn fitting(old: Flash, raw_bytes: f64, wanted: u64) -> Flash {
     new
 }
 
-fn too_small(config: &DeviceConfig, capacity: Bytes, units: u64, smallest: f64) -> ResizeError {
-    ResizeError {
+fn too_small(config: &DeviceConfig, capacity: Bytes, units: u64, smallest: f64) -> DeriveError {
+    DeriveError {
         message: format!(
             "a drive of {:.1} MB, which the files would fill, is too small for {units} reclaim \
              units",
             capacity.0 as f64 / 1e6
         ),
-        hint: format!(
+        hint: Some(format!(
             "the smallest {} has {:.0} MB: use a larger load, a smaller --fill, or fewer streams",
             config.identity.name,
             smallest / 1e6
-        ),
+        )),
     }
 }

@@ -27,7 +27,7 @@ fn write_to(ssd: &mut Ssd, id: u16, slot: u64, slots: u32) {
 }
 
 fn happened(ssd: &mut Ssd, kind: FdpEventType) -> u64 {
-    ssd.data_placement_status().unwrap().fdp.unwrap().events[kind.index()]
+    ssd.data_placement_status().unwrap().fdp.unwrap().events[kind as usize]
 }
 
 fn available(ssd: &mut Ssd, id: usize) -> u64 {

@@ -14,7 +14,6 @@ kinds! {
     Tables -> usize {
         |_, table, key| table.array_of_tables(key).map(|tables| Some(tables.len())),
         |_| "tables".to_owned(),
-        |_, _| String::new(),
     }
     /// A size in bytes; `None` if the value is a percentage of the drive up to this limit.
     SizeOrShare(f64) -> u64 {
@@ -23,7 +22,6 @@ kinds! {
             Ok(size.transpose()?.flatten().map(|size| size.0))
         },
         |kind| format!("size or {}", Percent(0.0..=kind.0).takes()),
-        |_, _| String::new(),
     }
     /// A percentage of the drive; `None` if the value is a size, see [`SizeOrShare`].
     ShareOrSize(f64) -> f64 {
@@ -32,7 +30,6 @@ kinds! {
             Ok(ends_with(table, key, "%").then(share).transpose()?.flatten())
         },
         |kind| SizeOrShare(kind.0).takes(),
-        |_, _| String::new(),
     }
     /// A size that may be subtracted.
     Distance -> i64 {
@@ -41,7 +38,6 @@ kinds! {
             Ok(size.map(|size| i64::try_from(size.0).unwrap_or(i64::MAX)))
         },
         |_| "size".to_owned(),
-        |_, _| String::new(),
     }
     /// I/Os per second; `None` if the rate is in bytes per second.
     IopsOrRate -> f64 {
@@ -57,7 +53,6 @@ kinds! {
             })
         },
         |_| "`\"1000 IOPS\"` or `\"200 MB/s\"`".to_owned(),
-        |_, _| String::new(),
     }
     /// Bytes per second; `None` if the rate is in I/Os per second, see [`IopsOrRate`].
     RateOrIops -> f64 {
@@ -66,7 +61,6 @@ kinds! {
             Ok(rate.transpose()?.flatten().map(|rate| rate.0 as f64))
         },
         |_| IopsOrRate.takes(),
-        |_, _| String::new(),
     }
     /// A list of stream numbers.
     StreamNumbers -> Vec<u16> {
@@ -80,6 +74,5 @@ kinds! {
             Ok(Some(numbers.into_iter().map(|number| number as u16).collect()))
         },
         |_| Numbers(0.0..=65_535.0).takes(),
-        |_, _| String::new(),
     }
 }
