@@ -245,7 +245,8 @@ mod tests {
         ) {
             let histogram = of(values.iter().copied());
             let quantile = histogram.quantile(q).unwrap();
-            let (min, max) = (histogram.moments().min().unwrap(), histogram.moments().max().unwrap());
+            let moments = histogram.moments();
+            let (min, max) = (moments.min().unwrap(), moments.max().unwrap());
             let (low, high) = (quantile.low_ns.unwrap_or(min), quantile.high_ns.unwrap_or(max));
             prop_assert!(min <= low && low <= high && high <= max);
             if let Some(value) = quantile.value_ns {
