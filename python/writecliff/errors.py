@@ -14,17 +14,23 @@ A_HARD_DISK, AN_SCM_DRIVE = "a hard disk", "a drive of storage-class memory"
 NO_SPACE_HINT = "free some space and try again; continue an interrupted run with --resume RUN"
 
 
+_LISTED = 40  # Maximum number of names in a hint.
+
+
 def did_you_mean(name: str, names: Iterable[str], otherwise: str | None = None) -> str:
     """Return a hint with the most similar of `names`, or with a name that starts with `name`.
 
-    If no name is similar, return `otherwise`, or else a list of all names.
+    If no name is similar, return `otherwise`, or else a list of the first names.
     """
     from difflib import get_close_matches
 
     texts = [str(candidate) for candidate in names]
     near = get_close_matches(name, texts, n=1)
     near = near or [text for text in texts if len(name) > 2 and text.startswith(name)]
-    return f"did you mean '{near[0]}'?" if near else otherwise or f"known: {', '.join(texts)}"
+    if near or otherwise:
+        return f"did you mean '{near[0]}'?" if near else str(otherwise)
+    more = len(texts) - _LISTED
+    return f"known: {', '.join(texts[:_LISTED])}{f' and {more} more' if more > 0 else ''}"
 
 
 class WritecliffError(Exception):
@@ -38,7 +44,15 @@ class WritecliffError(Exception):
         self.hint = hint
 
     @classmethod
-    def unknown(cls, what: str, name: str, names: Iterable[str], *, where: object = "") -> Self:
+    def unknown(
+        cls,
+        what: str,
+        name: str,
+        names: Iterable[str],
+        *,
+        where: object = "",
+        otherwise: str | None = None,
+    ) -> Self:
         """Return the error for an unknown name of kind `what`, with a similar name as a hint.
 
         Args:
@@ -46,9 +60,10 @@ class WritecliffError(Exception):
             name: The unknown name.
             names: The valid names.
             where: File or table that contains the name.
+            otherwise: Hint if no valid name is similar (default: a list of the names).
         """
         start = f"{where}: " if where else ""
-        return cls(f"{start}unknown {what} '{name}'", hint=did_you_mean(name, names))
+        return cls(f"{start}unknown {what} '{name}'", hint=did_you_mean(name, names, otherwise))
 
 
 class ConfigError(WritecliffError):

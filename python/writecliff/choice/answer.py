@@ -36,6 +36,7 @@ SCHEMA = "writecliff/choose/1"
 # Figures for the verdict, most important first.
 _VERDICT_FIGURES = ("p99.99", LIFE, PRICE, "iops", "flush/p99.9")
 _MOST_FIGURES = 3  # Maximum number of figures in the verdict.
+_LIFE_ENDS = {"rated cycles": "cycles", "rated bytes (TBW)": "TBW", None: units.UNKNOWN}
 _PROTECTION = {True: "yes", False: "no", None: "-"}
 Ended = Literal["decided", "budget", "interrupted"]
 """Reason why a choice ended: no other drive can become the first, its time was spent, or the user
@@ -302,12 +303,17 @@ def table_of(answer: Answer) -> Grid:
     """Return the ranking: rank, drive, limits met, score, weighted and limited figures.
 
     The last columns are power-loss protection (PLP), and the rating that limits the drive's life:
-    the flash's rated erase cycles, or the vendor's TBW.
+    the flash's rated erase cycles, or the vendor's TBW. There is no column of limits if none were
+    set.
     """
+    limited = bool(answer.question.limits)
     axes = answer.axes
     heads = [f"{key} ({_unit(answer, key)})" if _unit(answer, key) else key for key in axes]
     lives = any(LIFE in row.figures for row in answer.ranked)
-    head = ("rank", "drive", "limits", "score", *heads, "PLP", *(["life ends by"] * lives))
+    head = (
+        *("rank", "drive", *(["limits"] * limited), "score"),
+        *(*heads, "PLP", *(["life ends"] * lives)),
+    )
     rows = []
     for row in answer.ranked:
         measured = answer.measured[row.name]
@@ -316,11 +322,11 @@ def table_of(answer: Answer) -> Grid:
             for key in axes
         ]
         score = units.UNKNOWN if row.score is None else f"{100 * row.score:.0f} %"
-        ends = [measured.life_end or units.UNKNOWN] * lives
-        limits = "met" if row.passes else "missed"
+        ends = [_LIFE_ENDS[measured.life_end]] * lives
+        limits = ["met" if row.passes else "missed"] * limited
         protection = _PROTECTION[measured.power_loss_protection]
-        rows.append((str(row.rank), row.name, limits, score, *cells, protection, *ends))
-    return Grid(head, rows, f"rllr{'r' * len(axes)}l{'l' * lives}")
+        rows.append((str(row.rank), row.name, *limits, score, *cells, protection, *ends))
+    return Grid(head, rows, f"rl{'l' * limited}r{'r' * len(axes)}l{'l' * lives}")
 
 
 def _unit(answer: Answer, key: str) -> str:

@@ -27,7 +27,7 @@ EXPLAINED = 5  # Number of drives with reasons below the ranking.
 def choose(
     *,
     workload: Path | None = None,
-    candidates: tuple[str, ...] = (),
+    candidates: Annotated[tuple[str, ...], Parameter(name=("--candidates", "--on"))] = (),
     capacity: str | None = None,
     limit: tuple[str, ...] = (),
     weight: tuple[str, ...] = (),
@@ -176,7 +176,7 @@ def _answer(
     def provisional(ranking: Grid, names: Sequence[str]) -> None:
         rows, others = ranking.rows[:SHOWN], len(ranking.rows) - SHOWN
         screen.log("provisional ranking:")
-        screen.log(table(("", *ranking.head[1:]), rows, ranking.align))
+        screen.log(_ranking_text(ranking._replace(rows=rows)))
         more = [f"and {others} more"] if others > 0 else []
         screen.log("; ".join([*more, f"simulating at a larger scale: {', '.join(names)}"]))
 
@@ -194,9 +194,16 @@ def _answer(
     return 0 if done.answer.answered else EXIT_MISSED
 
 
+def _ranking_text(ranking: Grid) -> str:
+    """Return the ranking as text, with units in a line below the names of the figures."""
+    heads = [head.removesuffix(")").partition(" (") for head in ranking.head[1:]]
+    units = ("", *(unit and f"({unit})" for _, _, unit in heads))
+    rows = [units, *ranking.rows] if any(units) else ranking.rows
+    return table(("", *(name for name, _, _ in heads)), rows, ranking.align)
+
+
 def _show(done: Choice) -> None:
-    rows = done.table()
-    print(table(("", *rows.head[1:]), rows.rows, rows.align))
+    print(_ranking_text(done.table()))
     print()
     for row in done.answer.ranked[:EXPLAINED]:
         print(f"{row.name}: {row.why}")

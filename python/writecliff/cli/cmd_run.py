@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+from cyclopts import Parameter
 
 from writecliff import units
 from writecliff.api.outcome import Outcome, check_limits, read_baseline
@@ -40,12 +42,13 @@ Form = Literal["table", "json", "fio-json"]
 
 
 def run(
-    file: Path | None = None,
+    file: Annotated[Path | None, Parameter(name=("--file", "--workload"))] = None,
     *,
     target: TargetOptions = NO_TARGET,
     run: RunOptions = NEW_RUN,
     seed: Whole = None,
     precondition: str | None = None,
+    scale: float | None = None,
     output_format: Form = "table",
     json: JsonFlag = False,
 ) -> int:
@@ -69,6 +72,9 @@ def run(
         without one, fill for a simulated drive if the load reads unwritten addresses, otherwise
         none). The states of simulated drives are cached. A real drive is purged first, and
         preconditioning takes hours.
+    scale
+        Scale a simulated drive and all times down by at most this factor, 1 to 1024, to save time
+        (default: 1). The report shows the factor that was used.
     output_format
         Output format: table, json (a compact, stable format with times in ns), or fio-json (fio's
         own format).
@@ -80,7 +86,7 @@ def run(
     baseline = read_baseline(run.baseline)
     limits = check_limits(run.expect, run.junit)
     if run.resume is not None:
-        given = precondition is not None or seed is not None
+        given = precondition is not None or seed is not None or scale is not None
         return _resumed(file, target, run, form, baseline, given=given)
     if file is None:
         raise ConfigError(
@@ -96,6 +102,7 @@ def run(
             f"--output-format fio-json applies only to fio job files, not to {file}",
             hint="use --json",
         )
+    from writecliff.procedures.scaling import scaled_down
     from writecliff.procedures.workload import FOR_READS, WorkloadRun
     from writecliff.report.expectations import check_procedure
 
@@ -104,6 +111,8 @@ def run(
         identity = engine.identify()
         load = load_workload(file, capacity_bytes=identity.capacity_bytes, seed=seed)
         procedure = WorkloadRun.of(load, identity, precondition=precondition, seed=drive_seed)
+        if scale is not None:
+            procedure = scaled_down(procedure, engine, scale)
         check_procedure(limits, procedure)
         screen = Screen(quiet=run.quiet)
         for note in load.notes:
@@ -133,7 +142,7 @@ def _resumed(
 ) -> int:
     """Resume the run in `run.resume`, using the workload file in the run's manifest."""
     if file is not None or given:
-        given_text = "a workload" if file is not None else "--precondition or --seed"
+        given_text = "a workload" if file is not None else "--precondition, --seed or --scale"
         raise ConfigError(
             f"{given_text} cannot be combined with --resume",
             hint="omit the option: a resumed run keeps its original options",

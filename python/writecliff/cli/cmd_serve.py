@@ -6,9 +6,9 @@ import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from writecliff import units
 from writecliff.cli.options import OutputPath, Whole
@@ -29,7 +29,7 @@ _STREAMS_SHOWN = 4
 
 @app.default
 def serve(
-    device: str,
+    device: Annotated[str, Parameter(name=("--device", "--on"))],
     *,
     listen: tuple[str, ...] = (),
     allow_host: tuple[str, ...] = (),

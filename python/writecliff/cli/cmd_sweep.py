@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from writecliff.suite.factors import Factor
 
 GROUP = "tests and suites", 5
+LOAD_TEST = "workload"  # Name of the procedure that runs a load.
 Factors = Annotated[tuple[str, ...], Parameter(name="--vary")]
 
 
@@ -101,6 +103,7 @@ def sweep(
     test_name, common = _base(test, workload, set_, target)
     texts = grid(factors) if sample is None else drawn(factors, sample, method, sample_seed)
     keys = [_key(factor.key) for factor in factors]
+    _check_keys(test_name, keys)
     cells = [
         {key: _value(test_name, key, text) for key, text in zip(keys, row, strict=True)}
         for row in texts
@@ -156,6 +159,21 @@ def _base(
 def _key(key: str) -> str:
     """Return a key with underscores, because users may write options with dashes."""
     return key if "." in key else key.replace("-", "_")
+
+
+def _check_keys(test: str, keys: Sequence[str]) -> None:
+    """Check the names of settings. Raises ConfigError for an unknown name."""
+    from writecliff.cli.test_commands import option_names
+    from writecliff.suite.sweep import LOAD, OVERPROVISION, is_of_drive
+    from writecliff.workload.model import Job
+
+    if test == LOAD_TEST:
+        names = [f"{LOAD}{item.name}" for item in fields(Job)]
+    else:
+        names = option_names(test)
+    for key in keys:
+        if not (is_of_drive(key) or key.startswith(LOAD) or key in names):
+            raise ConfigError.unknown("setting", key, [OVERPROVISION, *names], where="--vary")
 
 
 def _value(test: str, key: str, text: str) -> Any:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from writecliff.cli.output import JsonFlag, emit_json, log
+from writecliff.errors import ConfigError
 
 GROUP = "tests and suites", 9
 
@@ -40,13 +42,19 @@ def ui(
     """
     import asyncio
 
-    from writecliff.runs.location import store_location
+    from writecliff.runs.location import is_remote, store_location
     from writecliff.ui.access import Access
     from writecliff.ui.server import UiOptions, check_extra, is_open_to_others, serve
 
     check_extra()
+    location = store_location(store)
+    if store is not None and not is_remote(location) and not Path(location).is_dir():
+        raise ConfigError(
+            f"the store {store} does not exist",
+            hint="give a folder that contains runs, or the URL of an object store",
+        )
     options = UiOptions(
-        location=store_location(store),
+        location=location,
         listen=listen,
         port=port,
         allow_changes=allow_changes,

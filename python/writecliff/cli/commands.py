@@ -34,6 +34,11 @@ Every command accepts --help, --json (print data as JSON on stdout and errors as
 JSON on stderr) and --debug (full traceback). NO_COLOR is honoured."""
 
 GROUPS = ("tests and suites", "workloads and traces", "drives")
+DRIVE_COMMANDS = frozenset(
+    ("test", "suite", "sweep", "choose", "run", "fio", "replay", "advise-streams", "characterise",
+     "twin", "serve")
+)  # fmt: skip
+"""Commands whose drive is an option `--on`, or the first argument."""
 LAB = "lab", "writecliff.lab.commands:app"
 LAB_ABOUT = "Check the simulator, and reproduce published results (for research and development)."
 MOVED = {
@@ -110,7 +115,8 @@ def root_screen() -> str:
     lines += [
         "",
         f"Drives: {simulated} and {described} are simulated; {file} and {device} are",
-        "tested with fio, which destroys their data (see --destroy).",
+        "tested with fio, which destroys their data (see --destroy). The drive is the",
+        "option --on, or the first argument.",
         EPILOGUE,
         f"`{PROGRAM} --version` prints the version; `{PROGRAM} lab` has research tools.",
     ]

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 
 from writecliff import version
-from writecliff.cli.commands import MOVED, PROGRAM, root_screen
+from writecliff.cli.commands import DRIVE_COMMANDS, MOVED, PROGRAM, root_screen
 from writecliff.cli.streams import safe_streams
 from writecliff.errors import NO_SPACE_HINT, InternalError, WritecliffError
 from writecliff.startup import lean
@@ -66,7 +66,7 @@ def _run(arguments: list[str], *, debug: bool, as_json: bool) -> int:
         else:
             if not debug:
                 _silence_libraries()
-            code = _dispatch(_present_names(arguments, quiet=as_json))
+            code = _dispatch(_drives_as_options(_present_names(arguments, quiet=as_json)))
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -115,6 +115,31 @@ def _present_names(arguments: list[str], *, quiet: bool) -> list[str]:
         command = " ".join((PROGRAM, *present))
         print(f"hint: `{PROGRAM} {name}` is now `{command}`", file=sys.stderr)
     return [*present, *rest]
+
+
+def _drives_as_options(arguments: list[str]) -> list[str]:
+    """Return the arguments with drives that follow the command name given by `--on` instead.
+
+    `writecliff test sim:NAME iops` and `writecliff test iops sim:NAME` are accepted as
+    `writecliff test iops --on sim:NAME`.
+    """
+    if not arguments or arguments[0] not in DRIVE_COMMANDS:
+        return arguments
+    # A test's name may precede the drive.
+    first = 2 if arguments[0] == "test" and not _names_drive(arguments[1:2]) else 1
+    last = first
+    while _names_drive(arguments[last : last + 1]):
+        last += 1
+    options = (word for drive in arguments[first:last] for word in ("--on", drive))
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return [*arguments[:first], *arguments[last:end], *options, *arguments[end:]]
+
+
+def _names_drive(words: Sequence[str]) -> bool:
+    """Return `True` if the first word names a target, such as `sim:NAME` or `/dev/NAME`."""
+    word = words[0] if words else ""
+    is_file = word.startswith(("/dev/stdin", "/dev/fd/", "/dev/shm/"))
+    return word.startswith(("sim:", "file:", "/dev/")) and not is_file
 
 
 def _silence_libraries() -> None:

@@ -172,6 +172,18 @@ def _words(item: Field[Any], text: str) -> list[Any]:
         ) from None
 
 
+def option_names(test: str) -> list[str]:
+    """Return the names of a test's options. Raises ConfigError if the test does not exist."""
+    if test not in PROCEDURES:
+        raise ConfigError.unknown("test", test, PROCEDURES)
+    return list(_settable(test))
+
+
+def _settable(test: str) -> dict[str, Field[Any]]:
+    source = procedure_class(test).options_type
+    return {item.name: item for item in fields(source) if not item.metadata["measured"]}
+
+
 def option_from_text(test: str, name: str, text: str) -> Any:
     """Return the value of an option that is given as text (`suite --set`).
 
@@ -181,7 +193,7 @@ def option_from_text(test: str, name: str, text: str) -> Any:
     if test not in PROCEDURES:
         raise ConfigError.unknown("test", test, PROCEDURES)
     source = procedure_class(test).options_type
-    items = {item.name: item for item in fields(source) if not item.metadata["measured"]}
+    items = _settable(test)
     if name not in items:
         raise ConfigError.unknown("option", name, items, where=test)
     item = items[name]

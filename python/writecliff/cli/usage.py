@@ -30,6 +30,9 @@ def usage_error(error: CycloptsError, arguments: list[str]) -> UsageError:
     """Return the error in `arguments` as one line, with the most similar valid word as a hint."""
     chain = " ".join((PROGRAM, *(error.command_chain or ())))
     hint = f"see `{chain} --help`"
+    words = arguments[len(error.command_chain or ()) :]
+    if words and words[0][:1] not in ("-", "") and _has_subcommands(error, words[0]):
+        return _unknown_word(error, words[0], chain)
     unknown = _unknown_option(error)
     if unknown is not None:
         near = did_you_mean(unknown.split("=")[0], _option_names(error), hint)
@@ -84,6 +87,12 @@ def _unknown_option(error: CycloptsError) -> str | None:
     if isinstance(error, UnusedCliTokensError):
         return next((token for token in error.unused_tokens or () if token.startswith("-")), None)
     return None
+
+
+def _has_subcommands(error: CycloptsError, word: str) -> bool:
+    """Return `True` if the command only has subcommands, and `word` is not one of them."""
+    names = _command_names(error)
+    return bool(names) and word not in names and _unknown_option(error) is not None
 
 
 def _option_names(error: CycloptsError) -> list[str]:

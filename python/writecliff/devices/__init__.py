@@ -163,7 +163,9 @@ def read_device_file(name_or_path: str) -> tuple[str, str]:
         return read_text(path), path.name
     if (text := derived_text(name_or_path)) is not None:
         return text, f"{name_or_path}.toml"
-    raise ConfigError.unknown("simulated drive", name_or_path, preset_names())
+    raise ConfigError.unknown(
+        "simulated drive", name_or_path, preset_names(), otherwise="see `writecliff device list`"
+    )
 
 
 @lru_cache(maxsize=64)

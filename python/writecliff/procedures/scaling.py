@@ -13,12 +13,20 @@ is always scaled down in the same way, and every result discloses the scaling.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from writecliff.engines.base import Engine, ScalableEngine
 from writecliff.errors import ConfigError
 from writecliff.procedures.model import History, Procedure
 from writecliff.workload.model import SECOND_NS, Job
 
-# Largest scale factor; at larger factors, blocks of typical drives have hardly any word lines left.
+if TYPE_CHECKING:
+    from writecliff.procedures.workload import WorkloadRun
+
+SCALE_LIMIT = 1024  # Largest scale factor that users can request.
+# Largest scale factor of quick tests. At larger factors, blocks of typical drives have hardly any
+# word lines left.
 LARGEST_SCALE = 32.0
 SHORTEST_STEP_NS = SECOND_NS  # Minimum step duration on the scaled drive.
 # Minimum burst duration; after a pause, the empty buffer absorbs a twentieth of such a burst.
@@ -63,6 +71,35 @@ def quick_scale(procedure: Procedure, engine: Engine) -> float:
         return 1.0
     possible = possible_scales(procedure, engine, SHORTEST_STEP_NS, SHORTEST_BURST_NS)
     return max((scale for scale in possible if scale <= LARGEST_SCALE), default=1.0)
+
+
+def scaled_down(run: WorkloadRun, engine: Engine, limit: float) -> WorkloadRun:
+    """Return the run on a drive that is scaled down as far as the run permits.
+
+    Args:
+        run: A run of a workload.
+        engine: The drive's engine.
+        limit: Largest scale factor, as for `choose --scale`.
+
+    Raises:
+        ConfigError: If the factor is out of range, the drive is not simulated, or the load replays
+            a trace.
+    """
+    if not 1 <= limit <= SCALE_LIMIT:
+        raise ConfigError(f"--scale must be from 1 to {SCALE_LIMIT}, not {limit:g}")
+    if not isinstance(engine, ScalableEngine):
+        raise ConfigError(
+            f"--scale does not apply to {engine.identify().target}",
+            hint="the option applies only to simulated drives",
+        )
+    if any(job.model or job.log for job in _jobs(run, engine)):
+        raise ConfigError(
+            "--scale does not apply to this load, whose addresses come from a trace",
+            hint="omit --scale",
+        )
+    possible = possible_scales(run, engine, SHORTEST_STEP_NS, SHORTEST_BURST_NS)
+    scale = max((scale for scale in possible if scale <= limit), default=1.0)
+    return run if scale == 1.0 else replace(run, scale=scale)
 
 
 def possible_scales(

@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[3]
         ("-V", "see `writecliff --version`"),
         ("wsat", "did you mean `writecliff test wsat`?"),
         ("devcie", "did you mean 'device'?"),
+        ("test wsta --on sim:fake", "did you mean 'wsat'?"),
     ],
 )
 def test_a_word_that_is_no_command(cli: CommandLine, words: str, hint: str) -> None:
@@ -126,3 +127,48 @@ def test_a_target_without_its_kind(
     with pytest.raises(TargetError) as caught:
         open_target("x:y")
     assert caught.value.hint == f"targets are {FORMS}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "test wsat sim:fake --dry-run --quick",
+        "test sim:fake wsat --dry-run --quick",
+    ],
+)
+def test_the_drive_may_be_the_first_argument(cli: CommandLine, words: str) -> None:
+    expected = cli("test wsat --on sim:fake --dry-run --quick").out
+    assert expected and cli(words).out == expected
+
+
+def test_a_trace_in_shared_memory_is_no_drive(cli: CommandLine) -> None:
+    assert "/dev/shm/none" in cli("replay /dev/shm/none --on sim:sata-tlc-120").err
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "meant"),
+    [
+        ("--workload oltp-4k", "overprovision", "overprovision_pct"),
+        ("--workload oltp-4k", "queue_depth", "load.queue_depth"),
+        ("", "drive-fill", "drive_fills"),
+    ],
+)
+def test_an_unknown_setting_of_a_sweep(cli: CommandLine, words: str, key: str, meant: str) -> None:
+    completed = cli(f"sweep --on sim:sata-tlc-120 {words} --vary {key}=1,2")
+    name = key.replace("-", "_")
+    assert completed.code == 2
+    assert completed.err == (
+        f"error: --vary: unknown setting '{name}'\nhint: did you mean '{meant}'?\n"
+    )
+
+
+def test_an_unknown_candidate(cli: CommandLine) -> None:
+    completed = cli("choose --workload oltp-4k --on sim:none-such")
+    assert completed.code == 2
+    assert completed.err.endswith("hint: see `writecliff device list`\n")
+
+
+def test_a_dashboard_of_a_folder_that_does_not_exist(cli: CommandLine) -> None:
+    completed = cli("ui none-such")
+    assert completed.code == 2
+    assert completed.err.startswith("error: the store none-such does not exist\n")

@@ -141,7 +141,7 @@ def test_a_dry_run_does_nothing(cli: CommandLine, drive: FakeEngine) -> None:
 def test_what_cannot_be_resumed_or_preconditioned(cli: CommandLine) -> None:
     for words, text in (
         ("run two.fio --resume r", "a workload cannot be combined with --resume"),
-        ("run --resume r --seed 3", "--precondition or --seed cannot be combined"),
+        ("run --resume r --seed 3", "--precondition, --seed or --scale cannot be combined"),
         ("run --on sim:fake", "missing argument FILE"),
         ("run two.fio --on sim:fake --precondition half", "unknown preconditioning 'half'"),
         ("run two.fio --on sim:fake --precondition used:0%", "'used:0%' requires a percentage"),
@@ -173,3 +173,23 @@ def test_fio_json_is_for_fio_files(cli: CommandLine) -> None:
     completed = cli("run w.toml --on sim:fake --output-format fio-json")
     assert completed.code == 2
     assert "applies only to fio job files" in completed.err
+
+
+def test_a_run_on_a_smaller_drive(cli: CommandLine, tmp_path: Path) -> None:
+    words = "run oltp-4k --on sim:sata-tlc-120 --precondition none --quiet --json"
+    small = json.loads(cli(f"{words} --scale 20 --output small").out)
+    assert small["scale"] == 16
+    completed = cli("run --resume small --scale 2")
+    assert completed.code == 2 and "cannot be combined with --resume" in completed.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--on sim:sata-tlc-120 --scale 0.5", "--scale must be from 1 to 1024, not 0.5"),
+        ("--on file:image --size 1GB --scale 2", "--scale does not apply to file:image"),
+    ],
+)
+def test_a_scale_that_is_rejected(cli: CommandLine, words: str, message: str) -> None:
+    completed = cli(f"run oltp-4k {words}")
+    assert completed.code == 2 and message in completed.err
