@@ -153,8 +153,10 @@ def test_a_trace_in_shared_memory_is_no_drive(cli: CommandLine) -> None:
         ("", "drive-fill", "drive_fills"),
     ],
 )
-def test_an_unknown_setting_of_a_sweep(cli: CommandLine, words: str, key: str, meant: str) -> None:
-    completed = cli(f"sweep --on sim:sata-tlc-120 {words} --vary {key}=1,2")
+def test_an_unknown_setting_of_a_sweep(
+    capsys: pytest.CaptureFixture[str], words: str, key: str, meant: str
+) -> None:
+    completed = CommandLine(capsys)(f"sweep --on sim:sata-tlc-120 {words} --vary {key}=1,2")
     name = key.replace("-", "_")
     assert completed.code == 2
     assert completed.err == (
