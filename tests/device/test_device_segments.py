@@ -27,7 +27,7 @@ RANGE = {
     "ar_amount_gib": SEGMENTS * SIZE / (1 << 30),
     "ar_segments": SEGMENTS,
 }
-LOOP = {"step_seconds": 0.3, "max_rounds": 5, "wipc_capacities": 0.0}
+LOOP = {"step_seconds": 0.1, "max_rounds": 5, "wipc_capacities": 0.0}
 TESTS: dict[str, dict[str, object]] = {
     "iops": {**LOOP, "read_pcts": [65.0, 0.0], "block_sizes_kib": [1024.0, 4.0]},
     "lat": {**LOOP, "read_pcts": [100.0, 0.0], "block_sizes_kib": [4.0, 0.5]},
