@@ -243,7 +243,7 @@ class JobResult:
     the last completion. `began_ns` is the job's start time within the step.
     """
 
-    name: str
+    name: str  # Name of the job.
     elapsed_ns: int
     operations: Mapping[Operation, OperationResult]  # Results by kind of operation.
     thread_ios: tuple[int, ...] = ()  # I/O count of each thread.
