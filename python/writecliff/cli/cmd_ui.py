@@ -48,7 +48,7 @@ def ui(
 
     check_extra()
     location = store_location(store)
-    if store is not None and not is_remote(location) and not Path(location).is_dir():
+    if store is not None and not is_remote(location) and not Path(location).exists():
         raise ConfigError(
             f"the store {store} does not exist",
             hint="give a folder that contains runs, or the URL of an object store",

@@ -36,7 +36,7 @@ JSON on stderr) and --debug (full traceback). NO_COLOR is honoured."""
 GROUPS = ("tests and suites", "workloads and traces", "drives")
 DRIVE_COMMANDS = frozenset(
     ("test", "suite", "sweep", "choose", "run", "fio", "replay", "advise-streams", "characterise",
-     "twin", "serve")
+     "serve")
 )  # fmt: skip
 """Commands whose drive is an option `--on`, or the first argument."""
 LAB = "lab", "writecliff.lab.commands:app"

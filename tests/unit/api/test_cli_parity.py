@@ -34,7 +34,7 @@ from writecliff.twin import fitting
 STAMP_KEYS = {"command", "created", "manifest", "sha256", "started", "updated", "resumed"}
 STAMP_FILES = {".lock"}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?([+-]\d\d:\d\d)?")
-_DATE = re.compile(r"(?:Test|Report) Run Date:(?: <b>|</b> )[^<]*")
+_DATE = re.compile(r"(?:Test|Report) Run Date(?:: <b>|:</b> |</dt><dd>)[^<]*")
 
 SHORT: dict[str, Any] = {"drive_fills": 0.5, "sample_seconds": 1.0, "round_minutes": 0.1}
 FDP = """
