@@ -171,8 +171,8 @@ mod tests {
     use writecliff_flash::{CellType, Geometry, Shape};
 
     use crate::frontier::FrontierId;
-    use crate::gc::GcPolicy;
     use crate::gc_destination::GcDestination;
+    use crate::gc_policy::GcPolicy;
     use crate::spare::SparePolicy;
     use crate::table::UnitState;
     use crate::wear_leveling::WearPolicy;

@@ -5,8 +5,8 @@ use writecliff_flash::geometry::Values;
 use writecliff_flash::{ConfigError, Geometry};
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
-use crate::gc::GcPolicy;
 use crate::gc_destination::GcDestination;
+use crate::gc_policy::GcPolicy;
 use crate::spare::SparePolicy;
 use crate::wear_leveling::WearPolicy;
 use crate::{BadBlocks, BadBlocksConfig, ReductionConfig};

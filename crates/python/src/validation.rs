@@ -1,8 +1,8 @@
 //! Validation of the simulator against theory.
 
 use pyo3::prelude::*;
-use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
+use writecliff_ftl::gc_policy::GcPolicy;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::{ConfigError, GcPacing, limit};
 use writecliff_validate::data_placement::{Lifetimes, PlacementLoad, data_placement};

@@ -179,7 +179,7 @@ impl Writers {
 
 #[cfg(test)]
 mod tests {
-    use writecliff_ftl::gc::GcPolicy;
+    use writecliff_ftl::gc_policy::GcPolicy;
 
     use crate::{WafCase, streams};
 

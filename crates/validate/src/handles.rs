@@ -14,8 +14,8 @@
 //!   the unit of the last handle, which the host does not use (initially isolated).
 
 use writecliff_base::{Lpn, Prng, StreamId};
-use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
+use writecliff_ftl::gc_policy::GcPolicy;
 use writecliff_ftl::{ConfigError, Counters, FastForward, Ftl, FtlConfig, GcPacing};
 
 use super::{flat_geometry, plain};

@@ -3,7 +3,7 @@
 //! a duplicate.
 
 use writecliff_base::{Lpn, Prng, StreamId};
-use writecliff_ftl::gc::GcPolicy;
+use writecliff_ftl::gc_policy::GcPolicy;
 use writecliff_ftl::{Allocated, ConfigError, FastForward, Ftl, ReductionConfig, theory};
 use writecliff_host_interface::Content;
 

@@ -310,10 +310,8 @@ def table_of(answer: Answer) -> Grid:
     axes = answer.axes
     heads = [f"{key} ({_unit(answer, key)})" if _unit(answer, key) else key for key in axes]
     lives = any(LIFE in row.figures for row in answer.ranked)
-    head = (
-        *("rank", "drive", *(["limits"] * limited), "score"),
-        *(*heads, "PLP", *(["life ends"] * lives)),
-    )
+    ends = ["life ends"] * lives
+    head = ("rank", "drive", *["limits"] * limited, "score", *heads, "PLP", *ends)
     rows = []
     for row in answer.ranked:
         measured = answer.measured[row.name]

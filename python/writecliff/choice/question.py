@@ -17,7 +17,7 @@ from writecliff.errors import ConfigError
 from writecliff.input_files import read_text
 from writecliff.latency_basis import BASES, prefix_of
 from writecliff.operation_names import FLUSH
-from writecliff.procedures.scaling import SCALE_LIMIT
+from writecliff.procedures.scaling import LARGEST_USER_SCALE
 from writecliff.report.expectations import Expectation, check_figures, parse_expectations
 from writecliff.store.checksums import read_document, write_document
 from writecliff.store.typed import typed
@@ -76,8 +76,10 @@ class Question:
         """
         if not 1 <= self.seeds <= 100:
             raise ConfigError(f"--seeds must be from 1 to 100, not {self.seeds}")
-        if self.scale is not None and not 1 <= self.scale <= SCALE_LIMIT:
-            raise ConfigError(f"--scale must be from 1 to {SCALE_LIMIT}, not {self.scale:g}")
+        if self.scale is not None and not 1 <= self.scale <= LARGEST_USER_SCALE:
+            raise ConfigError(
+                f"--scale must be from 1 to {LARGEST_USER_SCALE:g}, not {self.scale:g}"
+            )
         if self.budget_ns is not None and self.budget_ns < 0:
             raise ConfigError("--budget must not be negative")
         if any(not 0 < spare <= 1000 for spare in self.spare_pct):

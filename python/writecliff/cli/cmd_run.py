@@ -115,6 +115,11 @@ def run(
             procedure = scaled_down(procedure, engine, scale)
         check_procedure(limits, procedure)
         screen = Screen(quiet=run.quiet)
+        if scale is not None and procedure.scale != scale:
+            screen.log(
+                f"note: --scale {scale:g} is reduced to {procedure.scale or 1:g}, the largest "
+                "factor that suits the drive and the load"
+            )
         for note in load.notes:
             screen.log(f"note: {note}")
         if procedure.why == FOR_READS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from writecliff.suite.factors import Factor
 
 GROUP = "tests and suites", 5
-LOAD_TEST = "workload"  # Name of the procedure that runs a load.
 Factors = Annotated[tuple[str, ...], Parameter(name="--vary")]
 
 
@@ -164,11 +162,12 @@ def _key(key: str) -> str:
 def _check_keys(test: str, keys: Sequence[str]) -> None:
     """Check the names of settings. Raises ConfigError for an unknown name."""
     from writecliff.cli.test_commands import option_names
+    from writecliff.procedures.workload import WorkloadRun
     from writecliff.suite.sweep import LOAD, OVERPROVISION, is_of_drive
-    from writecliff.workload.model import Job
+    from writecliff.workload.stored import settable_fields
 
-    if test == LOAD_TEST:
-        names = [f"{LOAD}{item.name}" for item in fields(Job)]
+    if test == WorkloadRun.name:
+        names = [f"{LOAD}{name}" for name in settable_fields()]
     else:
         names = option_names(test)
     for key in keys:

@@ -115,8 +115,8 @@ def root_screen() -> str:
     lines += [
         "",
         f"Drives: {simulated} and {described} are simulated; {file} and {device} are",
-        "tested with fio, which destroys their data (see --destroy). The drive is the",
-        "option --on, or the first argument.",
+        "tested with fio, which destroys their data (see --destroy). Name the",
+        "drive with --on, or as the first argument.",
         EPILOGUE,
         f"`{PROGRAM} --version` prints the version; `{PROGRAM} lab` has research tools.",
     ]

@@ -14,6 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 
 from writecliff import version
 from writecliff.cli.commands import DRIVE_COMMANDS, MOVED, PROGRAM, root_screen
@@ -126,18 +127,16 @@ def _drives_as_options(arguments: list[str]) -> list[str]:
     if not arguments or arguments[0] not in DRIVE_COMMANDS:
         return arguments
     # A test's name may precede the drive.
-    first = 2 if arguments[0] == "test" and not _names_drive(arguments[1:2]) else 1
-    last = first
-    while _names_drive(arguments[last : last + 1]):
-        last += 1
-    options = (word for drive in arguments[first:last] for word in ("--on", drive))
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    return [*arguments[:first], *arguments[last:end], *options, *arguments[end:]]
+    first = 2 if arguments[0] == "test" and not any(map(_is_drive, arguments[1:2])) else 1
+    drives = [*takewhile(_is_drive, arguments[first:])]
+    others = arguments[first + len(drives) :]
+    end = others.index("--") if "--" in others else len(others)
+    options = (word for drive in drives for word in ("--on", drive))
+    return [*arguments[:first], *others[:end], *options, *others[end:]]
 
 
-def _names_drive(words: Sequence[str]) -> bool:
-    """Return `True` if the first word names a target, such as `sim:NAME` or `/dev/NAME`."""
-    word = words[0] if words else ""
+def _is_drive(word: str) -> bool:
+    """Return `True` for a target, such as `sim:NAME` or `/dev/NAME`, but not for files in /dev."""
     is_file = word.startswith(("/dev/stdin", "/dev/fd/", "/dev/shm/"))
     return word.startswith(("sim:", "file:", "/dev/")) and not is_file
 

@@ -30,11 +30,10 @@ def usage_error(error: CycloptsError, arguments: list[str]) -> UsageError:
     """Return the error in `arguments` as one line, with the most similar valid word as a hint."""
     chain = " ".join((PROGRAM, *(error.command_chain or ())))
     hint = f"see `{chain} --help`"
-    words = arguments[len(error.command_chain or ()) :]
-    if words and words[0][:1] not in ("-", "") and _has_subcommands(error, words[0]):
-        return _unknown_word(error, words[0], chain)
     unknown = _unknown_option(error)
     if unknown is not None:
+        if (word := _unknown_subcommand(error, arguments)) is not None:
+            return _unknown_word(error, word, chain)
         near = did_you_mean(unknown.split("=")[0], _option_names(error), hint)
         return UsageError(f"unknown option '{unknown}' for `{chain}`", hint=near)
     if isinstance(error, UnknownCommandError | UnusedCliTokensError):
@@ -89,10 +88,14 @@ def _unknown_option(error: CycloptsError) -> str | None:
     return None
 
 
-def _has_subcommands(error: CycloptsError, word: str) -> bool:
-    """Return `True` if the command only has subcommands, and `word` is not one of them."""
+def _unknown_subcommand(error: CycloptsError, arguments: list[str]) -> str | None:
+    """Return the word that stands for a subcommand, if the command takes no other words."""
+    word = next(iter(arguments[len(error.command_chain or ()) :]), "-")
     names = _command_names(error)
-    return bool(names) and word not in names and _unknown_option(error) is not None
+    if error.app is None or not names or word in names or word.startswith("-"):
+        return None
+    collection = error.app.assemble_argument_collection()
+    return None if any(argument.index is not None for argument in collection) else word
 
 
 def _option_names(error: CycloptsError) -> list[str]:

@@ -24,10 +24,10 @@ from writecliff.workload.model import SECOND_NS, Job
 if TYPE_CHECKING:
     from writecliff.procedures.workload import WorkloadRun
 
-SCALE_LIMIT = 1024  # Largest scale factor that users can request.
+LARGEST_USER_SCALE = 1024.0  # Largest scale factor that users can request.
 # Largest scale factor of quick tests. At larger factors, blocks of typical drives have hardly any
 # word lines left.
-LARGEST_SCALE = 32.0
+LARGEST_QUICK_SCALE = 32.0
 SHORTEST_STEP_NS = SECOND_NS  # Minimum step duration on the scaled drive.
 # Minimum burst duration; after a pause, the empty buffer absorbs a twentieth of such a burst.
 SHORTEST_BURST_NS = SECOND_NS // 2
@@ -70,7 +70,7 @@ def quick_scale(procedure: Procedure, engine: Engine) -> float:
     if not isinstance(engine, ScalableEngine) or engine.identify().scale != 1.0:
         return 1.0
     possible = possible_scales(procedure, engine, SHORTEST_STEP_NS, SHORTEST_BURST_NS)
-    return max((scale for scale in possible if scale <= LARGEST_SCALE), default=1.0)
+    return max((scale for scale in possible if scale <= LARGEST_QUICK_SCALE), default=1.0)
 
 
 def scaled_down(run: WorkloadRun, engine: Engine, limit: float) -> WorkloadRun:
@@ -85,8 +85,8 @@ def scaled_down(run: WorkloadRun, engine: Engine, limit: float) -> WorkloadRun:
         ConfigError: If the factor is out of range, the drive is not simulated, or the load replays
             a trace.
     """
-    if not 1 <= limit <= SCALE_LIMIT:
-        raise ConfigError(f"--scale must be from 1 to {SCALE_LIMIT}, not {limit:g}")
+    if not 1 <= limit <= LARGEST_USER_SCALE:
+        raise ConfigError(f"--scale must be from 1 to {LARGEST_USER_SCALE:g}, not {limit:g}")
     if not isinstance(engine, ScalableEngine):
         raise ConfigError(
             f"--scale does not apply to {engine.identify().target}",

@@ -385,7 +385,7 @@ def window_text(variable: TrackingVariable, state: SteadyState) -> str:
 
 
 def excursions_text(state: SteadyState) -> str:
-    """Return measured and allowed excursions, such as "data excursion 3.21 % (allowed: ..."."""
+    """Return measured and allowed excursions, such as "data excursion 3.21 % (allowed: 20 %)"."""
     data, slope = units.pct(state.data_excursion_pct), units.pct(state.slope_excursion_pct)
     return (
         f"data excursion {data} (allowed: {DATA_EXCURSION_PCT:g} %), "

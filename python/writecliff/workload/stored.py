@@ -88,12 +88,17 @@ def job_with(job: Job, name: str, text: str) -> Job:
     if name == BLOCK_SIZE:
         return replace(job, block_sizes=(BlockSize(units.parse_size(text)),))
     if name not in kinds:
-        raise ConfigError.unknown("field of a job", name, [BLOCK_SIZE, *kinds])
+        raise ConfigError.unknown("field of a job", name, settable_fields())
     try:
         value = _read(name, kinds[name], text)
     except ValueError:
         raise ConfigError(f"the field {name} of a job cannot be '{text}'") from None
     return replace(job, **{name: value})
+
+
+def settable_fields() -> list[str]:
+    """Return the names of the fields that `job_with` can change."""
+    return [BLOCK_SIZE, *_single_values()]
 
 
 def _single_values() -> dict[str, object]:

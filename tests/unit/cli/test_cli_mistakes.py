@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
         ("wsat", "did you mean `writecliff test wsat`?"),
         ("devcie", "did you mean 'device'?"),
         ("test wsta --on sim:fake", "did you mean 'wsat'?"),
+        ("serve drive.toml --wxyz", "see `writecliff serve --help`"),
     ],
 )
 def test_a_word_that_is_no_command(cli: CommandLine, words: str, hint: str) -> None:

@@ -180,6 +180,8 @@ def test_a_run_on_a_smaller_drive(capsys: pytest.CaptureFixture[str]) -> None:
     words = "run oltp-4k --on sim:sata-tlc-120 --precondition none --quiet --json"
     small = json.loads(cli(f"{words} --scale 20 --output small").out)
     assert small["scale"] == 16
+    noted = cli("run oltp-4k --on sim:sata-tlc-120 --precondition none --scale 20 --dry-run").err
+    assert "note: --scale 20 is reduced to 16, the largest factor" in noted
     completed = cli("run --resume small --scale 2")
     assert completed.code == 2 and "cannot be combined with --resume" in completed.err
 

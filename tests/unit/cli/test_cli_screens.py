@@ -160,8 +160,8 @@ Drives:
   doctor          Check for missing tools, and show how to install them.
 
 Drives: sim:NAME and sim:PATH.toml are simulated; file:PATH and /dev/NAME are
-tested with fio, which destroys their data (see --destroy). The drive is the
-option --on, or the first argument.
+tested with fio, which destroys their data (see --destroy). Name the
+drive with --on, or as the first argument.
 Exit codes: 0 success, 1 failure, 2 invalid usage, file or target, 3 an --expect
 limit not met or figures worse than the --baseline, 130 interrupted.
 Every command accepts --help, --json (print data as JSON on stdout and errors as

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use writecliff_base::{Prng, ReclaimUnitId, StreamId, saved};
 
 use crate::UnitTable;
-use crate::gc::GcPolicy;
+use crate::gc_policy::GcPolicy;
 use crate::table::Candidates;
 
 /// Number of a stream's victims over which the valid fraction is averaged.

@@ -3,8 +3,8 @@
 use writecliff_base::codec::{StateReader, StateWriter};
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{BlockLife, CellType, Geometry, Shape};
-use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
+use writecliff_ftl::gc_policy::GcPolicy;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{BadBlocksConfig, FastForward, Ftl, FtlConfig, GcPacing};

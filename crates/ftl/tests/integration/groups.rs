@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use writecliff_base::codec::{StateReader, StateWriter};
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
-use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
+use writecliff_ftl::gc_policy::GcPolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FastForward, Ftl, FtlConfig, GcPacing, theory};
 

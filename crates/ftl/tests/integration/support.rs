@@ -1,7 +1,7 @@
 //! Helper functions shared by the tests.
 
-use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
+use writecliff_ftl::gc_policy::GcPolicy;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FtlConfig, GcPacing};

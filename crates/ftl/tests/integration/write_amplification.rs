@@ -3,7 +3,7 @@
 
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
-use writecliff_ftl::gc::GcPolicy;
+use writecliff_ftl::gc_policy::GcPolicy;
 use writecliff_ftl::{FastForward, Ftl, FtlConfig, GcPacing, theory};
 
 use crate::support::plain;

@@ -3,8 +3,8 @@
 use writecliff_base::keys::{Choice, Count, Numbers, Section, Size, SizeWithin};
 use writecliff_base::located::{Answer, Table};
 use writecliff_base::{Bytes, SLOT_BYTES, reject, section};
-use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
+use writecliff_ftl::gc_policy::GcPolicy;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FtlConfig, GcPacing};
