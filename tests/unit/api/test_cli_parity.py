@@ -33,8 +33,10 @@ from writecliff.twin import fitting
 
 STAMP_KEYS = {"command", "created", "manifest", "sha256", "started", "updated", "resumed"}
 STAMP_FILES = {".lock"}
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?([+-]\d\d:\d\d)?")
-_DATE = re.compile(r"(?:Test|Report) Run Date(?:: <b>|:</b> |</dt><dd>)[^<]*")
+# Times in files, and times as the standard writes them.
+_TIME = re.compile(
+    r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?([+-]\d\d:\d\d)?|\d\d/\d\d/\d{4} \d\d:\d\d [AP]M"
+)
 
 SHORT: dict[str, Any] = {"drive_fills": 0.5, "sample_seconds": 1.0, "round_minutes": 0.1}
 FDP = """
@@ -289,7 +291,7 @@ def unstamped(name: str, data: bytes) -> Any:
     if name.endswith(".json"):
         return _without_stamps(json.loads(data))
     if name.endswith((".html", ".toml")):
-        return _TIME.sub("", _DATE.sub("", data.decode()))
+        return _TIME.sub("", data.decode())
     return data
 
 
