@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 
 import pytest
 
@@ -43,7 +44,9 @@ def serve_fake_drive(monkeypatch: pytest.MonkeyPatch, make: Callable[[], FakeEng
             raise TargetError(f"no simulated drive '{text}'", hint="see `writecliff device list`")
         return make()
 
-    # No device file describes the fake drive, so its memory use cannot be estimated. Patching
-    # imports the module. If the module were imported later, it would bind the fake permanently.
+    # A module that is imported while a function is replaced would keep the replacement.
+    for module in ("suite.plan", "choice.plan", "lab.bench.store"):
+        import_module(f"writecliff.{module}")
+    # No device file describes the fake drive, so its memory use cannot be estimated.
     monkeypatch.setattr("writecliff.suite.memory.check_memory", lambda members, engine: None)
     monkeypatch.setattr("writecliff.engines.target.open_target", open_target)
